@@ -1,4 +1,4 @@
-"""Break the database under a test: take it away, lock it, make it read-only or full, cut its connections once."""
+"""Break the database of a test: remove it, lock it, make it read-only or full, or cut its connections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ON_POSTGRESQL = pytest.mark.skipif("postgresql" not in _ENGINE, reason="about Po
 
 
 class Proxy:
-    """Stands in front of a server, and can be cut: open connections only, or new ones, too."""
+    """A TCP proxy in front of a server that can cut open connections and refuse new ones."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = host, port
@@ -36,15 +36,15 @@ class Proxy:
         self.restore()
 
     def restore(self) -> None:
-        """Take connections again, at the same port."""
+        """Accept connections again at the same port."""
         self._listening = socket.create_server(("127.0.0.1", self.port), reuse_port=True)
         self.port = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, args=[self._listening], daemon=True).start()
 
     def refuse(self) -> None:
-        """Take no connections any more, and cut those that are open."""
+        """Refuse new connections, and cut the open ones."""
         if self._listening is not None:
-            # Wakes the thread that accepts, which closing alone does not.
+            # Shutting down wakes the accepting thread, which closing alone does not.
             with contextlib.suppress(OSError):
                 self._listening.shutdown(socket.SHUT_RDWR)
             self._listening.close()
@@ -52,13 +52,13 @@ class Proxy:
         self.cut()
 
     def cut(self) -> None:
-        """Cut the connections that are open."""
+        """Cut the open connections."""
         with self._lock:
             cut, self._open = self._open, set()
-        for one in cut:
+        for connection_ in cut:
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                connection_.shutdown(socket.SHUT_RDWR)
+            connection_.close()
 
     def _accept(self, listening: socket.socket) -> None:
         while True:
@@ -74,16 +74,16 @@ class Proxy:
             self.connections += 1
             with self._lock:
                 self._open |= {client, server}
-            for one, other in ((client, server), (server, client)):
-                threading.Thread(target=self._hand_on, args=[one, other], daemon=True).start()
+            for source, target in ((client, server), (server, client)):
+                threading.Thread(target=self._forward, args=[source, target], daemon=True).start()
 
-    def _hand_on(self, source: socket.socket, target: socket.socket) -> None:
+    def _forward(self, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
                 target.sendall(data)
-        for one in (source, target):
+        for connection_ in (source, target):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                connection_.shutdown(socket.SHUT_RDWR)
         with self._lock:
             self._open -= {source, target}
         source.close()
@@ -91,14 +91,14 @@ class Proxy:
 
 
 class Database:
-    """The database of a test, and what can be done to it."""
+    """The database of a test, with ways to break it."""
 
     def __init__(self, proxy: Proxy | None) -> None:
         self.proxy = proxy
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
-        """Take it away: the file is not there, or the server takes no connections."""
+        """Make the database unavailable: the file is missing, or the server refuses connections."""
         connections.close_all()
         if self.proxy is not None:
             self.proxy.refuse()
@@ -122,7 +122,7 @@ class Database:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Let another writer hold SQLite's lock."""
+        """Hold the write lock of SQLite from another connection."""
         other = sqlite3.connect(self._files()[0], isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         try:
@@ -133,7 +133,7 @@ class Database:
 
     @contextlib.contextmanager
     def full(self) -> Iterator[None]:
-        """Let SQLite find no room for one more page, nor a free one in the file."""
+        """Limit SQLite to its current pages, without free ones, so that a write that needs a page fails."""
         with connection.cursor() as cursor:
             cursor.execute("VACUUM")
         with self._each_connection("PRAGMA max_page_count=1"):
@@ -141,7 +141,7 @@ class Database:
 
     @contextlib.contextmanager
     def read_only(self) -> Iterator[None]:
-        """Take no writes."""
+        """Refuse writes."""
         on_sqlite = connection.vendor == "sqlite"
         with self._each_connection(
             "PRAGMA query_only=ON" if on_sqlite else "SET default_transaction_read_only = on"
@@ -169,7 +169,7 @@ class Database:
 
 @contextlib.contextmanager
 def breakable() -> Iterator[Database]:
-    """Yield the test's database, with a proxy in front of a server."""
+    """Yield the test's database, with a proxy in front of its server."""
     connections.close_all()
     if connection.vendor == "sqlite":
         database_file.open_existing_only()

@@ -1,4 +1,4 @@
-"""Writes beside what a test watches: functions that start together, in a thread, or in another process."""
+"""Run functions concurrently with a test: together in threads, or in another process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import connection
 
 from toolbelt.core import errors
 
-# A program that flips one switch as often as there are lines with true or false, and says when each is committed.
+# A program that sets a switch to true or false for each line, and prints a line after each commit.
 FLIPS = """
 import json, sys
 import django
@@ -26,34 +26,34 @@ for line in sys.stdin:
 
 
 def done(acts: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Do the acts in threads that begin together; give what each gave, or the product's error that it raised."""
+    """Run functions in threads that start together. Return the result of each, or the ToolbeltError that it raised."""
     start = threading.Barrier(len(acts))
-    came: list[Any] = [None] * len(acts)
+    results: list[Any] = [None] * len(acts)
 
     def run(number: int, act: Callable[[], Any]) -> None:
         try:
             start.wait()
-            came[number] = act()
+            results[number] = act()
         except errors.ToolbeltError as error:
-            came[number] = error
+            results[number] = error
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=run, args=one) for one in enumerate(acts)]
+    threads = [threading.Thread(target=run, args=numbered) for numbered in enumerate(acts)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return came
+    return results
 
 
 async def do(act: Callable[[], object]) -> None:
-    """Run the function in a thread, as Django does, while the event loop continues."""
+    """Run a function in a thread, as Django does, without blocking the event loop."""
 
-    def acted() -> None:
+    def act_and_close() -> None:
         try:
             act()
         finally:
             connection.close()
 
-    await asyncio.to_thread(acted)
+    await asyncio.to_thread(act_and_close)

@@ -1,4 +1,4 @@
-"""Settings and fixtures of all tests: the browser, Hypothesis profiles, garbage collection, the database."""
+"""Settings and fixtures for all tests: the browser, Hypothesis profiles, garbage collection, the database."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ from pytest_django import DjangoDbBlocker
 from tests import fast_fixtures
 from toolbelt.runtime import plugins
 
-# No deadline: a loaded machine is no fault of the code. `make soak` looks for examples at length.
+# No deadline, because tests may run on a loaded machine. `make soak` runs more examples.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=1_000)
 hypothesis.settings.load_profile("quick")
@@ -36,8 +36,10 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Look for garbage neither while the tests are collected nor, afterwards, among what that left: there is none, and
-    the search takes a fifth of the time. Look for other garbage seldom: tests leave little, and have much in use.
+    """Disable garbage collection during test collection, and exclude the objects that it creates from later runs.
+
+    They are not garbage, and searching them takes a fifth of the time. Later runs are rare, because tests leave little
+    garbage and keep much in use.
     """
     gc.disable()
     try:
@@ -50,7 +52,7 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run first what takes seconds: at the end, one process would be busy with it, and the others have nothing left."""
+    """Run slow tests first, so that at the end no process is still busy with one while the others are idle."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
@@ -58,13 +60,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium: apt-get install chromium-headless-shell")
-    # Playwright keeps an event loop running in the thread of the tests, and they use the database there.
+    # Playwright runs an event loop in the thread of the tests, in which they use the database.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     return {
         **browser_type_launch_args,
         "executable_path": CHROMIUM,
         "args": [
-            "--no-sandbox",  # Chromium refuses to start as root with one
+            "--no-sandbox",  # Chromium does not start as root with a sandbox
             "--disable-gpu",
             "--disable-quic",
             "--no-first-run",
@@ -76,17 +78,17 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 
 @receiver(setting_changed)
-def load_the_plugins_anew(*, setting: str, **_: Any) -> None:
-    """Shut down the plugins that were loaded from another file: also when a test ends and its settings are undone."""
+def stop_plugins_of_the_previous_file(*, setting: str, **_: Any) -> None:
+    """Stop plugins loaded from another file, including when the settings of a test are restored."""
     if setting == "TOOLBELT_PLUGINS_FILE":
         plugins.stop()
 
 
 @pytest.fixture(autouse=True)
-def closed_beside_the_loop() -> Iterator[None]:
-    """Close the connection in the thread of sync_to_async, where a test leaves it that runs an event loop of its own.
+def close_connections_of_sync_to_async() -> Iterator[None]:
+    """Close connections in the thread of sync_to_async, where a test with its own event loop leaves them open.
 
-    One that stays open keeps a PostgreSQL database from being removed, and the log of a SQLite file in use.
+    An open connection prevents the removal of a PostgreSQL database, and keeps the log of a SQLite file in use.
     """
     yield
     executor = SyncToAsync.single_thread_executor
@@ -95,9 +97,10 @@ def closed_beside_the_loop() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def outermost_contexts_only() -> Iterator[None]:
-    """Keep only the context of a page for its test, not that of code that it shows: Django copies that of each part,
-    too, which takes as long as some pages do.
+def keep_only_outermost_contexts() -> Iterator[None]:
+    """Record only the template context of a page, not those of the templates that it includes.
+
+    Django copies each of them, which takes as long as rendering some pages.
     """
     keep_all = client.store_rendered_templates  # type: ignore[attr-defined]
 
@@ -111,7 +114,7 @@ def outermost_contexts_only() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Let the database be emptied quickly after each test that commits."""
+    """Replace Django's flush after a test that commits by a faster one."""
     with django_db_blocker.unblock():
         empty = fast_fixtures.emptying()
     with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty):

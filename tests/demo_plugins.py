@@ -1,4 +1,4 @@
-"""The plugins of `make demo` for tests, over a repository of their own."""
+"""The plugins of `make demo` for tests, with a separate repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILE = Path(__file__).parents[1] / "fixtures/demo/plugins.yaml"
 
 
 def use(settings: Any, monkeypatch: pytest.MonkeyPatch, directory: Path) -> Path:
-    """Set what `make demo` sets, and return the repository, which is made in the directory."""
+    """Configure the plugins as `make demo` does. Return the repository, which is created in the directory."""
     repository = directory / "demo-repository"
     demo_repository.create(repository)
     monkeypatch.setenv("DEMO_REPOSITORY", str(repository))

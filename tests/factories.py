@@ -1,4 +1,4 @@
-"""Rows for tests, written behind every door: sound, and as small as can be."""
+"""Factories of minimal valid rows for tests, which bypass `toolbelt.control`."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def sub_app(
 
 
 def call(tool: str = "shell", *, days_ago: int = 0, **columns: Any) -> models.CallRecord:
-    given = {"agent": "ada", "outcome": "ok", "duration_ms": 120, **columns}
+    fields = {"agent": "ada", "outcome": "ok", "duration_ms": 120, **columns}
     at = timezone.now() - dt.timedelta(days=days_ago)
-    return models.CallRecord.objects.create(tool=tool, at=at, **given)
+    return models.CallRecord.objects.create(tool=tool, at=at, **fields)
 
 
 def everything() -> models.Agent:
-    """Make at least one row of every kind of configuration; give the agent that has them all."""
+    """Create at least one row of every kind of configuration, and return the agent that refers to them."""
     models.Category.objects.create(name="crm")
     status = tool("git__status", plugin=plugin("git", namespace="git"), description="Shows the tree.")
     run = tool("run", annotations={"destructiveHint": True}, output_schema={"type": "object"})

@@ -1,7 +1,7 @@
-"""Rows for a thousand tests, imported once and then inserted.
+"""Fast fixtures: rows that are imported once and then inserted directly.
 
-A process imports a configuration once, through `toolbelt.control`. From then on its rows
-are inserted as they were. So are the rows that migrations leave, after a test that commits.
+A process imports a configuration through `toolbelt.control` once, and inserts the resulting rows from then on. The rows
+that migrations create are restored in the same way after a test that commits.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from pytest_django import DjangoDbBlocker
 from toolbelt import models
 from toolbelt.store import snapshots
 
-# Triggers write these.
+# Tables that only triggers write to.
 _BY_TRIGGERS = {models.Revision, models.AgentRevision}
 _Rows = list[tuple[str, list[tuple[Any, ...]]]]
-# By name: the rows, and what the call that stored them returned.
-_kept: dict[str, tuple[_Rows, Any]] = {}
+# By name: the rows, and the return value of the call that stored them.
+_cache: dict[str, tuple[_Rows, Any]] = {}
 
 Stored = TypeVar("Stored")
 
 
 def stored(name: str, store: Callable[[], Stored]) -> Stored:
-    """Have in the database what ``store`` stores in an empty one, and return what it returns.
+    """Store what ``store`` stores in an empty database, and return what it returns.
 
-    ``name`` identifies it: the next time, the rows are inserted as they were. A database that is not empty is written
-    to by ``store`` itself.
+    From the second call with the same ``name`` on, the rows are inserted directly. If the database is not empty,
+    ``store`` is called.
     """
     snapshots.forget()
     if not _is_empty():
         return store()
-    if name not in _kept:
+    if name not in _cache:
         returned = store()
-        _kept[name] = [(model, rows) for model, rows in map(_rows, _models()) if rows], returned
+        _cache[name] = [(model, rows) for model, rows in map(_rows, _models()) if rows], returned
         return returned
-    kept, returned = _kept[name]
+    tables, returned = _cache[name]
     with connection.cursor() as cursor:
-        for statement, rows in kept:
+        for statement, rows in tables:
             cursor.executemany(statement, rows)
-        # Rows that come with their numbers do not move PostgreSQL's counters, and a flush may have set those back.
+        # Rows with explicit IDs do not advance PostgreSQL's sequences, and a flush may have reset these.
         for statement in connection.ops.sequence_reset_sql(no_style(), _models()):
             cursor.execute(statement)
     return cast("Stored", returned)
 
 
 def demo() -> None:
-    """Have the demo in the database: to load it takes a process a second, the first time."""
+    """Store the demo in the database, which takes a second the first time in a process."""
     stored("demo", lambda: call_command("loaddata", "demo", verbosity=0))
 
 
@@ -73,23 +73,23 @@ def _is_empty() -> bool:
 
 @contextmanager
 def shared(blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Keep what a fixture stores inside for all tests of its module; each rolls back only what it stores itself."""
+    """Keep the rows stored in this context for all tests of a module, each of which rolls back only its own."""
     with blocker.unblock():
         snapshots.forget()
-        around = transaction.atomic()
-        around.__enter__()
+        outer = transaction.atomic()
+        outer.__enter__()
     try:
         with blocker.unblock():
             yield
     finally:
         with blocker.unblock():
             transaction.set_rollback(True)
-            around.__exit__(None, None, None)
+            outer.__exit__(None, None, None)
             snapshots.forget()
 
 
 def logged_in(user: AbstractBaseUser) -> Client:
-    """Return a browser with a session of the user, and nothing else that a login does."""
+    """Return a client with a session of the user, without the other effects of a login."""
     session = import_module(settings.SESSION_ENGINE).SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
@@ -101,12 +101,14 @@ def logged_in(user: AbstractBaseUser) -> Client:
 
 
 def emptying() -> Callable[[object], None]:
-    """Return what empties the database after a test that commits, and puts back what migrations have left there by now.
+    """Return a function that empties the database after a test that commits, and restores the rows of migrations.
 
-    Django's own way works out all permissions again and looks for each trigger, which takes longer than most tests.
+    Django's flush recreates all permissions and checks each trigger, which takes longer than most tests.
     """
-    left = [_rows(model) for model in apps.get_models(include_auto_created=True) if model not in _BY_TRIGGERS]
-    inserts = [_insert_all(statement, rows) for statement, rows in left if rows]
+    initial_rows = [
+        _rows(model) for model in apps.get_models(include_auto_created=True) if model not in _BY_TRIGGERS
+    ]
+    inserts = [_insert_all(statement, rows) for statement, rows in initial_rows if rows]
     deletes = _deletes(connection.introspection.django_table_names(only_existing=True, include_views=False))
 
     def empty(case: object) -> None:
@@ -121,7 +123,7 @@ def emptying() -> Callable[[object], None]:
 
 
 def _deletes(tables: Iterable[str]) -> list[str]:
-    """Return what empties the tables, those last that triggers write into: in one go, where that is possible."""
+    """Return the statements that empty the tables, in one if possible, and those written by triggers last."""
     last = {model._meta.db_table for model in _BY_TRIGGERS}
     quoted = [connection.ops.quote_name(table) for table in sorted(tables, key=last.__contains__)]
     statements = [f"DELETE FROM {table}" for table in quoted]  # noqa: S608
@@ -129,27 +131,27 @@ def _deletes(tables: Iterable[str]) -> list[str]:
 
 
 def _insert_all(statement: str, rows: list[tuple[Any, ...]]) -> tuple[str, list[Any]]:
-    """Return what inserts all rows at once."""
+    """Return a statement that inserts all rows, and its parameters."""
     head, _, marks = statement.partition(" VALUES ")
     return f"{head} VALUES {', '.join([marks] * len(rows))}", [value for row in rows for value in row]
 
 
 @cache
 def _models() -> list[type[orm.Model]]:
-    """Return the tables, each after those that it refers to."""
-    found: list[type[orm.Model]] = []
+    """Return the models, each after those that it refers to."""
+    models_: list[type[orm.Model]] = []
 
     def add(model: type[orm.Model]) -> None:
-        if model in found or model in _BY_TRIGGERS or model._meta.app_label != "toolbelt":
+        if model in models_ or model in _BY_TRIGGERS or model._meta.app_label != "toolbelt":
             return
         for field in model._meta.fields:
             if isinstance(field, orm.ForeignKey) and field.related_model is not model:
                 add(field.related_model)
-        found.append(model)
+        models_.append(model)
 
     for model in apps.get_app_config("toolbelt").get_models(include_auto_created=True):
         add(model)
-    return found
+    return models_
 
 
 def _rows(model: type[orm.Model]) -> tuple[str, list[tuple[Any, ...]]]:
@@ -158,7 +160,7 @@ def _rows(model: type[orm.Model]) -> tuple[str, list[tuple[Any, ...]]]:
     columns = [quote(field.column) for field in model._meta.concrete_fields]
     names, marks = ", ".join(columns), ", ".join(["%s"] * len(columns))
     with connection.cursor() as cursor:
-        # Names of tables and columns.
+        # The names are those of tables and columns.
         cursor.execute(f"SELECT {names} FROM {table} ORDER BY {quote(model._meta.pk.column)}")  # noqa: S608
         rows = cursor.fetchall()
     statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608

@@ -1,4 +1,4 @@
-"""An installation with a directory and a database of its own, used from this process or from others."""
+"""An installation with a separate directory and database, for use in this process or in others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ print(tokens.issue(writing.by("olive", via="command"), agent="kiosk").text)
 
 @contextlib.contextmanager
 def postgresql(number: int = 1) -> Iterator[list[str]]:
-    """Yield the addresses of new databases on the PostgreSQL server of the tests; skip the test if there is none."""
+    """Yield the URLs of new databases on the PostgreSQL server of the tests. Skip the test if there is no server."""
     script = [sys.executable, str(ROOT / "scripts/find_postgres.py")]
     run = subprocess.run(script, capture_output=True, text=True, check=False)
     if run.returncode:
@@ -53,7 +53,7 @@ def postgresql(number: int = 1) -> Iterator[list[str]]:
 
 @dataclass(frozen=True)
 class Installation:
-    """A directory and the address of its database. A relative file is in the directory."""
+    """A directory and the URL of its database. A relative file is in the directory."""
 
     directory: Path
     url: str
@@ -69,7 +69,7 @@ class Installation:
         }
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of the documentation in a shell."""
+        """Run a command from the documentation in a shell."""
         command = command.replace(".venv/bin/python", sys.executable)
         command = command.replace("manage.py", str(ROOT / "manage.py"))
         return subprocess.run(
@@ -99,14 +99,14 @@ class Installation:
         return run.stdout.strip()
 
     def load_demo(self) -> str:
-        """Migrate, and load the demo. Return a token of the kiosk."""
+        """Migrate, load the demo, and return a token of the agent kiosk."""
         self.sh(".venv/bin/python manage.py migrate --no-input")
         self.sh(".venv/bin/python manage.py loaddata demo")
         return self.python(TOKEN)
 
     @contextlib.contextmanager
     def used(self) -> Iterator[None]:
-        """Let this process, and the processes that it starts, use the directory and the database."""
+        """Use the directory and the database in this process and in those that it starts."""
         with (
             mock.patch.dict(os.environ, self.environment),
             contextlib.chdir(self.directory),
@@ -124,8 +124,8 @@ class Installation:
                     snapshots.forget()
 
     def manage(self, *words: str) -> str:
-        """Run a management command in this process; raise CommandError as the command does."""
-        printed = io.StringIO()
+        """Run a management command in this process, and return its output. Raise CommandError if it does."""
+        output = io.StringIO()
         with self.used():
-            call_command(*words, stdout=printed)
-        return printed.getvalue()
+            call_command(*words, stdout=output)
+        return output.getvalue()

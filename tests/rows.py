@@ -1,4 +1,4 @@
-"""A row in every table, for what must keep all kinds of rows: migrations and backups."""
+"""Insert a row into every table, for tests of migrations and backups."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from django.db import models as orm
 
 from toolbelt.models.fields import JSONText
 
-# The database's triggers write the revisions; `migrate` writes content types and permissions.
+# Triggers write the revisions, and `migrate` writes content types and permissions.
 _WRITTEN_BY_OTHERS = frozenset(
     {"toolbelt.revision", "toolbelt.agentrevision", "contenttypes.contenttype", "auth.permission"}
 )
 _AT = dt.datetime(2031, 2, 3, 4, 5, 6, 789, tzinfo=dt.UTC)
-# What a constraint or a check demands, or what a migration reads. A text may contain the tag.
+# Values that a constraint or check requires, or that a migration reads. Texts may contain the tag.
 _VALUES: dict[str, dict[str, Any]] = {
     "toolbelt.agent": {"archived": False, "loadout": "name_{tag}", "session_loadouts": ["name_{tag}"]},
     "toolbelt.apitoken": {"agent": None},
@@ -36,7 +36,7 @@ _VALUES: dict[str, dict[str, Any]] = {
 def insert(apps: Apps, labels: Iterable[str], tag: str) -> list[orm.Model]:
     """Insert a row into every table of these apps, with a value in every column, and return the rows.
 
-    Names contain the tag, so that the tables can be filled again with another one. ``apps`` may be historical.
+    Names contain the tag, so that rows with other tags can be inserted too. ``apps`` may be historical.
     """
     rows: dict[type[orm.Model], orm.Model] = {}
     existing = [

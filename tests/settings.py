@@ -1,4 +1,4 @@
-"""The settings of the tests: the project's own, in the test environment."""
+"""The settings of the tests: those of the project in the test environment."""
 
 import os
 
@@ -7,7 +7,7 @@ os.environ["TOOLBELT_ENV"] = "test"
 from toolbelt.settings import *  # noqa: F403
 from toolbelt.settings import DATABASES
 
-# What a test commits need not outlast the machine, and no test waits for a disk.
+# Commits of tests need not survive a crash, so they do not wait for the disk.
 _options = DATABASES["default"]["OPTIONS"]
 if DATABASES["default"]["ENGINE"] == "toolbelt.store.postgresql":
     _options["options"] = "-c synchronous_commit=off"

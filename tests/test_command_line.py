@@ -1,4 +1,4 @@
-"""The command `toolbelt`: what it does before it reads the settings of an installation."""
+"""Tests of what the command `toolbelt` does before it reads the settings of an installation."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ INSTALLATION = {
 }
 
 
-def test_the_settings_of_another_installation_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = {"TOOLBELT_HOME": "/somewhere", "NOT_TOOLBELT_ENV": "x"}
-    for name, value in {**INSTALLATION, **kept}.items():
+def test_environment_variables_of_another_installation_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    unrelated = {"TOOLBELT_HOME": "/somewhere", "NOT_TOOLBELT_ENV": "x"}
+    for name, value in {**INSTALLATION, **unrelated}.items():
         monkeypatch.setenv(name, value)
-    # So that the test's own variables are restored.
+    # A copy, so that the variables of the test process are restored.
     monkeypatch.setattr(os, "environ", dict(os.environ))
     command_line._forget_settings()
     assert not INSTALLATION.keys() & os.environ.keys()
-    assert kept.items() <= os.environ.items()
+    assert unrelated.items() <= os.environ.items()
 
 
-def test_a_settings_file_is_readable_by_its_owner_only_and_never_overwritten(tmp_path: Path) -> None:
+def test_a_settings_file_is_private_and_never_overwritten(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     command_line._write_settings(file, "Settings.", {"SECRET_KEY": "a#b$c"})
     assert (file.read_text(), file.stat().st_mode & 0o777) == ("# Settings.\nSECRET_KEY='a#b$c'\n", 0o600)
@@ -48,7 +48,7 @@ def test_a_value_that_would_break_the_settings_file_is_refused(tmp_path: Path, v
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http"])
-def test_a_port_that_cannot_be_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_port_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command_line.main(["demo", "--port", port])
     assert "is not a port" in capsys.readouterr().err
@@ -57,7 +57,7 @@ def test_a_port_that_cannot_be_is_refused(port: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     "host", ["https://toolbelt.example.com", "toolbelt.example.com:8000", "a/b", "*", ""]
 )
-def test_a_host_that_no_request_would_match_is_refused_before_anything_is_created(
+def test_an_invalid_host_is_refused_before_anything_is_created(
     host: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TOOLBELT_HOME", str(tmp_path / "home"))
@@ -66,31 +66,35 @@ def test_a_host_that_no_request_would_match_is_refused_before_anything_is_create
     assert not (tmp_path / "home").exists()
 
 
-def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_without_the_server_extra_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SystemExit, match=r"pip install 'toolbelt-switchboard\[server\]'"):
         command_line.main(["serve"])
 
 
 @pytest.mark.parametrize("word", ["--version", "version"])
-def test_it_says_its_own_version_and_not_djangos(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_that_of_toolbelt_and_not_of_django(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     command_line.main([word])
     assert capsys.readouterr().out == f"toolbelt {toolbelt.__version__}\n"
 
 
-def test_the_help_begins_with_the_commands_of_every_day(
+def test_the_help_lists_existing_common_commands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command_line, "manage", lambda argv: None)
     command_line.main([])
-    printed = capsys.readouterr().out
+    output = capsys.readouterr().out
     own = management.get_commands().keys() | {"demo", "init"}
-    named = {line.split()[1] for line in printed.splitlines() if line.startswith("toolbelt ")} - {"COMMAND"}
+    named = {line.split()[1] for line in output.splitlines() if line.startswith("toolbelt ")} - {"COMMAND"}
     assert named <= own
     assert {"surface", "flip", "mcp", "token", "call", "backup", "doctor"} <= named
 
 
-def test_an_installation_has_its_files_in_its_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_home_of_an_installation_depends_on_environment_and_checkout(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("TOOLBELT_HOME", raising=False)
     assert locations.home() == locations.ASSETS
     monkeypatch.setattr(locations, "IS_CHECKOUT", False)

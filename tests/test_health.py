@@ -1,4 +1,4 @@
-"""The addresses that load balancers and scrapers ask."""
+"""Tests of the endpoints for load balancers and scrapers, and of response headers."""
 
 from typing import NoReturn
 
@@ -15,43 +15,43 @@ TOKEN = "a-token-of-some-length"
 
 
 @pytest.fixture(autouse=True)
-def nothing_seen() -> None:
-    """Let each test begin as a new process does."""
+def clear_migration_state() -> None:
+    """Start each test in the state of a new process."""
     health.migrated.clear()
 
 
-def test_a_running_process_says_so_without_asking_the_database(client: test.Client) -> None:
+def test_healthz_answers_without_the_database(client: test.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
 
 
 @pytest.mark.django_db
-def test_it_is_ready_when_the_database_has_every_migration(client: test.Client) -> None:
+def test_readyz_is_ready_if_all_migrations_are_applied(client: test.Client) -> None:
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
 @pytest.mark.django_db
-def test_it_is_not_ready_when_a_migration_is_missing(client: test.Client) -> None:
+def test_readyz_is_not_ready_if_a_migration_is_missing(client: test.Client) -> None:
     recorder.MigrationRecorder(connection).record_unapplied("sessions", "0001_initial")
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["because"]) == (503, "pending migrations: 1")
 
 
 @pytest.mark.django_db
-def test_migrations_are_looked_for_until_none_is_missing(client: test.Client) -> None:
+def test_migrations_are_checked_until_none_is_missing(client: test.Client) -> None:
     applied = recorder.MigrationRecorder(connection)
     applied.record_unapplied("sessions", "0001_initial")
     assert client.get("/readyz").status_code == 503
     applied.record_applied("sessions", "0001_initial")
     assert client.get("/readyz").status_code == 200
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         assert client.get("/readyz").status_code == 200
-    assert [query["sql"] for query in asked] == ["SELECT 1"]
+    assert [query["sql"] for query in queries] == ["SELECT 1"]
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("was_ready", [False, True])
-def test_it_is_not_ready_when_the_database_is_away(client: test.Client, was_ready: bool) -> None:
+def test_readyz_is_not_ready_without_the_database(client: test.Client, was_ready: bool) -> None:
     def refuse(*args: object) -> NoReturn:
         raise OperationalError
 
@@ -64,7 +64,7 @@ def test_it_is_not_ready_when_the_database_is_away(client: test.Client, was_read
 
 
 @pytest.mark.django_db
-def test_metrics_are_for_staff(client: test.Client) -> None:
+def test_metrics_require_a_staff_user(client: test.Client) -> None:
     make = get_user_model().objects.create_user
     assert client.get("/metrics").status_code == 401
     client.force_login(make("reader"))
@@ -74,23 +74,23 @@ def test_metrics_are_for_staff(client: test.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "status"), [(f"Bearer {TOKEN}", 200), ("Bearer another", 401), (f"Basic {TOKEN}", 401)]
+    ("header", "status"), [(f"Bearer {TOKEN}", 200), ("Bearer another", 401), (f"Basic {TOKEN}", 401)]
 )
-def test_metrics_are_for_whoever_has_the_token(client: test.Client, settings, sent, status) -> None:
+def test_metrics_accept_the_configured_token(client: test.Client, settings, header, status) -> None:
     settings.TOOLBELT_METRICS_TOKEN = TOKEN
-    assert client.get("/metrics", headers={"authorization": sent}).status_code == status
+    assert client.get("/metrics", headers={"authorization": header}).status_code == status
 
 
-def test_without_a_token_set_an_empty_one_opens_nothing(client: test.Client) -> None:
+def test_an_empty_metrics_token_is_refused_if_none_is_configured(client: test.Client) -> None:
     assert client.get("/metrics", headers={"authorization": "Bearer "}).status_code == 401
 
 
-def test_every_answer_has_a_request_id(client: test.Client) -> None:
+def test_every_response_has_a_unique_request_id(client: test.Client) -> None:
     first, second = (client.get("/healthz").headers["X-Request-ID"] for _ in range(2))
     assert first != second
 
 
-def test_pages_are_closed_to_what_comes_from_elsewhere(client: test.Client) -> None:
+def test_the_content_security_policy_is_strict(client: test.Client) -> None:
     policy = client.get("/healthz").headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy

@@ -1,4 +1,4 @@
-"""The wheel in an empty folder: `toolbelt demo`, and `toolbelt init` with `toolbelt serve` for production."""
+"""Tests of the installed wheel: `toolbelt demo`, and `toolbelt init` with `toolbelt serve` for production."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PASSWORD = "a-password-of-the-tests"
 
 
 class Installation:
-    """An environment with the wheel and nothing else, and a home for its files."""
+    """An environment with only the wheel installed, and a home directory for its files."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.command = str(folder / "bin" / "toolbelt")
@@ -48,7 +48,7 @@ class Installation:
 
     @contextlib.contextmanager
     def serving(self, *arguments: str, **environment: str) -> Iterator[httpx.Client]:
-        """Run a command that serves; yield a client of it, which keeps cookies as a browser does."""
+        """Run a serving command, and yield a client of it that keeps cookies."""
         port = _free_port()
         with open(self.home / "log", "w+") as log:
             process = subprocess.Popen(
@@ -86,14 +86,15 @@ def _wait(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an environment into which the wheel was installed with its server, as an operator would."""
+    """Return an environment in which the wheel is installed with its server extra."""
     base = tmp_path_factory.mktemp("installed")
     quiet = ("--quiet", "--no-input", "--disable-pip-version-check")
     build = [sys.executable, "-m", "pip", "wheel", *quiet, "--no-deps", "--wheel-dir", str(base), str(ROOT)]
     subprocess.run(build, check=True, timeout=600)
     [wheel] = base.glob("*.whl")
     venv.create(base / "venv")
-    # With the pip of the tests: a copy in the environment takes longer than the wheel. What runs is compiled then.
+    # The pip of the tests is used, because installing pip into the environment takes longer than the wheel. Without
+    # compiling: modules are compiled when they are imported.
     pip = [sys.executable, "-m", "pip", "--python", str(base / "venv/bin/python")]
     subprocess.run([*pip, "install", *quiet, "--no-compile", f"{wheel}[server]"], check=True, timeout=600)
     return base / "venv"
@@ -122,7 +123,7 @@ def tools(client: httpx.Client, token: str, agent: str) -> set[str]:
     return {tool["name"] for tool in answer.json()["tools"]}
 
 
-def test_the_demo_is_served_logs_in_flips_and_answers(installation: Installation) -> None:
+def test_the_demo_serves_login_calls_and_switches(installation: Installation) -> None:
     with installation.serving("demo", DEMO_PASSWORD=PASSWORD) as client:
         page = log_in(client, PASSWORD)
         assert page.status_code == 200
@@ -131,14 +132,14 @@ def test_the_demo_is_served_logs_in_flips_and_answers(installation: Installation
         token = re.search(r"tb_\S+", issued.stdout)
         assert token is not None, issued
         before = tools(client, token[0], "assistant")
-        # The demo acts: its plugins are part of the package.
+        # The plugins of the demo are part of the package, and simulate calls.
         called = client.post(
             "/api/v1/agents/assistant/calls",
             json={"tool": "arxiv", "arguments": {"query": "attention"}},
             headers={"Authorization": f"Bearer {token[0]}"},
         )
         assert "simulated" in called.text, called.text
-        # The first toolkit that the page shows as turned on.
+        # Turn off the first toolkit that the page shows as on.
         access = client.get("/agents/assistant/").text
         forms = re.findall(
             r'<form[^>]+action="(/agents/assistant/switches/\w+/)"(.+?)</form>', access, re.DOTALL
@@ -154,46 +155,46 @@ def test_the_demo_is_served_logs_in_flips_and_answers(installation: Installation
         assert tools(client, token[0], "assistant") < before
 
 
-def test_init_and_serve_make_a_production_installation(installation: Installation) -> None:
-    _make(installation)
+def test_init_and_serve_set_up_a_production_installation(installation: Installation) -> None:
+    _init(installation)
     healthy = installation.run("doctor")
     assert (healthy.returncode, healthy.stdout[:20]) == (0, "Nothing is wrong wit"), healthy.stdout
-    _use(installation, workers=2)
+    _check_serving(installation, workers=2)
 
 
-def test_init_and_serve_make_a_production_installation_on_postgresql(installation: Installation) -> None:
-    found = subprocess.run(
+def test_init_and_serve_set_up_a_production_installation_on_postgresql(installation: Installation) -> None:
+    postgres_server = subprocess.run(
         [sys.executable, str(ROOT / "scripts/find_postgres.py")], capture_output=True, text=True
     )
-    if found.returncode:
+    if postgres_server.returncode:
         pytest.skip("no PostgreSQL server answers")
     name = f"toolbelt_installed_{os.getpid()}"
-    with psycopg.connect(found.stdout.strip(), dbname="postgres", autocommit=True) as server:
+    with psycopg.connect(postgres_server.stdout.strip(), dbname="postgres", autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}")
         try:
-            address = found.stdout.strip().rpartition("/")[0]
-            _make(installation, DATABASE_URL=f"{address}/{name}")
+            address = postgres_server.stdout.strip().rpartition("/")[0]
+            _init(installation, DATABASE_URL=f"{address}/{name}")
             assert f"/{name}'" in (installation.home / "data/.env").read_text()
-            _use(installation, workers=2)
+            _check_serving(installation, workers=2)
             _move_away_and_back(installation, f"{address}/{name}")
         finally:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _make(installation: Installation, **environment: str) -> None:
+def _init(installation: Installation, **environment: str) -> None:
     made = installation.run("init", OPERATOR_PASSWORD=PASSWORD, **environment)
     assert made.returncode == 0, made.stderr
     assert PASSWORD not in made.stdout
-    # What it prints can be pasted, though neither the directory nor the command is the usual one.
+    # The printed command works with an unusual directory and command.
     home = installation.home / "data"
     assert f"  Serve      TOOLBELT_HOME={home} {installation.command} serve\n" in made.stdout
-    # Only its owner can read its settings and a SQLite database.
+    # Only the owner can read the settings and a SQLite database.
     assert (installation.home / "data").stat().st_mode & 0o077 == 0
     assert (installation.home / "data/.env").stat().st_mode & 0o077 == 0
 
 
 def _move_away_and_back(installation: Installation, address: str) -> None:
-    """Copy the database to SQLite and back, for which the package runs itself with the other database."""
+    """Copy the database to SQLite and back, for which the package starts itself with the other database."""
     file = f"sqlite:///{installation.home / 'moved.sqlite3'}"
     away = installation.run("move_database", "--to", file)
     assert away.returncode == 0, away.stderr
@@ -202,11 +203,11 @@ def _move_away_and_back(installation: Installation, address: str) -> None:
     assert installation.run("doctor").returncode == 0
 
 
-def _use(installation: Installation, *, workers: int) -> None:
+def _check_serving(installation: Installation, *, workers: int) -> None:
     with installation.serving("serve", "--workers", str(workers)) as client:
         page = log_in(client, PASSWORD)
         assert page.status_code == 200
-        # Named by their content: the collected files are served.
+        # The hash in the name shows that the collected files are served.
         assert re.search(r'href="/static/css/base\.[0-9a-f]{12}\.css"', page.text)
 
 
@@ -218,7 +219,7 @@ def test_an_installation_is_not_created_twice(installation: Installation) -> Non
     assert (installation.home / "data/.env").read_text() == "SECRET_KEY=kept\n"
 
 
-def test_an_error_of_init_leaves_nothing_behind(installation: Installation) -> None:
+def test_a_failed_init_leaves_no_files(installation: Installation) -> None:
     failed = installation.run("init", "--database-url", "mysql://example.com/x")
     assert failed.returncode == 1
     assert "DATABASE_URL" in failed.stderr
@@ -226,7 +227,7 @@ def test_an_error_of_init_leaves_nothing_behind(installation: Installation) -> N
     assert [*(installation.home / "data").iterdir()] == []
 
 
-def test_serve_says_what_is_missing(installation: Installation) -> None:
+def test_serve_reports_missing_settings_missing_tables_and_a_used_port(installation: Installation) -> None:
     bare = installation.run("serve")
     assert (bare.returncode, "toolbelt init" in bare.stderr) == (1, True)
     environment = {

@@ -1,4 +1,4 @@
-"""Docstrings and comments are written in plain English: statements, without phrasings that readers stumble over."""
+"""Tests that docstrings and comments are statements in plain English, without confusing phrases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("interop", "scripts", "tests", "toolbelt")
-# Not checked: what Django generates.
+# Django generates these files.
 SKIPPED = (ROOT / "toolbelt/migrations",)
 PHRASES = {
     r"somebody|whoever|nobody|everybody": "the agent, the operator, the caller, no agent",
@@ -27,7 +27,7 @@ PHRASES = {
 }
 PATTERNS = {re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE): better for phrase, better in PHRASES.items()}
 BEGINNINGS = ("Give what", "Give the", "Say ", "Says ", "Tell ")
-# To parse every file takes seconds, and most contain nothing of this.
+# Parsing every file takes seconds, and most contain no suspect phrase.
 SUSPECT = re.compile(
     rf"\b(?:{'|'.join(PHRASES)})\b|\"\"\"(?:{'|'.join(BEGINNINGS)})|\"\"\"[^\"]*\?",
     re.IGNORECASE,
@@ -63,7 +63,7 @@ def problems(source: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_docstrings_and_comments_are_in_plain_words(folder: str) -> None:
+def test_docstrings_and_comments_are_in_plain_english(folder: str) -> None:
     files = (
         file
         for file in sorted((ROOT / folder).rglob("*.py"))

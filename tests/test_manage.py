@@ -1,4 +1,4 @@
-"""The command line itself, whichever command is run."""
+"""Tests of manage.py itself, whichever command is run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.mark.parametrize(
     ("words", "code", "unbuffered"),
     [
-        (["help"], 141, ""),  # as a shell says of what SIGPIPE ended
+        (["help"], 141, ""),  # the exit code of a command ended by SIGPIPE
         (["try", "docs/examples/on_call.scenarios.yaml"], 141, ""),
         (["try", "docs/examples/on_call.scenarios.yaml"], 141, "1"),
-        (["try", "tests/nowhere"], 2, ""),  # has nothing for the reader: it ends as ever
+        (["try", "tests/nowhere"], 2, ""),  # prints nothing to the pipe, so it ends normally
     ],
 )
-def test_a_reader_that_has_read_enough_ends_a_command_quietly(
-    words: list[str], code: int, unbuffered: str
-) -> None:
+def test_a_closed_output_pipe_ends_a_command_quietly(words: list[str], code: int, unbuffered: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -43,7 +41,7 @@ def test_a_reader_that_has_read_enough_ends_a_command_quietly(
 
 
 @pytest.mark.parametrize("environment", [{}, {"TOOLBELT_ENV": "production"}])
-def test_the_rules_can_be_tried_where_nothing_is_installed(environment: dict[str, str]) -> None:
+def test_try_works_without_an_installation(environment: dict[str, str]) -> None:
     run = subprocess.run(
         [sys.executable, "manage.py", "try", "docs/examples/on_call.scenarios.yaml"],
         cwd=ROOT,
@@ -55,14 +53,14 @@ def test_the_rules_can_be_tried_where_nothing_is_installed(environment: dict[str
     assert (run.returncode, run.stdout, run.stderr) == (0, "2 passed, 0 failed\n", "")
 
 
-def test_the_rules_can_be_tried_without_what_developing_toolbelt_takes() -> None:
-    tried = (
+def test_try_works_without_development_packages() -> None:
+    program = (
         "import runpy, sys; sys.modules['django_linear_migrations'] = None;"
         "sys.argv = ['manage.py', 'try', 'docs/examples/on_call.scenarios.yaml'];"
         "runpy.run_path('manage.py', run_name='__main__')"
     )
     run = subprocess.run(
-        [sys.executable, "-c", tried],
+        [sys.executable, "-c", program],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"]},
         capture_output=True,
@@ -87,7 +85,7 @@ def test_the_rules_can_be_tried_without_what_developing_toolbelt_takes() -> None
         ),
     ],
 )
-def test_a_command_says_in_a_sentence_that_the_database_is_away(
+def test_a_command_reports_an_unavailable_database_in_one_line(
     address: str, words: str, environment: str
 ) -> None:
     settings = {
@@ -109,5 +107,5 @@ def test_a_command_says_in_a_sentence_that_the_database_is_away(
         timeout=120,
     )
     assert run.returncode == 1
-    # One line: the warnings of the connection pool stay out of it.
+    # One line, without warnings of the connection pool.
     assert re.fullmatch(rf"CommandError: {words}[^\n]*\n", run.stderr), run.stderr

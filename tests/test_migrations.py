@@ -1,4 +1,4 @@
-"""An upgrade keeps what is stored, whichever migration the installation is at."""
+"""Tests that migrations keep stored rows, from whichever migration the upgrade starts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def columns(model: type[orm.Model], key: object) -> dict[str, Any]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Yield the address of an empty database."""
+    """Yield the URL of an empty database."""
     if request.param == "sqlite":
         yield "sqlite://:memory:"
         return
@@ -36,7 +36,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_rows_of_every_earlier_state_survive_all_later_migrations(
+def test_rows_of_every_earlier_migration_survive_all_later_ones(
     tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
 ) -> None:
     with django_db_blocker.unblock(), Installation(tmp_path, address).used():
@@ -45,7 +45,7 @@ def test_rows_of_every_earlier_state_survive_all_later_migrations(
         loader = MigrationExecutor(connection).loader
         [newest] = loader.graph.leaf_nodes("toolbelt")
         names = [name for app, name in loader.graph.forwards_plan(newest) if app == "toolbelt"]
-        # Each state's rows, as that state has them.
+        # The rows of each migration, with the columns that they have at that migration.
         stored: dict[str, list[tuple[str, object, dict[str, Any]]]] = {}
         for name in names:
             call_command("migrate", "toolbelt", name, verbosity=0)
@@ -63,14 +63,14 @@ def test_rows_of_every_earlier_state_survive_all_later_migrations(
             for label, key, before in stored[name]:
                 after = columns(apps.get_model(label), key)
                 assert {column: after[column] for column in before} == before, (name, label)
-        # The triggers are there, and what reads the rows accepts them.
+        # The triggers exist, and the rows are accepted when they are read.
         assert triggers.missing(connection) == ()
         number = revisions.number()
         for agent in models.Agent.objects.all():
             surfaces.ask(agent.key)
             agent.switches.update(on=False)
         assert revisions.number() == number + len(names)
-        # 0019 finds the plugins of installed code, which had no server; since then, a row says it.
+        # 0019 sets in_code for plugins of installed code, which had no server. Later rows have it explicitly.
         assert {*models.Plugin.objects.filter(in_code=True).values_list("name", flat=True)} == {
             f"name_{name[:4]}" for name in names if not "0003" <= name < "0019"
         }
@@ -78,7 +78,7 @@ def test_rows_of_every_earlier_state_survive_all_later_migrations(
 
 OLD, NEW = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 REJECTION = {"before": {"approved": OLD}, "after": {"approved": NEW, "blocked": True}}
-# What the audit log has of each tool, oldest first; all are blocked now, and held to NEW.
+# The audit log of each tool, oldest first. All tools are now blocked with the approved version NEW.
 HISTORIES: dict[str, list[dict[str, Any]]] = {
     "rejected_as_changed": [REJECTION],
     "rejected_as_new": [
@@ -100,7 +100,7 @@ HISTORIES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def test_versions_that_were_rejected_before_rejections_were_marked_are_marked(
+def test_migration_0026_marks_versions_that_were_rejected_earlier(
     tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
 ) -> None:
     with django_db_blocker.unblock(), Installation(tmp_path, address).used():
@@ -109,8 +109,8 @@ def test_versions_that_were_rejected_before_rejections_were_marked_are_marked(
         for key, history in HISTORIES.items():
             models.Tool.objects.create(key=key, approved=NEW, blocked=True)
             for entry in history:
-                said = {"action": "tool.change", "actor": "olive", "via": "screen", **entry}
-                models.AuditEntry.objects.create(subject_kind="tool", subject_key=key, **said)
+                fields = {"action": "tool.change", "actor": "olive", "via": "screen", **entry}
+                models.AuditEntry.objects.create(subject_kind="tool", subject_key=key, **fields)
         models.Tool.objects.create(key="available", approved=NEW)
 
         call_command("migrate", "toolbelt", "0026", verbosity=0)
@@ -121,7 +121,7 @@ def test_versions_that_were_rejected_before_rejections_were_marked_are_marked(
 
 
 @pytest.mark.slow
-def test_saved_views_follow_the_renamed_list_and_filters(
+def test_migration_0028_renames_the_list_and_filters_of_saved_views(
     tmp_path: Path, django_db_blocker: DjangoDbBlocker
 ) -> None:
     with django_db_blocker.unblock(), Installation(tmp_path, "sqlite://:memory:").used():

@@ -1,4 +1,4 @@
-"""The PostgreSQL pool recovers from a lost connection, and reports why it has none."""
+"""Tests that the PostgreSQL pool recovers from lost connections, and records why it cannot connect."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ def pool(proxy: breaking.Proxy) -> Iterator[psycopg_pool.ConnectionPool[pooling.
         min_size=8,
         timeout=3,
         reconnect_timeout=3,
-    ) as made:
-        made.wait()
-        yield made
+    ) as connection_pool:
+        connection_pool.wait()
+        yield connection_pool
     pooling.Connection.refusal = None
 
 
-def test_a_pool_whose_connections_were_all_cut_gives_a_new_one_at_once(pool, proxy):
+def test_a_pool_reconnects_immediately_if_all_its_connections_were_cut(pool, proxy):
     proxy.cut()
-    # One after the other, the pool would try the dead ones with pauses that grow beyond its time.
+    # Checking the dead connections one by one, the pool would pause for longer than its timeout.
     for _ in range(8):
         with pool.connection() as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
     assert pool.get_stats().get("requests_errors", 0) == 0
 
 
-def test_a_pool_that_cannot_connect_says_why(pool, proxy):
+def test_a_pool_that_cannot_connect_records_the_reason(pool, proxy):
     proxy.refuse()
     with pytest.raises(psycopg_pool.PoolTimeout):
         pool.getconn()

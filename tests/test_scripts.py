@@ -1,4 +1,4 @@
-"""The scripts behave the same in every shell."""
+"""Tests that the scripts do not depend on settings in the environment."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ INSTALLATION = {
     "DATABASE_URL": "postgres://example.com/x",
     "REDIS_URL": "redis://example.com",
 }
-KEPT = {"TEST_DATABASE_URL": "postgres://127.0.0.1/x", "CI": "true", "NOT_TOOLBELT_ENV": "x"}
+UNRELATED = {"TEST_DATABASE_URL": "postgres://127.0.0.1/x", "CI": "true", "NOT_TOOLBELT_ENV": "x"}
 
 
-def test_the_settings_of_an_installation_are_forgotten() -> None:
+def test_forget_settings_removes_the_variables_of_an_installation() -> None:
     run = subprocess.run(
         ["sh", "-euc", '. "$0"; env', SCRIPTS / "forget_settings.sh"],
-        env={"PATH": os.environ["PATH"], **INSTALLATION, **KEPT},
+        env={"PATH": os.environ["PATH"], **INSTALLATION, **UNRELATED},
         capture_output=True,
         text=True,
         check=True,
     )
-    left = dict(line.partition("=")[::2] for line in run.stdout.splitlines())
-    assert not [name for name in left if name in INSTALLATION or name.startswith("TOOLBELT_")]
-    assert KEPT.items() <= left.items()
+    remaining = dict(line.partition("=")[::2] for line in run.stdout.splitlines())
+    assert not [name for name in remaining if name in INSTALLATION or name.startswith("TOOLBELT_")]
+    assert UNRELATED.items() <= remaining.items()
 
 
-def test_they_are_forgotten_before_the_scripts_own_are_set() -> None:
+def test_the_test_script_forgets_settings_before_it_sets_its_own() -> None:
     text = (SCRIPTS / "test.sh").read_text(encoding="utf-8")
     assert 0 < text.index("\n. scripts/forget_settings.sh\n") < text.index("\nexport TOOLBELT_")

@@ -1,4 +1,4 @@
-"""The settings, as a process reads them from its environment."""
+"""Tests of the settings that a process reads from its environment."""
 
 import os
 import re
@@ -18,12 +18,12 @@ GOOD = {"SECRET_KEY": KEY, "ALLOWED_HOSTS": "toolbelt.example.com"}
 
 
 def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run manage.py with no other settings than these."""
+    """Run manage.py with only these settings."""
     return python("manage.py", *arguments, **environment)
 
 
 def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with no other settings than these."""
+    """Run Python with only these settings."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
@@ -35,7 +35,7 @@ def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
+    ("change", "variable"),
     [
         ({"SECRET_KEY": ""}, "SECRET_KEY"),
         ({"SECRET_KEY": KEY[:49]}, "SECRET_KEY"),
@@ -58,16 +58,16 @@ def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         ({"TOOLBELT_ENV_FILE": "nowhere.env"}, "TOOLBELT_ENV_FILE"),
     ],
 )
-def test_production_refuses_to_start_and_says_in_one_line_what_to_set(change, named) -> None:
+def test_an_invalid_production_setting_is_reported_in_one_line(change, variable) -> None:
     run = manage("check", **GOOD | change)
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
-    assert f"{named} to " in run.stderr
-    # A part of an address can be its password.
+    assert f"{variable} to " in run.stderr
+    # Part of a URL can be its password.
     assert "hunter" not in run.stderr
 
 
-def test_redis_without_its_client_is_refused_with_what_to_install() -> None:
+def test_redis_without_its_client_names_the_package_to_install() -> None:
     without = (
         "import importlib.util as u; f = u.find_spec; u.find_spec = lambda n: None if 'redis' in n else f(n)"
     )
@@ -86,42 +86,42 @@ def test_redis_without_its_client_is_refused_with_what_to_install() -> None:
         ({"TOOLBELT_ENVIRONMENT_NAME": ""}, " red"),
     ],
 )
-def test_an_installation_is_named_after_its_environment_unless_set_otherwise(change, shown) -> None:
+def test_the_environment_name_and_color_have_configurable_defaults(change, shown) -> None:
     code = "from toolbelt import conf; print(conf.ENVIRONMENT_NAME, conf.ENVIRONMENT_COLOR)"
     run = python("-c", code, DJANGO_SETTINGS_MODULE="toolbelt.settings", **GOOD | change)
     assert run.stdout.strip("\n") == shown, run.stderr
 
 
-def test_the_key_of_the_example_is_refused() -> None:
+def test_the_secret_key_of_the_example_file_is_refused() -> None:
     run = manage("check", TOOLBELT_ENV_FILE=".env.example")
     assert "SECRET_KEY to " in run.stderr
 
 
-def test_serving_plain_http_and_believing_every_proxy_are_warned_about() -> None:
-    """That there is no warning without either, `scripts/test.sh` checks."""
+def test_insecure_http_and_trusting_all_proxies_give_warnings() -> None:
+    """`scripts/test.sh` checks that there is no warning without them."""
     unsafe = {"TOOLBELT_INSECURE_HTTP": "on", "FORWARDED_ALLOW_IPS": "*"}
     run = manage("check", "--deploy", "--fail-level", "WARNING", **GOOD, **unsafe)
     assert run.returncode == 1
     assert set(re.findall(r"toolbelt\.W\d+", run.stderr)) == {"toolbelt.W001", "toolbelt.W007"}
 
 
-def test_a_setting_that_cannot_be_used_is_named_with_what_it_should_be(settings) -> None:
+def test_an_invalid_setting_is_reported_by_a_check(settings) -> None:
     settings.TOOLBELT_KIND_LOADOUTS = {"stroll": "research"}
-    found = [message for message in checks.run_checks() if message.id == "toolbelt.E001"]
-    assert [message.msg.partition(" ")[0] for message in found] == ["TOOLBELT_KIND_LOADOUTS"]
+    messages = [message for message in checks.run_checks() if message.id == "toolbelt.E001"]
+    assert [message.msg.partition(" ")[0] for message in messages] == ["TOOLBELT_KIND_LOADOUTS"]
 
 
-def test_kinds_that_are_left_out_keep_their_default(settings) -> None:
+def test_kinds_missing_in_the_setting_keep_their_default_loadout(settings) -> None:
     settings.TOOLBELT_KIND_LOADOUTS = {"task": "full"}
     assert (conf.KIND_LOADOUTS["task"], conf.KIND_LOADOUTS["explore"]) == ("full", "research")
 
 
-def test_an_unknown_setting_is_no_setting() -> None:
+def test_an_unknown_setting_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="NO_SUCH"):
         conf.NO_SUCH  # noqa: B018
 
 
-def test_secrets_and_query_strings_stay_out_of_the_log() -> None:
+def test_secrets_and_query_strings_are_not_logged() -> None:
     event = {
         "password": "p",
         "api_token": "t",
@@ -138,15 +138,15 @@ def test_secrets_and_query_strings_stay_out_of_the_log() -> None:
     }
 
 
-def test_a_token_in_an_address_stays_out_of_the_log() -> None:
+def test_a_token_in_a_url_is_not_logged() -> None:
     event = {"request": f"DELETE /api/v1/tokens/tb_01234567{'x' * 49}"}
     assert logs.withhold(None, "info", event) == {"request": "DELETE /api/v1/tokens/tb_01234567[withheld]"}
 
 
-def test_the_example_explains_every_variable_that_is_read() -> None:
+def test_the_example_file_documents_every_variable() -> None:
     source = (ROOT / "toolbelt/settings/__init__.py").read_text()
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', source))
     read |= {f"TOOLBELT_{setting.name}" for setting in conf.SETTINGS}
-    explained = set(re.findall(r"^(?:# )?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    documented = set(re.findall(r"^(?:# )?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     assert len(read) > 15
-    assert read - explained == set()
+    assert read - documented == set()

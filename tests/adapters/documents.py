@@ -1,4 +1,4 @@
-"""Surfaces as JSON documents, made from little, and from the real catalogs of the demo."""
+"""Surface documents for tests: minimal ones, and the tools of the demo's real catalogs."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ Document = dict[str, Any]
 
 
 def tool(name: str, **fields: Any) -> Document:
-    """Make one tool as it stands in a surface."""
+    """Return a tool as a surface contains it."""
     schema = {"type": "object", "properties": {}}
-    made = {"name": name, "description": f"Does {name}.", "input_schema": schema, "annotations": {}}
-    return {**made, "toolkits": [], "tokens": 1, **fields}
+    minimal = {"name": name, "description": f"Does {name}.", "input_schema": schema, "annotations": {}}
+    return {**minimal, "toolkits": [], "tokens": 1, **fields}
 
 
 def document(*tools: str | Document, policy: str = "", **fields: Any) -> Document:
-    """Make what a renderer reads of a surface."""
-    made = [tool(one) if isinstance(one, str) else one for one in tools]
-    said = {"tools": made, "tool_choice": "auto" if made else "none", "directive": None}
-    return {**said, "policy": {"text": policy, "sections": []}, **fields}
+    """Return a surface document with the fields that renderers read."""
+    entries = [tool(entry) if isinstance(entry, str) else entry for entry in tools]
+    fixed = {"tools": entries, "tool_choice": "auto" if entries else "none", "directive": None}
+    return {**fixed, "policy": {"text": policy, "sections": []}, **fields}
 
 
 def focus(*names: str, required: bool = False) -> Document:
-    """Make a directive."""
+    """Return a directive that focuses on these tools."""
     choice = "required" if required else "auto"
     return {"active_tools": list(names), "tool_choice": choice, "first_step_only": True}
 
 
-def taking(**schema: Any) -> Document:
-    """Make a surface of one tool, ``it``, with this schema."""
+def with_schema(**schema: Any) -> Document:
+    """Return a surface whose only tool, ``it``, has this schema."""
     return document(tool("it", input_schema=schema))
 
 
 @functools.cache
-def real() -> tuple[Document, ...]:
-    """Return every tool of every real catalog, as it stands in a surface."""
+def real_tools() -> tuple[Document, ...]:
+    """Return every tool of every real catalog, as a surface contains it."""
     return tuple(
         _real(file.stem, listed)
         for file in sorted(CATALOGS.glob("*.json"))

@@ -1,4 +1,4 @@
-"""A loop of the program's own gets the parameters of each step, and a readable result for every call."""
+"""Tests of the adapter for plain loops: the parameters of each step, and a readable result for every call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.connection.in_memory import KEY, Looping, Toolbelt
+from tests.adapters.connection.in_memory import KEY, AsyncToolbelt, Toolbelt
 from toolbelt.adapters import plain, runs
 from toolbelt.adapters.connection import protocol
 
@@ -23,12 +23,12 @@ def refund(order: int) -> Any:
     return {"order": order, "at": dt.date(2026, 1, 2)}
 
 
-async def refund_later(order: int) -> Any:
+async def async_refund(order: int) -> Any:
     return refund(order)
 
 
 class Loop:
-    """A loop that blocks, with the last run of the program."""
+    """A blocking loop with one run of the program."""
 
     def __init__(self, toolbelt: Toolbelt, function: Any = refund) -> None:
         self.toolbelt = toolbelt
@@ -43,8 +43,8 @@ class Loop:
         return self.run.call(name, arguments)
 
 
-class LoopLater(Loop):
-    """A loop on an event loop."""
+class AsyncLoop(Loop):
+    """The same loop on an event loop."""
 
     def step(self, form: str = "openai_chat") -> plain.Step:
         return asyncio.run(self.run.astep(form))
@@ -55,7 +55,7 @@ class LoopLater(Loop):
 
 @pytest.fixture(params=["thread", "event loop"])
 def loop(request: pytest.FixtureRequest) -> Loop:
-    return Loop(Toolbelt()) if request.param == "thread" else LoopLater(Looping())
+    return Loop(Toolbelt()) if request.param == "thread" else AsyncLoop(AsyncToolbelt())
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def loop(request: pytest.FixtureRequest) -> Loop:
         {"name": "refund", "description": "Refund an order.", "inputSchema": SCHEMA},
     ],
 )
-def test_definitions_are_read_as_programs_have_them(definition: Any) -> None:
+def test_definitions_are_read_in_every_common_shape(definition: Any) -> None:
     [tool] = plain.tools([definition], [refund])
     assert (tool.name, tool.description, tool.input_schema) == ("refund", "Refund an order.", SCHEMA)
     assert tool.native is refund
 
 
-def test_a_definition_without_a_function_is_an_error_that_names_it() -> None:
+def test_a_definition_without_a_function_is_reported_by_name() -> None:
     with pytest.raises(ValueError, match="no function for the tool 'refund'"):
         plain.tools([DEFINITION], {})
 
 
-def test_a_step_has_the_tools_of_now_in_the_providers_form(loop: Loop) -> None:
+def test_each_step_has_the_current_tools_in_the_providers_format(loop: Loop) -> None:
     first = loop.step()
     assert [tool["function"]["name"] for tool in first.parameters["tools"]] == ["clock", KEY]
     loop.toolbelt.active = ["clock"]
@@ -86,25 +86,25 @@ def test_a_step_has_the_tools_of_now_in_the_providers_form(loop: Loop) -> None:
     assert [tool["function"]["name"] for tool in second.parameters["tools"]] == ["clock"]
 
 
-def test_only_the_first_step_has_the_focus_of_the_message(loop: Loop) -> None:
+def test_only_the_first_step_focuses_on_the_tools_of_the_message(loop: Loop) -> None:
     first, second = loop.step(), loop.step()
     assert first.parameters["tool_choice"]["type"] == "allowed_tools"
     assert second.parameters["tool_choice"] == "auto"
 
 
 @pytest.mark.parametrize("form", ["openai_chat", "openai_responses", "anthropic", "gemini"])
-def test_the_policy_follows_the_programs_own_words_in_every_form(form: str, loop: Loop) -> None:
+def test_the_policy_follows_the_programs_own_prompt_in_every_format(form: str, loop: Loop) -> None:
     loop.toolbelt.policy = "Refund once."
     step = loop.step(form)
     assert step.system("Be kind.").startswith("Be kind.\n\nRefund once.")
     assert not {"messages", "system", "instructions", "system_instruction"} & step.parameters.keys()
 
 
-def test_what_anthropic_reads_of_a_focus_follows_the_policy(loop: Loop) -> None:
+def test_the_anthropic_system_prompt_includes_the_focus(loop: Loop) -> None:
     assert "in your next step" in loop.step("anthropic").system()
 
 
-def test_a_stale_step_says_so(loop: Loop) -> None:
+def test_a_step_from_a_stale_surface_is_marked_stale(loop: Loop) -> None:
     assert not loop.step().is_stale
     loop.toolbelt.error = protocol.Unreachable("Toolbelt could not be reached.")
     assert loop.step().is_stale
@@ -115,43 +115,43 @@ def test_an_admitted_call_runs_and_its_result_is_json(arguments: Any, loop: Loop
     loop.step()
     result = loop.call(KEY, arguments)
     assert (result.is_error, result.text) == (False, '{"order": 7, "at": "2026-01-02"}')
-    assert [name for name, *_ in loop.toolbelt.named("admit", "report")] == ["admit", "report"]
+    assert [name for name, *_ in loop.toolbelt.requests_named("admit", "report")] == ["admit", "report"]
 
 
 def test_an_async_function_runs_in_both_kinds_of_loop() -> None:
-    for loop in (Loop(Toolbelt(), refund_later), LoopLater(Looping(), refund_later)):
+    for loop in (Loop(Toolbelt(), async_refund), AsyncLoop(AsyncToolbelt(), async_refund)):
         loop.step()
         assert loop.call(KEY, {"order": 7}).is_error is False
 
 
-def test_an_exception_is_a_result_for_the_model_and_reported_as_a_failure(loop: Loop) -> None:
+def test_an_exception_becomes_an_error_result_and_is_reported_as_a_failure(loop: Loop) -> None:
     loop.step()
     result = loop.call(KEY, {"order": -1})
     assert (result.is_error, result.text) == (True, "tool-failed: There is no such order.")
-    [(_, _, outcome, *_)] = loop.toolbelt.named("report")
+    [(_, _, outcome, *_)] = loop.toolbelt.requests_named("report")
     assert outcome == "tool-failed"
 
 
-def test_a_refused_call_is_a_result_for_the_model(loop: Loop) -> None:
+def test_a_refused_call_becomes_an_error_result_for_the_model(loop: Loop) -> None:
     loop.step()
     loop.toolbelt.admission = {"is_error": True, "code": "tool-denied", "message": "It is off."}
     assert loop.call(KEY, {"order": 7}).text == "tool-denied: It is off."
 
 
-def test_arguments_that_are_not_json_are_a_result_for_the_model(loop: Loop) -> None:
+def test_arguments_that_are_not_json_become_an_error_result_for_the_model(loop: Loop) -> None:
     loop.step()
     result = loop.call(KEY, "{")
     assert result.is_error
     assert "not JSON" in result.text
 
 
-def test_toolbelt_runs_every_other_tool(loop: Loop) -> None:
+def test_tools_that_are_not_local_are_run_by_toolbelt(loop: Loop) -> None:
     loop.step()
     assert loop.call("clock", {}).text == "noon"
-    assert loop.toolbelt.named("call") == [("call", "clock", {})]
+    assert loop.toolbelt.requests_named("call") == [("call", "clock", {})]
 
 
-def test_a_decorated_function_is_a_tool_and_stays_a_function() -> None:
+def test_a_decorated_function_becomes_a_tool_and_can_still_be_called() -> None:
     def given(order: int) -> Any:
         """Refund an order."""
         return refund(order)
@@ -161,12 +161,12 @@ def test_a_decorated_function_is_a_tool_and_stays_a_function() -> None:
     connection: Any = Toolbelt()
     run = plain.Toolbelt(connection, local_tools=[decorated], plugin="shop").begin("Refund it.", "s1")
     run.step("openai_chat")
-    assert connection.named("declare") == [("declare", "shop", ["refund"])]
+    assert connection.requests_named("declare") == [("declare", "shop", ["refund"])]
     assert run.call(KEY, {"order": 7}).content["order"] == 7
     assert decorated(7)["order"] == 7
 
 
-def test_a_function_that_is_not_decorated_is_an_error_that_says_what_to_do() -> None:
+def test_an_undecorated_function_is_an_error_that_suggests_the_decorator() -> None:
     connection: Any = Toolbelt()
     with pytest.raises(TypeError, match=r"@plain\.tool"):
         plain.Toolbelt(connection, local_tools=[refund], plugin="shop")

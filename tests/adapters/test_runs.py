@@ -1,4 +1,4 @@
-"""Each step gets the content of its surface, and every outcome of a call is readable for the model."""
+"""Tests of the steps of a run, and of the call results that the model reads."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ RUN = protocol.Run(session="s1", request_id="r1")
 
 
 class Answering:
-    """Answers each call with one thing, from an event loop and from a thread."""
+    """A connection that answers every call with the same answer or error."""
 
     def __init__(self, answer: Mapping[str, Any] | errors.ToolbeltError) -> None:
         self.answer = answer
 
-    def surface(self, run: protocol.Run, **asked: Any) -> Any:
-        raise AssertionError("nobody asked for a surface")
+    def surface(self, run: protocol.Run, **options: Any) -> Any:
+        raise AssertionError("unexpected request for a surface")
 
     def call(self, run: protocol.Run, tool: str, arguments: Any) -> Mapping[str, Any]:
         if isinstance(self.answer, errors.ToolbeltError):
@@ -31,27 +31,27 @@ class Answering:
         return self.answer
 
 
-class AnsweringLater(Answering):
+class AsyncAnswering(Answering):
     async def call(self, run: protocol.Run, tool: str, arguments: Any) -> Any:  # type: ignore[override]
         return super().call(run, tool, arguments)
 
 
-def both(answer: Mapping[str, Any] | errors.ToolbeltError) -> list[runs.CallResult]:
-    """Call from a thread and from an event loop."""
-    now: Any = Answering(answer)
-    later: Any = AnsweringLater(answer)
+def call_both_ways(answer: Mapping[str, Any] | errors.ToolbeltError) -> list[runs.CallResult]:
+    """Return the results of a call from a thread and from an event loop."""
+    blocking: Any = Answering(answer)
+    looping: Any = AsyncAnswering(answer)
     return [
-        runs.blocking_call(now, RUN, "add", {}),
-        asyncio.run(runs.call(later, RUN, "add", {})),
+        runs.blocking_call(blocking, RUN, "add", {}),
+        asyncio.run(runs.call(looping, RUN, "add", {})),
     ]
 
 
-def test_a_step_is_sent_the_active_tools_by_name_and_the_policy() -> None:
+def test_a_step_has_the_active_tools_sorted_by_name_and_the_policy() -> None:
     step = runs.step(documents.document("b", "a", policy="Be kind."))
     assert (step.names, step.policy, step.required) == (("a", "b"), "Be kind.", False)
 
 
-def test_a_first_step_keeps_every_definition_and_states_its_focus_behind_the_policy() -> None:
+def test_a_first_step_keeps_every_definition_and_appends_its_focus_to_the_policy() -> None:
     directive = documents.focus("b", required=True)
     step = runs.step(documents.document("a", "b", "load_tools", policy="Be kind.", directive=directive))
     assert step.names == ("a", "b", "load_tools")
@@ -59,23 +59,23 @@ def test_a_first_step_keeps_every_definition_and_states_its_focus_behind_the_pol
     assert (step.focus, step.required, step.only_tool) == (("b", "load_tools"), True, None)
 
 
-def test_a_focus_on_every_tool_needs_no_words() -> None:
+def test_a_focus_on_every_tool_adds_no_text_to_the_policy() -> None:
     step = runs.step(documents.document("a", "b", directive=documents.focus("a", "b", required=True)))
     assert (step.policy, step.focus, step.required) == ("", ("a", "b"), True)
 
 
-def test_the_only_tool_that_must_be_called_is_named() -> None:
+def test_a_required_focus_on_a_single_tool_sets_only_tool() -> None:
     step = runs.step(documents.document("a", "b", directive=documents.focus("b", required=True)))
     assert step.only_tool == "b"
     assert runs.step(documents.document("b", directive=documents.focus("b"))).only_tool is None
 
 
-def test_where_nothing_may_be_called_no_tool_is_sent() -> None:
+def test_a_tool_choice_of_none_sends_no_tools() -> None:
     step = runs.step(documents.document("a", tool_choice="none", policy="Talk."))
     assert (step.tools, step.policy) == ((), "Talk.")
 
 
-def test_a_tool_of_the_programs_own_is_never_hidden_by_another() -> None:
+def test_a_name_conflict_with_a_tool_of_the_program_is_an_error() -> None:
     step = runs.step(documents.document("a", "b"))
     assert runs.check_names(step, ["c"]) is step
     with pytest.raises(errors.Invalid, match=r"tools\.b: Two tools have this name"):
@@ -83,25 +83,25 @@ def test_a_tool_of_the_programs_own_is_never_hidden_by_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "policy", "said"),
+    ("own", "policy", "joined"),
     [("Hi.", "Be.", "Hi.\n\nBe."), (None, "Be.", "Be."), ("Hi.", "", "Hi."), ("", "", "")],
 )
-def test_the_policy_stands_last(own: str | None, policy: str, said: str) -> None:
-    assert runs.append_policy(own, policy) == said
+def test_the_policy_follows_the_programs_own_instructions(own: str | None, policy: str, joined: str) -> None:
+    assert runs.append_policy(own, policy) == joined
 
 
-def test_a_session_has_the_frameworks_own_ids() -> None:
+def test_a_session_id_joins_the_frameworks_ids() -> None:
     assert runs.session("u1", "s1") == "u1/s1"
     assert runs.session("s1") == "s1"
 
 
 @pytest.mark.parametrize("parts", [(), (None,), ("",), ("u1", None)])
-def test_without_an_id_there_is_no_session(parts: tuple[str | None, ...]) -> None:
+def test_a_missing_id_means_no_session(parts: tuple[str | None, ...]) -> None:
     assert runs.session(*parts) is None
 
 
 @pytest.mark.parametrize("name", ["s" * 201, "s\n1", "\x00"])
-def test_an_id_that_the_api_does_not_take_is_hashed_and_stays_its_own(name: str) -> None:
+def test_an_id_that_the_api_rejects_is_hashed_without_collisions(name: str) -> None:
     hashed = runs.session(name)
     assert hashed is not None
     assert len(hashed) == 64
@@ -117,22 +117,22 @@ def test_an_id_that_the_api_does_not_take_is_hashed_and_stays_its_own(name: str)
         ({"result": "x", "more": 1}, '{"result": "x", "more": 1}'),
     ],
 )
-def test_a_text_is_read_as_it_is_and_all_else_as_json(content: Any, text: str) -> None:
-    for told in both({"is_error": False, "content": content}):
-        assert (told.is_error, told.text) == (False, text)
+def test_a_text_result_is_kept_and_any_other_result_becomes_json(content: Any, text: str) -> None:
+    for result in call_both_ways({"is_error": False, "content": content}):
+        assert (result.is_error, result.text) == (False, text)
 
 
-def test_a_refusal_is_read_with_every_place() -> None:
+def test_a_refusal_lists_every_error_with_its_path() -> None:
     refused = {
         "is_error": True,
         "code": "invalid-arguments",
         "message": "The arguments do not fit.",
         "errors": [{"path": "a", "message": "is no number"}],
     }
-    for told in both(refused):
-        assert told.is_error
-        assert told.text == "invalid-arguments: The arguments do not fit.\n- a: is no number"
-        assert told.content == {key: refused[key] for key in ("code", "message", "errors")}
+    for result in call_both_ways(refused):
+        assert result.is_error
+        assert result.text == "invalid-arguments: The arguments do not fit.\n- a: is no number"
+        assert result.content == {key: refused[key] for key in ("code", "message", "errors")}
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,13 @@ def test_a_refusal_is_read_with_every_place() -> None:
         errors.Invalid([errors.Problem(path="arguments", message="not JSON: NaN")]),
     ],
 )
-def test_a_call_that_is_not_answered_is_read_as_a_refusal(error: errors.ToolbeltError) -> None:
-    for told in both(error):
-        assert told.is_error
-        assert told.text == f"{error.code}: {error}"
+def test_a_failed_call_becomes_an_error_result(error: errors.ToolbeltError) -> None:
+    for result in call_both_ways(error):
+        assert result.is_error
+        assert result.text == f"{error.code}: {error}"
 
 
-def test_arguments_are_json_or_none_at_all() -> None:
+def test_arguments_are_parsed_as_json_and_blank_means_none() -> None:
     assert runs.arguments('{"a": 1}') == {"a": 1}
     assert runs.arguments(" ") == {}
     for text in ("{", "[" * 100_000):

@@ -1,6 +1,6 @@
 """Builders of small catalogs, agents and snapshots for tests of the rules.
 
-Names are written in one text, separated by spaces: ``catalog_of("read push", toolkits={"repo": "read push"})``.
+Several names can be one text, separated by spaces: ``catalog_of("read push", toolkits={"repo": "read push"})``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Names = str | Iterable[str]
 
 
 def names(given: Names) -> tuple[str, ...]:
-    """Return the names in a text, or the names themselves."""
+    """Return the names, split at spaces if they are given as one text."""
     return tuple(given.split()) if isinstance(given, str) else tuple(given)
 
 
@@ -25,10 +25,10 @@ def tool(key: str, **fields: Any) -> catalog.Tool:
 
 
 def toolkit(key: str, members: Names | Mapping[str, Any] = (), **fields: Any) -> catalog.Toolkit:
-    """Return a toolkit; as a mapping, ``members`` hold their options."""
+    """Return a toolkit. If ``members`` is a mapping, its values are the options of the tools."""
     options = members if isinstance(members, Mapping) else dict.fromkeys(names(members))
-    made = tuple(catalog.Member(tool=one, options=handed) for one, handed in options.items())
-    return catalog.Toolkit(key=key, members=made, **fields)
+    uses = tuple(catalog.Member(tool=name, options=value) for name, value in options.items())
+    return catalog.Toolkit(key=key, members=uses, **fields)
 
 
 def catalog_of(
@@ -39,26 +39,26 @@ def catalog_of(
     loadouts: Iterable[catalog.Loadout] = (),
     sub_apps: Iterable[catalog.SubApp] = (),
 ) -> catalog.Catalog:
-    """Make a catalog; plugins that tools name and no one gave are in code, ready and without a category."""
-    made = [
-        tool(one) if isinstance(one, str) else one
-        for one in (names(tools) if isinstance(tools, str) else tools)
+    """Return a catalog. Plugins that tools name but ``plugins`` lacks are in code, ready and without a category."""
+    all_tools = [
+        tool(entry) if isinstance(entry, str) else entry
+        for entry in (names(tools) if isinstance(tools, str) else tools)
     ]
-    given = {plugin.name: plugin for plugin in plugins}
-    for name in (one.plugin for one in made if one.plugin):
-        given.setdefault(name, catalog.Plugin(name=name, in_code=True))
-    kits = [toolkit(*one) for one in toolkits.items()] if isinstance(toolkits, Mapping) else toolkits
+    all_plugins = {plugin.name: plugin for plugin in plugins}
+    for name in (entry.plugin for entry in all_tools if entry.plugin):
+        all_plugins.setdefault(name, catalog.Plugin(name=name, in_code=True))
+    kits = [toolkit(*item) for item in toolkits.items()] if isinstance(toolkits, Mapping) else toolkits
     return catalog.compile_(
-        tools=made, toolkits=kits, plugins=given.values(), loadouts=loadouts, sub_apps=sub_apps
+        tools=all_tools, toolkits=kits, plugins=all_plugins.values(), loadouts=loadouts, sub_apps=sub_apps
     )
 
 
 def agent(
     *, tools: Names | Mapping[str, Any] = (), allowed: Names = (), initial: Names = (), **fields: Any
 ) -> agents.Agent:
-    """Return the agent ada; ``tools`` are always on (as a mapping, with their options)."""
+    """Return the agent ada. ``tools`` are always on; if it is a mapping, its values are their options."""
     options = tools if isinstance(tools, Mapping) else dict.fromkeys(names(tools))
-    always_on = tuple(agents.AlwaysOn(tool=one, options=handed) for one, handed in options.items())
+    always_on = tuple(agents.AlwaysOn(tool=name, options=value) for name, value in options.items())
     return agents.Agent(
         **{
             "key": "ada",
@@ -78,8 +78,8 @@ def session(
     loadout: str = "",
     request_id: str | None = None,
 ) -> sessions.Session:
-    """Return a session that has loaded these names in this request (None: in an earlier one)."""
-    made = sessions.Session(key="s", loadout=loadout)
+    """Return a session in which the request with this ID (None: an earlier request) loaded these names."""
+    session_ = sessions.Session(key="s", loadout=loadout)
     kinds: tuple[tuple[sessions.Kind, Names], ...] = (
         ("toolkit", toolkits),
         ("tool", tools),
@@ -87,23 +87,23 @@ def session(
     )
     for kind, loaded in kinds:
         for name in names(loaded):
-            made = sessions.with_change(made, kind, name, True, request_id)
-    return made
+            session_ = sessions.with_change(session_, kind, name, True, request_id)
+    return session_
 
 
 def snapshot(stored: catalog.Catalog, ada: agents.Agent | None = None, **fields: Any) -> resolution.Snapshot:
-    """Return a snapshot, with a session in which nothing is loaded if none is given."""
+    """Return a snapshot. Its session has loaded nothing, unless ``fields`` has a session."""
     return resolution.Snapshot(
         catalog=stored, agent=ada or agent(), **{"session": sessions.Session(key="s"), **fields}
     )
 
 
 def decided(stored: catalog.Catalog, ada: agents.Agent | None, key: str, **fields: Any) -> tuple[str, str]:
-    """Return the state of a tool and the reason code."""
+    """Return the state of a tool and its reason code."""
     decision = budgets.resolve(snapshot(stored, ada, **fields)).decision(key)
     return decision.state, decision.code
 
 
 def active(stored: catalog.Catalog, ada: agents.Agent | None = None, **fields: Any) -> list[str]:
-    """Return the keys of what is active."""
+    """Return the keys of the active tools."""
     return list(budgets.resolve(snapshot(stored, ada, **fields)).active)

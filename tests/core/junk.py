@@ -1,4 +1,4 @@
-"""Documents that are not sound, for property tests: sound ones that were spoiled, and any JSON at all."""
+"""Invalid belt documents for property tests: spoiled valid documents, and arbitrary JSON."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def spoiled_documents(draw: st.DrawFn) -> strategies.Document:
             if isinstance(node[key], (dict, list)) and draw(st.booleans()):
                 node = node[key]
                 continue
-            match draw(st.sampled_from(["overwrite", "take out", "double"])):
+            match draw(st.sampled_from(["overwrite", "remove", "duplicate"])):
                 case "overwrite":
                     node[key] = draw(junk)
-                case "take out":
+                case "remove":
                     del node[key]
-                case "double" if isinstance(node, list):
+                case "duplicate" if isinstance(node, list):
                     node.append(copy.deepcopy(node[key]))
                 case _:
                     node[draw(strategies.TEXT)] = draw(junk)
@@ -43,7 +43,7 @@ def spoiled_documents(draw: st.DrawFn) -> strategies.Document:
 
 @st.composite
 def junk_documents(draw: st.DrawFn) -> Any:
-    """Return any JSON at all, and JSON that has the words of a belt in the wrong places."""
+    """Return arbitrary JSON, and JSON that has the keys of a belt in the wrong places."""
     text, anything = strategies.TEXT, strategies.JSON
     words = [*belts.KINDS["agent"].fields, *belts.KINDS["toolkit"].fields, "name", "status", "any", "tool"]
     entry = st.dictionaries(st.sampled_from(words) | text, anything, max_size=5) | anything

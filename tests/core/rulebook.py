@@ -1,8 +1,8 @@
-"""The rules, put once more and as plainly as they can be, over raw belts: what the core must give, however it is built.
+"""A plain second implementation of the rules over raw belts, for comparison with the core.
 
-Written from the document (docs/semantics.md), question by question, and not from the code: no index, nothing worked out
-beforehand, nothing shared with ``toolbelt.core`` but the seed's tables. What one of them gets wrong, the other shows.
-Belts are sound or nearly so, and their budgets count tools.
+It is written from docs/semantics.md rule by rule, not from the code. It has no indexes, computes nothing in advance,
+and shares only the tables of the seed with ``toolbelt.core``, so that a mistake in either shows as a difference. Belts
+are valid or nearly so, and their budgets count tools.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from toolbelt.core import agents, catalog, loadouts
 
 Entry = dict[str, Any]
 Decided = dict[str, tuple[str, str]]
-# Whose conversation it is, which, and the request: agent, session, request_id.
+# The context of a request: agent, session, request ID.
 At = tuple[str, str | None, str | None]
 
 EXPLICIT = ("override-on", "always-on", "sub-app", "switch-on")
 BUILT_IN: dict[str, Entry] = {
     name: {
-        "parent": one.parent,
-        "plugins": list(one.plugins),
-        "categories": list(one.categories),
-        "discoverable": list(one.discoverable),
+        "parent": loadout.parent,
+        "plugins": list(loadout.plugins),
+        "categories": list(loadout.categories),
+        "discoverable": list(loadout.discoverable),
     }
-    for name, one in loadouts.BUILT_IN.items()
+    for name, loadout in loadouts.BUILT_IN.items()
 }
 
 
 class Rulebook:
-    """One configuration and its conversations: ``history`` keeps every load and unload as it was made."""
+    """A configuration and its sessions. ``history`` has every load and unload in order."""
 
     def __init__(self, belt: Entry) -> None:
-        self.tools: dict[str, Entry] = {one["key"]: one for one in belt["tools"]}
-        self.kits: dict[str, Entry] = {one["key"]: one for one in belt["toolkits"]}
-        self.plugins: dict[str, Entry] = {one["name"]: one for one in belt["plugins"]}
-        self.agents: dict[str, Entry] = {one["key"]: one for one in belt["agents"]}
-        self.loadouts = BUILT_IN | {one["name"].lower(): one for one in belt["loadouts"]}
+        self.tools: dict[str, Entry] = {entry["key"]: entry for entry in belt["tools"]}
+        self.kits: dict[str, Entry] = {entry["key"]: entry for entry in belt["toolkits"]}
+        self.plugins: dict[str, Entry] = {entry["name"]: entry for entry in belt["plugins"]}
+        self.agents: dict[str, Entry] = {entry["key"]: entry for entry in belt["agents"]}
+        self.loadouts = BUILT_IN | {entry["name"].lower(): entry for entry in belt["loadouts"]}
         self.sub_apps: list[Entry] = belt["sub_apps"]
         self.history: dict[tuple[str, str | None], list[tuple[str, str, bool, str | None]]] = {}
 
@@ -79,15 +79,15 @@ class Rulebook:
         return str(stated or catalog.PLUGIN_CATEGORIES.get(plugin.lower(), "")).lower()
 
     def members(self, kit: str) -> list[str]:
-        return [one if isinstance(one, str) else one["tool"] for one in self.kits[kit]["members"]]
+        return [use if isinstance(use, str) else use["tool"] for use in self.kits[kit]["members"]]
 
-    def over(self, tool: str) -> list[str]:
+    def kits_of(self, tool: str) -> list[str]:
         return [kit for kit in self.kits if tool in self.members(kit)]
 
     # Sessions
 
-    def asked_for(self, at: At) -> set[tuple[str, str]]:
-        """Replay what was loaded and unloaded: every change counts but those of the request itself."""
+    def loaded_targets(self, at: At) -> set[tuple[str, str]]:
+        """Return the loaded targets: every change applies except those of the request itself."""
         agent, session, request_id = at
         on: dict[tuple[str, str], bool] = {}
         for kind, name, loaded, made_in in self.history.get((agent, session), []) if session else []:
@@ -97,41 +97,43 @@ class Rulebook:
 
     def toolkits(self, at: At) -> list[str]:
         ada = self.agents[at[0]]
-        had = {name for kind, name in self.asked_for(at) if kind == "toolkit"} | set(ada["initial_toolkits"])
+        had = {name for kind, name in self.loaded_targets(at) if kind == "toolkit"} | set(
+            ada["initial_toolkits"]
+        )
         return [kit for kit in ada["allowed_toolkits"] if kit in had]
 
     def is_loaded_by_name(self, at: At, tool: str) -> bool:
-        asked = self.asked_for(at)
-        named = ("tool", tool) in asked or ("plugin", self.plugin_of(tool)) in asked
+        loaded = self.loaded_targets(at)
+        named = ("tool", tool) in loaded or ("plugin", self.plugin_of(tool)) in loaded
         return named and self.is_matched(at[0], tool)
 
-    # The eleven questions
+    # The eleven rules
 
     def decide(self, at: At, tool: str, subagent: str | None = None) -> tuple[str, str]:
         agent = at[0]
-        ada, one, over = self.agents[agent], self.tools[tool], self.over(tool)
+        ada, entry, kits = self.agents[agent], self.tools[tool], self.kits_of(tool)
         plugin, flat = self.plugins.get(self.plugin_of(tool), {}), ada["tools_config"]
         for closes, code in (
             (plugin.get("status") == "failed", "plugin-failed"),
             (plugin.get("active") is False, "plugin-disabled"),
-            (one.get("retired"), "tool-retired"),
+            (entry.get("retired"), "tool-retired"),
             (tool in plugin.get("not_running", ()), "not-running"),
-            (one.get("seen") is False and not plugin.get("trusted"), "tool-unseen"),
-            (one.get("approved"), "tool-changed"),
+            (entry.get("seen") is False and not plugin.get("trusted"), "tool-unseen"),
+            (entry.get("approved"), "tool-changed"),
         ):
             if closes:
                 return "unavailable", code
         blocked = [
-            one.get("blocked"),
+            entry.get("blocked"),
             plugin.get("blocked"),
-            *(self.kits[kit].get("blocked") for kit in over),
+            *(self.kits[kit].get("blocked") for kit in kits),
         ]
         disabled = self.union(self.own_loadout(agent), "disabled")
         if subagent:
             disabled |= self.union(self.in_force(agent, subagent), "disabled")
         for closes, code in (
             (any(blocked), "blocked"),
-            (any(flat.get(kit) is False for kit in over), "switch-off"),
+            (any(flat.get(kit) is False for kit in kits), "switch-off"),
             (flat.get(tool) is False, "override-off"),
             (disabled & {tool.lower(), self.plugin_of(tool).lower() or tool.lower()}, "loadout-disabled"),
         ):
@@ -149,9 +151,9 @@ class Rulebook:
                     any(agent in app["agents"] and tool in app["tool_names"] for app in self.sub_apps),
                     "sub-app",
                 ),
-                (any(flat.get(kit) is True for kit in over), "switch-on"),
-                (set(over) & set(allowed) & set(ada["initial_toolkits"]), "initial"),
-                (set(over) & set(has), "loaded"),
+                (any(flat.get(kit) is True for kit in kits), "switch-on"),
+                (set(kits) & set(allowed) & set(ada["initial_toolkits"]), "initial"),
+                (set(kits) & set(has), "loaded"),
                 (self.is_loaded_by_name(at, tool), "loaded"),
             )
         ):
@@ -161,9 +163,9 @@ class Rulebook:
             return "active", "loadout-plugin"
         if loadout and self.category(tool) in self.union(loadout, "categories"):
             return "active", "loadout-category"
-        if not loadout and one["default_on"]:
+        if not loadout and entry["default_on"]:
             return "active", "default-on"
-        if any(kit in allowed and kit not in has for kit in over):
+        if any(kit in allowed and kit not in has for kit in kits):
             return "discoverable", "loadable"
         return (
             ("discoverable", "pattern")
@@ -171,26 +173,28 @@ class Rulebook:
             else ("dormant", "not-granted")
         )
 
-    def everything(self, at: At, subagent: str | None = None) -> Decided:
-        """Decide for every tool, then let go what the budget defers."""
-        found = {tool: self.decide(at, tool, subagent) for tool in self.tools}
+    def all_decisions(self, at: At, subagent: str | None = None) -> Decided:
+        """Return the decision for every tool, including the tools that the budget defers."""
+        decisions = {tool: self.decide(at, tool, subagent) for tool in self.tools}
         budget = self.agents[at[0]].get("budget") or {}
         if budget.get("on_exceed") == "defer":
-            for group in self._goers(at, found, subagent):
-                if sum(state == "active" for state, _ in found.values()) <= budget["max_tools"]:
+            for group in self._deferral_groups(at, decisions, subagent):
+                if sum(state == "active" for state, _ in decisions.values()) <= budget["max_tools"]:
                     break
-                found |= {tool: ("discoverable", "budget") for tool in group if self._may_go(found, tool)}
-        return found
+                decisions |= {
+                    tool: ("discoverable", "budget") for tool in group if self._is_deferrable(decisions, tool)
+                }
+        return decisions
 
-    def _may_go(self, found: Decided, tool: str) -> bool:
-        return found[tool][0] == "active" and found[tool][1] not in EXPLICIT
+    def _is_deferrable(self, decisions: Decided, tool: str) -> bool:
+        return decisions[tool][0] == "active" and decisions[tool][1] not in EXPLICIT
 
-    def _goers(self, at: At, found: Decided, subagent: str | None) -> list[list[str]]:
-        """Return what goes together: first what a loadout or default brings, then initial toolkits, then loads."""
+    def _deferral_groups(self, at: At, decisions: Decided, subagent: str | None) -> list[list[str]]:
+        """Return the groups of tools in the order of deferral: loadout and defaults, initial toolkits, then loads."""
         requested = [] if subagent else [*self._initial(at), *self._loads(at)]
-        asked = {tool for group in requested for tool in group}
-        brought = [tool for tool in found if tool not in asked]
-        loose = sorted((tool for tool in brought if not self.over(tool)), reverse=True)
+        requested_tools = {tool for group in requested for tool in group}
+        brought = [tool for tool in decisions if tool not in requested_tools]
+        loose = sorted((tool for tool in brought if not self.kits_of(tool)), reverse=True)
         kits = [[tool for tool in self.members(kit) if tool in brought] for kit in reversed(self.kits)]
         return [[tool] for tool in loose] + kits + requested
 
@@ -203,17 +207,19 @@ class Rulebook:
         return [[tool for tool in self.members(kit) if tool not in needed] for kit in reversed(initial)]
 
     def _loads(self, at: At) -> list[list[str]]:
-        """Return what each load brings, oldest first, without what a later one brings too."""
+        """Return the tools of each load, oldest first, without those of a later load."""
         agent, session, _ = at
         order = [(kind, name) for kind, name, _, _ in self.history.get((agent, session), []) if session]
         latest = [target for place, target in enumerate(order) if target not in order[place + 1 :]]
-        loads = [self._brings(at, *target) for target in latest if target in self.asked_for(at)]
+        loads = [
+            self._tools_brought_by(at, *target) for target in latest if target in self.loaded_targets(at)
+        ]
         return [
             [tool for tool in group if not any(tool in later for later in loads[place + 1 :])]
             for place, group in enumerate(loads)
         ]
 
-    def _brings(self, at: At, kind: str, name: str) -> list[str]:
+    def _tools_brought_by(self, at: At, kind: str, name: str) -> list[str]:
         if kind == "toolkit":
             return self.members(name) if name in self.toolkits(at) else []
         return [
@@ -223,35 +229,35 @@ class Rulebook:
         ]
 
     def has_meta_tools(self, at: At, subagent: str | None = None) -> bool:
-        offered = any(state == "discoverable" for state, _ in self.everything(at, subagent).values())
-        by_name = any(kind != "toolkit" for kind, _ in self.asked_for(at))
+        offered = any(state == "discoverable" for state, _ in self.all_decisions(at, subagent).values())
+        by_name = any(kind != "toolkit" for kind, _ in self.loaded_targets(at))
         return bool(self.agents[at[0]]["allowed_toolkits"]) or offered or by_name
 
     # What the model receives
 
     def policy(self, at: At, subagent: str | None = None) -> list[Entry]:
-        active = {tool for tool, (state, _) in self.everything(at, subagent).items() if state == "active"}
-        found: list[Entry] = []
+        active = {tool for tool, (state, _) in self.all_decisions(at, subagent).items() if state == "active"}
+        sections: list[Entry] = []
         for key, kit in self.kits.items():
             members = [tool for tool in self.members(key) if tool in active]
-            says = kit.get("policy") or any(kit.get("tool_notes", {}).get(tool) for tool in members)
-            if members and says:
-                found.append({"toolkit": key, "state": "on"})
+            has_policy = kit.get("policy") or any(kit.get("tool_notes", {}).get(tool) for tool in members)
+            if members and has_policy:
+                sections.append({"toolkit": key, "state": "on"})
             elif not members and kit.get("policy_when_off"):
-                found.append({"toolkit": key, "state": "off"})
-        own = [tool for tool in sorted(active) if self.tools[tool].get("policy") and not self.over(tool)]
-        return found + [{"tool": tool, "state": "on"} for tool in own]
+                sections.append({"toolkit": key, "state": "off"})
+        own = [tool for tool in sorted(active) if self.tools[tool].get("policy") and not self.kits_of(tool)]
+        return sections + [{"tool": tool, "state": "on"} for tool in own]
 
     def directive(self, at: At, message: str | None, subagent: str | None = None) -> Entry | None:
-        """Return the directive for a message of plain words, as patterns that are plain words find them."""
-        active = {tool for tool, (state, _) in self.everything(at, subagent).items() if state == "active"}
+        """Return the directive for a message, if all patterns are plain words."""
+        active = {tool for tool, (state, _) in self.all_decisions(at, subagent).items() if state == "active"}
         words, focus, choice = set((message or "").lower().split()), set[str](), "auto"
         for key, kit in self.kits.items():
-            trigger = next((one for one in kit["triggers"] if _fires(one, words)), None)
+            trigger = next((entry for entry in kit["triggers"] if _fires(entry, words)), None)
             if trigger is not None and active & set(self.members(key)):
-                asked = active & set(trigger.get("focus", self.members(key)))
-                focus |= asked
-                if asked and trigger.get("tool_choice") == "required":
+                triggered = active & set(trigger.get("focus", self.members(key)))
+                focus |= triggered
+                if triggered and trigger.get("tool_choice") == "required":
                     choice = "required"
         return {"active_tools": sorted(focus), "tool_choice": choice} if focus else None
 

@@ -1,6 +1,6 @@
-"""The rules of loading, put once more (see tests/core/rulebook.py): which status, judged by what the next request has.
+"""A plain second implementation of the rules of loading (see tests/core/rulebook.py).
 
-No plugin is called like a tool or a toolkit.
+The status depends on what the next request has. No plugin has the name of a tool or toolkit.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from tests.core.rulebook import At, Decided, Rulebook
 
 
 class Loading(Rulebook):
-    """A configuration whose conversations load and unload."""
+    """A configuration whose sessions load and unload."""
 
     def load(self, at: At, name: str) -> str:
         agent, session, request_id = at
-        upcoming, found = (agent, session, None), self.everything((agent, session, None))
+        upcoming, decisions = (agent, session, None), self.all_decisions((agent, session, None))
         kind, tools, is_allowed, is_shut = self._target(upcoming, name)
         if not kind or not is_allowed:
             return "not_allowed" if kind else "unknown"
@@ -26,9 +26,9 @@ class Loading(Rulebook):
         if states == {"unavailable"}:
             return "unavailable"
         has = self._has(upcoming, kind, name)
-        if self._is_over_budget(upcoming, found, kind, name, tools):
+        if self._is_over_budget(upcoming, decisions, kind, name, tools):
             return "over_budget"
-        if has and not any(found[tool][1] == "budget" for tool in tools):
+        if has and not any(decisions[tool][1] == "budget" for tool in tools):
             return "already_loaded"
         if not session:
             return "no_session"
@@ -56,11 +56,11 @@ class Loading(Rulebook):
         return "unloaded"
 
     def _target(self, upcoming: At, name: str) -> tuple[str, list[str], bool, bool]:
-        """Return what a name means: its kind (or empty), its tools, whether it may be loaded, whether it is closed."""
-        agent, found = upcoming[0], self.everything(upcoming)
+        """Return the kind of a name (empty if unknown), its tools, and whether it is allowed and whether closed."""
+        agent, decisions = upcoming[0], self.all_decisions(upcoming)
 
         def is_offered(tool: str) -> bool:
-            return self.is_matched(agent, tool) or found[tool][1] == "budget"
+            return self.is_matched(agent, tool) or decisions[tool][1] == "budget"
 
         if name in self.kits:
             shut = self.kits[name].get("blocked") or self.agents[agent]["tools_config"].get(name) is False
@@ -75,18 +75,22 @@ class Loading(Rulebook):
 
     def _has(self, upcoming: At, kind: str, name: str) -> bool:
         return (
-            name in self.toolkits(upcoming) if kind == "toolkit" else (kind, name) in self.asked_for(upcoming)
+            name in self.toolkits(upcoming)
+            if kind == "toolkit"
+            else (kind, name) in self.loaded_targets(upcoming)
         )
 
     def _is_over_budget(self, upcoming: At, before: Decided, kind: str, name: str, tools: list[str]) -> bool:
-        """Try it: refuse what would gain a tool beyond the budget, or what would be deferred at once."""
+        """Return whether a trial load gains tools beyond the budget, or is itself deferred."""
         agent, session, _ = upcoming
         budget = self.agents[agent].get("budget") or {}
-        kept = self.history
+        original = self.history
         trial = session or "(none)"
-        self.history = kept | {(agent, trial): [*(kept.get((agent, session), [])), (kind, name, True, None)]}
-        after = self.everything((agent, trial, None))
-        self.history = kept
+        self.history = original | {
+            (agent, trial): [*(original.get((agent, session), [])), (kind, name, True, None)]
+        }
+        after = self.all_decisions((agent, trial, None))
+        self.history = original
         active = {tool for tool, (state, _) in after.items() if state == "active"}
         gained = {tool for tool in active if before[tool][0] != "active"}
         if budget.get("on_exceed") == "refuse":
@@ -94,11 +98,11 @@ class Loading(Rulebook):
         return any(after[tool][1] == "budget" for tool in tools)
 
     def _options(self, kit: str) -> dict[str, Any]:
-        uses = [one for one in self.kits[kit]["members"] if not isinstance(one, str)]
-        return {one["tool"]: one.get("options") or None for one in uses}
+        uses = [use for use in self.kits[kit]["members"] if not isinstance(use, str)]
+        return {use["tool"]: use.get("options") or None for use in uses}
 
     def _sources(self, upcoming: At, tool: str) -> Iterator[Any]:
-        """Return the options of each source of a tool, in rank: always-on, sub-app, switches, initial, loaded."""
+        """Yield the options of each source of a tool by rank: always-on, sub-app, switches, initial, loaded."""
         agent = upcoming[0]
         ada = self.agents[agent]
         for use in ada["tools"]:
@@ -109,5 +113,5 @@ class Loading(Rulebook):
         loaded = [kit for kit in self.toolkits(upcoming) if kit not in initial]
         switched_on = [kit for kit in self.kits if ada["tools_config"].get(kit) is True]
         for brought in (switched_on, initial, loaded):
-            yield from (self._options(kit).get(tool) for kit in self.over(tool) if kit in brought)
+            yield from (self._options(kit).get(tool) for kit in self.kits_of(tool) if kit in brought)
         yield from [None] if self.is_loaded_by_name(upcoming, tool) else []

@@ -1,11 +1,11 @@
-"""A small sound belt, for tests that spoil it in one place."""
+"""A small valid belt, for tests that make one part of it invalid."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
-SOUND: dict[str, Any] = {
+VALID: dict[str, Any] = {
     "categories": ["crm"],
     "plugins": [{"name": "git", "namespace": "git"}, {"name": "shell", "category": "shell"}],
     "tools": [{"key": "git__status", "plugin": "git"}, {"key": "run", "plugin": "shell"}, {"key": "think"}],
@@ -16,8 +16,8 @@ SOUND: dict[str, Any] = {
 }
 
 
-def sound_belt_with(section: str, *entries: Any) -> dict[str, Any]:
-    """Return the sound belt with these entries at the end of a section."""
-    document = copy.deepcopy(SOUND)
+def valid_belt_with(section: str, *entries: Any) -> dict[str, Any]:
+    """Return the valid belt with these entries at the end of a section."""
+    document = copy.deepcopy(VALID)
     document[section] += entries
     return document

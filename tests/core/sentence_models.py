@@ -1,4 +1,4 @@
-"""A sentence model for tests, in the place of the extra's."""
+"""A sentence model for tests, which replaces that of the optional extra."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.core import building
 from toolbelt.core import catalog, search
 from toolbelt.core.search import sentence_model, sentences, tool_index, vectors
 
-# What the model knows: both words mean the same to it, and nothing to the word vectors.
+# Both words mean the same to the model, and nothing to the word vectors.
 MEANINGS = ("zorblax", "quibbling")
 
 
 class Model:
-    """A model that knows two words, and remembers what it was asked."""
+    """A model that knows two words, and records the texts that it is called with."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -32,14 +32,14 @@ class Model:
 
 @contextlib.contextmanager
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    """Use a model in the place of the extra's."""
+    """Replace the sentence model of the optional extra."""
     model = Model()
     monkeypatch.setattr(sentence_model, "is_installed", lambda: True)
     monkeypatch.setattr(sentence_model, "_model", lambda: model)
     monkeypatch.setattr(sentence_model, "_embed", None)
     monkeypatch.setattr(sentence_model, "_error", "")
     yield model
-    # A thread of this test would write into the store of the next one.
+    # A thread of this test would write to the store of the next test.
     sentences.wait()
     sentences.stop_using()
 

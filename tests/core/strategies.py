@@ -1,8 +1,8 @@
-"""Sound belts of every kind, for property tests.
+"""Strategies for valid belts, for property tests.
 
-``documents()`` makes sound documents: plugins, tools, toolkits, loadouts that inherit, agents with everything,
-sub-apps. ``belts()`` makes the same, loaded. A tool has the same options wherever it is used, so no two sources
-are ever in conflict.
+``documents()`` generates valid documents: plugins, tools, toolkits, loadouts that inherit, agents with every field,
+sub-apps. ``belts()`` generates the same, loaded. A tool has the same options wherever it is used, so that sources never
+conflict.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _unique(names: st.SearchStrategy[str], most: int, least: int = 0) -> st.Sear
 
 
 def _some(names: list[str], most: int = 4) -> st.SearchStrategy[list[str]]:
-    """Return some of the names, in any order, none twice, whatever the case."""
+    """Return some of the names in any order, without duplicates (ignoring case)."""
     return _unique(st.sampled_from(names), most) if names else st.just([])
 
 
@@ -193,16 +193,16 @@ def _toolkit(draw: st.DrawFn, key: str, tools: list[str], options: dict[str, Any
 
 
 def _loadouts(draw: st.DrawFn, plugins: list[str], tools: list[str], categories: list[str]) -> list[Document]:
-    """Return loadouts. Each may extend a built-in or an earlier one, and the first may replace a built-in one."""
+    """Return loadouts. Each may extend a built-in or earlier loadout, and the first may replace a built-in one."""
     reserved = {keys.fold(name) for name in loadouts.BUILT_IN}
     names = draw(_unique(_NAME.filter(lambda name: keys.fold(name) not in reserved), 3))
     made: list[Document] = [{"name": "Minimal"}] if draw(st.booleans()) else []
     parents = [*loadouts.BUILT_IN, "DEVELOPER", *(entry["name"] for entry in made)]
     for name in names:
         brought = draw(_some([*plugins, "think", "WebSearch"]))
-        folded = {keys.fold(one) for one in brought}
-        rest = [one for one in [*plugins, *tools, "websearch"] if keys.fold(one) not in folded]
-        entry = {
+        folded = {keys.fold(plugin) for plugin in brought}
+        rest = [entry for entry in [*plugins, *tools, "websearch"] if keys.fold(entry) not in folded]
+        loadout = {
             "name": name,
             "plugins": brought,
             "categories": draw(_some(categories)),
@@ -212,7 +212,7 @@ def _loadouts(draw: st.DrawFn, plugins: list[str], tools: list[str], categories:
                 st.fixed_dictionaries({}, optional={"description": TEXT, "parent": st.sampled_from(parents)})
             ),
         }
-        made.append(entry)
+        made.append(loadout)
         parents.append(name)
     return made
 

@@ -1,4 +1,4 @@
-"""Public and metadata addresses are recognized in every notation and on every version of Python."""
+"""Tests that public and metadata addresses are recognized in every notation and on every version of Python."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from toolbelt.core import addresses
         "fd20:ce::254",
     ],
 )
-def test_a_platforms_own_addresses_are_known(address: str) -> None:
+def test_metadata_addresses_are_recognized_and_not_public(address: str) -> None:
     assert addresses.is_metadata(address)
     assert not addresses.is_public(address)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.7", "::1", "192.168.1.1", "93.184.215.14"])
-def test_other_addresses_are_no_platforms_own(address: str) -> None:
+def test_other_addresses_are_not_metadata_addresses(address: str) -> None:
     assert not addresses.is_metadata(address)
 
 
@@ -92,7 +92,7 @@ def test_other_addresses_are_no_platforms_own(address: str) -> None:
         "3fff:1000::1",
     ],
 )
-def test_an_address_of_the_public_internet_is_public(address: str) -> None:
+def test_a_public_address_is_recognized(address: str) -> None:
     assert addresses.is_public(address)
 
 
@@ -191,5 +191,5 @@ def test_an_address_of_the_public_internet_is_public(address: str) -> None:
         "2606:2800::200:5efe:7f00:1",
     ],
 )
-def test_an_address_with_a_special_purpose_is_not_public(address: str) -> None:
+def test_a_special_purpose_address_is_not_public(address: str) -> None:
     assert not addresses.is_public(address)

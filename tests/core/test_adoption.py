@@ -1,4 +1,4 @@
-"""Configurations of other programs are converted: each seed's example, and invalid ones."""
+"""Tests that configurations of other programs are converted: the example of each seed, and invalid files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def problems(document: Any, stored: Any = NOTHING, **options: Any) -> list[str]:
 
 
 def edited(path: str, value: Any) -> dict[str, Any]:
-    """Return MindRoom's example with one key changed, or removed (None)."""
+    """Return MindRoom's example with the value at a path replaced, or removed (None)."""
     document: dict[str, Any] = json.loads(json.dumps(MINDROOM))
     *parents, last = path.split(".")
     place = document
@@ -66,7 +66,7 @@ def edited(path: str, value: Any) -> dict[str, Any]:
     return document
 
 
-def test_mindrooms_example_becomes_a_sound_belt() -> None:
+def test_the_mindroom_example_converts_to_a_valid_belt() -> None:
     adopted = adopt(MINDROOM)
     assert adopted.kind == "mindroom"
     assert belts.check(adopted.belt) == []
@@ -106,11 +106,11 @@ def test_mindrooms_example_becomes_a_sound_belt() -> None:
         ({**edited("toolkits", None), "toolkit": MINDROOM["toolkits"]}, "toolkit"),
     ],
 )
-def test_a_misplaced_key_is_the_only_problem(document: Any, path: str) -> None:
+def test_a_misplaced_key_is_the_only_problem_reported(document: Any, path: str) -> None:
     assert problems(document) == [path]
 
 
-def test_a_problem_of_the_belt_has_its_path_in_the_file() -> None:
+def test_a_problem_of_the_belt_is_reported_at_its_path_in_the_file() -> None:
     document = edited("toolkits.devops.tools", ["docker", "list_toolkits"])
     adopted = adopt(document)
     assert [adopted.in_file(problem).path for problem in belts.check(adopted.belt)] == [
@@ -118,7 +118,7 @@ def test_a_problem_of_the_belt_has_its_path_in_the_file() -> None:
     ]
 
 
-def test_options_of_tools_are_kept_and_secrets_among_them_are_not() -> None:
+def test_tool_options_are_kept_without_their_secrets() -> None:
     tools = [
         {"sql": {"db_url": "postgresql://ada:sesame@db/x", "limit": 5, "api_key": "sesame-2000"}},
         {"csv": None},
@@ -131,14 +131,14 @@ def test_options_of_tools_are_kept_and_secrets_among_them_are_not() -> None:
     assert "sesame" not in repr(adopted)
 
 
-def test_tools_of_the_defaults_come_to_every_agent_that_takes_them() -> None:
+def test_default_tools_are_added_to_each_agent_that_includes_them() -> None:
     document = edited("defaults", {"tools": ["scheduler", "file"]})
     assert adopt(document).belt["agents"][0]["tools"] == ["file", "shell", "scheduler"]
     document["agents"]["assistant"]["include_default_tools"] = False
     assert adopt(document).belt["agents"][0]["tools"] == ["file", "shell"]
 
 
-def test_an_agent_that_is_stored_keeps_what_the_file_does_not_say() -> None:
+def test_a_stored_agent_keeps_fields_that_the_file_omits() -> None:
     stored = {
         "tools": [{"key": "file"}, {"key": "shell"}],
         "agents": [
@@ -183,18 +183,18 @@ def test_an_agent_that_is_stored_keeps_what_the_file_does_not_say() -> None:
         ],
     ],
 )
-def test_a_loadout_is_read_from_yaml_and_from_json_as_csharp_writes_it(document: Any) -> None:
+def test_loadouts_are_read_from_yaml_and_from_csharp_json(document: Any) -> None:
     adopted = adopt(document)
     assert (adopted.kind, adopted.belt) == ("jd-ai", {"loadouts": [REVIEWER]})
 
 
-def test_a_category_that_cannot_be_excluded_is_refused_rather_than_left_aside() -> None:
+def test_an_excluded_category_is_refused_instead_of_ignored() -> None:
     assert problems({"name": "x", "includePlugins": ["git"], "excludeCategories": ["Shell"]}) == [
         "excludeCategories"
     ]
 
 
-def test_plugins_become_a_plugins_file_and_other_sections_are_named() -> None:
+def test_plugins_are_converted_and_ignored_sections_are_listed() -> None:
     entry = {"id": "my-tool-plugin", "module": "my_tool_plugin", "className": "MyToolPlugin"}
     document = {
         "adapter": {"name": "weather"},
@@ -216,7 +216,7 @@ def test_plugins_become_a_plugins_file_and_other_sections_are_named() -> None:
     assert [left.path for left in adopted.left_aside] == ["adapter", "wallet"]
 
 
-def test_a_secret_of_a_plugin_becomes_a_variable() -> None:
+def test_a_plugins_secret_becomes_a_variable() -> None:
     document = {"tool_plugins": [{"id": "kb", "config": {"api_key": "sesame-2000"}}]}
     adopted = adopt(document)
     assert adopted.plugins_file["tool_plugins"][0]["config"] == {"api_key": "${KB_API_KEY}"}
@@ -237,7 +237,7 @@ CONFIG = {"self_evolution_toolkit": True, "github_commit_push": False}
         ([{"id": 7, "name": "ada", "tools_config": SWITCHES}], {}),
     ],
 )
-def test_tools_config_keeps_the_rest_of_its_agent(document: Any, options: Any) -> None:
+def test_converting_tools_config_keeps_the_agents_other_fields(document: Any, options: Any) -> None:
     stored = {"agents": [{"key": "ada", "role": "Helps."}]}
     adopted = adopt(document, stored, **options)
     assert (adopted.kind, adopted.belt) == (
@@ -246,17 +246,17 @@ def test_tools_config_keeps_the_rest_of_its_agent(document: Any, options: Any) -
     )
 
 
-def test_a_switch_that_is_no_boolean_is_refused_at_its_key() -> None:
+def test_a_switch_that_is_not_a_boolean_is_refused_at_its_key() -> None:
     document = {"agent": "ada", "tools_config": {"run_sql": "true", "x": True}}
     assert problems(document) == ["tools_config.run_sql"]
 
 
-def test_an_unknown_switch_has_its_path_in_the_flat_file() -> None:
+def test_an_unknown_switch_is_reported_at_its_path_in_a_flat_file() -> None:
     adopted = adopt({"run_sqll": True}, agent="ada")
     assert [adopted.in_file(problem).path for problem in belts.check(adopted.belt)] == ["run_sqll"]
 
 
-def test_a_file_that_does_not_say_whose_it_is_asks_for_the_agent() -> None:
+def test_a_file_without_an_agent_requires_the_agent_option() -> None:
     with pytest.raises(errors.Invalid, match="--agent"):
         adopt({"run_sql": True})
 
@@ -273,7 +273,7 @@ def test_a_file_that_does_not_say_whose_it_is_asks_for_the_agent() -> None:
         None,
     ],
 )
-def test_a_belt_and_anything_else_is_not_recognized(document: Any) -> None:
+def test_a_belt_or_unrelated_document_is_not_recognized(document: Any) -> None:
     assert adoption.recognize(document) is None
     with pytest.raises(errors.Invalid, match="mindroom, jd-ai, agent-adapter, seajelly"):
         adopt(document)
@@ -283,6 +283,6 @@ def test_a_belt_and_anything_else_is_not_recognized(document: Any) -> None:
 @pytest.mark.parametrize(
     "document", [None, [], "text", {"x": [{}]}, {1: 2}, [[1]], {"agents": [1], "name": {}}]
 )
-def test_any_document_of_any_kind_is_answered_with_problems_or_a_belt(kind: Any, document: Any) -> None:
+def test_any_document_converts_to_a_belt_or_raises_invalid(kind: Any, document: Any) -> None:
     with contextlib.suppress(errors.Invalid):
         assert isinstance(adopt(document, kind=kind), adoption.Adopted)

@@ -1,4 +1,4 @@
-"""Edits: an operator's change to a belt, of which each entry says only what it changes."""
+"""Tests of edits: an operator's partial changes to a belt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from toolbelt.core import belt_edits
 
 
-def test_an_edit_replaces_the_keys_it_names_and_adds_what_is_new() -> None:
+def test_an_edit_replaces_the_named_fields_and_adds_new_entries() -> None:
     before = {
         "agents": [{"key": "ada", "kind": "plan", "tools_config": {"a": True, "b": True}}],
         "loadouts": None,

@@ -1,4 +1,4 @@
-"""Belts are read and written."""
+"""Tests that belts are read and written."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def _agent(entry: dict[str, Any], **sections: Any) -> agents.Agent:
     return belts.load(document).agents["ada"]
 
 
-def test_an_empty_belt_has_nothing_but_the_built_in_loadouts() -> None:
+def test_an_empty_belt_loads_and_dumps_as_an_empty_document() -> None:
     belt = belts.load({})
     assert belts.dump(belt) == {}
     assert belts.load({"tools": None, "agents": []}).catalog.tools == {}
 
 
-def test_tools_config_is_parted_into_switches_and_overrides() -> None:
+def test_tools_config_is_split_into_switches_and_overrides() -> None:
     agent = _agent({"tools_config": {"dev": False, "think": True, "mind": None}})
     assert agent.switches == {"dev": False}
     assert agent.overrides == {"think": True}
 
 
-def test_initial_toolkits_stand_in_the_order_of_the_allowed_ones() -> None:
+def test_initial_toolkits_follow_the_order_of_the_allowed_toolkits() -> None:
     agent = _agent({"allowed_toolkits": ["dev", "mind"], "initial_toolkits": ["mind", "dev"]})
     assert agent.initial_toolkits == ("dev", "mind")
 
 
-def test_null_is_not_given() -> None:
+def test_null_counts_as_absent() -> None:
     entry = {
         "title": None,
         "loadout": None,
@@ -48,7 +48,7 @@ def test_null_is_not_given() -> None:
     assert _agent(entry) == agents.Agent(key="ada")
 
 
-def test_a_budget_that_limits_nothing_is_none() -> None:
+def test_a_budget_without_limits_or_deferral_is_none() -> None:
     assert _agent({"budget": {"on_exceed": "warn", "max_tools": None}}).budget is None
     assert _agent({"budget": {"max_tools": 0}}).budget == agents.Budget(max_tools=0)
     assert _agent({"budget": {"on_exceed": "defer"}}).budget == agents.Budget(on_exceed="defer")
@@ -65,14 +65,14 @@ def test_a_member_may_be_a_key_or_carry_options() -> None:
     )
 
 
-def test_options_are_a_copy_that_their_writer_no_longer_reaches() -> None:
+def test_options_are_copied_so_later_mutation_has_no_effect() -> None:
     options: dict[str, Any] = {"paths": ["a"]}
     agent = _agent({"tools": [{"tool": "run", "options": options}]})
     options["paths"].append("b")
     assert agent.tools[0].options == {"paths": ["a"]}
 
 
-def test_schemas_are_kept_as_canonical_text() -> None:
+def test_schemas_are_stored_as_canonical_text() -> None:
     written = {"type": "object", "properties": {"b": {}, "a": {}}}
     tool = belts.load(
         {"tools": [{"key": "x", "input_schema": written, "annotations": {"z": 1, "a": 2}}]}
@@ -89,14 +89,14 @@ def test_a_tool_without_a_schema_takes_no_arguments() -> None:
     assert tools["x"].input_schema == tools["y"].input_schema == schema.EMPTY_TEXT
 
 
-def test_tokens_are_those_of_the_json_that_is_sent() -> None:
+def test_tokens_are_counted_over_the_json_that_is_sent() -> None:
     document = {"tools": [{"key": "x", "description": "Runs.", "upstream_name": "X"}]}
     sent = '{"description":"Runs.","input_schema":{"properties":{},"type":"object"},"name":"x"}'
     assert belts.load(document, count_tokens={sent: 21}.__getitem__).catalog.tools["x"].tokens == 21
     assert belts.load(document).catalog.tools["x"].tokens == 0
 
 
-def test_a_plugin_disabled_by_status_is_not_active() -> None:
+def test_a_plugin_with_status_disabled_is_not_active() -> None:
     plugins = belts.load(
         {"plugins": [{"name": "a", "status": "disabled"}, {"name": "b", "status": "failed"}]}
     ).catalog.plugins
@@ -104,7 +104,7 @@ def test_a_plugin_disabled_by_status_is_not_active() -> None:
     assert (plugins["b"].status, plugins["b"].active) == ("failed", True)
 
 
-def test_a_category_is_found_whatever_its_case_and_kept_as_it_is_spelled() -> None:
+def test_categories_ignore_case_and_take_their_declared_spelling() -> None:
     document = {
         "categories": ["crm"],
         "plugins": [{"name": "p", "category": "Git"}],
@@ -115,7 +115,7 @@ def test_a_category_is_found_whatever_its_case_and_kept_as_it_is_spelled() -> No
     assert (stored.plugins["p"].category, stored.tools["x"].category) == ("git", "crm")
 
 
-def test_names_of_loadouts_ignore_case_and_one_may_replace_a_built_in() -> None:
+def test_loadout_names_ignore_case_and_can_replace_a_built_in() -> None:
     document = {
         "loadouts": [{"name": "Minimal"}, {"name": "house", "parent": "DEVELOPER"}],
         "agents": [{"key": "ada", "loadout": "HOUSE", "session_loadouts": ["minimal"]}],
@@ -123,7 +123,7 @@ def test_names_of_loadouts_ignore_case_and_one_may_replace_a_built_in() -> None:
     assert belts.check(document) == []
 
 
-def test_a_pattern_is_a_name_or_a_beginning_where_it_is_saved_and_any_text_where_it_is_resolved() -> None:
+def test_a_malformed_pattern_is_reported_by_check_but_kept_by_load() -> None:
     document = {"loadouts": [{"name": "x", "discoverable": ["*", "a*", "*a", "my plugin"]}]}
     assert [problem.path for problem in belts.check(document)] == [
         "loadouts.x.discoverable[2]",
@@ -132,18 +132,18 @@ def test_a_pattern_is_a_name_or_a_beginning_where_it_is_saved_and_any_text_where
     assert belts.load(document).catalog.loadouts["x"].discoverable == ("*", "a*", "*a", "my plugin")
 
 
-def test_an_empty_list_of_patterns_is_not_given_but_an_empty_focus_is() -> None:
+def test_an_empty_pattern_list_is_absent_but_an_empty_focus_is_kept() -> None:
     trigger = {"name": "t", "any": [], "all": [["a"]], "focus": []}
     belt = belts.load({"tools": [{"key": "run"}], "toolkits": [{"key": "x", "triggers": [trigger]}]})
     assert belt.catalog.toolkits["x"].triggers == (catalog.Trigger(name="t", all=(("a",),), focus=()),)
 
 
-def test_number_and_stamp_are_the_catalogs() -> None:
+def test_the_number_and_stamp_are_set_on_the_catalog() -> None:
     stored = belts.load({}, number=7, stamp="s").catalog
     assert (stored.number, stored.stamp) == (7, "s")
 
 
-def test_a_refusal_holds_every_problem() -> None:
+def test_loading_an_invalid_belt_raises_every_problem() -> None:
     with pytest.raises(errors.Invalid) as refused:
         belts.load({"tools": [{"key": "1"}, {"key": "2"}]})
     assert [problem.path for problem in refused.value.problems] == ["tools.1.key", "tools.2.key"]

@@ -1,4 +1,4 @@
-"""Copying rows between two agents makes them equal, and copying none changes nothing."""
+"""Tests that copying the rows of a comparison makes two agents equal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _USES = st.sampled_from(_KEYS) | st.builds(
 
 @st.composite
 def agents(draw: st.DrawFn) -> Entry:
-    """Return what an agent's entry says, but for which agent it is."""
+    """Return an agent's entry without its key."""
     allowed = draw(st.lists(st.sampled_from(_KEYS), max_size=3, unique=True))
     initial = draw(st.sets(st.sampled_from(allowed))) if allowed else ()
     entry = {
@@ -43,16 +43,16 @@ def agents(draw: st.DrawFn) -> Entry:
 
 
 @given(agents(), agents(), st.data())
-def test_all_rows_make_it_the_same_and_none_leave_it(a: Entry, b: Entry, data: st.DataObject) -> None:
+def test_copying_rows_removes_exactly_those_differences(a: Entry, b: Entry, data: st.DataObject) -> None:
     rows = belts.differences(a, b)
     assert belts.differences(a, belts.copy_rows(b, rows)) == ()
     assert belts.copy_rows(b, ()) == b
-    some = data.draw(st.lists(st.sampled_from(rows), unique_by=lambda row: row.id)) if rows else []
-    left = {row.id for row in belts.differences(a, belts.copy_rows(b, some)) if row.part != "order"}
-    assert left == {row.id for row in rows if row.part != "order"} - {row.id for row in some}
+    copied = data.draw(st.lists(st.sampled_from(rows), unique_by=lambda row: row.id)) if rows else []
+    remaining = {row.id for row in belts.differences(a, belts.copy_rows(b, copied)) if row.part != "order"}
+    assert remaining == {row.id for row in rows if row.part != "order"} - {row.id for row in copied}
 
 
-def test_each_difference_is_a_row_that_can_be_told() -> None:
+def test_each_difference_is_listed_as_a_row() -> None:
     a = {
         "key": "ada",
         "title": "Ada",
@@ -68,8 +68,8 @@ def test_each_difference_is_a_row_that_can_be_told() -> None:
         "tools_config": {"dev": True, "git": True},
         "allowed_toolkits": ["ops", "dev"],
     }
-    of_two = [name for name in comparing.SETTINGS if name not in comparing.IDENTITY]
-    assert [(row.id, row.a, row.b) for row in belts.differences(a, b, of_two)] == [
+    names = [name for name in comparing.SETTINGS if name not in comparing.IDENTITY]
+    assert [(row.id, row.a, row.b) for row in belts.differences(a, b, names)] == [
         ("setting:loadout", "developer", None),
         ("switch:git", None, True),
         ("switch:ops", False, None),
@@ -80,25 +80,25 @@ def test_each_difference_is_a_row_that_can_be_told() -> None:
     ]
 
 
-def test_what_one_has_and_the_other_not_is_taken_away_by_copying() -> None:
+def test_copying_rows_removes_fields_that_the_source_lacks() -> None:
     a: Entry = {"key": "ada"}
     b = {"key": "bob", "loadout": "minimal", "tools": ["clock"], "tools_config": {"dev": False}}
     assert belts.copy_rows(b, belts.differences(a, b)) == {"key": "bob"}
 
 
-def test_a_switch_is_copied_with_its_end() -> None:
+def test_a_switch_is_copied_with_its_end_time() -> None:
     end = {"at": "2026-11-22T14:05:00Z", "then": False}
     a = {"tools_config": {"dev": True, "ops": True}, "ends": {"dev": end}}
     b = {"tools_config": {"dev": True, "ops": True}, "ends": {"ops": end}}
     rows = belts.differences(a, b)
-    said = {"on": True, "ends": end["at"], "then": False}
+    expiring = {"on": True, "ends": end["at"], "then": False}
     assert [(row.id, row.a, row.b) for row in rows] == [
-        ("switch:dev", said, True),
-        ("switch:ops", True, said),
+        ("switch:dev", expiring, True),
+        ("switch:ops", True, expiring),
     ]
     assert belts.copy_rows(b, rows) == a
 
 
-def test_options_that_python_takes_for_equal_are_two_things() -> None:
+def test_options_that_differ_only_in_type_are_a_difference() -> None:
     a, b = ({"tools": [{"tool": "log", "options": {"depth": depth}}]} for depth in (1, True))
     assert [row.id for row in belts.differences(a, b)] == ["always-on:log"]

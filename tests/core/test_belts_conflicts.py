@@ -1,4 +1,4 @@
-"""Conflicts of options between two sources of a tool are reported at their paths."""
+"""Tests that conflicting options of a tool's sources are reported at their paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEEP = {"tool": "run", "options": {"depth": 9}}
 
 
 def _belt(agent: dict[str, Any], *, bound: bool = False) -> dict[str, Any]:
-    """Return a belt in which two toolkits have the tool, one of them with options, for an agent that may load both."""
+    """Return a belt whose agent may load two toolkits with the same tool, one of them with options for it."""
     return {
         "tools": [{"key": "think"}, {"key": "run"}],
         "toolkits": [{"key": "plain", "members": ["run"]}, {"key": "deep", "members": [DEEP]}],
@@ -31,7 +31,7 @@ def _belt(agent: dict[str, Any], *, bound: bool = False) -> dict[str, Any]:
         (_belt({"tools": [DEEP]}, bound=True), "sub_apps.chat.tool_names[1]"),
     ],
 )
-def test_it_is_said_at_the_second_source(belt: dict[str, Any], path: str) -> None:
+def test_a_conflict_is_reported_at_the_second_source(belt: dict[str, Any], path: str) -> None:
     (problem,) = belts.check(belt)
     assert problem.path == path
     assert "options {'depth': 9}" in problem.message
@@ -48,10 +48,10 @@ def test_it_is_said_at_the_second_source(belt: dict[str, Any], path: str) -> Non
         {"tools": [DEEP], "initial_toolkits": ["plain"], "tools_config": {"plain": False}},
     ],
 )
-def test_equal_options_and_tools_that_are_denied_are_no_conflict(agent: dict[str, Any]) -> None:
+def test_equal_options_and_denied_tools_do_not_conflict(agent: dict[str, Any]) -> None:
     assert belts.check(_belt(agent)) == []
 
 
-def test_a_belt_that_is_not_sound_is_not_searched_for_conflicts() -> None:
+def test_an_invalid_belt_is_not_checked_for_conflicts() -> None:
     belt = _belt({"initial_toolkits": ["plain", "deep"], "title": 5})
     assert [problem.path for problem in belts.check(belt)] == ["agents.ada.title"]

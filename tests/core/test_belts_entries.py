@@ -1,4 +1,4 @@
-"""A single entry is validated together with the stored configuration."""
+"""Tests that a single entry is validated against the stored configuration."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ STORED = belts.load(
         "sub_apps": [{"key": "chat", "agents": ["ada"]}],
     }
 )
-THERE = belts.NameIndex.of_catalog(STORED.catalog, STORED.agents)
+NAMES = belts.NameIndex.of_catalog(STORED.catalog, STORED.agents)
 
 
 def _paths(kind: belts.KindName, entry: Any) -> list[str]:
-    return [problem.path for problem in belts.check_entry(kind, entry, THERE)]
+    return [problem.path for problem in belts.check_entry(kind, entry, NAMES)]
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def _paths(kind: belts.KindName, entry: Any) -> list[str]:
         ("sub_app", {"key": "chat", "tool_names": ["git__log"], "agents": ["ada"]}),
     ],
 )
-def test_a_sound_entry_may_take_the_place_of_its_older_form(kind: belts.KindName, entry: Any) -> None:
-    assert belts.check_entry(kind, entry, THERE) == []
+def test_a_valid_entry_can_replace_the_stored_one(kind: belts.KindName, entry: Any) -> None:
+    assert belts.check_entry(kind, entry, NAMES) == []
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_a_sound_entry_may_take_the_place_of_its_older_form(kind: belts.KindName
         ("sub_app", {"key": "chat", "agents": ["ada", "bob"]}, "sub_apps.chat.agents[1]"),
     ],
 )
-def test_an_unsound_entry_is_refused_at_the_path_that_a_belt_would_give(
+def test_an_invalid_entry_is_refused_at_the_same_path_as_in_a_belt(
     kind: belts.KindName, entry: Any, path: str
 ) -> None:
     assert _paths(kind, entry) == [path]
 
 
-def test_a_namespace_may_not_leave_the_plugins_tools_outside() -> None:
-    (problem,) = belts.check_entry("plugin", {"name": "shell", "namespace": "sh"}, THERE)
+def test_a_namespace_that_excludes_the_plugins_tools_is_refused() -> None:
+    (problem,) = belts.check_entry("plugin", {"name": "shell", "namespace": "sh"}, NAMES)
     assert problem.path == "plugins.shell.namespace"
     assert "run" in problem.message
     assert _paths("plugin", {"name": "git", "namespace": "vcs_"}) == ["plugins.git.namespace"]
@@ -82,7 +82,7 @@ def test_an_agent_with_different_options_for_one_tool_is_refused() -> None:
     ]
 
 
-def test_an_entry_and_its_value_are_inverse() -> None:
+def test_an_entry_round_trips_through_its_value() -> None:
     entry = {"key": "ada", "tools": ["run"], "tools_config": {"git__log": False, "vcs": True}}
     value = belts.value("agent", entry, STORED.catalog)
     assert value == agents.Agent(
@@ -104,5 +104,7 @@ def test_an_entry_without_a_name_has_no_value() -> None:
         ("category", "crm", "categories[0]"),
     ],
 )
-def test_the_address_is_what_stands_before_a_field(kind: belts.KindName, entry: Any, address: str) -> None:
+def test_an_entrys_address_is_the_prefix_of_its_field_paths(
+    kind: belts.KindName, entry: Any, address: str
+) -> None:
     assert belts.address(kind, entry) == address

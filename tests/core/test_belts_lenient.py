@@ -1,4 +1,4 @@
-"""An invalid belt is read as far as possible."""
+"""Tests that a lenient load reads an invalid belt as far as possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from toolbelt.core import belts, catalog
 
 
-def test_a_lenient_load_passes_over_what_it_cannot_understand() -> None:
+def test_a_lenient_load_skips_invalid_parts() -> None:
     document = {
         "categories": ["crm", 5, "git"],
         "plugins": [{"name": "p", "status": "odd", "active": "no"}, {"name": " "}, "q"],
@@ -65,11 +65,11 @@ def test_a_lenient_load_passes_over_what_it_cannot_understand() -> None:
 
 
 @pytest.mark.parametrize("document", [None, 5, "belt", [], {"tools": 5}, {"agents": {"ada": {}}}])
-def test_a_lenient_load_takes_any_document(document: Any) -> None:
+def test_a_lenient_load_accepts_any_document(document: Any) -> None:
     assert belts.dump(belts.load(document, lenient=True)) == {}
 
 
-def test_json_too_deep_to_walk_is_refused_and_passed_over() -> None:
+def test_json_that_is_too_deep_is_reported_and_skipped_leniently() -> None:
     deep: dict[str, Any] = {}
     for _ in range(10_000):
         deep = {"a": deep}

@@ -1,4 +1,4 @@
-"""The message of a problem shows the way out."""
+"""Tests that the message of a problem suggests how to fix it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from toolbelt.core import belts
         ("agents", {"key": "x", "tools_config": {"run": "off"}}, "'run' must be true or false, not 'off'."),
     ],
 )
-def test_a_message_names_the_way_out(section: str, entry: Any, words: str) -> None:
-    (problem,) = belts.check(samples.sound_belt_with(section, entry))
+def test_the_message_of_a_problem_suggests_a_fix(section: str, entry: Any, words: str) -> None:
+    (problem,) = belts.check(samples.valid_belt_with(section, entry))
     assert words in problem.message
 
 
 @pytest.mark.slow
-def test_names_are_compared_only_as_long_as_it_is_worth_the_time() -> None:
+def test_suggestions_stop_after_a_bounded_number_of_comparisons() -> None:
     tools = [{"key": f"tool_{number}"} for number in range(2000)]
     members = [f"tol_{number}" for number in range(200)]
     problems = belts.check({"tools": tools, "toolkits": [{"key": "x", "members": members}]})

@@ -1,4 +1,4 @@
-"""Properties of earlier versions: undoing the log backwards and replaying it forwards agree."""
+"""Tests that rewinding the log restores earlier versions, and that replaying it restores the current one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ENTRIES: st.SearchStrategy[Entry] = st.fixed_dictionaries(
         "protected": st.just(True),
     },
 ).map(lambda entry: {name: value for name, value in entry.items() if value not in ([], {})})
-# What an agent was, one after the other; None: it was not there.
-_LIVES = st.lists(st.none() | _ENTRIES, min_size=2, max_size=7)
+# Successive versions of an agent. None: the agent did not exist.
+_HISTORIES = st.lists(st.none() | _ENTRIES, min_size=2, max_size=7)
 
 
-def tidy(entry: Entry | None) -> Entry | None:
-    """Return the entry as it is written."""
+def canonical(entry: Entry | None) -> Entry | None:
+    """Return the entry with its fields in the order of a belt."""
     if entry is None:
         return None
     written = {name: entry[name] for name in vocabulary.KINDS["agent"].fields if name in entry}
@@ -41,12 +41,12 @@ def tidy(entry: Entry | None) -> Entry | None:
 
 
 def logged(now: Entry | None, then: Entry | None) -> list[belts.LoggedChange]:
-    """Log a change as the door does: flips key by key, the rest by the fields that differ."""
+    """Return the log of a change as Toolbelt writes it: switches key by key, other fields in one change."""
     if now == then:
         return []
     if now is None or then is None:
-        kept = None if now is None else {**now, "place": 3}
-        return [belts.LoggedChange(key="", before=kept, after=then)]
+        with_place = None if now is None else {**now, "place": 3}
+        return [belts.LoggedChange(key="", before=with_place, after=then)]
     had, has = now.get("tools_config", {}), then.get("tools_config", {})
     changes = [
         belts.LoggedChange(key=key, before=had.get(key), after=has.get(key))
@@ -65,23 +65,23 @@ def logged(now: Entry | None, then: Entry | None) -> list[belts.LoggedChange]:
     return changes
 
 
-@given(_LIVES)
-def test_taking_the_log_back_gives_what_was_at_every_moment(life: list[Entry | None]) -> None:
-    steps = [logged(now, then) for now, then in itertools.pairwise(life)]
-    for moment, was in enumerate(life):
-        newer = [change for step in steps[moment:] for change in step]
-        rebuilt = belts.rewind(life[-1], reversed(newer))
-        assert rebuilt == belts.Rebuilt(entry=tidy(was), gaps=())
+@given(_HISTORIES)
+def test_rewinding_the_log_restores_every_earlier_version(history: list[Entry | None]) -> None:
+    steps = [logged(now, then) for now, then in itertools.pairwise(history)]
+    for position, was in enumerate(history):
+        newer = [change for step in steps[position:] for change in step]
+        rebuilt = belts.rewind(history[-1], reversed(newer))
+        assert rebuilt == belts.Rebuilt(entry=canonical(was), gaps=())
 
 
-@given(_LIVES)
-def test_making_the_log_again_gives_today(life: list[Entry | None]) -> None:
-    log = [change for now, then in itertools.pairwise(life) for change in logged(now, then)]
-    then = belts.rewind(life[-1], reversed(log))
-    assert belts.replay(then.entry, log) == belts.Rebuilt(entry=tidy(life[-1]), gaps=())
+@given(_HISTORIES)
+def test_replaying_the_log_restores_the_current_version(history: list[Entry | None]) -> None:
+    log = [change for now, then in itertools.pairwise(history) for change in logged(now, then)]
+    then = belts.rewind(history[-1], reversed(log))
+    assert belts.replay(then.entry, log) == belts.Rebuilt(entry=canonical(history[-1]), gaps=())
 
 
-def test_what_was_changed_behind_the_log_is_named_and_the_log_believed() -> None:
+def test_unlogged_changes_are_reported_as_gaps_and_the_log_wins() -> None:
     log = [
         belts.LoggedChange(key="dev", before=None, after=False),
         belts.LoggedChange(key="", before={"loadout": None}, after={"loadout": "minimal"}),
@@ -92,7 +92,7 @@ def test_what_was_changed_behind_the_log_is_named_and_the_log_believed() -> None
     )
 
 
-def test_an_end_goes_and_comes_back_with_its_switch() -> None:
+def test_the_end_time_of_a_switch_is_removed_and_restored_with_it() -> None:
     ending = {"on": True, "ends": "2026-11-22T14:05:00Z", "then": None}
     log = [
         belts.LoggedChange(key="dev", before=ending, after=None),
@@ -109,7 +109,7 @@ def test_an_end_goes_and_comes_back_with_its_switch() -> None:
     assert belts.replay(before, reversed(log)) == belts.Rebuilt(entry={"key": "ada"})
 
 
-def test_an_agent_that_came_back_has_nothing_of_the_one_before() -> None:
+def test_a_recreated_agent_has_no_fields_of_its_predecessor() -> None:
     log = [
         belts.LoggedChange(key="", before=None, after={"key": "ada"}),
         belts.LoggedChange(key="", before={"key": "ada", "role": "Old", "place": 4}, after=None),

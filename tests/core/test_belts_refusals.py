@@ -1,4 +1,4 @@
-"""Invalid documents are refused at the right path."""
+"""Tests that problems of invalid documents are reported at the right path."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from toolbelt.core import belts, errors
 LONG = "a" * 65
 
 
-def _found(document: Any) -> dict[str, str]:
+def _problems(document: Any) -> dict[str, str]:
     return {problem.path: problem.message for problem in belts.check(document)}
 
 
-def test_the_belt_that_the_others_spoil_is_sound() -> None:
-    assert belts.check(samples.SOUND) == []
+def test_the_sample_belt_is_valid() -> None:
+    assert belts.check(samples.VALID) == []
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_the_belt_that_the_others_spoil_is_sound() -> None:
         ("categories", "crm", "categories[1]"),
         ("categories", "GitHub", "categories[1]"),
         ("plugins", {"name": "hub", "namespace": "GIT"}, "plugins.hub.namespace"),
-        # entries and fields that do not fit
+        # entries and fields of the wrong type
         ("tools", "think", "tools[3]"),
         ("tools", None, "tools[3]"),
         ("plugins", {"name": "x", "enabled": True}, "plugins.x.enabled"),
@@ -199,9 +199,9 @@ def test_the_belt_that_the_others_spoil_is_sound() -> None:
         ("sub_apps", {"key": "x", "agents": ["ada", "ada"]}, "sub_apps.x.agents[1]"),
     ],
 )
-def test_it_is_refused_at_its_path_alone(section: str, entry: Any, path: str) -> None:
-    document = samples.sound_belt_with(section, entry)
-    assert list(_found(document)) == [path]
+def test_an_invalid_value_is_reported_only_at_its_path(section: str, entry: Any, path: str) -> None:
+    document = samples.valid_belt_with(section, entry)
+    assert list(_problems(document)) == [path]
     with pytest.raises(errors.Invalid):
         belts.load(document)
 
@@ -210,19 +210,19 @@ def test_it_is_refused_at_its_path_alone(section: str, entry: Any, path: str) ->
     ("document", "path"),
     [([], ""), ("belt", ""), (None, ""), ({"tool": []}, "tool"), ({"tools": {}}, "tools"), ({5: []}, "[0]")],
 )
-def test_a_document_of_another_shape_is_refused(document: Any, path: str) -> None:
-    assert list(_found(document)) == [path]
+def test_a_document_of_the_wrong_shape_is_refused(document: Any, path: str) -> None:
+    assert list(_problems(document)) == [path]
 
 
-def test_every_loadout_of_a_cycle_is_refused() -> None:
-    document = samples.sound_belt_with(
+def test_every_loadout_in_a_cycle_is_reported() -> None:
+    document = samples.valid_belt_with(
         "loadouts", {"name": "a", "parent": "b"}, {"name": "b", "parent": "A"}, {"name": "c", "parent": "a"}
     )
-    assert list(_found(document)) == ["loadouts.a.parent", "loadouts.b.parent"]
-    assert "a → b → A" in _found(document)["loadouts.a.parent"]
+    assert list(_problems(document)) == ["loadouts.a.parent", "loadouts.b.parent"]
+    assert "a → b → A" in _problems(document)["loadouts.a.parent"]
 
 
-def test_all_problems_come_at_once_in_the_order_of_the_document() -> None:
+def test_all_problems_are_reported_in_document_order() -> None:
     document = {
         "agents": [{"tools_config": {"x": 1, "run": "no"}, "loadout": "ghost", "key": "a b"}],
         "toolkits": [{"key": "dev", "members": ["run", 5, "ghost", "run"], "blocked": 0}],

@@ -1,4 +1,4 @@
-"""Belts are written in a stable form."""
+"""Tests that belts are written in a stable form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from toolbelt.core import belts
 
 
-def test_defaults_are_left_out_and_the_order_is_fixed() -> None:
+def test_a_dump_omits_defaults_and_has_a_fixed_order() -> None:
     document = {
         "agents": [
             {
@@ -149,10 +149,10 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def test_everything_that_can_be_configured_comes_back_as_it_was_written() -> None:
+def test_every_configurable_field_round_trips() -> None:
     for kind in belts.KINDS.values():
         if kind.fields:
             (entry,) = EVERYTHING[kind.section]
             assert tuple(entry) == kind.fields
-    # Leniently, because no valid plugin has all of its fields.
+    # Loaded leniently because no valid plugin has every field.
     assert json.dumps(belts.dump(belts.load(EVERYTHING, lenient=True))) == json.dumps(EVERYTHING)

@@ -1,11 +1,11 @@
-"""Caches keep values up to a limit, and evict the least recently used."""
+"""Tests that a cache keeps values up to a limit and evicts the least recently used."""
 
 from __future__ import annotations
 
 from toolbelt.core import caches
 
 
-def test_the_least_recently_used_value_makes_room() -> None:
+def test_the_least_recently_used_value_is_evicted() -> None:
     cache: caches.LruCache[str, int] = caches.LruCache(2)
     cache.put("a", 1)
     cache.put("b", 2)
@@ -16,7 +16,7 @@ def test_the_least_recently_used_value_makes_room() -> None:
     assert (cache.get("a"), cache.get("b"), cache.get("c")) == (1, None, 3)
 
 
-def test_a_limit_may_count_sizes_instead_of_values() -> None:
+def test_a_limit_can_apply_to_the_total_size() -> None:
     cache: caches.LruCache[str, str] = caches.LruCache(5, len)
     cache.put("a", "xx")
     cache.put("b", "xxx")

@@ -1,4 +1,4 @@
-"""The compiled catalog: order, categories, indexes."""
+"""Tests of the compiled catalog: order, categories and indexes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tests.core import building
 from toolbelt.core import catalog
 
 
-def test_toolkits_over_a_tool_stand_in_the_order_of_the_toolkits() -> None:
+def test_the_toolkits_of_a_tool_are_in_catalog_order() -> None:
     stored = building.catalog_of("a b", toolkits={"z": "a", "m": "b", "y": "b a"})
     assert [toolkit.key for toolkit in stored.toolkits_of["a"]] == ["z", "y"]
     assert [toolkit.key for toolkit in stored.in_order(["y", "ghost", "z"])] == ["z", "y"]
 
 
-def test_a_member_that_stands_twice_or_does_not_exist_is_passed_over() -> None:
+def test_duplicate_and_unknown_members_are_ignored() -> None:
     twice = catalog.Toolkit(key="kit", members=tuple(map(_member, ("a", "ghost", "a"))))
     stored = building.catalog_of("a", toolkits=[twice])
     assert [toolkit.key for toolkit in stored.toolkits_of["a"]] == ["kit"]
@@ -36,7 +36,7 @@ def _member(key: str) -> catalog.Member:
         (catalog.Plugin(name="unheard"), "", ""),
     ],
 )
-def test_a_category_is_the_tools_own_else_its_plugins_else_the_seeds(
+def test_a_tools_category_falls_back_to_its_plugin_and_then_the_seed(
     plugin: catalog.Plugin, tool_category: str, category: str
 ) -> None:
     tool = catalog.Tool(key="x", plugin=plugin.name, category=tool_category)
@@ -50,12 +50,12 @@ def test_a_tool_without_a_plugin_has_only_its_own_category() -> None:
     assert stored.tools_of_category == {"web": ("x",)}
 
 
-def test_loadouts_are_found_whatever_their_case() -> None:
+def test_loadout_names_ignore_case() -> None:
     stored = building.catalog_of(loadouts=[catalog.Loadout(name="House")])
     assert stored.loadouts["house"].name == "House"
 
 
-def test_a_sub_app_binds_the_tools_that_exist_to_the_agents_that_serve_it() -> None:
+def test_a_sub_app_binds_its_existing_tools_to_its_agents() -> None:
     rooms = [
         catalog.SubApp(key="room", tool_names=("a", "ghost"), agents=("ada", "bob")),
         catalog.SubApp(key="hall", tool_names=("b",), agents=("ada",)),
@@ -64,7 +64,7 @@ def test_a_sub_app_binds_the_tools_that_exist_to_the_agents_that_serve_it() -> N
     assert stored.bound == {"ada": (("a", "room"), ("b", "hall")), "bob": (("a", "room"),)}
 
 
-def test_only_tools_outside_every_toolkit_have_a_policy_of_their_own() -> None:
+def test_only_tools_outside_all_toolkits_have_their_own_policy() -> None:
     tools = [
         building.tool("alone", policy="Mind it."),
         building.tool("within", policy="Never read."),

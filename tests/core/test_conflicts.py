@@ -1,4 +1,4 @@
-"""Conflicts: one tool, two sources, different options."""
+"""Tests of conflicts: two sources with different options for a tool."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ranked(ada: agents.Agent, **loaded: Any) -> list[tuple[str, str]]:
     return [(source.kind, source.name) for source in conflicts.sources(STORED, ada, "run", **loaded)]
 
 
-def test_sources_rank_always_on_then_sub_app_switch_initial_and_loaded() -> None:
+def test_sources_are_ranked_from_always_on_to_loaded() -> None:
     ada = building.agent(
         tools={"run": HERE},
         switches={"plain": True},
@@ -43,7 +43,7 @@ def test_sources_rank_always_on_then_sub_app_switch_initial_and_loaded() -> None
     ]
 
 
-def test_a_switch_that_is_off_and_an_initial_toolkit_that_is_not_allowed_bring_nothing() -> None:
+def test_off_switches_and_disallowed_initial_toolkits_are_not_sources() -> None:
     ada = building.agent(switches={"here": False}, initial="there")
     assert ranked(ada) == [("sub-app", "room")]
 
@@ -60,23 +60,24 @@ def test_a_switch_that_is_off_and_an_initial_toolkit_that_is_not_allowed_bring_n
         ({"n": 1}, {"n": 1.0}, False),
     ],
 )
-def test_having_no_options_differs_from_having_some_and_equal_options_do_not(
+def test_absent_and_different_options_conflict_but_equal_options_do_not(
     first: Any, second: Any, is_conflict: bool
 ) -> None:
     sources = [
-        conflicts.Source(kind="initial", name=name, options=o) for name, o in (("a", first), ("b", second))
+        conflicts.Source(kind="initial", name=name, options=options)
+        for name, options in (("a", first), ("b", second))
     ]
     assert (conflicts.first_conflict(sources, "run") is not None) is is_conflict
 
 
-def test_empty_options_are_none() -> None:
+def test_empty_options_count_as_none() -> None:
     stored = building.catalog_of("run", toolkits=[building.toolkit("kit", {"run": {}})])
     ada = building.agent(tools={"run": {}}, allowed="kit", initial="kit")
     assert [source.options for source in conflicts.sources(stored, ada, "run")] == [None, None]
     assert conflicts.of_agent(stored, ada) == ()
 
 
-def test_a_conflict_names_the_tool_both_sources_and_both_options() -> None:
+def test_a_conflict_names_the_tool_and_both_sources_with_options() -> None:
     ada = building.agent(key="bob", tools={"run": HERE}, allowed="there", initial="there")
     (conflict,) = conflicts.of_agent(STORED, ada)
     assert (conflict.tool, conflict.first.options, conflict.second.options) == ("run", HERE, THERE)
@@ -86,7 +87,7 @@ def test_a_conflict_names_the_tool_both_sources_and_both_options() -> None:
     )
 
 
-def test_a_bound_tool_has_no_options_and_differs_from_a_toolkit_that_hands_some() -> None:
+def test_a_sub_apps_tool_conflicts_with_a_toolkit_that_has_options() -> None:
     (conflict,) = conflicts.of_agent(STORED, building.agent(switches={"here": True}))
     assert (conflict.first.kind, conflict.first.options, conflict.second.name) == ("sub-app", None, "here")
 
@@ -94,11 +95,11 @@ def test_a_bound_tool_has_no_options_and_differs_from_a_toolkit_that_hands_some(
 @pytest.mark.parametrize(
     "denial", [{"overrides": {"run": False}}, {"switches": {"here": True, "plain": False}}]
 )
-def test_a_tool_that_the_agent_is_denied_is_in_no_conflict(denial: Any) -> None:
+def test_a_denied_tool_has_no_conflict(denial: Any) -> None:
     ada = building.agent(key="bob", tools={"run": HERE}, allowed="there", initial="there", **denial)
     assert conflicts.of_agent(STORED, ada) == ()
 
 
-def test_only_tools_that_somebody_hands_options_to_are_looked_at() -> None:
+def test_only_tools_with_options_are_checked_for_conflicts() -> None:
     assert conflicts.tools_with_options(STORED, building.agent()) == {"run"}
     assert conflicts.tools_with_options(STORED, building.agent(tools={"other": HERE})) == {"run", "other"}

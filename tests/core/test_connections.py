@@ -1,4 +1,4 @@
-"""A server's connection is validated and contains no secrets."""
+"""Tests that a server's connection is validated and cannot contain secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def problems(**given: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "sound",
+    "valid",
     [
         {"command": "mcp-server-git", "args": ["--repository", "."], "cwd": "/srv", "timeout": 600},
         {
@@ -51,12 +51,12 @@ def problems(**given: Any) -> list[str]:
         {"command": "x", "env": {"GIT_AUTHOR_NAME": "Ada Lovelace", "GIT_AUTHOR_EMAIL": "ada@example.com"}},
     ],
 )
-def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]) -> None:
-    assert problems(**sound) == []
+def test_a_valid_connection_without_secrets_has_no_problems(valid: dict[str, Any]) -> None:
+    assert problems(**valid) == []
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({}, ": A server needs either a 'command' or a 'url'"),
         ({"command": "x", "url": URL}, ": A server needs either a 'command' or a 'url'"),
@@ -138,29 +138,31 @@ def test_what_leads_somewhere_and_holds_no_secret_is_sound(sound: dict[str, Any]
         ),
     ],
 )
-def test_what_does_not_is_said_with_its_place_and_the_way_out(given: dict[str, Any], said: str) -> None:
+def test_an_invalid_connection_or_secret_is_reported_at_its_field(
+    given: dict[str, Any], expected: str
+) -> None:
     (problem,) = problems(**given)
 
-    assert problem.startswith(said)
+    assert problem.startswith(expected)
 
 
-def test_the_variables_that_a_connection_asks_for_are_known_by_name() -> None:
-    reached = connections.of(
+def test_a_connection_lists_the_variables_it_needs() -> None:
+    parsed = connections.of(
         {"url": "https://x.example/${KEY}", "headers": {"A": "${TOKEN} ${KEY} $${PLAIN}"}}
     )
 
-    assert reached is not None
-    assert set(reached.variables()) == {"KEY", "TOKEN"}
+    assert parsed is not None
+    assert set(parsed.variables()) == {"KEY", "TOKEN"}
 
 
-def test_a_row_that_leads_nowhere_is_no_connection() -> None:
+def test_an_invalid_stored_connection_reads_as_none() -> None:
     for text in ("", "{}", "null", '{"url": 3}', "not json"):
         assert connections.read(text) is None
 
 
-def test_what_does_not_fit_in_a_row_is_passed_over() -> None:
-    written = {"command": "x", "args": ["a", 1], "env": {"A": 1, "B": "b"}, "timeout": True}
+def test_invalid_fields_of_a_stored_connection_are_ignored() -> None:
+    stored = {"command": "x", "args": ["a", 1], "env": {"A": 1, "B": "b"}, "timeout": True}
 
-    reached = connections.read(schema.canonical(written))
+    parsed = connections.read(schema.canonical(stored))
 
-    assert reached == connections.Connection(command="x", args=("a",), env={"B": "b"})
+    assert parsed == connections.Connection(command="x", args=("a",), env={"B": "b"})

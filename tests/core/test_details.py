@@ -1,4 +1,4 @@
-"""A tool's details are read from any row, and invalid ones are refused."""
+"""Tests that stored details are read leniently, and that invalid details are refused."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from toolbelt.core import details
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"outputSchema":3,"icons":{"src":"x"},"_meta":[]}'])
-def test_what_is_not_as_it_should_be_is_left_out(text: str) -> None:
+def test_invalid_stored_details_are_ignored(text: str) -> None:
     assert details.read(text) == details.Details()
 
 
-def test_reserved_keys_and_icons_from_elsewhere_do_not_come_through() -> None:
-    found = details.read('{"icons":[{"src":"http://x"},{"src":"https://x"}],"_meta":{"toolbelt/a":1,"b":2}}')
+def test_reserved_meta_keys_and_icons_without_https_are_dropped() -> None:
+    parsed = details.read('{"icons":[{"src":"http://x"},{"src":"https://x"}],"_meta":{"toolbelt/a":1,"b":2}}')
 
-    assert found.icons == ({"src": "https://x"},)
-    assert found.meta == {"b": 2}
+    assert parsed.icons == ({"src": "https://x"},)
+    assert parsed.meta == {"b": 2}
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "expected"),
     [
         ({"note": 1}, "'note' is not one of outputSchema, icons, _meta"),
         ({"outputSchema": {"type": "array"}}, "outputSchema: a tool takes named"),
@@ -32,11 +32,11 @@ def test_reserved_keys_and_icons_from_elsewhere_do_not_come_through() -> None:
         ({"_meta": 3}, "_meta: a mapping without"),
     ],
 )
-def test_details_that_are_not_sound_are_refused(given: dict[str, Any], said: str) -> None:
-    assert (details.problem("tool", given) or "").startswith(said)
+def test_invalid_tool_details_are_refused(given: dict[str, Any], expected: str) -> None:
+    assert (details.problem("tool", given) or "").startswith(expected)
 
 
-def test_sound_details_are_no_problem() -> None:
+def test_valid_tool_details_have_no_problem() -> None:
     assert (
         details.problem("tool", {"outputSchema": {}, "icons": [{"src": "https://x"}], "_meta": {"a": 1}})
         is None
@@ -44,7 +44,7 @@ def test_sound_details_are_no_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "said"),
+    ("kind", "given", "expected"),
     [
         ("prompt", {"outputSchema": {}}, "'outputSchema' is not one of arguments"),
         ("prompt", {"arguments": [{"title": "x"}]}, "arguments: a list"),
@@ -56,13 +56,11 @@ def test_sound_details_are_no_problem() -> None:
         ("elicitation", {"name": "x"}, "'name' is not one of nothing"),
     ],
 )
-def test_details_of_other_kinds_that_are_not_sound_are_refused(
-    kind: str, given: dict[str, Any], said: str
-) -> None:
-    assert (details.problem(kind, given) or "").startswith(said)
+def test_invalid_details_of_other_kinds_are_refused(kind: str, given: dict[str, Any], expected: str) -> None:
+    assert (details.problem(kind, given) or "").startswith(expected)
 
 
-def test_sound_details_of_other_kinds_are_no_problem() -> None:
+def test_valid_details_of_other_kinds_have_no_problem() -> None:
     arguments = [{"name": "topic", "title": "T", "description": "d", "required": True}]
     annotations = {"audience": ["user"], "priority": 0.5}
     assert details.problem("prompt", {"arguments": arguments}) is None

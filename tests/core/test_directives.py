@@ -1,4 +1,4 @@
-"""Directives: word edges in every script, triggers, and how toolkits' directives are merged."""
+"""Tests of directives: word boundaries in every script, triggers, and merging."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def fires(message: str, **trigger: Any) -> bool:
         ("fix", "\ud800 fix", True),
     ],
 )
-def test_a_pattern_matches_at_word_edges_whatever_the_script(
+def test_a_pattern_matches_at_word_boundaries_in_any_script(
     pattern: str, message: str, is_match: bool
 ) -> None:
     assert fires(message, any=(pattern,)) is is_match
@@ -69,19 +69,19 @@ def test_a_pattern_matches_at_word_edges_whatever_the_script(
 @pytest.mark.parametrize(
     "pattern", ["(unclosed", "a)(b", "(?=x)", r"(a)\1", "c++", "*", "", "  ", r"\Qx", "\ud800"]
 )
-def test_what_re2_cannot_run_is_no_pattern_and_matches_nothing(pattern: str) -> None:
+def test_a_pattern_that_re2_rejects_is_reported_and_matches_nothing(pattern: str) -> None:
     assert directives.pattern_problem(pattern) is not None
     assert not fires("(unclosed a)(b c++ x", any=(pattern,))
     assert fires("but the others do", any=(pattern, "others"))
 
 
-def test_a_pattern_takes_linear_time_whatever_it_says() -> None:
-    began = time.process_time()
+def test_matching_a_pathological_pattern_takes_linear_time() -> None:
+    start = time.process_time()
     fires("a" * 100_000, any=("(a+)+$", "(a|a)*b", "(.*a){20}"))
-    assert time.process_time() - began < 2
+    assert time.process_time() - start < 2
 
 
-def test_many_patterns_are_as_good_as_one() -> None:
+def test_a_trigger_can_have_hundreds_of_patterns() -> None:
     patterns = tuple(f"word{number} (x|y)+[a-z]{{1,40}}" for number in range(400))
     assert fires("say word399 xyz", any=patterns)
     assert not fires("say word400 xyz", any=patterns)
@@ -103,9 +103,7 @@ def test_many_patterns_are_as_good_as_one() -> None:
         ({"none": ("later",)}, "anything", False),
     ],
 )
-def test_a_trigger_needs_one_of_any_one_of_each_of_all_and_nothing_of_none(
-    trigger: dict[str, Any], message: str, is_fired: bool
-) -> None:
+def test_a_trigger_combines_any_all_and_none(trigger: dict[str, Any], message: str, is_fired: bool) -> None:
     assert fires(message, **trigger) is is_fired
 
 
@@ -120,38 +118,38 @@ def merged(toolkits: list[catalog.Toolkit], active: str, message: str | None) ->
 
 
 @pytest.mark.parametrize("message", [None, "", "  \n", "nothing of note"])
-def test_a_message_that_says_nothing_has_no_directive(message: str | None) -> None:
+def test_a_message_without_a_match_has_no_directive(message: str | None) -> None:
     assert merged([building.toolkit("kit", "a", triggers=(trigger("fix"),))], "a", message) is None
 
 
-def test_the_members_are_the_focus_where_the_trigger_names_none() -> None:
+def test_the_focus_defaults_to_the_active_members() -> None:
     directive = merged([building.toolkit("kit", "b a c", triggers=(trigger("fix"),))], "a b", "fix")
     assert directive == directives.Directive(
         active_tools=("a", "b"), tool_choice="auto", because=(("kit", "fix"),)
     )
 
 
-def test_the_focus_is_cut_to_active_tools_and_may_lie_outside_the_toolkit() -> None:
+def test_the_focus_is_limited_to_active_tools_of_any_toolkit() -> None:
     kit = building.toolkit("kit", "a", triggers=(trigger("fix", focus=("d", "c", "b")),))
     directive = merged([kit], "a c d", "fix")
     assert directive is not None
     assert directive.active_tools == ("c", "d")
 
 
-def test_the_first_trigger_that_matches_speaks_for_its_toolkit() -> None:
+def test_the_first_matching_trigger_decides_for_its_toolkit() -> None:
     triggers = (trigger("add", focus=("b",)), trigger("fix", focus=("a",), tool_choice="required"))
     directive = merged([building.toolkit("kit", "a b", triggers=triggers)], "a b", "fix and add")
     assert directive is not None
     assert (directive.active_tools, directive.tool_choice) == (("b",), "auto")
 
 
-def test_the_first_trigger_speaks_even_where_it_has_nothing_to_focus_on() -> None:
+def test_the_first_matching_trigger_decides_even_without_active_focus() -> None:
     triggers = (trigger("add", focus=("b",)), trigger("fix", focus=("a",)))
     assert merged([building.toolkit("kit", "a b", triggers=triggers)], "a", "fix and add") is None
     assert merged([building.toolkit("kit", "a", triggers=(trigger("fix", focus=()),))], "a", "fix") is None
 
 
-def test_directives_are_united_and_one_that_requires_is_enough() -> None:
+def test_directives_are_merged_and_required_takes_precedence() -> None:
     kits = [
         building.toolkit("one", "a", triggers=(trigger("fix"),)),
         building.toolkit("two", "b", triggers=(trigger("fix", tool_choice="required"),)),
@@ -163,7 +161,7 @@ def test_directives_are_united_and_one_that_requires_is_enough() -> None:
     assert directive.because == (("one", "fix"), ("two", "fix"))
 
 
-def test_a_toolkit_that_has_nothing_to_call_requires_nothing() -> None:
+def test_a_toolkit_without_active_focus_does_not_require_a_tool() -> None:
     kits = [
         building.toolkit("one", "a", triggers=(trigger("fix"),)),
         building.toolkit("two", "b c", triggers=(trigger("fix", focus=("c",), tool_choice="required"),)),
@@ -174,12 +172,12 @@ def test_a_toolkit_that_has_nothing_to_call_requires_nothing() -> None:
     assert merged(kits[1:], "b", "fix") is None
 
 
-def test_a_toolkit_without_an_active_member_says_nothing() -> None:
+def test_a_toolkit_without_an_active_member_has_no_directive() -> None:
     kit = building.toolkit("kit", "a", triggers=(trigger("fix", focus=("b",)),))
     assert merged([kit], "b", "fix") is None
 
 
-def test_a_long_message_is_read_to_a_limit() -> None:
+def test_a_message_is_matched_only_up_to_the_length_limit() -> None:
     kit = building.toolkit("kit", "a", triggers=(trigger("fix"),))
     assert merged([kit], "a", "x " * (directives.MAX_MESSAGE_LENGTH // 2 - 2) + "fix") is not None
     assert merged([kit], "a", "x " * (directives.MAX_MESSAGE_LENGTH // 2) + "fix") is None

@@ -1,4 +1,4 @@
-"""Calls through call_tool are admitted with the right options, and MCP clients list the right tools."""
+"""Tests that call_tool admits the right calls with the right options, and that MCP tool lists are right."""
 
 from __future__ import annotations
 
@@ -32,46 +32,46 @@ def admit(
         ("old", "tool-unavailable"),
     ],
 )
-def test_what_could_not_be_loaded_is_refused_as_everywhere(tool: str, code: str):
+def test_a_tool_that_cannot_be_loaded_is_refused(tool: str, code: str):
     answer = admit(tool)
     assert isinstance(answer, calls.Refusal)
     assert answer.code == code
 
 
 @pytest.mark.parametrize("fields", [{}, {"session": building.session()}])
-def test_what_could_be_loaded_is_admitted_with_the_options_of_loading_it(fields: dict[str, Any]):
+def test_a_loadable_tool_is_admitted_with_the_options_of_loading_it(fields: dict[str, Any]):
     assert admit("web__get", {"url": "/"}, **fields) == calls.Admission(
         tool="web__get", options={"proxy": "p"}
     )
     assert admit("calc", **fields) == calls.Admission(tool="calc")
 
 
-def test_what_the_budget_deferred_is_admitted_too():
+def test_a_deferred_tool_is_admitted():
     ada = dataclasses.replace(
         building.agent(allowed="net", initial="net"), budget=agents.Budget(max_tools=0, on_exceed="defer")
     )
     assert admit("web__get", {"url": "/"}, ada) == calls.Admission(tool="web__get", options={"proxy": "p"})
 
 
-def test_what_is_active_is_admitted_as_without_call_tool():
+def test_an_active_tool_is_admitted_with_its_options():
     session = building.session("net")
     assert admit("web__get", {"url": "/"}, session=session).options == {"proxy": "p"}  # type: ignore[union-attr]
 
 
-def test_arguments_are_held_against_the_schema_of_the_tool_that_is_meant():
+def test_arguments_are_validated_against_the_schema_of_the_named_tool():
     answer = admit("web__get", {"url": 7})
     assert isinstance(answer, calls.Refusal)
     assert (answer.code, answer.errors[0].path) == ("invalid-arguments", "url")
 
 
-def test_an_agent_that_could_have_nothing_else_has_no_call_tool():
+def test_an_agent_without_loadable_tools_has_no_call_tool():
     bare, _ = resolved(building.agent())
     for answer in (dispatch.parse_call(bare, {"tool": "clock"}), dispatch.search_tools(bare, {"query": "x"})):
         assert isinstance(answer, calls.Refusal)
         assert answer.code == "unknown-tool"
 
 
-def test_a_search_names_tools_and_nothing_to_load():
+def test_search_results_do_not_name_anything_to_load():
     answer = dispatch.search_tools(resolved()[0], {"query": "fetch a page"})
     assert isinstance(answer, calls.MetaAnswer)
     (hit,) = answer.content["results"]
@@ -87,13 +87,13 @@ def test_a_search_names_tools_and_nothing_to_load():
         ("list", True, False, "dispatch"),
     ],
 )
-def test_a_list_grows_only_where_everything_allows_it(
+def test_a_growing_list_requires_list_loading_a_session_and_permission(
     loading: Any, has_session: bool, may_grow: bool, form: str
 ):
     assert tool_lists.form(loading, has_session=has_session, may_grow=may_grow) == form
 
 
-def test_equal_lists_have_equal_digests_whatever_else_is_so():
+def test_equal_lists_have_equal_digests():
     def digest(form: tool_lists.Form, ada: agents.Agent = ADA, **fields: Any) -> str:
         return tool_lists.of(surface.build(building.snapshot(STORED, ada, **fields)), form).digest
 
@@ -103,7 +103,7 @@ def test_equal_lists_have_equal_digests_whatever_else_is_so():
     assert digest("list") != digest("list", session=building.session("net"))
 
 
-def test_tools_that_the_agents_own_program_runs_are_in_no_list_and_not_found():
+def test_tools_that_the_agents_program_runs_are_not_listed_or_found():
     stored = building.catalog_of(
         [
             building.tool("shop__refund", description="Refund."),

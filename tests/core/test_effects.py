@@ -1,4 +1,4 @@
-"""What a change does to what the model sees."""
+"""Tests of effects: how a configuration change alters what the model receives."""
 
 from __future__ import annotations
 
@@ -24,45 +24,46 @@ STORED = building.catalog_of(
 
 
 def effect(before: agents.Agent, after: agents.Agent, stored: catalog.Catalog = STORED) -> effects.Effect:
-    one, other = (surface.build(building.snapshot(stored, ada)) for ada in (before, after))
-    return effects.compare(one, other)
+    return effects.compare(*(surface.build(building.snapshot(stored, ada)) for ada in (before, after)))
 
 
-def test_a_flip_is_told_in_tools_tokens_and_policy() -> None:
-    found = effect(building.agent(tools="read"), building.agent(switches={"repo": True}, tools="clock"))
-    assert (found.tools_before, found.tools_after, found.tools) == (1, 3, 2)
-    assert (found.tokens_before, found.tokens_after, found.tokens) == (10, 35, 25)
-    assert (found.added, found.removed) == (("clock", "push"), ())
-    assert found.policy == (("repo", "on", "on"), ("clock", "none", "on"))
-    assert not found.is_nothing
+def test_an_effect_counts_tools_tokens_and_policy_changes() -> None:
+    difference = effect(building.agent(tools="read"), building.agent(switches={"repo": True}, tools="clock"))
+    assert (difference.tools_before, difference.tools_after, difference.tools) == (1, 3, 2)
+    assert (difference.tokens_before, difference.tokens_after, difference.tokens) == (10, 35, 25)
+    assert (difference.added, difference.removed) == (("clock", "push"), ())
+    assert difference.policy == (("repo", "on", "on"), ("clock", "none", "on"))
+    assert not difference.is_nothing
 
 
-def test_a_denial_is_told_by_what_it_takes_away() -> None:
-    found = effect(
+def test_the_effect_of_a_denial_lists_the_removed_tools() -> None:
+    difference = effect(
         building.agent(tools="read push"), building.agent(tools="read push", switches={"repo": False})
     )
-    assert (found.removed, found.tools, found.tokens) == (("push", "read"), -2, -30)
-    assert found.policy == (("repo", "on", "off"),)
+    assert (difference.removed, difference.tools, difference.tokens) == (("push", "read"), -2, -30)
+    assert difference.policy == (("repo", "on", "off"),)
 
 
-def test_a_flip_that_leaves_the_surface_as_it_was_is_nothing() -> None:
+def test_a_switch_that_does_not_change_the_surface_has_no_effect() -> None:
     assert effect(building.agent(), building.agent(switches={"repo": False})).is_nothing
 
 
-def outside(snapshot: resolution.Snapshot, agent: agents.Agent) -> resolution.Snapshot:
+def outside_a_session(snapshot: resolution.Snapshot, agent: agents.Agent) -> resolution.Snapshot:
     return dataclasses.replace(snapshot, agent=agent, session=None, request_id=None, subagent=None)
 
 
-def assert_inventories_say_what_surfaces_say(snapshot: resolution.Snapshot, other: agents.Agent) -> None:
+def assert_inventories_and_surfaces_agree(snapshot: resolution.Snapshot, other: agents.Agent) -> None:
     stored, kinds = snapshot.catalog, snapshot.kind_loadouts
     for before, after in ((snapshot.agent, other), (other, snapshot.agent)):
-        exact = effects.compare(*(surface.build(outside(snapshot, agent)) for agent in (before, after)))
+        exact = effects.compare(
+            *(surface.build(outside_a_session(snapshot, agent)) for agent in (before, after))
+        )
         inventories = (inventory.take(stored, agent, kinds) for agent in (before, after))
         assert effects.of_inventories(stored, *inventories) == exact
 
 
 @given(values.snapshots(), st.data())
-def test_inventories_give_the_effect_of_switches_and_overrides_that_surfaces_give(
+def test_inventories_and_surfaces_agree_on_the_effect_of_tools_config(
     snapshot: resolution.Snapshot, data: st.DataObject
 ) -> None:
     agent = snapshot.agent
@@ -75,11 +76,11 @@ def test_inventories_give_the_effect_of_switches_and_overrides_that_surfaces_giv
         if on is not None:
             configured[key] = on
     changed = dataclasses.replace(agent, switches=switches, overrides=overrides)
-    assert_inventories_say_what_surfaces_say(snapshot, changed)
+    assert_inventories_and_surfaces_agree(snapshot, changed)
 
 
 @given(values.snapshots(), values.some_agents)
-def test_inventories_give_the_effect_of_any_other_configuration_that_surfaces_give(
+def test_inventories_and_surfaces_agree_on_the_effect_of_any_configuration(
     snapshot: resolution.Snapshot, other: agents.Agent
 ) -> None:
-    assert_inventories_say_what_surfaces_say(snapshot, other)
+    assert_inventories_and_surfaces_agree(snapshot, other)

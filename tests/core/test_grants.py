@@ -1,4 +1,4 @@
-"""tools_config: the flat form parted, and switches that are off."""
+"""Tests of grants: splitting tools_config, and switches that are off."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from toolbelt.core import grants
 STORED = building.catalog_of("read push clock", toolkits={"repo": "read push", "all": "read push clock"})
 
 
-def test_the_flat_form_is_parted_into_switches_and_overrides() -> None:
+def test_tools_config_is_split_into_switches_and_overrides() -> None:
     assert grants.split(STORED, {"repo": True, "clock": False}) == ({"repo": True}, {"clock": False})
 
 
 @pytest.mark.parametrize("value", [None, 1, 0, "true", [], {}])
-def test_reading_takes_what_is_no_boolean_for_unset(value: object) -> None:
+def test_values_that_are_not_booleans_count_as_unset(value: object) -> None:
     assert grants.split(STORED, {"repo": value, "read": value}) == ({}, {})
 
 
-def test_reading_passes_over_keys_that_name_nothing() -> None:
+def test_unknown_keys_are_ignored() -> None:
     assert grants.split(STORED, {"ghost": True, "Repo": True}) == ({}, {})
 
 
@@ -32,9 +32,9 @@ def test_reading_passes_over_keys_that_name_nothing() -> None:
         ({"all": False, "repo": False}, "repo"),
     ],
 )
-def test_the_first_switch_that_is_off_is_named(switches: dict[str, bool], named: str | None) -> None:
+def test_the_first_off_switch_of_a_tool_is_named(switches: dict[str, bool], named: str | None) -> None:
     assert grants.switch_off_over(STORED, building.agent(switches=switches), "read") == named
 
 
-def test_a_switch_over_other_tools_says_nothing() -> None:
+def test_an_off_switch_of_other_tools_does_not_apply() -> None:
     assert grants.switch_off_over(STORED, building.agent(switches={"repo": False}), "clock") is None

@@ -1,4 +1,4 @@
-"""An inventory equals the result of resolving, for any configuration."""
+"""Tests that an inventory equals the result of resolving, for any configuration."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ def resolved(snapshot: resolution.Snapshot) -> inventory.Inventory:
 
 
 @given(values.snapshots())
-def test_an_inventory_is_what_a_resolution_outside_any_session_has(snapshot: resolution.Snapshot) -> None:
+def test_an_inventory_equals_a_resolution_without_a_session(snapshot: resolution.Snapshot) -> None:
     outside = dataclasses.replace(snapshot, session=None, request_id=None, subagent=None)
-    taken = inventory.take(outside.catalog, outside.agent, outside.kind_loadouts)
-    assert taken == resolved(outside)
-    active = {key for key, toolkits in outside.catalog.toolkits_of.items() if key in taken.active}
-    assert inventory.toolkits(outside.catalog, taken.active) == {
+    counted = inventory.take(outside.catalog, outside.agent, outside.kind_loadouts)
+    assert counted == resolved(outside)
+    active = {key for key, toolkits in outside.catalog.toolkits_of.items() if key in counted.active}
+    assert inventory.toolkits(outside.catalog, counted.active) == {
         toolkit.key for key in active for toolkit in outside.catalog.toolkits_of[key]
     }
-    assert inventory.plugins(outside.catalog, taken.active) == {
-        plugin for key in taken.active if (plugin := outside.catalog.tools[key].plugin)
+    assert inventory.plugins(outside.catalog, counted.active) == {
+        plugin for key in counted.active if (plugin := outside.catalog.tools[key].plugin)
     }
 
 
 @given(values.snapshots())
-def test_counting_only_what_differs_from_another_inventory_has_the_same_result(
+def test_an_incremental_inventory_equals_a_full_one(
     snapshot: resolution.Snapshot,
 ) -> None:
     stored = dataclasses.replace(snapshot.catalog, count_tokens=len, derived={})
-    nobody = inventory.take(stored, agents.Agent(key="nobody"), snapshot.kind_loadouts)
+    empty = inventory.take(stored, agents.Agent(key="empty"), snapshot.kind_loadouts)
     whole = inventory.take(stored, snapshot.agent, snapshot.kind_loadouts)
-    assert inventory.take(stored, snapshot.agent, snapshot.kind_loadouts, before=nobody) == whole
-    back = inventory.take(stored, agents.Agent(key="nobody"), snapshot.kind_loadouts, before=whole)
-    assert back == nobody
+    assert inventory.take(stored, snapshot.agent, snapshot.kind_loadouts, before=empty) == whole
+    back = inventory.take(stored, agents.Agent(key="empty"), snapshot.kind_loadouts, before=whole)
+    assert back == empty
 
 
 @given(values.snapshots(), st.data())
-def test_it_follows_grants_that_end(snapshot: resolution.Snapshot, data: st.DataObject) -> None:
+def test_an_inventory_follows_grants_that_expire(snapshot: resolution.Snapshot, data: st.DataObject) -> None:
     ada = snapshot.agent
     ends = {
         key: agents.End(
@@ -73,7 +73,7 @@ def test_it_follows_grants_that_end(snapshot: resolution.Snapshot, data: st.Data
 
 
 @given(values.snapshots())
-def test_what_is_closed_or_denied_is_what_the_first_five_questions_answer(
+def test_closed_and_denied_tools_are_those_that_rules_1_to_5_decide(
     snapshot: resolution.Snapshot,
 ) -> None:
     outside = dataclasses.replace(snapshot, session=None, request_id=None, subagent=None)
@@ -89,24 +89,24 @@ def test_what_is_closed_or_denied_is_what_the_first_five_questions_answer(
 
 
 @given(values.snapshots())
-def test_a_budget_that_defers_takes_the_same_away(snapshot: resolution.Snapshot) -> None:
+def test_an_inventory_and_a_resolution_defer_the_same_tools(snapshot: resolution.Snapshot) -> None:
     for most in (0, 1, 3):
         budget = agents.Budget(max_tools=most, on_exceed="defer")
         agent = dataclasses.replace(snapshot.agent, budget=budget)
         now = dataclasses.replace(snapshot, agent=agent, session=None, request_id=None, subagent=None)
-        taken = inventory.take(now.catalog, agent, now.kind_loadouts)
-        assert taken.deferred == budgets.resolve(now).deferred.keys()
-        assert taken == resolved(now)
+        counted = inventory.take(now.catalog, agent, now.kind_loadouts)
+        assert counted.deferred == budgets.resolve(now).deferred.keys()
+        assert counted == resolved(now)
         without = inventory.take(now.catalog, snapshot.agent, now.kind_loadouts)
-        assert taken == inventory.take(now.catalog, agent, now.kind_loadouts, before=without)
+        assert counted == inventory.take(now.catalog, agent, now.kind_loadouts, before=without)
 
 
 @given(values.snapshots())
-def test_what_a_loadout_denies_and_lets_be_discovered_is_found_by_name(
+def test_a_loadouts_disabled_and_discoverable_tools_match_its_view(
     snapshot: resolution.Snapshot,
 ) -> None:
     stored = snapshot.catalog
-    for name in (*loadouts.all_names(stored), "nobody's"):
+    for name in (*loadouts.all_names(stored), "unknown"):
         seen = loadouts.view_in(stored, name)
         assert loadouts.tools_disabled(stored, name) == {
             tool.key for tool in stored.tools.values() if seen.disables(tool.key, tool.plugin)

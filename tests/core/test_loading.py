@@ -1,4 +1,4 @@
-"""Loads and unloads: each status, in its order, and what the session has then."""
+"""Tests of loads and unloads: each status, their precedence, and the resulting session."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def status(name: str, ada: agents.Agent = ADA, **fields: Any) -> str:
         ("repo", "loaded"),
     ],
 )
-def test_a_load_has_the_first_status_that_holds(name: str, answer: str) -> None:
+def test_a_load_returns_the_first_status_that_applies(name: str, answer: str) -> None:
     assert status(name) == answer
 
 
@@ -53,22 +53,22 @@ def test_a_load_has_the_first_status_that_holds(name: str, answer: str) -> None:
     [{"switches": {"repo": False}}, {"overrides": {"read": False, "push": False}}],
     ids=["switch", "members"],
 )
-def test_a_toolkit_that_is_denied_is_denied_before_anything_else_is_asked(denial: Any) -> None:
+def test_denied_takes_precedence_over_every_other_status(denial: Any) -> None:
     ada = dataclasses.replace(ADA, **denial, budget=agents.Budget(max_tools=0, on_exceed="refuse"))
     assert status("repo", ada, session=None) == "denied"
     assert status("repo", ada, session=building.session("repo")) == "denied"
 
 
-def test_a_member_that_is_left_is_enough_to_load() -> None:
+def test_a_toolkit_with_one_permitted_member_can_be_loaded() -> None:
     assert status("repo", dataclasses.replace(ADA, overrides={"read": False})) == "loaded"
 
 
-def test_a_toolkit_is_unavailable_before_it_is_over_budget_or_loaded() -> None:
+def test_unavailable_takes_precedence_over_over_budget_and_loaded() -> None:
     ada = dataclasses.replace(ADA, budget=agents.Budget(max_tools=0, on_exceed="refuse"))
     assert status("past", ada, session=building.session("past")) == "unavailable"
 
 
-def test_without_a_session_nothing_is_loaded_and_what_is_initial_is_there_already() -> None:
+def test_without_a_session_only_initial_toolkits_count_as_loaded() -> None:
     assert status("repo", session=None) == "no_session"
     assert status("time", session=None) == "already_loaded"
     assert loading.load(snapshot(session=None), "repo").session is None
@@ -78,12 +78,12 @@ def refusing(most: int) -> agents.Agent:
     return dataclasses.replace(ADA, budget=agents.Budget(max_tools=most, on_exceed="refuse"))
 
 
-def test_a_refusing_budget_refuses_the_load_that_would_pass_it() -> None:
+def test_a_refusing_budget_refuses_a_load_that_would_exceed_it() -> None:
     assert [status("repo", refusing(most)) for most in (2, 3)] == ["over_budget", "loaded"]
     assert status("repo", refusing(2), session=None) == "over_budget"
 
 
-def test_a_refusing_budget_that_is_passed_already_says_of_what_is_loaded_that_it_is() -> None:
+def test_an_exceeded_refusing_budget_still_reports_a_toolkit_as_already_loaded() -> None:
     assert status("repo", refusing(1), session=building.session("repo")) == "already_loaded"
 
 
@@ -91,7 +91,7 @@ def deferring(most: int, **fields: Any) -> agents.Agent:
     return dataclasses.replace(ADA, budget=agents.Budget(max_tools=most, on_exceed="defer"), **fields)
 
 
-def test_a_deferring_budget_makes_room_for_a_load_and_refuses_only_what_does_not_fit_alone() -> None:
+def test_a_deferring_budget_refuses_only_a_load_that_does_not_fit_alone() -> None:
     assert [status("repo", deferring(most)) for most in (3, 2, 1)] == [
         "loaded",
         "loaded",
@@ -99,7 +99,7 @@ def test_a_deferring_budget_makes_room_for_a_load_and_refuses_only_what_does_not
     ]
 
 
-def test_what_the_budget_deferred_can_be_loaded_like_anything_else() -> None:
+def test_a_deferred_toolkit_can_be_loaded() -> None:
     loaded = building.session("repo")
     assert [status("time", deferring(most), session=loaded) for most in (3, 2)] == [
         "already_loaded",
@@ -110,19 +110,19 @@ def test_what_the_budget_deferred_can_be_loaded_like_anything_else() -> None:
     assert building.active(STORED, ada, session=after, request_id="r2") == ["clock"]
 
 
-def test_a_load_that_makes_room_names_what_it_deferred() -> None:
+def test_a_load_names_the_toolkits_that_the_budget_defers_for_it() -> None:
     message = loading.load(snapshot(deferring(2)), "repo").message
     assert message == (
         "repo is loaded: its tools are available from the next request. To make room, the budget defers time."
     )
 
 
-def test_a_toolkit_that_does_not_fit_beside_what_never_goes_is_over_budget() -> None:
+def test_a_toolkit_that_does_not_fit_beside_always_on_tools_is_over_budget() -> None:
     ada = deferring(1, tools=(agents.AlwaysOn(tool="read"),), allowed_toolkits=("repo",), initial_toolkits=())
     assert status("repo", ada, session=building.session("repo")) == "over_budget"
 
 
-def test_a_tool_of_a_loadout_that_was_deferred_can_be_loaded_by_name_where_it_fits() -> None:
+def test_a_deferred_default_tool_can_be_loaded_by_name_if_it_fits() -> None:
     stored = building.catalog_of(
         [building.tool("clock", default_on=True), building.tool("alarm", default_on=True)]
     )
@@ -134,14 +134,14 @@ def test_a_tool_of_a_loadout_that_was_deferred_can_be_loaded_by_name_where_it_fi
         )
 
 
-def test_a_warning_budget_refuses_no_load() -> None:
+def test_a_warning_budget_does_not_refuse_a_load() -> None:
     assert status("repo", dataclasses.replace(ADA, budget=agents.Budget(max_tools=0))) == "loaded"
 
 
 @pytest.mark.parametrize(
     ("name", "tools"), [("mail", ["mail__read", "mail__send"]), ("mail__send", ["mail__send"])]
 )
-def test_a_discoverable_plugin_or_tool_is_loaded_by_name(name: str, tools: list[str]) -> None:
+def test_a_discoverable_plugin_or_tool_can_be_loaded_by_name(name: str, tools: list[str]) -> None:
     ada = building.agent(loadout="post")
     outcome = loading.load(snapshot(ada, request_id="r1"), name)
     assert (outcome.status, outcome.loaded_toolkits) == ("loaded", ())
@@ -152,7 +152,7 @@ def test_a_discoverable_plugin_or_tool_is_loaded_by_name(name: str, tools: list[
     assert loading.unload(again, name).status == "unloaded"
 
 
-def test_a_load_keeps_its_request_and_when_it_was() -> None:
+def test_a_load_records_its_request_and_time() -> None:
     outcome = loading.load(snapshot(request_id="r1"), "repo", at="2026-01-01T00:00:00Z")
     assert outcome.session is not None
     assert outcome.session.changes == (
@@ -160,7 +160,7 @@ def test_a_load_keeps_its_request_and_when_it_was() -> None:
     )
 
 
-def test_an_answer_shows_what_the_next_request_will_have_in_the_allowed_order() -> None:
+def test_an_answer_lists_the_toolkits_of_the_next_request_in_allowed_order() -> None:
     outcome = loading.load(snapshot(request_id="r1"), "repo")
     assert outcome.document() == {
         "status": "loaded",
@@ -169,19 +169,19 @@ def test_an_answer_shows_what_the_next_request_will_have_in_the_allowed_order() 
         "message": "repo is loaded: its tools are available from the next request.",
         "takes_effect": "next_request",
     }
-    gone = loading.unload(snapshot(session=outcome.session, request_id="r1"), "repo")
-    assert gone.document()["loaded_toolkits"] == ["time"]
-    assert gone.document()["takes_effect"] == "next_request"
+    after_unload = loading.unload(snapshot(session=outcome.session, request_id="r1"), "repo")
+    assert after_unload.document()["loaded_toolkits"] == ["time"]
+    assert after_unload.document()["takes_effect"] == "next_request"
 
 
 @pytest.mark.parametrize("name", ["nothing", "stranger", "past", "time"])
-def test_an_answer_that_changes_nothing_takes_no_effect(name: str) -> None:
+def test_an_answer_without_a_change_omits_when_it_takes_effect(name: str) -> None:
     outcome = loading.load(snapshot(), name)
     assert outcome.session is None
     assert sorted(outcome.document()) == ["loaded_toolkits", "message", "status", "toolkit"]
 
 
-def test_an_unknown_name_is_answered_with_the_nearest_that_may_be_loaded() -> None:
+def test_an_unknown_name_is_answered_with_the_closest_loadable_name() -> None:
     assert "Did you mean repo?" in loading.load(snapshot(), "Repo").message
     assert "mail" not in loading.load(snapshot(), "mial").message
     assert "mail" in loading.load(snapshot(building.agent(loadout="post")), "mial").message
@@ -202,13 +202,13 @@ def test_an_unknown_name_is_answered_with_the_nearest_that_may_be_loaded() -> No
         ("read", building.session("repo"), "not_allowed"),
     ],
 )
-def test_an_unload_has_the_first_status_that_holds(
+def test_an_unload_returns_the_first_status_that_applies(
     name: str, session: sessions.Session | None, answer: str
 ) -> None:
     assert loading.unload(snapshot(session=session), name).status == answer
 
 
-def test_what_was_denied_since_can_still_be_unloaded() -> None:
+def test_a_toolkit_denied_after_loading_can_still_be_unloaded() -> None:
     ada = dataclasses.replace(ADA, switches={"repo": False})
     assert loading.unload(snapshot(ada, session=building.session("repo")), "repo").status == "unloaded"
 
@@ -228,7 +228,7 @@ def conflicting(first: Any, second: Any, **fields: Any) -> loading.Outcome:
     return loading.load(building.snapshot(stored, ada), "two")
 
 
-def test_a_conflict_refuses_the_load_and_names_the_tool_and_both_options() -> None:
+def test_a_conflicting_load_is_refused_with_the_tool_and_both_options() -> None:
     outcome = conflicting(HERE, THERE)
     document = outcome.document()
     assert (outcome.status, outcome.toolkit, outcome.session) == ("conflict", "two", None)
@@ -240,26 +240,26 @@ def test_a_conflict_refuses_the_load_and_names_the_tool_and_both_options() -> No
     ("first", "second", "answer"),
     [(HERE, None, "conflict"), (None, HERE, "conflict"), (HERE, dict(HERE), "loaded"), (None, {}, "loaded")],
 )
-def test_having_no_options_differs_from_having_some(first: Any, second: Any, answer: str) -> None:
+def test_absent_and_present_options_conflict(first: Any, second: Any, answer: str) -> None:
     assert conflicting(first, second).status == answer
 
 
-def test_a_tool_that_is_denied_is_in_no_conflict() -> None:
+def test_a_denied_tool_does_not_conflict() -> None:
     assert conflicting(HERE, THERE, overrides={"run": False}).status == "loaded"
 
 
-def test_a_tool_loaded_by_name_has_no_options_and_differs_from_one_that_has() -> None:
+def test_a_tool_loaded_by_name_conflicts_with_a_source_that_has_options() -> None:
     stored = building.catalog_of("run", toolkits=[building.toolkit("one", {"run": HERE})])
     ada = building.agent(switches={"one": True}, loadout="minimal")
     outcome = loading.load(building.snapshot(stored, ada), "run")
     assert (outcome.status, outcome.document()["candidate_options"]) == ("conflict", {})
 
 
-def test_toolkits_are_listed_in_the_allowed_order_with_what_was_loaded_by_name() -> None:
+def test_toolkits_are_listed_in_allowed_order_with_names_loaded_directly() -> None:
     ada = building.agent(allowed="repo ghost time", initial="time", loadout="post", overrides={"push": False})
     session = building.session(plugins="mail", tools="mail__send clock", request_id="r1")
-    found = loading.list_toolkits(snapshot(ada, session=session, request_id="r1"))
-    assert found == {
+    listing = loading.list_toolkits(snapshot(ada, session=session, request_id="r1"))
+    assert listing == {
         "status": "ok",
         "toolkits": [
             {
@@ -276,11 +276,11 @@ def test_toolkits_are_listed_in_the_allowed_order_with_what_was_loaded_by_name()
     }
 
 
-def test_the_list_shows_what_the_next_request_will_find() -> None:
+def test_the_list_of_toolkits_shows_the_state_of_the_next_request() -> None:
     outcome = loading.load(snapshot(request_id="r1"), "repo")
-    found = loading.list_toolkits(snapshot(session=outcome.session, request_id="r1"))
-    assert found["loaded_toolkits"] == ["time", "repo"]
-    assert [(kit["name"], kit["loaded"]) for kit in found["toolkits"]] == [
+    listing = loading.list_toolkits(snapshot(session=outcome.session, request_id="r1"))
+    assert listing["loaded_toolkits"] == ["time", "repo"]
+    assert [(kit["name"], kit["loaded"]) for kit in listing["toolkits"]] == [
         ("time", True),
         ("repo", True),
         ("past", False),

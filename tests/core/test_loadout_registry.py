@@ -1,4 +1,4 @@
-"""Loadouts can be written in Python."""
+"""Tests that loadouts can be built and registered in Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_developer_loadout_includes_the_git_plugin() -> None:
     assert "docker" not in active
 
 
-def test_disable_overrides_a_category() -> None:
+def test_a_disabled_plugin_overrides_its_category() -> None:
     registry = loadout_registry.Registry()
     registry.register(
         loadout_registry.Builder.create("restricted").include_category("shell").disable("shell").build()
@@ -56,7 +56,7 @@ def test_a_builder_keeps_the_order_of_its_calls() -> None:
     )
 
 
-def test_what_is_said_twice_counts_once_whatever_the_case() -> None:
+def test_duplicate_entries_are_dropped_ignoring_case() -> None:
     built = (
         loadout_registry.Builder.create("x")
         .add_plugin("Git")
@@ -68,7 +68,7 @@ def test_what_is_said_twice_counts_once_whatever_the_case() -> None:
     assert (built.plugins, built.disabled) == (("Git",), ("web",))
 
 
-def test_a_common_beginning_can_be_shared() -> None:
+def test_builders_are_immutable_and_can_share_a_base() -> None:
     base = loadout_registry.Builder.create("x").include_category("shell")
     assert base.disable("shell").build() != base.build() == catalog.Loadout(name="x", categories=("shell",))
 
@@ -83,7 +83,7 @@ def test_a_common_beginning_can_be_shared() -> None:
         (loadout_registry.Builder.create("x").add_discoverable(""), "loadouts.x.discoverable[0]"),
     ],
 )
-def test_what_is_not_sound_cannot_be_built(builder: loadout_registry.Builder, path: str) -> None:
+def test_building_an_invalid_loadout_raises_an_error(builder: loadout_registry.Builder, path: str) -> None:
     with pytest.raises(errors.Invalid) as refused:
         builder.build()
     assert [problem.path for problem in refused.value.problems] == [path]
@@ -102,7 +102,7 @@ def test_a_registry_starts_with_the_five_built_in_loadouts() -> None:
     assert registry.get("ghost") is None
 
 
-def test_registering_replaces_a_loadout_of_the_same_name_in_its_place() -> None:
+def test_registering_replaces_a_loadout_of_the_same_name_in_place() -> None:
     registry = loadout_registry.Registry()
     registry.register(loadout_registry.Builder.create("Minimal").add_plugin("only").build())
     assert [loadout.name for loadout in registry.all()][:2] == ["Minimal", "developer"]
@@ -110,7 +110,7 @@ def test_registering_replaces_a_loadout_of_the_same_name_in_its_place() -> None:
     assert loadout_registry.Registry().get("minimal") is loadouts.BUILT_IN["minimal"]
 
 
-def test_discoverable_is_what_matches_and_is_neither_active_nor_disabled() -> None:
+def test_discoverable_plugins_match_and_are_not_active_or_disabled() -> None:
     registry = loadout_registry.Registry()
     registry.register(loadout_registry.Builder.create("x").extends("developer").disable("mcp").build())
     plugins: list[str | FakePlugin] = [
@@ -125,13 +125,13 @@ def test_discoverable_is_what_matches_and_is_neither_active_nor_disabled() -> No
     assert registry.resolve_discoverable("x", plugins) == {"docker", "docker-compose", "mcpEcosystem"}
 
 
-def test_an_unknown_loadout_brings_nothing_in() -> None:
+def test_an_unknown_loadout_resolves_to_nothing() -> None:
     registry = loadout_registry.Registry()
     assert registry.resolve_active("ghost", ["git"]) == frozenset()
     assert registry.resolve_discoverable("ghost", ["git"]) == frozenset()
 
 
-def test_a_chain_ends_at_an_unknown_parent_and_at_a_revisit() -> None:
+def test_a_chain_ends_at_an_unknown_parent_or_a_cycle() -> None:
     registry = loadout_registry.Registry()
     registry.register(loadout_registry.Builder.create("a").extends("b").add_plugin("one").build())
     assert registry.resolve_active("a", ["one", "two"]) == {"one"}
@@ -139,7 +139,7 @@ def test_a_chain_ends_at_an_unknown_parent_and_at_a_revisit() -> None:
     assert registry.resolve_active("a", ["one", "two"]) == {"one", "two"}
 
 
-def test_concurrent_registrations_lose_nothing() -> None:
+def test_concurrent_registrations_are_all_kept() -> None:
     registry = loadout_registry.Registry()
     start = threading.Barrier(8)
 

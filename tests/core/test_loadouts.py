@@ -1,4 +1,4 @@
-"""Loadouts: chains, patterns, disabled entries, and what comes into view."""
+"""Tests of loadouts: chains, patterns, disabled entries, and what a loadout includes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tests.core import building
 from toolbelt.core import catalog, keys, loadouts
 
 
-def known(*made: catalog.Loadout) -> dict[str, catalog.Loadout]:
-    return {keys.fold(one.name): one for one in made}
+def by_name(*made: catalog.Loadout) -> dict[str, catalog.Loadout]:
+    return {keys.fold(entry.name): entry for entry in made}
 
 
 def loadout(name: str, **fields: object) -> catalog.Loadout:
@@ -60,8 +60,8 @@ def test_a_pattern_is_a_name_or_a_prefix_with_one_trailing_star(
     assert loadouts.matches(pattern, name) is is_match
 
 
-def test_a_chain_is_walked_to_its_root_whatever_the_case() -> None:
-    made = known(loadout("Leaf", parent="MID"), loadout("mid", parent="Developer"))
+def test_a_chain_is_followed_to_its_root_ignoring_case() -> None:
+    made = by_name(loadout("Leaf", parent="MID"), loadout("mid", parent="Developer"))
     assert [link.name for link in loadouts.chain(made, "LEAF")] == ["Leaf", "mid", "developer", "minimal"]
 
 
@@ -74,21 +74,19 @@ def test_a_chain_is_walked_to_its_root_whatever_the_case() -> None:
         ([], []),
     ],
 )
-def test_a_chain_is_cut_at_a_revisit_and_at_an_unknown_parent(
-    made: list[catalog.Loadout], chain: list[str]
-) -> None:
-    assert [link.name for link in loadouts.chain(known(*made), "a")] == chain
+def test_a_chain_ends_at_a_cycle_or_an_unknown_parent(made: list[catalog.Loadout], chain: list[str]) -> None:
+    assert [link.name for link in loadouts.chain(by_name(*made), "a")] == chain
 
 
-def test_a_stored_loadout_replaces_the_built_in_one_of_its_name_for_its_children_too() -> None:
-    made = known(loadout("Minimal", categories=("web",)))
+def test_a_stored_loadout_replaces_a_built_in_one_also_for_its_children() -> None:
+    made = by_name(loadout("Minimal", categories=("web",)))
     seen = loadouts.view(made, "developer")
     assert seen.includes("", "web") == ("category", "Minimal")
     assert seen.includes("", "shell") is None
 
 
-def test_a_view_is_the_union_over_the_chain_and_knows_which_level_brought_what() -> None:
-    made = known(
+def test_a_view_is_the_union_of_the_chain_and_names_the_source_of_each_match() -> None:
+    made = by_name(
         loadout("base", plugins=("Git",), categories=("Web",), discoverable=("a*",), disabled=("X",)),
         loadout("leaf", parent="base", plugins=("think",), discoverable=("b",), disabled=("y",)),
     )
@@ -101,19 +99,19 @@ def test_a_view_is_the_union_over_the_chain_and_knows_which_level_brought_what()
     assert (seen.disables("x", ""), seen.disables("t", "Y"), seen.disables("t", "")) == ("base", "leaf", None)
 
 
-def test_an_unknown_loadout_brings_nothing_into_view() -> None:
+def test_the_view_of_an_unknown_loadout_is_empty() -> None:
     seen = loadouts.view({}, "ghost")
     assert (seen.chain, seen.plugins, seen.categories, seen.patterns) == ((), {}, {}, {})
 
 
-def test_a_tool_without_a_plugin_is_neither_brought_in_nor_discovered_by_one() -> None:
-    seen = loadouts.view(known(loadout("a", plugins=("",), discoverable=("x",), disabled=("",))), "a")
+def test_an_empty_plugin_name_matches_no_entry() -> None:
+    seen = loadouts.view(by_name(loadout("a", plugins=("",), discoverable=("x",), disabled=("",))), "a")
     assert seen.includes("", "") is None
     assert seen.discovers("") is None
     assert seen.disables("t", "") is None
 
 
-def test_what_a_loadout_includes_is_enumerated_without_what_it_disables() -> None:
+def test_included_tools_are_listed_without_disabled_ones() -> None:
     stored = building.catalog_of(
         ["git__push", "git__log", "web__get", building.tool("own", category="GIT")],
         loadouts=[loadout("house", plugins=("WEB",), categories=("git",), disabled=("git__push",))],
@@ -121,7 +119,7 @@ def test_what_a_loadout_includes_is_enumerated_without_what_it_disables() -> Non
     assert sorted(loadouts.tools_included(stored, "HOUSE")) == ["git__log", "own", "web__get"]
 
 
-def test_what_patterns_match_is_enumerated_by_key_and_by_plugin() -> None:
+def test_discoverable_tools_match_by_key_and_by_plugin() -> None:
     stored = building.catalog_of(
         ["git__push", "calc", "clock"], loadouts=[loadout("house", discoverable=("GIT", "cal*"))]
     )
@@ -129,7 +127,7 @@ def test_what_patterns_match_is_enumerated_by_key_and_by_plugin() -> None:
     assert loadouts.tools_discoverable(stored, "full") == ()
 
 
-def test_every_loadout_is_named_once() -> None:
+def test_all_loadout_names_are_listed_once() -> None:
     stored = building.catalog_of(loadouts=[loadout("Minimal"), loadout("house")])
     assert loadouts.all_names(stored) == ("Minimal", "house", "developer", "research", "devops", "full")
     assert loadouts.exists(stored.loadouts, "HOUSE")

@@ -1,4 +1,4 @@
-"""Prompts, resources and templates are granted like tools, but are not among an agent's tools."""
+"""Tests that prompts, resources and templates are granted like tools, but are not among an agent's tools."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def stored(kind: catalog.Kind = "prompt", **fields: Any) -> catalog.Catalog:
     )
 
 
-def resolved(agent: agents.Agent, found: catalog.Catalog) -> budgets.Resolution:
-    return budgets.resolve(resolution.Snapshot(catalog=found, agent=agent))
+def resolved(agent: agents.Agent, catalog_: catalog.Catalog) -> budgets.Resolution:
+    return budgets.resolve(resolution.Snapshot(catalog=catalog_, agent=agent))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_switch_grants_it_beside_the_tools_and_it_takes_no_room(kind: catalog.Kind) -> None:
+def test_a_switch_grants_a_prompt_or_resource_outside_the_budget(kind: catalog.Kind) -> None:
     agent = building.agent(switches={"notes": True}, budget=agents.Budget(max_tools=1, max_tokens=10))
-    found = resolved(agent, stored(kind))
+    resolved_agent = resolved(agent, stored(kind))
 
-    assert list(found.active) == ["kb__find"]
-    assert (found.spent.tools, found.spent.tokens) == (1, 0)
-    assert not found.spent.is_exceeded
-    assert found.non_tools["kb__prompt_sum"].code == "switch-on"
-    assert [one.key for one in found.non_tools_of(kind)] == ["kb__prompt_sum"]
-    assert found.decision("kb__prompt_sum").state == "active"
+    assert list(resolved_agent.active) == ["kb__find"]
+    assert (resolved_agent.spent.tools, resolved_agent.spent.tokens) == (1, 0)
+    assert not resolved_agent.spent.is_exceeded
+    assert resolved_agent.non_tools["kb__prompt_sum"].code == "switch-on"
+    assert [prompt.key for prompt in resolved_agent.non_tools_of(kind)] == ["kb__prompt_sum"]
+    assert resolved_agent.decision("kb__prompt_sum").state == "active"
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_a_switch_grants_it_beside_the_tools_and_it_takes_no_room(kind: catalog.
         (building.agent(switches={"notes": True}), {"approved": "sha256:of something else"}),
     ],
 )
-def test_whatever_denies_a_tool_denies_it(agent: agents.Agent, fields: dict[str, Any]) -> None:
-    found = resolved(agent, stored(**fields))
+def test_a_prompt_is_denied_by_the_same_rules_as_a_tool(agent: agents.Agent, fields: dict[str, Any]) -> None:
+    resolved_agent = resolved(agent, stored(**fields))
 
-    assert found.non_tools_of("prompt") == ()
-    assert found.decision("kb__prompt_sum").state != "active"
+    assert resolved_agent.non_tools_of("prompt") == ()
+    assert resolved_agent.decision("kb__prompt_sum").state != "active"
 
 
-def test_a_surface_does_not_hold_it() -> None:
+def test_a_surface_does_not_contain_prompts() -> None:
     agent = building.agent(switches={"notes": True})
     answer = surface.build(resolution.Snapshot(catalog=stored(), agent=agent))
 
@@ -82,57 +82,59 @@ def test_a_surface_does_not_hold_it() -> None:
     assert "\nUse kb__find.\n" in answer.policy.text
 
 
-def test_an_inventory_says_the_same_as_a_resolution() -> None:
+def test_an_inventory_and_a_resolution_have_the_same_prompts() -> None:
     agent = building.agent(switches={"notes": True}, tools="kb__prompt_sum")
-    found, taken = resolved(agent, stored()), inventory.take(stored(), agent)
+    result, counted = resolved(agent, stored()), inventory.take(stored(), agent)
 
-    assert taken.active == found.active.keys()
-    assert taken.non_tools == found.non_tools.keys() == {"kb__prompt_sum"}
-    assert taken.spent == found.spent
+    assert counted.active == result.active.keys()
+    assert counted.non_tools == result.non_tools.keys() == {"kb__prompt_sum"}
+    assert counted.spent == result.spent
 
 
-def test_it_is_not_discoverable_and_cannot_be_searched_or_loaded_by_name() -> None:
+def test_a_prompt_is_not_discoverable_searchable_or_loadable_by_name() -> None:
     agent = building.agent(loadout="finds")
-    found = resolved(agent, stored())
+    resolved_agent = resolved(agent, stored())
 
-    assert [decision.tool for decision in found.discoverable()] == ["kb__find"]
+    assert [decision.tool for decision in resolved_agent.discoverable()] == ["kb__find"]
     assert search.index(stored()).keys == ["kb__find"]
     snapshot = resolution.Snapshot(catalog=stored(), agent=agent)
     assert loading.load(snapshot, "kb__prompt_sum").status == "unknown"
 
 
-def test_what_alone_could_be_discovered_brings_no_tools_to_discover_it() -> None:
-    found = building.catalog_of(
+def test_a_matching_prompt_alone_does_not_enable_the_meta_tools() -> None:
+    resolved_agent = building.catalog_of(
         [building.tool("kb__prompt_sum", kind="prompt")],
         loadouts=[catalog.Loadout(name="finds", discoverable=("kb*",))],
     )
-    answer = resolved(building.agent(loadout="finds"), found)
+    answer = resolved(building.agent(loadout="finds"), resolved_agent)
 
     assert not answer.has_discoverable()
     assert not surface.may_load(answer)
 
 
-def test_loading_a_toolkit_grants_it_and_the_list_of_toolkits_does_not_name_it() -> None:
+def test_loading_a_toolkit_grants_its_prompts_but_does_not_list_them() -> None:
     agent = building.agent(allowed="notes", initial="notes")
     snapshot = resolution.Snapshot(catalog=stored(), agent=agent)
 
-    assert [one.key for one in budgets.resolve(snapshot).non_tools_of("prompt")] == ["kb__prompt_sum"]
+    assert [prompt.key for prompt in budgets.resolve(snapshot).non_tools_of("prompt")] == ["kb__prompt_sum"]
     assert loading.list_toolkits(snapshot)["toolkits"][0]["tool_names"] == ["kb__find"]
 
 
-def test_a_call_of_it_is_a_call_of_what_is_not_there() -> None:
+def test_calling_a_prompt_as_a_tool_is_refused_as_unknown() -> None:
     agent = building.agent(switches={"notes": True})
-    found = resolved(agent, stored())
+    resolved_agent = resolved(agent, stored())
 
     for answer in (
-        calls.admit(found, "kb__prompt_sum", {}),
-        dispatch.admit(found, resolution.Snapshot(catalog=stored(), agent=agent), "kb__prompt_sum", {}),
+        calls.admit(resolved_agent, "kb__prompt_sum", {}),
+        dispatch.admit(
+            resolved_agent, resolution.Snapshot(catalog=stored(), agent=agent), "kb__prompt_sum", {}
+        ),
     ):
         assert isinstance(answer, calls.Refusal)
         assert answer.code == "unknown-tool"
 
 
-def test_a_discoverable_one_cannot_be_dispatched() -> None:
+def test_a_prompt_that_matches_a_pattern_cannot_be_dispatched() -> None:
     agent = building.agent(loadout="finds")
     snapshot = resolution.Snapshot(catalog=stored(), agent=agent)
 
@@ -152,8 +154,8 @@ def test_a_discoverable_one_cannot_be_dispatched() -> None:
         {"kind": "resource"},
     ],
 )
-def test_its_version_covers_all_that_its_server_says_of_it(change: dict[str, Any]) -> None:
-    said: dict[str, Any] = {
+def test_a_prompts_version_depends_on_every_field_of_its_server(change: dict[str, Any]) -> None:
+    upstream_fields: dict[str, Any] = {
         "kind": "prompt",
         "title": "T",
         "description": "d",
@@ -161,10 +163,10 @@ def test_its_version_covers_all_that_its_server_says_of_it(change: dict[str, Any
         "upstream_name": "n",
     }
 
-    assert tool_versions.version(catalog.Tool(key="p", **said)) != tool_versions.version(
-        catalog.Tool(key="p", **said | change)
+    assert tool_versions.version(catalog.Tool(key="p", **upstream_fields)) != tool_versions.version(
+        catalog.Tool(key="p", **upstream_fields | change)
     )
 
 
-def test_it_counts_as_read_only() -> None:
+def test_a_resource_counts_as_read_only() -> None:
     assert risks.of(catalog.Tool(key="p", kind="resource")) == "read-only"

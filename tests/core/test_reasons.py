@@ -1,4 +1,4 @@
-"""Decisions in words."""
+"""Tests of the texts that explain decisions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from toolbelt.core import reasons, resolution, rules
 
-# The reason codes of semantics.md, by question.
+# The reason codes of docs/semantics.md, by rule.
 CODES = {
     1: ("plugin-failed", "plugin-disabled", "tool-retired", "not-running", "tool-unseen", "tool-changed"),
     2: ("blocked",),
@@ -22,18 +22,18 @@ CODES = {
 }
 
 
-def test_every_reason_code_has_words_and_nothing_else_has() -> None:
+def test_exactly_the_documented_reason_codes_have_a_text() -> None:
     assert sorted(reasons.CODES) == sorted(code for codes in CODES.values() for code in codes)
 
 
 @pytest.mark.parametrize("code", reasons.CODES)
-def test_a_reason_is_said_in_a_sentence(code: str) -> None:
+def test_each_reason_code_has_an_explanation(code: str) -> None:
     origin = rules.Origin("toolkit", "devops", "docker*")
     decision = resolution.Decision("git__push", "denied", code, 3, origin)
     assert reasons.explain(decision)
     assert reasons.format_line(decision).startswith(f"git__push  denied  {code}: ")
 
 
-def test_a_line_names_the_rule_that_decided() -> None:
+def test_a_decision_line_names_the_deciding_rule() -> None:
     decision = resolution.Decision("git__push", "denied", "switch-off", 3, rules.Origin("switch", "devops"))
     assert reasons.format_line(decision) == "git__push  denied  switch-off: toolkit devops is off"

@@ -1,4 +1,4 @@
-"""The resolution: which loadouts count, what a subagent has, decisions, traces and options."""
+"""Tests of the resolution: effective loadouts, subagents, decisions, traces and options."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.core import building, post
+from tests.core import building, mail_catalog
 from toolbelt.core import catalog, resolution
 
 
-def test_a_session_equipped_with_a_loadout_takes_it_for_what_is_in_view() -> None:
+def test_a_sessions_loadout_replaces_the_agents_for_grants_and_patterns() -> None:
     session = building.session(loadout="house")
-    assert post.why(building.agent(key="bob"), "web__get", session=session) == ("active", "loadout-plugin")
-    assert post.why(building.agent(key="bob"), "clock", session=session) == ("dormant", "not-granted")
-    assert post.why(building.agent(key="bob", loadout="full"), "calc", session=session) == (
+    assert mail_catalog.decide(building.agent(key="bob"), "web__get", session=session) == (
+        "active",
+        "loadout-plugin",
+    )
+    assert mail_catalog.decide(building.agent(key="bob"), "clock", session=session) == (
+        "dormant",
+        "not-granted",
+    )
+    assert mail_catalog.decide(building.agent(key="bob", loadout="full"), "calc", session=session) == (
         "discoverable",
         "pattern",
     )
-    assert post.why(
+    assert mail_catalog.decide(
         building.agent(key="bob", loadout="house"), "web__get", session=building.session(loadout="full")
     ) == (
         "active",
@@ -26,28 +32,37 @@ def test_a_session_equipped_with_a_loadout_takes_it_for_what_is_in_view() -> Non
     )
 
 
-def test_a_session_equipped_with_a_loadout_keeps_the_denials_of_both() -> None:
+def test_a_sessions_loadout_adds_its_denials_to_the_agents() -> None:
     bob = building.agent(key="bob", loadout="strict")
-    assert post.why(bob, "calc", session=building.session(loadout="house")) == ("denied", "loadout-disabled")
+    assert mail_catalog.decide(bob, "calc", session=building.session(loadout="house")) == (
+        "denied",
+        "loadout-disabled",
+    )
     bob = building.agent(key="bob", loadout="house")
-    assert post.why(bob, "calc", session=building.session(loadout="strict")) == ("denied", "loadout-disabled")
+    assert mail_catalog.decide(bob, "calc", session=building.session(loadout="strict")) == (
+        "denied",
+        "loadout-disabled",
+    )
 
 
-def test_a_session_equipped_with_a_loadout_keeps_what_is_granted_and_loaded() -> None:
+def test_a_sessions_loadout_keeps_granted_and_loaded_tools() -> None:
     bob = building.agent(key="bob", tools="calc", allowed="post")
     session = building.session("post", loadout="full")
-    assert post.why(bob, "calc", session=session) == ("active", "always-on")
-    assert post.why(bob, session=session) == ("active", "loaded")
+    assert mail_catalog.decide(bob, "calc", session=session) == ("active", "always-on")
+    assert mail_catalog.decide(bob, session=session) == ("active", "loaded")
 
 
-def test_a_subagent_has_its_kinds_loadout_and_nothing_that_was_granted_or_loaded() -> None:
-    ada = building.agent(**post.GRANTED, loadout="house")
-    assert building.active(post.stored(), ada, subagent="plan", session=building.session("post more")) == [
-        "git__log"
-    ]
-    assert post.why(ada, "web__get", subagent="plan") == ("discoverable", "pattern")
-    assert post.why(ada, "web__get", subagent="explore") == ("active", "loadout-category")
-    assert post.why(ada, subagent="general", session=building.session("more")) == ("dormant", "not-granted")
+def test_a_subagent_has_the_loadout_of_its_kind_without_grants_or_loads() -> None:
+    ada = building.agent(**mail_catalog.GRANTED, loadout="house")
+    assert building.active(
+        mail_catalog.stored(), ada, subagent="plan", session=building.session("post more")
+    ) == ["git__log"]
+    assert mail_catalog.decide(ada, "web__get", subagent="plan") == ("discoverable", "pattern")
+    assert mail_catalog.decide(ada, "web__get", subagent="explore") == ("active", "loadout-category")
+    assert mail_catalog.decide(ada, subagent="general", session=building.session("more")) == (
+        "dormant",
+        "not-granted",
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +73,7 @@ def test_a_subagent_has_its_kinds_loadout_and_nothing_that_was_granted_or_loaded
         ({"loadout": "nogit"}, "loadout-disabled"),
     ],
 )
-def test_a_subagent_never_has_what_its_agent_is_denied(fields: Any, code: str) -> None:
+def test_a_subagent_is_denied_the_tools_that_its_agent_is_denied(fields: Any, code: str) -> None:
     made = building.catalog_of(
         "git__log", toolkits={"post": "git__log"}, loadouts=[catalog.Loadout(name="nogit", disabled=("git",))]
     )
@@ -68,7 +83,7 @@ def test_a_subagent_never_has_what_its_agent_is_denied(fields: Any, code: str) -
     )
 
 
-def test_a_subagent_is_denied_what_its_own_loadout_and_the_sessions_disable() -> None:
+def test_a_subagent_is_denied_tools_that_its_or_the_sessions_loadout_disables() -> None:
     profiles = [
         catalog.Loadout(name="full", categories=("git",), disabled=("git__log",)),
         catalog.Loadout(name="x", disabled=("git__tag",)),
@@ -80,13 +95,16 @@ def test_a_subagent_is_denied_what_its_own_loadout_and_the_sessions_disable() ->
     ]
 
 
-def test_a_subagent_of_a_kind_without_a_loadout_has_nothing_and_no_defaults() -> None:
-    assert building.active(post.stored(), building.agent(key="bob"), subagent="plan", kind_loadouts={}) == []
+def test_a_subagent_of_a_kind_without_a_loadout_has_no_tools() -> None:
+    assert (
+        building.active(mail_catalog.stored(), building.agent(key="bob"), subagent="plan", kind_loadouts={})
+        == []
+    )
 
 
-def test_every_decision_says_which_question_answered_and_by_which_rule() -> None:
+def test_a_decision_names_the_deciding_rule_and_its_origin() -> None:
     ada = building.agent(switches={"more": False, "post": False}, overrides={"clock": True})
-    context = resolution.build_context(building.snapshot(post.stored(), ada))
+    context = resolution.build_context(building.snapshot(mail_catalog.stored(), ada))
     assert resolution.decide(context, "mail__send") == (
         "mail__send",
         "denied",
@@ -110,24 +128,26 @@ def test_every_decision_says_which_question_answered_and_by_which_rule() -> None
     )
 
 
-def test_a_trace_asks_every_question_in_order_also_behind_the_one_that_decides() -> None:
+def test_a_trace_evaluates_every_rule_in_order_even_after_the_deciding_one() -> None:
     ada = building.agent(switches={"post": False}, tools="mail__send")
-    steps = resolution.trace(resolution.build_context(building.snapshot(post.stored(), ada)), "mail__send")
+    steps = resolution.trace(
+        resolution.build_context(building.snapshot(mail_catalog.stored(), ada)), "mail__send"
+    )
     assert [step.question for step in steps] == list(range(1, 12))
     assert [step.answer.code for step in steps if step.answer] == ["switch-off", "always-on", "not-granted"]
     assert all(step.rule for step in steps)
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, post.GRANTED, {"switches": {"post": False}, "overrides": {"calc": False}}]
+    "fields", [{}, mail_catalog.GRANTED, {"switches": {"post": False}, "overrides": {"calc": False}}]
 )
 @pytest.mark.parametrize("loadout", ["", "house", "strict"])
 @pytest.mark.parametrize("subagent", [None, "plan"])
-def test_questions_that_cannot_apply_are_left_out_without_changing_an_answer(
+def test_skipping_rules_that_cannot_apply_does_not_change_decisions(
     fields: Any, loadout: str, subagent: str | None
 ) -> None:
     snapshot = building.snapshot(
-        post.stored(),
+        mail_catalog.stored(),
         building.agent(**fields, loadout=loadout),
         session=building.session("post"),
         subagent=subagent,
@@ -142,7 +162,7 @@ def test_questions_that_cannot_apply_are_left_out_without_changing_an_answer(
         )
 
 
-def test_the_first_source_hands_a_tool_its_options() -> None:
+def test_a_tool_gets_the_options_of_its_first_source() -> None:
     made = building.catalog_of(
         "run",
         toolkits=[building.toolkit("one", {"run": {"n": 1}}), building.toolkit("two", {"run": {"n": 2}})],
@@ -156,7 +176,7 @@ def test_the_first_source_hands_a_tool_its_options() -> None:
     assert (conflict.first.name, conflict.second.name) == ("two", "one")
 
 
-def test_a_subagents_tools_have_no_options() -> None:
+def test_tools_of_a_subagent_have_no_options() -> None:
     made = building.catalog_of("git__log")
     context = resolution.build_context(
         building.snapshot(made, building.agent(tools={"git__log": {"n": 1}}), subagent="plan")
@@ -164,7 +184,7 @@ def test_a_subagents_tools_have_no_options() -> None:
     assert resolution.options(context, "git__log") == (None, None)
 
 
-def test_what_was_loaded_by_name_brings_no_options_into_conflict_once_its_pattern_is_gone() -> None:
+def test_a_tool_loaded_by_name_does_not_conflict_once_no_pattern_matches_it() -> None:
     made = building.catalog_of("run", toolkits=[building.toolkit("kit", {"run": {"n": 1}})])
     session = building.session(tools="run")
     for loadout, is_conflict in (("minimal", True), ("full", False)):
@@ -175,7 +195,7 @@ def test_what_was_loaded_by_name_brings_no_options_into_conflict_once_its_patter
         assert (conflict is not None) is is_conflict
 
 
-def test_names_that_nothing_has_are_passed_over() -> None:
+def test_unknown_names_in_the_configuration_are_ignored() -> None:
     ada = building.agent(
         tools="ghost",
         switches={"ghost": True, "spook": False},
@@ -185,14 +205,14 @@ def test_names_that_nothing_has_are_passed_over() -> None:
         loadout="ghost",
     )
     session = building.session("ghost", tools="ghost", plugins="ghost", loadout="ghost")
-    assert building.active(post.stored(), ada, session=session) == ["mail__send"]
+    assert building.active(mail_catalog.stored(), ada, session=session) == ["mail__send"]
 
 
-def test_a_switch_that_is_turned_on_leaves_what_a_rule_before_it_denies() -> None:
+def test_turning_a_switch_on_does_not_override_denials_of_other_rules() -> None:
     made = building.catalog_of("a b c", toolkits={"kit": "a b"})
     ada = building.agent(overrides={"a": False}, switches={"kit": False})
     context = resolution.build_context(building.snapshot(made, ada))
-    # The switch decides about a now; once it is on, the override does.
+    # The off switch decides for a. Once it is on, the override decides.
     assert not resolution.decide(context, "a").holds_whatever_the_switch
     ada = building.agent(overrides={"a": False}, switches={"kit": True})
     context = resolution.build_context(building.snapshot(made, ada))

@@ -1,4 +1,4 @@
-"""What holds for every configuration, sound or not: names that nothing has, cycles, conflicts and all."""
+"""Properties that hold for every configuration, valid or not, even with unknown names, cycles and conflicts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def content(snapshot: resolution.Snapshot, message: str | None = None) -> str:
 
 
 @given(values.snapshots())
-def test_off_dominates(snapshot: resolution.Snapshot) -> None:
+def test_a_denial_overrides_every_grant(snapshot: resolution.Snapshot) -> None:
     stored, ada = snapshot.catalog, snapshot.agent
     active = budgets.resolve(snapshot).active
     for toolkit in stored.toolkits.values():
@@ -56,7 +56,7 @@ def test_off_dominates(snapshot: resolution.Snapshot) -> None:
 
 
 @given(values.snapshots(), values.some_changes)
-def test_loading_never_widens_a_denial(snapshot: resolution.Snapshot, changes: Sequence[Any]) -> None:
+def test_loading_never_overrides_a_denial(snapshot: resolution.Snapshot, changes: Sequence[Any]) -> None:
     equipped = snapshot.session.loadout if snapshot.session else ""
     loaded = dataclasses.replace(snapshot, session=values.session_of(changes, equipped))
     closed = ("denied", "unavailable")
@@ -65,7 +65,7 @@ def test_loading_never_widens_a_denial(snapshot: resolution.Snapshot, changes: S
 
 
 @given(values.snapshots())
-def test_a_subagent_never_has_what_its_agent_is_denied(snapshot: resolution.Snapshot) -> None:
+def test_a_subagent_never_has_tools_that_its_agent_is_denied(snapshot: resolution.Snapshot) -> None:
     own = states(dataclasses.replace(snapshot, subagent=None))
     for kind in agents.KINDS:
         borrowed = states(dataclasses.replace(snapshot, subagent=kind))
@@ -74,7 +74,7 @@ def test_a_subagent_never_has_what_its_agent_is_denied(snapshot: resolution.Snap
 
 
 @given(values.snapshots())
-def test_what_is_enumerated_is_what_is_decided(snapshot: resolution.Snapshot) -> None:
+def test_enumerated_tools_match_individual_decisions(snapshot: resolution.Snapshot) -> None:
     context = resolution.build_context(snapshot)
     decided = {key: resolution.decide(context, key) for key in sorted(snapshot.catalog.tools)}
     assert resolution.active(context) == {key: d for key, d in decided.items() if d.state == "active"}
@@ -85,7 +85,7 @@ def test_what_is_enumerated_is_what_is_decided(snapshot: resolution.Snapshot) ->
 
 
 @given(values.snapshots())
-def test_a_decision_is_the_first_answer_of_its_trace(snapshot: resolution.Snapshot) -> None:
+def test_a_decision_equals_the_first_answer_of_its_trace(snapshot: resolution.Snapshot) -> None:
     context = resolution.build_context(snapshot)
     for key in snapshot.catalog.tools:
         decision = resolution.decide(context, key)
@@ -101,13 +101,13 @@ def shuffled(draw: st.DrawFn, items: Sequence[Any]) -> list[Any]:
     return draw(st.permutations(list(items)))
 
 
-def turned(draw: st.DrawFn, mapping: Mapping[str, Any]) -> dict[str, Any]:
+def reordered_mapping(draw: st.DrawFn, mapping: Mapping[str, Any]) -> dict[str, Any]:
     return dict(shuffled(draw, list(mapping.items())))
 
 
 @st.composite
 def rearranged(draw: st.DrawFn) -> tuple[resolution.Snapshot, resolution.Snapshot]:
-    """Return a snapshot twice, with everything whose order is not meant to matter in another order."""
+    """Return two equal snapshots that differ only in orders that must not matter."""
     parts, ada, changes = draw(values.catalogs()), draw(values.some_agents), draw(values.some_changes)
     other_parts = {
         **parts,
@@ -115,59 +115,62 @@ def rearranged(draw: st.DrawFn) -> tuple[resolution.Snapshot, resolution.Snapsho
         "tools": shuffled(draw, parts["tools"]),
         "loadouts": [
             dataclasses.replace(
-                one,
-                plugins=tuple(shuffled(draw, one.plugins)),
-                categories=tuple(shuffled(draw, one.categories)),
-                discoverable=tuple(shuffled(draw, one.discoverable)),
-                disabled=tuple(shuffled(draw, one.disabled)),
+                loadout,
+                plugins=tuple(shuffled(draw, loadout.plugins)),
+                categories=tuple(shuffled(draw, loadout.categories)),
+                discoverable=tuple(shuffled(draw, loadout.discoverable)),
+                disabled=tuple(shuffled(draw, loadout.disabled)),
             )
-            for one in shuffled(draw, parts["loadouts"])
+            for loadout in shuffled(draw, parts["loadouts"])
         ],
     }
     other = dataclasses.replace(
         ada,
-        switches=turned(draw, ada.switches),
-        overrides=turned(draw, ada.overrides),
+        switches=reordered_mapping(draw, ada.switches),
+        overrides=reordered_mapping(draw, ada.overrides),
         tools=tuple(shuffled(draw, ada.tools)),
         initial_toolkits=tuple(shuffled(draw, ada.initial_toolkits)),
     )
-    # The last change of each name decides, so only changes of different names may change places.
+    # The last change of a name decides, so only changes of different names may be reordered.
     by_name = {change[0]: change for change in changes}
-    session, loadout = list(by_name.values()), draw(values.a_profile)
-    # A budget that defers takes away the oldest load first.
+    session, session_loadout = list(by_name.values()), draw(values.a_profile)
+    # A deferring budget defers the oldest load first, so its order matters.
     reloaded = session if ada.budget and ada.budget.on_exceed == "defer" else shuffled(draw, session)
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "request_id": draw(st.sampled_from(values.REQUESTS)),
         "subagent": draw(st.sampled_from((None, "plan"))),
     }
     return (
         resolution.Snapshot(
-            catalog=catalog.compile_(**parts), agent=ada, session=values.session_of(session, loadout), **asked
+            catalog=catalog.compile_(**parts),
+            agent=ada,
+            session=values.session_of(session, session_loadout),
+            **request,
         ),
         resolution.Snapshot(
             catalog=catalog.compile_(**other_parts),
             agent=other,
-            session=values.session_of(reloaded, loadout),
-            **asked,
+            session=values.session_of(reloaded, session_loadout),
+            **request,
         ),
     )
 
 
 @given(rearranged(), st.sampled_from(values.MESSAGES))
-def test_the_order_of_switches_overrides_entries_and_loads_changes_nothing(
+def test_the_order_of_configuration_and_loads_does_not_matter(
     twice: tuple[resolution.Snapshot, resolution.Snapshot], message: str | None
 ) -> None:
     one, other = twice
     assert content(one, message) == content(other, message)
     decided, again = (budgets.resolve(snapshot).all_decisions() for snapshot in twice)
     for key, decision in decided.items():
-        # Which of two patterns is named may follow their order; nothing else does.
+        # Which of two matching patterns is named may depend on their order.
         assert decision[:4] == again[key][:4]
         assert decision.code in ("pattern", "loaded") or decision.origin == again[key].origin
 
 
 @given(values.catalogs(), values.some_agents, st.data())
-def test_the_order_of_members_changes_no_state(
+def test_the_order_of_toolkit_members_does_not_change_states(
     parts: values.Parts, ada: agents.Agent, data: st.DataObject
 ) -> None:
     kits = [
@@ -181,10 +184,10 @@ def test_the_order_of_members_changes_no_state(
 
 
 @given(values.catalogs(), values.some_agents, values.some_changes, st.sampled_from(values.MESSAGES))
-def test_a_surface_is_byte_identical_when_asked_twice_and_from_an_equal_catalog(
+def test_a_surface_is_byte_identical_for_equal_inputs(
     parts: values.Parts, ada: agents.Agent, changes: Sequence[Any], message: str | None
 ) -> None:
-    asked = [
+    requests = [
         resolution.Snapshot(catalog=catalog.compile_(**parts), agent=one, session=values.session_of(changes))
         for one in (
             ada,
@@ -192,33 +195,35 @@ def test_a_surface_is_byte_identical_when_asked_twice_and_from_an_equal_catalog(
             dataclasses.replace(ada, switches={}),
         )
     ]
-    fresh = [content(snapshot, message) for snapshot in asked]
-    # A request of one agent does not affect what another agent receives.
-    shared = [dataclasses.replace(snapshot, catalog=asked[0].catalog) for snapshot in asked]
+    fresh = [content(snapshot, message) for snapshot in requests]
+    # The same catalog serves all agents, so a request of one must not affect the others.
+    shared = [dataclasses.replace(snapshot, catalog=requests[0].catalog) for snapshot in requests]
     for _ in range(2):
         assert [content(snapshot, message) for snapshot in shared] == fresh
 
 
 @given(values.snapshots(), st.sampled_from(values.MESSAGES))
-def test_nothing_raises_on_any_values(snapshot: resolution.Snapshot, message: str | None) -> None:
-    found = surface.build(snapshot, message)
+def test_no_operation_raises_for_any_configuration(
+    snapshot: resolution.Snapshot, message: str | None
+) -> None:
+    built = surface.build(snapshot, message)
     content(snapshot, message)
     conflicts.of_agent(snapshot.catalog, snapshot.agent)
     loading.list_toolkits(snapshot)
     for name in (*values.TOOLS, *values.KITS, *values.PLUGINS, values.GHOST, ""):
         loading.load(snapshot, name)
         loading.unload(snapshot, name)
-        calls.admit(found.resolution, name, {"x": 1})
+        calls.admit(built.resolution, name, {"x": 1})
     for tool, arguments in (
         ("search_tools", {"query": "use a tool"}),
         ("load_tools", {}),
         ("list_toolkits", {}),
     ):
-        calls.meta(found.resolution, snapshot, tool, arguments)
+        calls.meta(built.resolution, snapshot, tool, arguments)
 
 
 @given(values.snapshots())
-def test_a_deferring_budget_fits_or_only_what_never_goes_is_left(snapshot: resolution.Snapshot) -> None:
+def test_a_deferring_budget_is_met_or_leaves_only_tools_never_deferred(snapshot: resolution.Snapshot) -> None:
     resolved = budgets.resolve(snapshot)
     budget = snapshot.agent.budget
     unlimited = resolution.active(resolved.context)
@@ -233,13 +238,13 @@ def test_a_deferring_budget_fits_or_only_what_never_goes_is_left(snapshot: resol
 
 
 def replayed(changes: Sequence[Any], request_id: str | None) -> dict[Any, bool]:
-    """Return what is on after every change that counts for this request: the rule, as plainly as it can be put."""
+    """Return what is on after every change that applies to this request, by the plainest form of the rule."""
     counting = (change for change in changes if change[2] is None or change[2] != request_id)
     return {target: on for target, on, _ in counting}
 
 
 @given(values.some_changes)
-def test_what_a_session_keeps_answers_as_its_whole_history_would(changes: Sequence[Any]) -> None:
+def test_a_compacted_session_equals_a_replay_of_its_whole_history(changes: Sequence[Any]) -> None:
     session = values.session_of(changes)
     for request_id in (*values.REQUESTS, "another"):
         on = replayed(changes, request_id)
@@ -249,29 +254,27 @@ def test_what_a_session_keeps_answers_as_its_whole_history_would(changes: Sequen
 
 
 @given(values.snapshots(), st.sampled_from((*values.TOOLS, *values.KITS, *values.PLUGINS)))
-def test_an_unload_takes_a_load_back(snapshot: resolution.Snapshot, name: str) -> None:
+def test_an_unload_reverts_a_load(snapshot: resolution.Snapshot, name: str) -> None:
     loaded = loading.load(snapshot, name)
     if loaded.session is None:
         return
     assert loaded.status == "loaded"
-    behind = dataclasses.replace(snapshot, session=loaded.session)
-    assert loading.load(behind, name).status == "already_loaded"
-    taken_back = loading.unload(behind, name)
-    assert taken_back.status == "unloaded"
+    after_load = dataclasses.replace(snapshot, session=loaded.session)
+    assert loading.load(after_load, name).status == "already_loaded"
+    after_unload = loading.unload(after_load, name)
+    assert after_unload.status == "unloaded"
     later = dataclasses.replace(snapshot, request_id="later")
-    restored = dataclasses.replace(later, session=taken_back.session)
+    restored = dataclasses.replace(later, session=after_unload.session)
     assert content(restored) == content(later)
     assert content(dataclasses.replace(restored, request_id=snapshot.request_id)) == content(snapshot)
 
 
 @given(values.snapshots(), st.sampled_from((*values.TOOLS, *values.KITS, *values.PLUGINS)))
-def test_a_load_counts_for_the_next_request_and_not_for_its_own(
-    snapshot: resolution.Snapshot, name: str
-) -> None:
+def test_a_load_applies_from_the_next_request_not_its_own(snapshot: resolution.Snapshot, name: str) -> None:
     within = dataclasses.replace(snapshot, request_id="own")
     loaded = loading.load(within, name)
     if loaded.session is not None:
-        behind = dataclasses.replace(within, session=loaded.session)
-        assert content(behind) == content(within)
-        following = dataclasses.replace(behind, request_id="next")
+        after_load = dataclasses.replace(within, session=loaded.session)
+        assert content(after_load) == content(within)
+        following = dataclasses.replace(after_load, request_id="next")
         assert list(loaded.loaded_toolkits) == loading.list_toolkits(following)["loaded_toolkits"]

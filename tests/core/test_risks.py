@@ -1,4 +1,4 @@
-"""A tool's risk, from its annotations."""
+"""Tests that a tool's risk is derived from its annotations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolbelt.core import catalog, risks
         ('{"destructiveHint": true}', "destructive"),
     ],
 )
-def test_a_tool_that_says_nothing_good_of_itself_is_destructive(annotations: str, risk: str) -> None:
+def test_a_tool_counts_as_destructive_unless_it_states_otherwise(annotations: str, risk: str) -> None:
     assert risks.of(catalog.Tool(key="x", annotations=annotations)) == risk
 
 
@@ -37,9 +37,9 @@ def test_a_tool_that_says_nothing_good_of_itself_is_destructive(annotations: str
         ('{"destructiveHint": true}', "destructive"),
     ],
 )
-def test_a_risk_that_only_the_default_implies_is_not_stated(annotations: str, stated: str) -> None:
+def test_a_risk_implied_only_by_the_default_is_not_stated(annotations: str, stated: str) -> None:
     assert risks.stated(catalog.Tool(key="x", annotations=annotations)) == stated
 
 
-def test_a_prompt_is_only_read() -> None:
+def test_a_prompt_is_stated_as_read_only() -> None:
     assert risks.stated(catalog.Tool(key="x", kind="prompt")) == "read-only"

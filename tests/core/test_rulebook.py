@@ -1,4 +1,4 @@
-"""Compares the core with the rules as rulebook.py and rulebook_loading.py state them, as plainly as possible."""
+"""Tests that the core agrees with the plain implementation of its rules in rulebook.py and rulebook_loading.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLUGINS = ("git", "web", "Think")
 KITS = ("ka", "kb", "kc")
 MESSAGES = (None, "", "please fix it", "add code now", "fix code later")
 
-closing_a_tool: st.SearchStrategy[rulebook.Entry] = st.sampled_from(
+tool_states: st.SearchStrategy[rulebook.Entry] = st.sampled_from(
     (
         *({},) * 30,
         {"blocked": True},
@@ -30,7 +30,7 @@ closing_a_tool: st.SearchStrategy[rulebook.Entry] = st.sampled_from(
         {"policy": "Mind."},
     )
 )
-of_a_plugin: st.SearchStrategy[rulebook.Entry] = st.sampled_from(
+plugin_states: st.SearchStrategy[rulebook.Entry] = st.sampled_from(
     (
         *({},) * 12,
         {"status": "failed"},
@@ -63,8 +63,8 @@ some_budgets = st.none() | st.fixed_dictionaries(
 
 
 def uses(draw: st.DrawFn, names: Sequence[str]) -> list[Any]:
-    found = [(name, draw(some_options)) for name in names]
-    return [name if options is None else {"tool": name, "options": options} for name, options in found]
+    options_of = [(name, draw(some_options)) for name in names]
+    return [name if options is None else {"tool": name, "options": options} for name, options in options_of]
 
 
 @st.composite
@@ -86,13 +86,13 @@ def an_agent(draw: st.DrawFn, key: str) -> rulebook.Entry:
 @st.composite
 def belts(draw: st.DrawFn) -> rulebook.Entry:
     return {
-        "plugins": [{"name": name, **draw(of_a_plugin)} for name in PLUGINS],
+        "plugins": [{"name": name, **draw(plugin_states)} for name in PLUGINS],
         "tools": [
             {
                 "key": key,
                 "default_on": draw(st.booleans()),
                 **({"plugin": PLUGIN_OF[key]} if key in PLUGIN_OF else {}),
-                **draw(closing_a_tool),
+                **draw(tool_states),
             }
             for key in TOOLS
         ],
@@ -128,36 +128,36 @@ def belts(draw: st.DrawFn) -> rulebook.Entry:
     }
 
 
-places = st.tuples(
+contexts = st.tuples(
     st.sampled_from(("ada", "ada", "ada", "bob")),
     st.sampled_from(("s", "s", "s", "s", "t", None)),
     st.sampled_from(("r1", "r1", "r2", None)),
 )
-acts = st.tuples(
+calls_to_load = st.tuples(
     st.sampled_from(("load_tools", "load_tools", "unload_tools")),
     st.sampled_from((*KITS, *TOOLS, *PLUGINS, "nothing")),
 )
-questions = st.tuples(st.sampled_from((None, None, None, "task", "plan")), st.sampled_from(MESSAGES))
+surface_requests = st.tuples(st.sampled_from((None, None, None, "task", "plan")), st.sampled_from(MESSAGES))
 
 
-def answered(world: scenarios.CoreWorld, at: rulebook.At, act: str, name: str) -> Any:
-    answer = world.call(*at, act, {"toolkit": name}, None)
+def actual_answer(world: scenarios.CoreWorld, at: rulebook.At, tool: str, name: str) -> Any:
+    answer = world.call(*at, tool, {"toolkit": name}, None)
     return answer.get("status", answer.get("code"))
 
 
-def due(rules: rulebook_loading.Loading, at: rulebook.At, act: str, name: str) -> str:
+def expected_answer(rules: rulebook_loading.Loading, at: rulebook.At, tool: str, name: str) -> str:
     if not rules.has_meta_tools(at):
         return "unknown-tool"
-    return rules.load(at, name) if act == "load_tools" else rules.unload(at, name)
+    return rules.load(at, name) if tool == "load_tools" else rules.unload(at, name)
 
 
-def check(world: scenarios.CoreWorld, rules: rulebook.Rulebook, at: rulebook.At, question: Any) -> None:
-    subagent, message = question
-    found = world.surface(*at, message, subagent)
-    everything = rules.everything(at, subagent)
-    assert {key: (d.state, d.code) for key, d in found.resolution.all_decisions().items()} == everything
-    assert bool(found.meta_tools) is rules.has_meta_tools(at, subagent)
-    content = found.content()
+def check(world: scenarios.CoreWorld, rules: rulebook.Rulebook, at: rulebook.At, request: Any) -> None:
+    subagent, message = request
+    answer = world.surface(*at, message, subagent)
+    decisions = rules.all_decisions(at, subagent)
+    assert {key: (d.state, d.code) for key, d in answer.resolution.all_decisions().items()} == decisions
+    assert bool(answer.meta_tools) is rules.has_meta_tools(at, subagent)
+    content = answer.content()
     assert [{k: s[k] for k in s if k != "text"} for s in content["policy"]["sections"]] == rules.policy(
         at, subagent
     )
@@ -165,21 +165,24 @@ def check(world: scenarios.CoreWorld, rules: rulebook.Rulebook, at: rulebook.At,
     assert (directive and {k: directive[k] for k in ("active_tools", "tool_choice")}) == rules.directive(
         at, message, subagent
     )
-    # What is listed is what may be called: nothing hidden answers, nothing shown is refused.
-    listed = {tool.name for tool in found.tools}
-    for key, (state, _) in everything.items():
-        refused = calls.admit(found.resolution, key, {})
+    # The model can call exactly the tools that are listed.
+    listed = {tool.name for tool in answer.tools}
+    for key, (state, _) in decisions.items():
+        refused = calls.admit(answer.resolution, key, {})
         assert (key in listed) is (state == "active") is not isinstance(refused, calls.Refusal)
 
 
-@given(belts(), st.lists(st.tuples(places, st.one_of(acts, questions)), min_size=6, max_size=14))
-def test_the_core_answers_as_the_rules_say(belt: rulebook.Entry, steps: Sequence[Any]) -> None:
+@given(
+    belts(),
+    st.lists(st.tuples(contexts, st.one_of(calls_to_load, surface_requests)), min_size=6, max_size=14),
+)
+def test_the_core_agrees_with_the_rulebook(belt: rulebook.Entry, steps: Sequence[Any]) -> None:
     world, rules = scenarios.CoreWorld(), rulebook_loading.Loading(belt)
     world.load(belt, lenient=True)
-    for at, what in steps:
-        if what[0] in ("load_tools", "unload_tools"):
-            assert answered(world, at, *what) == due(rules, at, *what)
+    for at, step in steps:
+        if step[0] in ("load_tools", "unload_tools"):
+            assert actual_answer(world, at, *step) == expected_answer(rules, at, *step)
         else:
-            check(world, rules, at, what)
+            check(world, rules, at, step)
     for request_id in ("r1", "later"):
         check(world, rules, ("ada", "s", request_id), (None, "fix code"))

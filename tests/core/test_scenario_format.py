@@ -1,4 +1,4 @@
-"""The format of scenarios: invalid scenarios are reported, and comments are ignored."""
+"""Tests of the scenario format: invalid scenarios are reported, and comments are ignored."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import pytest
 
 from toolbelt.core import scenario_format
 
-SOUND: dict[str, Any] = {"id": "x", "belt": {}, "steps": []}
+VALID: dict[str, Any] = {"id": "x", "belt": {}, "steps": []}
 
 
-def told(**keys: Any) -> list[str]:
-    return [f"{expected}; {got}" for expected, got in scenario_format.of_scenario({**SOUND, **keys})]
+def problems(**keys: Any) -> list[str]:
+    return [f"{expected}; {got}" for expected, got in scenario_format.of_scenario({**VALID, **keys})]
 
 
-def test_a_scenario_may_carry_remarks() -> None:
-    assert told() == []
+def test_a_scenario_can_have_comments_and_optional_keys() -> None:
+    assert problems() == []
     assert (
-        told(note="Why.", **{"from": "seed 1"}, ticket="OPS-7", lenient=True, now="2031-05-04T14:00:00Z")
+        problems(note="Why.", **{"from": "seed 1"}, ticket="OPS-7", lenient=True, now="2031-05-04T14:00:00Z")
         == []
     )
-    assert told(steps=None, expect_error={"path": "tools.x.key"}) == []
+    assert problems(steps=None, expect_error={"path": "tools.x.key"}) == []
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "problem"),
     [
         ({"id": ""}, "an id, which names it; ''"),
         ({"id": 5}, "an id, which names it; 5"),
@@ -50,11 +50,11 @@ def test_a_scenario_may_carry_remarks() -> None:
         ),
     ],
 )
-def test_what_the_format_does_not_have_is_told(keys: dict[str, Any], said: str) -> None:
-    assert told(**keys) == [said]
+def test_keys_and_values_outside_the_format_are_reported(keys: dict[str, Any], problem: str) -> None:
+    assert problems(**keys) == [problem]
 
 
-def test_a_scenario_has_a_name_and_a_belt() -> None:
+def test_a_scenario_requires_an_id_and_a_belt() -> None:
     assert list(scenario_format.of_scenario({"steps": []})) == [
         ("an id, which names it", "none"),
         ("a belt, by section", "none"),
@@ -62,7 +62,7 @@ def test_a_scenario_has_a_name_and_a_belt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "something"),
+    ("scenario", "has_expectations"),
     [
         ({}, False),
         ({"steps": []}, False),
@@ -78,5 +78,7 @@ def test_a_scenario_has_a_name_and_a_belt() -> None:
         ({"steps": [{"edit": {}}], "lenient": True}, False),
     ],
 )
-def test_a_scenario_that_could_not_fail_expects_nothing(scenario: dict[str, Any], something: bool) -> None:
-    assert scenario_format.expects_something(scenario) is something
+def test_a_scenario_that_cannot_fail_has_no_expectations(
+    scenario: dict[str, Any], has_expectations: bool
+) -> None:
+    assert scenario_format.expects_something(scenario) is has_expectations

@@ -1,4 +1,4 @@
-"""Scenarios: every one of ours holds, and the runner sees every expectation that does not."""
+"""Tests that every scenario in tests/scenarios passes on the core, and that the runner reports what fails."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def failures(scenario: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario["id"] for scenario in SCENARIOS])
-def test_the_core_answers_as_the_scenario_says(scenario: dict[str, Any]) -> None:
+def test_the_core_passes_the_scenario(scenario: dict[str, Any]) -> None:
     assert failures(scenario) == []
 
 
-def test_there_are_scenarios_and_each_has_a_name_of_its_own() -> None:
+def test_scenario_ids_are_unique() -> None:
     names = [scenario["id"] for scenario in SCENARIOS]
     assert len(names) > 89
     assert len(names) == len(set(names))
@@ -58,18 +58,18 @@ BELT: dict[str, Any] = {
         }
     ],
 }
-ASK = {"agent": "ada", "session": "s", "request_id": "r1", "message": "fix it"}
+REQUEST = {"agent": "ada", "session": "s", "request_id": "r1", "message": "fix it"}
 
 
-def taken(*steps: Any, belt: Any = None, **scenario: Any) -> list[str]:
+def run_steps(*steps: Any, belt: Any = None, **scenario: Any) -> list[str]:
     return failures({"id": "x", "belt": copy.deepcopy(belt or BELT), "steps": list(steps), **scenario})
 
 
 def surface_with(**expect: Any) -> list[str]:
-    return taken({"surface": ASK, "expect": expect})
+    return run_steps({"surface": REQUEST, "expect": expect})
 
 
-RIGHT: dict[str, Any] = {
+HOLDING: dict[str, Any] = {
     "active": ["read", "clock"],
     "denied": ["push"],
     "unavailable": ["dice"],
@@ -86,12 +86,12 @@ RIGHT: dict[str, Any] = {
 }
 
 
-def test_expectations_that_hold_are_silent() -> None:
-    assert surface_with(**RIGHT) == []
+def test_expectations_that_hold_are_not_reported() -> None:
+    assert surface_with(**HOLDING) == []
 
 
 @pytest.mark.parametrize(
-    ("key", "wrong", "told"),
+    ("key", "wrong", "expected_failure"),
     [
         ("active", ["read"], "x: step 1: expected active = ['read'], got ['clock', 'read']"),
         ("active", ["read", "clock", "dice"], "expected active ="),
@@ -128,28 +128,28 @@ def test_expectations_that_hold_are_silent() -> None:
         ("policy_is", ["read"], "expected an expectation that the scenario format has"),
     ],
 )
-def test_a_wrong_expectation_of_a_surface_is_told(key: str, wrong: Any, told: str) -> None:
+def test_a_failed_expectation_of_a_surface_is_reported(key: str, wrong: Any, expected_failure: str) -> None:
     (failure,) = surface_with(**{key: wrong})
-    assert told in failure
+    assert expected_failure in failure
 
 
-def test_a_directive_that_is_expected_and_not_given_is_told() -> None:
-    quiet = {**ASK, "message": "hello"}
-    (failure,) = taken({"surface": quiet, "expect": {"directive": {"tool_choice": "required"}}})
+def test_a_missing_expected_directive_is_reported() -> None:
+    quiet = {**REQUEST, "message": "hello"}
+    (failure,) = run_steps({"surface": quiet, "expect": {"directive": {"tool_choice": "required"}}})
     assert "got None" in failure
-    assert taken({"surface": quiet, "expect": {"directive": None}}) == []
+    assert run_steps({"surface": quiet, "expect": {"directive": None}}) == []
 
 
-def test_every_wrong_expectation_is_told_not_only_the_first() -> None:
+def test_every_failed_expectation_is_reported() -> None:
     assert len(surface_with(active=[], denied=[], policy=[])) == 3
     assert (
-        len(taken({"surface": ASK, "expect": {"active": []}}, {"surface": ASK, "expect": {"denied": []}}))
+        len(
+            run_steps(
+                {"surface": REQUEST, "expect": {"active": []}}, {"surface": REQUEST, "expect": {"denied": []}}
+            )
+        )
         == 2
     )
-
-
-def call_with(expect: Any, **asked: Any) -> list[str]:
-    return taken({"call": {**ASK, "tool": "read", **asked}, "expect": expect})
 
 
 def test_expectations_of_a_call_are_compared_by_key() -> None:
@@ -162,11 +162,11 @@ def test_expectations_of_a_call_are_compared_by_key() -> None:
             "expect": {"status": "already_loaded", "loaded_toolkits": ["repo"], "is_error": False},
         },
     ]
-    assert taken(*steps) == []
+    assert run_steps(*steps) == []
 
 
 @pytest.mark.parametrize(
-    ("tool", "expect", "told"),
+    ("tool", "expect", "expected_failure"),
     [
         ("read", {"is_error": True}, "expected is_error = True, got False"),
         ("read", {"code": "tool-denied"}, "expected code = 'tool-denied', got no code (there are is_error)"),
@@ -175,28 +175,28 @@ def test_expectations_of_a_call_are_compared_by_key() -> None:
         ("list_toolkits", {"takes_effect": "next_request"}, "expected takes_effect"),
     ],
 )
-def test_a_wrong_expectation_of_a_call_is_told(tool: str, expect: Any, told: str) -> None:
+def test_a_failed_expectation_of_a_call_is_reported(tool: str, expect: Any, expected_failure: str) -> None:
     step = {"call": {"agent": "ada", "session": "s", "tool": tool}, "expect": expect}
-    (failure,) = taken(step)
-    assert told in failure
+    (failure,) = run_steps(step)
+    assert expected_failure in failure
 
 
 @pytest.mark.parametrize(
-    ("step", "told"),
+    ("step", "expected_failure"),
     [
         ({}, "a step that does one of surface, call, edit"),
         ("surface", "a step that does one of"),
-        ({"surfaces": ASK}, "a step that does one of"),
-        ({"surface": ASK, "edit": {}}, "a step that does one of"),
-        ({"surface": ASK, "expects": {"active": []}}, "a step of surface and expect, got expects"),
-        ({"surface": {**ASK, "sesion": "s"}}, "a key that surface has, got sesion"),
+        ({"surfaces": REQUEST}, "a step that does one of"),
+        ({"surface": REQUEST, "edit": {}}, "a step that does one of"),
+        ({"surface": REQUEST, "expects": {"active": []}}, "a step of surface and expect, got expects"),
+        ({"surface": {**REQUEST, "sesion": "s"}}, "a key that surface has, got sesion"),
         ({"surface": {"session": "s"}}, "surface with agent"),
         ({"surface": "ada"}, "what to surface, by key"),
         ({"call": {"agent": "ada"}}, "call with tool"),
         ({"call": {"agent": "ada", "tool": "read", "args": {}}}, "a key that call has, got args"),
-        ({"surface": ASK, "expect": ["active"]}, "expectations by key"),
+        ({"surface": REQUEST, "expect": ["active"]}, "expectations by key"),
         ({"edit": {"agents": [{"key": "ada"}]}, "expect": {"active": []}}, "an edit, which has no answer"),
-        ({"surface": {**ASK, "agent": "bob"}}, "There is no agent named 'bob'"),
+        ({"surface": {**REQUEST, "agent": "bob"}}, "There is no agent named 'bob'"),
         ({"surface": {"agent": "ada", "subagent": "planner"}}, "There is no kind of agent named 'planner'"),
         ({"edit": {"agents": [{"key": "ada", "loadout": "ghost"}]}}, "There is no loadout named 'ghost'"),
         ({"edit": {"agents": ["ada"]}}, "a key for each of the agents, got 'ada'"),
@@ -205,71 +205,71 @@ def test_a_wrong_expectation_of_a_call_is_told(tool: str, expect: Any, told: str
         ({"edit": {"agents": []}}, "a list of agents to edit"),
         ({"edit": {"agent": [{"key": "ada"}]}}, "an edit of plugins, tools, toolkits"),
         ({"edit": {}}, "something to edit"),
-        ({"surface": {**ASK, "session": 5}}, "text for session, got 5"),
-        ({"surface": {**ASK, "request_id": ""}}, "request_id: an id is 1 to 200 characters"),
-        ({"surface": {**ASK, "agent": None}}, "text for agent, got None"),
+        ({"surface": {**REQUEST, "session": 5}}, "text for session, got 5"),
+        ({"surface": {**REQUEST, "request_id": ""}}, "request_id: an id is 1 to 200 characters"),
+        ({"surface": {**REQUEST, "agent": None}}, "text for agent, got None"),
         ({"call": {"agent": "ada", "tool": ["read"]}}, "text for tool"),
-        ({"surface": ASK, "now": "tomorrow"}, "now: a time with its zone"),
-        ({"surface": ASK, "now": "2031-05-04T14:00:00"}, "now: a time with its zone"),
+        ({"surface": REQUEST, "now": "tomorrow"}, "now: a time with its zone"),
+        ({"surface": REQUEST, "now": "2031-05-04T14:00:00"}, "now: a time with its zone"),
     ],
 )
-def test_a_step_that_cannot_be_taken_is_told(step: Any, told: str) -> None:
-    (failure,) = taken(step)
+def test_an_invalid_step_is_reported(step: Any, expected_failure: str) -> None:
+    (failure,) = run_steps(step)
     assert failure.startswith("x: step 1: expected")
-    assert told in failure
+    assert expected_failure in failure
 
 
-def test_a_step_says_what_moment_it_is_from_there_on() -> None:
+def test_a_steps_time_applies_to_it_and_later_steps() -> None:
     at = dt.datetime(2031, 5, 4, 14, tzinfo=dt.UTC)
     agent = {"key": "ada", "tools_config": {"read": True}, "ends": {"read": {"at": at.isoformat()}}}
     belt = {"tools": [{"key": "read"}], "agents": [agent]}
     has, has_not = ({"surface": {"agent": "ada"}, "expect": {"active": tools}} for tools in (["read"], []))
 
-    assert taken(has, belt=belt) == [], "where it is no moment, nothing ends"
-    # YAML gives a moment that is written without quotes as one.
+    assert run_steps(has, belt=belt) == [], "where it is no moment, nothing ends"
+    # YAML parses an unquoted time as a datetime.
     before, then = {**has, "now": "2031-05-04T13:59:59Z"}, {**has_not, "now": at}
-    assert taken(before, has, then, has_not, before, belt=belt) == []
-    assert taken(has_not, belt=belt, now=at) == []
-    (failure,) = taken(has_not, belt=belt, now="at noon")
+    assert run_steps(before, has, then, has_not, before, belt=belt) == []
+    assert run_steps(has_not, belt=belt, now=at) == []
+    (failure,) = run_steps(has_not, belt=belt, now="at noon")
     assert failure.startswith("x: belt: expected now: a time with its zone")
 
 
-def test_a_step_behind_one_that_failed_is_taken_all_the_same() -> None:
-    found = taken({"surface": {"agent": "bob"}}, {"surface": ASK, "expect": {"active": []}})
-    assert [failure[:9] for failure in found] == ["x: step 1", "x: step 2"]
+def test_steps_after_a_failed_step_are_run() -> None:
+    reported = run_steps({"surface": {"agent": "bob"}}, {"surface": REQUEST, "expect": {"active": []}})
+    assert [failure[:9] for failure in reported] == ["x: step 1", "x: step 2"]
 
 
-UNSOUND = {"agents": [{"key": "ada", "loadout": "ghost"}]}
+INVALID = {"agents": [{"key": "ada", "loadout": "ghost"}]}
 
 
-def test_a_belt_that_is_not_sound_is_told_at_step_0() -> None:
-    (failure,) = taken(belt=UNSOUND)
+def test_an_invalid_belt_is_reported_before_the_steps() -> None:
+    (failure,) = run_steps(belt=INVALID)
     assert failure.startswith("x: belt: expected a valid belt, got agents.ada.loadout:")
 
 
-def test_an_expected_error_must_be_met_at_its_path() -> None:
-    assert taken(belt=UNSOUND, expect_error={"path": "agents.ada.loadout"}) == []
-    (failure,) = taken(belt=UNSOUND, expect_error={"path": "agents.ada.kind"})
+def test_an_expected_error_must_occur_at_its_path() -> None:
+    assert run_steps(belt=INVALID, expect_error={"path": "agents.ada.loadout"}) == []
+    (failure,) = run_steps(belt=INVALID, expect_error={"path": "agents.ada.kind"})
     assert "expected an error at agents.ada.kind, got agents.ada.loadout" in failure
-    (failure,) = taken(expect_error={"path": "agents.ada.loadout"})
+    (failure,) = run_steps(expect_error={"path": "agents.ada.loadout"})
     assert "expected an error at agents.ada.loadout, got no error" in failure
 
 
-def test_a_lenient_belt_is_loaded_as_if_written_behind_the_validator() -> None:
-    asked = {"surface": {"agent": "ada"}, "expect": {"active": []}}
-    assert taken(asked, belt=UNSOUND, lenient=True) == []
-    (failure,) = taken(asked, belt=UNSOUND, lenient=False)
+def test_a_lenient_belt_is_loaded_without_validation() -> None:
+    request = {"surface": {"agent": "ada"}, "expect": {"active": []}}
+    assert run_steps(request, belt=INVALID, lenient=True) == []
+    (failure,) = run_steps(request, belt=INVALID, lenient=False)
     assert "a valid belt" in failure
 
 
 class Crashing(scenarios.CoreWorld):
-    """A world with a fault in it."""
+    """A world whose surfaces raise an error."""
 
-    def surface(self, *asked: Any) -> surface.Surface:
+    def surface(self, *_args: Any) -> surface.Surface:
         raise ZeroDivisionError("a fault")
 
 
-def test_an_edit_by_which_an_agent_passes_a_budget_that_refuses_is_refused() -> None:
+def test_an_edit_that_would_exceed_a_refusing_budget_is_refused() -> None:
     ada = {"key": "ada", "tools": ["a"], "budget": {"max_tools": 1, "on_exceed": "refuse"}}
     belt = {
         "tools": [{"key": "a"}, {"key": "b"}],
@@ -282,43 +282,45 @@ def test_an_edit_by_which_an_agent_passes_a_budget_that_refuses_is_refused() -> 
     def has(*tools: str) -> dict[str, Any]:
         return {"surface": {"agent": "ada"}, "expect": {"active": list(tools)}}
 
-    assert taken(on, has("a"), off, has("a"), belt=belt) == [
+    assert run_steps(on, has("a"), off, has("a"), belt=belt) == [
         "x: step 1: expected an answer, got The budget of ada refuses this edit, which would exceed it."
     ]
     more = {"edit": {"toolkits": [{"key": "kit", "members": ["a", "b"]}]}}
     over = {**belt, "agents": [{**ada, "tools_config": {"kit": True}}]}
-    assert taken(more, has("a", "b"), off, has(), belt=over) == [], "who is over it may stay so"
-    assert taken(on, has("a", "b"), belt=belt, lenient=True) == []
+    assert run_steps(more, has("a", "b"), off, has(), belt=over) == [], "who is over it may stay so"
+    assert run_steps(on, has("a", "b"), belt=belt, lenient=True) == []
 
 
-def test_an_archived_agent_answers_nobody() -> None:
+def test_an_archived_agent_answers_no_requests() -> None:
     belt = {"tools": [{"key": "read"}], "agents": [{"key": "ada", "archived": True, "tools": ["read"]}]}
     back = {"edit": {"agents": [{"key": "ada", "archived": False}]}}
-    asked = {"surface": {"agent": "ada"}, "expect": {"active": ["read"]}}
+    request = {"surface": {"agent": "ada"}, "expect": {"active": ["read"]}}
     called = {"call": {"agent": "ada", "tool": "read"}, "expect": {"is_error": False}}
-    told = taken(asked, called, back, asked, called, belt=belt)
-    assert [failure[:9] for failure in told] == ["x: step 1", "x: step 2"]
-    assert all("ada is archived and answers no requests" in failure for failure in told)
+    failed = run_steps(request, called, back, request, called, belt=belt)
+    assert [failure[:9] for failure in failed] == ["x: step 1", "x: step 2"]
+    assert all("ada is archived and answers no requests" in failure for failure in failed)
 
 
-def test_a_scenario_that_expects_nothing_does_not_hold() -> None:
-    asked = {"surface": ASK}
-    (failure,) = taken(asked, {**asked, "expect": {"active_includes": [], "because": {}}})
+def test_a_scenario_without_expectations_fails() -> None:
+    request = {"surface": REQUEST}
+    (failure,) = run_steps(request, {**request, "expect": {"active_includes": [], "because": {}}})
     assert failure == "x: belt: expected an expectation, of a step or of the belt (expect_error), got none"
-    assert taken(asked, {**asked, "expect": {"discoverable": []}}) == []
-    assert taken(asked, belt=UNSOUND | BELT, lenient=True) == [], "an answer is enough of a lenient belt"
-    (failure,) = taken(lenient=True)
+    assert run_steps(request, {**request, "expect": {"discoverable": []}}) == []
+    assert run_steps(request, belt=INVALID | BELT, lenient=True) == [], (
+        "an answer is enough of a lenient belt"
+    )
+    (failure,) = run_steps(lenient=True)
     assert "an expectation" in failure
 
 
-def test_a_crash_is_one_scenarios_failure() -> None:
+def test_a_crash_is_reported_as_a_failure_of_its_scenario() -> None:
     (failure,) = scenarios.run(
         {"id": "x", "belt": BELT, "steps": [{"surface": {"agent": "ada"}}]}, Crashing()
     )
     assert str(failure) == "x: step 1: expected an answer, got ZeroDivisionError('a fault')"
 
 
-def test_an_edit_that_is_refused_leaves_the_configuration_as_it_was() -> None:
+def test_a_refused_edit_does_not_change_the_configuration() -> None:
     world = scenarios.CoreWorld()
     world.load(BELT, lenient=False)
     with pytest.raises(errors.Invalid):
@@ -328,7 +330,7 @@ def test_an_edit_that_is_refused_leaves_the_configuration_as_it_was() -> None:
     assert world.surface("ada", None, None, None, None).resolution.decision("push").state == "active"
 
 
-def test_a_new_belt_begins_with_new_sessions() -> None:
+def test_loading_a_belt_discards_the_sessions() -> None:
     world = scenarios.CoreWorld()
     belt = {**BELT, "agents": [{"key": "ada", "allowed_toolkits": ["repo"]}]}
     world.load(belt, lenient=False)

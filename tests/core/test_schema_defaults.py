@@ -1,4 +1,4 @@
-"""Missing arguments that a schema requires are filled in from its defaults, and no others."""
+"""Tests that missing required arguments are filled in from the defaults of the schema."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def object_of(required: list[str], **properties: Any) -> dict[str, Any]:
     [
         (object_of(["type"], type=TYPE), {}, {"type": "png"}),
         (object_of(["type"], type=TYPE), {"type": "jpeg", "other": 1}, {"type": "jpeg", "other": 1}),
-        # What is given stays, and is refused as ever where it does not fit.
+        # A given value is kept, and refused later if it is invalid.
         (object_of(["type"], type=TYPE), {"type": None}, {"type": None}),
-        # Optional ones are the server's to fill in, and those without a default the model's.
+        # Optional arguments are left to the server, and those without a default to the model.
         (object_of([], type=TYPE), {}, {}),
         (object_of(["type"], type={"type": "string"}), {}, {}),
         (object_of(["on"], on={"default": None}), {}, {"on": None}),
@@ -39,11 +39,11 @@ def object_of(required: list[str], **properties: Any) -> dict[str, Any]:
         ({"properties": [], "required": {}}, {}, {}),
     ],
 )
-def test_what_is_required_with_a_default_is_filled_in(described: Any, given: Any, filled: Any) -> None:
+def test_a_required_argument_with_a_default_is_filled_in(described: Any, given: Any, filled: Any) -> None:
     assert schema.filled(schema.canonical(described), given) == filled
 
 
-def test_neither_the_arguments_that_were_given_nor_the_defaults_are_changed() -> None:
+def test_filling_in_mutates_neither_the_arguments_nor_the_defaults() -> None:
     text = schema.canonical(object_of(["list"], list={"default": [{}]}))
     given: dict[str, Any] = {}
 
@@ -53,13 +53,13 @@ def test_neither_the_arguments_that_were_given_nor_the_defaults_are_changed() ->
     assert schema.filled(text, {}) == {"list": [{}]}
 
 
-def test_a_schema_that_nests_and_defaults_as_it_likes_is_filled_in_soon() -> None:
+def test_filling_in_a_deeply_nested_schema_takes_bounded_time() -> None:
     described: dict[str, Any] = object_of(["type"], type=TYPE)
     for _ in range(60):
         described = {**object_of(["a", "b"], a=described, b={"default": {"a": [0] * 500}}), "default": {}}
-    begun = time.process_time()
+    start = time.process_time()
 
     filled = schema.filled(schema.canonical(described), {})
 
     assert filled["a"]["a"]["b"] == {"a": [0] * 500}
-    assert time.process_time() - begun < 10
+    assert time.process_time() - start < 10

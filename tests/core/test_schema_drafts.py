@@ -1,4 +1,4 @@
-"""Schemas of older drafts: what 2020-12 writes in other words is held to what it meant."""
+"""Tests that keywords of older drafts apply with their original meaning."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def fits(described: dict[str, Any], value: Any) -> bool:
     return not schema.violations(json.dumps(described), {"at": value})
 
 
-@pytest.mark.parametrize("dialect", [DRAFT_07, ""], ids=["draft-07", "unsaid"])
-def test_a_list_of_items_says_what_stands_at_each_place(dialect: str) -> None:
+@pytest.mark.parametrize("dialect", [DRAFT_07, ""], ids=["draft-07", "no-dialect"])
+def test_a_list_of_items_applies_by_position(dialect: str) -> None:
     described = tool(POINT, dialect)
     assert fits(described, [1, "a", "anything"])
     assert not fits(described, ["a", 1])
 
 
-def test_items_after_those_of_the_list_are_held_to_additional_items() -> None:
+def test_additional_items_apply_after_the_list_of_items() -> None:
     closed = tool({**POINT, "additionalItems": False}, DRAFT_07)
     assert fits(closed, [1, "a"])
     assert not fits(closed, [1, "a", "more"])
@@ -40,22 +40,22 @@ def test_items_after_those_of_the_list_are_held_to_additional_items() -> None:
     assert not fits(numbers, [1, "a", "b"])
 
 
-def test_an_empty_list_of_items_holds_to_nothing() -> None:
+def test_an_empty_list_of_items_allows_anything() -> None:
     assert fits(tool({"type": "array", "items": []}), [1, "a"])
 
 
-def test_a_list_of_items_within_another_schema_is_found() -> None:
+def test_a_list_of_items_in_a_subschema_applies() -> None:
     described = {**tool({"anyOf": [{"$ref": "#/definitions/point"}]}), "definitions": {"point": POINT}}
     assert fits(described, [1, "a"])
     assert not fits(described, ["a", 1])
 
 
-def test_a_schema_of_2020_12_holds_no_list_of_items() -> None:
+def test_a_list_of_items_is_invalid_in_2020_12() -> None:
     assert "not a JSON Schema at properties.at.items" in str(schema.problem(tool(POINT, CURRENT)))
 
 
-@pytest.mark.parametrize("dialect", [DRAFT_04, ""], ids=["draft-04", "unsaid"])
-def test_an_exclusive_bound_of_draft_4_is_that_of_its_minimum_or_maximum(dialect: str) -> None:
+@pytest.mark.parametrize("dialect", [DRAFT_04, ""], ids=["draft-04", "no-dialect"])
+def test_boolean_exclusive_bounds_of_draft_4_apply(dialect: str) -> None:
     above = tool({"type": "number", "minimum": 3, "exclusiveMinimum": True}, dialect)
     assert fits(above, 4)
     assert not fits(above, 3)
@@ -64,7 +64,7 @@ def test_an_exclusive_bound_of_draft_4_is_that_of_its_minimum_or_maximum(dialect
     assert not fits(up_to, 4)
 
 
-def test_values_that_look_like_schemas_stay_as_they_are() -> None:
+def test_values_that_look_like_schemas_are_not_rewritten() -> None:
     named = {"items": {"type": "string"}, "exclusiveMinimum": {"type": "boolean"}}
     described = {"type": "object", "properties": named, "default": {"items": [1], "exclusiveMinimum": True}}
     assert schema_drafts.current(described) == described

@@ -1,4 +1,4 @@
-"""The quick check accepts what the meta-schema accepts, and nothing else."""
+"""Tests that the plain check of schemas accepts only what the meta-schema accepts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt.core import schema, schema_drafts
 from toolbelt.core.schema import plain, validator
 
 CATALOGS = locations.ASSETS / "fixtures/demo/catalogs"
-# A part of a schema, and values that are right or wrong in it.
+# Keywords of a schema, and values that are valid or invalid for them.
 KEYWORDS = st.sampled_from(
     [*plain._VALUES, *plain._NAMING, *plain._NESTING, *plain._LISTING, "$id", "pattern", "x"]
 )
@@ -52,7 +52,7 @@ def is_valid(described: Any) -> bool:
 
 
 @given(st.dictionaries(KEYWORDS, VALUES, max_size=5))
-def test_it_accepts_nothing_that_the_meta_schema_refuses(described: dict[str, Any]) -> None:
+def test_the_plain_check_accepts_only_schemas_that_the_meta_schema_accepts(described: dict[str, Any]) -> None:
     if plain.is_valid(described):
         assert is_valid(described)
 
@@ -61,18 +61,18 @@ def test_it_accepts_nothing_that_the_meta_schema_refuses(described: dict[str, An
 @pytest.mark.parametrize(
     "value", [None, True, 0, -1, 1.5, "", "string", [], ["a"], ["a", "a"], [{}], [1], {}, {"a": {}}, {"a": 1}]
 )
-def test_it_accepts_of_each_keyword_only_what_the_meta_schema_accepts(keyword: str, value: Any) -> None:
+def test_the_plain_check_of_each_keyword_is_as_strict_as_the_meta_schema(keyword: str, value: Any) -> None:
     for described in ({keyword: value}, {"properties": {"a": {"items": {keyword: value}}}}):
         assert not plain.is_valid(described) or is_valid(described)
 
 
-def test_it_accepts_nearly_all_schemas_of_real_servers() -> None:
+def test_the_plain_check_accepts_most_schemas_of_real_servers() -> None:
     tools = [tool for file in CATALOGS.glob("*.json") for tool in json.loads(file.read_text())["tools"]]
     accepted = [plain.is_valid(schema_drafts.current(tool["inputSchema"])) for tool in tools]
     assert sum(accepted) > 0.9 * len(accepted)
 
 
-def test_a_schema_that_is_too_large_for_the_meta_schema_is_too_large_for_it() -> None:
+def test_the_plain_check_refuses_schemas_that_are_too_large() -> None:
     assert plain.is_valid({"required": [str(number) for number in range(plain.MAX_LENGTH)]})
     assert not plain.is_valid({"required": [str(number) for number in range(plain.MAX_LENGTH + 1)]})
     assert not plain.is_valid({"properties": {str(number): {} for number in range(plain.MAX_PARTS)}})

@@ -1,4 +1,4 @@
-"""What a changed schema accepts that it refused before is found, named, and nothing else is."""
+"""Tests that exactly the relaxations of a changed schema are reported: what it newly accepts."""
 
 from __future__ import annotations
 
@@ -83,35 +83,35 @@ def tool(part: Any, **beside: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("before", "after", "sentence"), LOOSENED)
-def test_a_limit_that_was_removed_or_loosened_is_named_with_its_place(
+def test_a_removed_or_loosened_limit_is_reported_with_its_location(
     before: Any, after: Any, sentence: str
 ) -> None:
     assert sentence in relaxations.of(tool(before), tool(after))
 
 
 @pytest.mark.parametrize(("before", "after", "_sentence"), LOOSENED)
-def test_a_limit_that_was_added_or_tightened_is_no_finding(before: Any, after: Any, _sentence: str) -> None:
-    assert sentence_of(before, before) == sentence_of(after, after) == ()
-    # Of these, each may allow what the other does not, or that is not compared.
+def test_an_added_or_tightened_limit_is_not_reported(before: Any, after: Any, _sentence: str) -> None:
+    assert sentences_of(before, before) == sentences_of(after, after) == ()
+    # With these keywords, each version may allow what the other does not, or they are not compared.
     unclear = {"pattern", "not", "multipleOf", "enum", "patternProperties", "minContains"}
     if not after.keys() & unclear or before.keys() == after.keys() == {"enum"}:
-        assert sentence_of(after, before) == ()
+        assert sentences_of(after, before) == ()
 
 
-def sentence_of(before: Any, after: Any) -> tuple[str, ...]:
+def sentences_of(before: Any, after: Any) -> tuple[str, ...]:
     return relaxations.of(tool(before), tool(after))
 
 
 @pytest.mark.parametrize(("before", "after"), UNCHANGED)
-def test_what_accepts_no_more_than_before_is_no_finding(before: Any, after: Any) -> None:
-    assert sentence_of(before, after) == ()
+def test_a_change_that_accepts_no_more_is_not_reported(before: Any, after: Any) -> None:
+    assert sentences_of(before, after) == ()
 
 
-def test_an_argument_that_need_not_be_given_any_more_is_named() -> None:
+def test_an_argument_that_is_no_longer_required_is_reported() -> None:
     assert relaxations.of(tool(TEXT, required=["x"]), tool(TEXT)) == ("“x” is no longer required",)
 
 
-def test_an_argument_that_is_no_longer_listed_loses_its_limits_unless_others_are_refused() -> None:
+def test_a_removed_argument_loses_its_limits_unless_others_are_forbidden() -> None:
     with_limit = {"type": "object", "properties": {"x": LIMIT, "q": TEXT}}
     without: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -122,13 +122,13 @@ def test_an_argument_that_is_no_longer_listed_loses_its_limits_unless_others_are
     )
 
 
-def test_the_arguments_as_a_whole_may_be_opened() -> None:
+def test_allowing_additional_arguments_is_reported() -> None:
     assert relaxations.of(tool(TEXT, additionalProperties=False), tool(TEXT)) == (
         "the argument object may now contain names that are not listed (additionalProperties is no longer false)",
     )
 
 
-def test_limits_are_followed_through_references_and_circles() -> None:
+def test_limits_are_compared_through_references_and_cycles() -> None:
     def tree(most: int) -> dict[str, Any]:
         node = {"properties": {"size": {"maximum": most}, "children": {"items": {"$ref": "#/$defs/Node"}}}}
         return tool({"$ref": "#/$defs/Node"}, **{"$defs": {"Node": node}})
@@ -137,13 +137,13 @@ def test_limits_are_followed_through_references_and_circles() -> None:
     assert relaxations.of(tree(4), tree(3)) == ()
 
 
-def test_a_limit_that_moves_into_a_definition_is_no_finding() -> None:
+def test_a_limit_that_moves_into_a_definition_is_not_reported() -> None:
     moved = tool({"$ref": "#/$defs/Limit"}, **{"$defs": {"Limit": LIMIT}})
 
     assert relaxations.of(tool(LIMIT), moved) == relaxations.of(moved, tool(LIMIT)) == ()
 
 
-def test_definitions_that_only_an_anchor_reaches_are_compared_too() -> None:
+def test_definitions_reached_only_by_an_anchor_are_compared() -> None:
     def anchored(most: int) -> dict[str, Any]:
         return tool({"$ref": "#limit"}, **{"$defs": {"Limit": {"$anchor": "limit", "maximum": most}}})
 
@@ -154,7 +154,7 @@ def test_definitions_that_only_an_anchor_reaches_are_compared_too() -> None:
 
 
 @pytest.mark.parametrize("keyword", ["$anchor", "$dynamicAnchor"])
-def test_a_change_that_a_reference_hides_is_named(keyword: str) -> None:
+def test_a_change_behind_an_anchor_reference_is_reported(keyword: str) -> None:
     reference = {"$anchor": "$ref", "$dynamicAnchor": "$dynamicRef"}[keyword]
 
     def anchored(name: str, most: int) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def test_a_change_that_a_reference_hides_is_named(keyword: str) -> None:
     assert relaxations.of(anchored("Old", 1), anchored("Old", 1)) == ()
 
 
-def test_references_within_a_part_with_an_id_are_not_taken_for_those_of_the_document() -> None:
+def test_references_within_a_subschema_with_an_id_are_not_resolved_in_the_document() -> None:
     def with_id(most: int) -> dict[str, Any]:
         part = {"$id": "urn:x", "$ref": "#/$defs/limit", "$defs": {"limit": {"maximum": most}}}
         return tool(part, **{"$defs": {"limit": {"maximum": 1}}})
@@ -173,25 +173,25 @@ def test_references_within_a_part_with_an_id_are_not_taken_for_those_of_the_docu
     assert relaxations.of(with_id(2), with_id(2)) == ()
 
 
-def test_older_drafts_are_read_as_they_mean_it() -> None:
+def test_limits_of_older_drafts_are_compared() -> None:
     point = {"items": [{"maximum": 1}], "exclusiveMaximum": True, "maximum": 3}
     loose = {"items": [{"maximum": 2}], "exclusiveMaximum": True, "maximum": 3}
 
-    assert sentence_of(point, loose) == ("“x[0]” may now be more than 1 (maximum 1 → 2)",)
+    assert sentences_of(point, loose) == ("“x[0]” may now be more than 1 (maximum 1 → 2)",)
 
 
-def test_of_very_many_only_the_first_are_listed() -> None:
+def test_only_the_first_of_many_relaxations_are_listed() -> None:
     wide = {"type": "object", "properties": {f"p{n}": {"maximum": 1} for n in range(500)}}
     open_ = {"type": "object", "properties": {f"p{n}": {} for n in range(500)}}
 
-    found = relaxations.of(wide, open_)
+    reported = relaxations.of(wide, open_)
 
-    assert len(found) == relaxations.MAX_LISTED + 1
-    assert found[-1].startswith("more limits were removed or loosened")
+    assert len(reported) == relaxations.MAX_LISTED + 1
+    assert reported[-1].startswith("more limits were removed or loosened")
 
 
 def chain(most: int, length: int) -> dict[str, Any]:
-    """Return a schema with 2 ** length places, of which each has a limit."""
+    """Return a schema with 2 ** length locations, each with a limit."""
     links = {
         f"d{n}": {"properties": {side: {"$ref": f"#/$defs/d{n + 1}"} for side in "lr"}} for n in range(length)
     }
@@ -199,7 +199,7 @@ def chain(most: int, length: int) -> dict[str, Any]:
 
 
 def long_value(most: int) -> dict[str, Any]:
-    """Return a schema that compares one long value in many places."""
+    """Return a schema that makes the comparison use a long value in many locations."""
     parts = {f"x{n}": {"allOf": [{"$ref": "#/$defs/a"}], "maxLength": most + n} for n in range(1000)}
     return tool({}, **{"$defs": {"a": {"enum": ["x" * 1_000_000]}}}) | {"properties": {"x": {}, **parts}}
 
@@ -227,21 +227,29 @@ def nested(most: int) -> dict[str, Any]:
             tool({"$ref": "#/$defs/a"}, **{"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, TEXT]}}}),
         ),
     ],
-    ids=["many places", "deep", "nested alternatives", "long list", "long value", "huge numbers", "circles"],
+    ids=[
+        "many locations",
+        "deep",
+        "nested alternatives",
+        "long list",
+        "long value",
+        "huge numbers",
+        "cycles",
+    ],
 )
-def test_hostile_schemas_take_little_time_and_are_reported(before: Any, after: Any) -> None:
-    begun = time.process_time()
-    found = relaxations.of(before, after)
+def test_comparing_hostile_schemas_takes_bounded_time_and_is_reported(before: Any, after: Any) -> None:
+    start = time.process_time()
+    reported = relaxations.of(before, after)
 
-    # A tenth of a second on an idle machine.
-    assert time.process_time() - begun < 2
-    assert len(found) <= relaxations.MAX_LISTED + 2
-    assert before["properties"]["x"].get("$ref") == "#/$defs/a" or found
+    # It takes a tenth of a second on an idle machine.
+    assert time.process_time() - start < 2
+    assert len(reported) <= relaxations.MAX_LISTED + 2
+    assert before["properties"]["x"].get("$ref") == "#/$defs/a" or reported
 
 
-def test_real_tools_are_compared_to_the_end_and_do_not_differ_from_themselves() -> None:
+def test_schemas_of_real_tools_do_not_differ_from_themselves() -> None:
     for path in CATALOGS.glob("*.json"):
         listed = json.loads(path.read_text())
-        for each in listed["tools"] if isinstance(listed, dict) else listed:
-            schema = each.get("inputSchema") or each.get("input_schema")
-            assert relaxations.of(schema, copy.deepcopy(schema)) == (), each["name"]
+        for entry in listed["tools"] if isinstance(listed, dict) else listed:
+            schema = entry.get("inputSchema") or entry.get("input_schema")
+            assert relaxations.of(schema, copy.deepcopy(schema)) == (), entry["name"]

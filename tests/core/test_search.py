@@ -1,4 +1,4 @@
-"""Search of tools: by their words, by what they mean, and among what the agent may have only."""
+"""Tests of tool search: by words, by meaning, and only among the tools that the agent may have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STORED = building.catalog_of(
 )
 
 
-def found(text: str, among: str = "", limit: int = 10) -> list[str]:
+def found_keys(text: str, among: str = "", limit: int = 10) -> list[str]:
     return [hit.tool for hit in search.search(STORED, among.split() or list(STORED.tools), text, limit)]
 
 
@@ -36,24 +36,24 @@ def found(text: str, among: str = "", limit: int = 10) -> list[str]:
     ],
 )
 def test_a_tool_is_found_by_what_it_does(query: str, first: str) -> None:
-    assert found(query)[0] == first
+    assert found_keys(query)[0] == first
 
 
-def test_only_the_tools_that_were_given_are_searched() -> None:
-    assert found("text path", among="files__write") == ["files__write"]
+def test_only_the_given_tools_are_searched() -> None:
+    assert found_keys("text path", among="files__write") == ["files__write"]
 
 
-def test_nothing_is_found_where_no_word_is_held() -> None:
-    assert found("xylophone") == []
-    assert found("") == []
-    assert found("!?") == []
+def test_a_query_without_known_words_finds_nothing() -> None:
+    assert found_keys("xylophone") == []
+    assert found_keys("") == []
+    assert found_keys("!?") == []
 
 
-def test_words_that_say_nothing_find_nothing_beside_words_that_do() -> None:
-    assert found("how can i use the pull tool") == ["git__createPullRequest"]
+def test_stop_words_are_ignored_beside_meaningful_words() -> None:
+    assert found_keys("how can i use the pull tool") == ["git__createPullRequest"]
 
 
-def test_one_step_of_a_request_leaves_room_for_another() -> None:
+def test_results_include_tools_for_each_step_of_a_request() -> None:
     stored = building.catalog_of(
         [
             building.tool("files__read", description="Read a text file."),
@@ -67,7 +67,7 @@ def test_one_step_of_a_request_leaves_room_for_another() -> None:
     assert "mail__list" in [hit.tool for hit in search.search(stored, stored.tools, request, 3)]
 
 
-def test_equal_scores_come_in_key_order_and_no_more_than_asked_for() -> None:
+def test_equal_scores_are_in_key_order_and_limited() -> None:
     twins = building.catalog_of(
         [building.tool("b", description="same"), building.tool("a", description="same")]
     )
@@ -75,7 +75,7 @@ def test_equal_scores_come_in_key_order_and_no_more_than_asked_for() -> None:
     assert len(search.search(twins, twins.tools, "same", 1)) == 1
 
 
-def test_a_hit_says_which_words_of_the_query_it_holds() -> None:
+def test_a_hit_names_the_words_of_the_query_that_it_matches() -> None:
     (hit,) = search.search(STORED, ["files__read"], "reading files quickly", 10)
     assert hit.matched == ("reading", "files")
     assert hit.score > 0
@@ -95,12 +95,12 @@ def test_a_hit_says_which_words_of_the_query_it_holds() -> None:
         ("поиск", ["поиск"]),
     ],
 )
-def test_names_are_split_at_their_seams(text: str, words: list[str]) -> None:
+def test_names_are_split_into_words(text: str, words: list[str]) -> None:
     assert search.words_of(text) == words
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("word", "related_word"),
     [
         ("issues", "issue"),
         ("listing", "list"),
@@ -112,8 +112,8 @@ def test_names_are_split_at_their_seams(text: str, words: list[str]) -> None:
         ("stopped", "stop"),
     ],
 )
-def test_common_endings_do_not_part_words(one: str, other: str) -> None:
-    assert search.stem(one) == search.stem(other)
+def test_words_with_common_endings_have_the_same_stem(word: str, related_word: str) -> None:
+    assert search.stem(word) == search.stem(related_word)
 
 
 @pytest.mark.parametrize(
@@ -128,21 +128,19 @@ def test_common_endings_do_not_part_words(one: str, other: str) -> None:
         ("Next.js", ["js"]),
     ],
 )
-def test_of_a_file_its_name_and_kind_are_searched_and_of_an_address_its_host(
-    text: str, words: list[str]
-) -> None:
+def test_paths_are_reduced_to_name_and_type_and_urls_to_their_host(text: str, words: list[str]) -> None:
     assert list(search.parse(text).words.values()) == words
 
 
-def test_a_short_request_finds_what_is_close_and_one_of_many_words_what_is_nearly_as_close(
+def test_a_request_of_many_words_also_finds_less_similar_tools(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stored = building.catalog_of(
         [building.tool("a", description="Apple."), building.tool("b", description="Pear.")]
     )
     size = vectors.table().size
-    near = {"apple": 0.2, "zorblax": 1.0, "quux": 1.0, "foo": 1.0, "bar": 1.0}
-    rows = {word: [share, (1 - share**2) ** 0.5, *[0.0] * (size - 2)] for word, share in near.items()}
+    similarities = {"apple": 0.2, "zorblax": 1.0, "quux": 1.0, "foo": 1.0, "bar": 1.0}
+    rows = {word: [share, (1 - share**2) ** 0.5, *[0.0] * (size - 2)] for word, share in similarities.items()}
     table = vectors.unpack(vectors.pack(rows))
     monkeypatch.setattr(vectors, "table", lambda: table)
 
@@ -150,7 +148,7 @@ def test_a_short_request_finds_what_is_close_and_one_of_many_words_what_is_nearl
         assert [hit.tool for hit in search.search(stored, stored.tools, query, 10)] == keys
 
 
-def test_the_vector_of_a_text_and_those_of_its_parts_are_made_at_once() -> None:
+def test_vectors_of_a_text_and_its_parts_equal_those_computed_separately() -> None:
     parts = [{"apple": 2.0, "send": 1.0}, {"apple": 1.0, "letter": 1.0}]
     whole, each = vectors.of_parts(parts)
 
@@ -158,7 +156,7 @@ def test_the_vector_of_a_text_and_those_of_its_parts_are_made_at_once() -> None:
     assert each == [vectors.of(part) for part in parts]
 
 
-def test_a_tool_is_found_by_words_that_mean_what_its_own_mean() -> None:
+def test_a_tool_is_found_by_words_of_similar_meaning() -> None:
     stored = building.catalog_of(
         [
             building.tool("images__make", description="Create a picture."),
@@ -173,7 +171,7 @@ def test_each_step_of_a_request_finds_its_tool() -> None:
     request = (
         "First list the issues of the repository, then open a pull request, and write the text to a path."
     )
-    assert {"git__list_issues", "git__createPullRequest", "files__write"} == set(found(request, limit=3))
+    assert {"git__list_issues", "git__createPullRequest", "files__write"} == set(found_keys(request, limit=3))
 
 
 def test_a_tool_is_found_by_its_parameters() -> None:
@@ -198,23 +196,23 @@ def test_chinese_and_accented_words_find_tools(query: str) -> None:
     assert search.search(stored, stored.tools, query, 5)[0].tool == ("b" if "m" in query.lower() else "a")
 
 
-def test_better_tools_that_the_agent_may_not_have_take_no_ones_place() -> None:
+def test_better_matches_that_the_agent_may_not_have_are_not_counted() -> None:
     better = [building.tool(f"text__path{number}", description="Text path.") for number in range(100)]
     stored = building.catalog_of([*STORED.tools.values(), *better])
     allowed = ["files__read", "files__write"]
     assert {hit.tool for hit in search.search(stored, allowed, "text path", 2)} == set(allowed)
 
 
-def test_a_pasted_page_is_cut_and_searched() -> None:
-    assert found("pull request " + "lorem ipsum dolor " * 20_000)[0] == "git__createPullRequest"
+def test_a_very_long_query_is_truncated_and_searched() -> None:
+    assert found_keys("pull request " + "lorem ipsum dolor " * 20_000)[0] == "git__createPullRequest"
 
 
-def test_an_empty_catalog_answers_nothing() -> None:
+def test_searching_an_empty_catalog_finds_nothing() -> None:
     empty = building.catalog_of()
     assert search.search(empty, [], "anything", 10) == ()
 
 
-def test_tools_that_the_agent_may_not_have_change_nothing_for_it() -> None:
+def test_tools_that_the_agent_may_not_have_do_not_affect_its_results() -> None:
     denied = [
         building.tool(
             f"files__secret{number}", description="Read, write, issue: the same rare zymurgy words."

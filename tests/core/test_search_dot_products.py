@@ -1,4 +1,4 @@
-"""Dot products of one vector with many."""
+"""Tests of dot products of a vector with many others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def of(rows: list[tuple[float, ...]], vector: tuple[float, ...]) -> list[float]:
     return [dot_products.value(product) for product in stored.times(vector)]
 
 
-def test_the_products_are_those_of_the_values() -> None:
+def test_products_equal_those_of_plain_arithmetic() -> None:
     numbers = random.Random(7)  # noqa: S311 - needs no secrecy
     rows = [vectors.unit(numbers.gauss(0, 1) for _ in range(96)) for _ in range(50)]
     for vector in rows[:5]:
@@ -22,16 +22,16 @@ def test_the_products_are_those_of_the_values() -> None:
         assert of(rows, vector) == pytest.approx(plain, abs=1e-3)
 
 
-def test_equal_and_opposite_vectors_have_room() -> None:
+def test_products_of_equal_and_opposite_vectors_do_not_overflow() -> None:
     rows: list[tuple[float, ...]] = [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (0.0, 0.0)]
     assert of(rows, (-1.0, 0.0)) == [-1, 1, 0, 0, 0]
     assert of(rows, (0.0, 1.0)) == [0, 0, 1, -1, 0]
     assert of(rows, (0.0, 0.0)) == [0, 0, 0, 0, 0]
 
 
-def test_no_rows_have_no_products() -> None:
+def test_products_with_no_rows_are_empty() -> None:
     assert of([], (0.5, 0.5)) == []
 
 
-def test_a_value_and_its_product_are_the_same_number() -> None:
+def test_a_value_round_trips_through_its_product() -> None:
     assert dot_products.value(dot_products.product(-0.25)) == -0.25

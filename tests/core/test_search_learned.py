@@ -1,4 +1,4 @@
-"""Learned words change the order of tools, by no more than the words of one agent may, and nothing else."""
+"""Tests that learned words affect the order of results only, and each agent by a bounded amount."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STORED = building.catalog_of(
 
 
 @pytest.fixture(autouse=True)
-def nothing_learned() -> Iterator[None]:
+def reset_learned_words() -> Iterator[None]:
     yield
     search.use_learned(lambda: search.NOTHING_LEARNED)
 
@@ -29,71 +29,71 @@ def learn(*counts: tuple[str, dict[str, float]]) -> None:
     search.use_learned(lambda: words)
 
 
-def found(text: str, among: str = "") -> list[search.Hit]:
+def hits(text: str, among: str = "") -> list[search.Hit]:
     return list(search.search(STORED, among.split() or list(STORED.tools), text, 10))
 
 
 def test_a_tool_is_found_by_the_words_of_earlier_requests() -> None:
-    assert found("zorblax prospects") == []
+    assert hits("zorblax prospects") == []
 
     learn(("crm__fetch_b", {"zorblax": 1.0}))
 
-    assert [hit.tool for hit in found("zorblax prospects")] == ["crm__fetch_b"]
+    assert [hit.tool for hit in hits("zorblax prospects")] == ["crm__fetch_b"]
 
 
-def test_words_of_earlier_requests_decide_between_tools_that_fit_equally() -> None:
-    assert found("fetch zorblax")[0].tool == "crm__fetch_a"
+def test_words_of_earlier_requests_break_ties_between_tools() -> None:
+    assert hits("fetch zorblax")[0].tool == "crm__fetch_a"
 
     learn(("crm__fetch_b", {"zorblax": 1.0}))
 
-    assert found("fetch zorblax")[0].tool == "crm__fetch_b"
+    assert hits("fetch zorblax")[0].tool == "crm__fetch_b"
 
 
-def test_learned_words_are_not_shown() -> None:
+def test_learned_words_are_not_reported_as_matches() -> None:
     learn(("crm__fetch_b", {"zorblax": 1.0}))
 
-    assert found("zorblax")[0].matched == ()
+    assert hits("zorblax")[0].matched == ()
 
 
-def test_a_tool_that_the_agent_may_not_have_is_not_found_by_its_words() -> None:
+def test_a_tool_that_the_agent_may_not_have_is_not_found_by_learned_words() -> None:
     learn(("crm__fetch_b", {"zorblax": 1.0}))
 
-    assert found("zorblax", among="crm__fetch_a crm__merge") == []
+    assert hits("zorblax", among="crm__fetch_a crm__merge") == []
 
 
-def test_words_of_tools_that_the_agent_may_not_have_change_no_score() -> None:
+def test_learned_words_of_disallowed_tools_do_not_change_scores() -> None:
     words = ("crm__fetch_a", {"zorblax": 1.0, "quux": 2.0})
     learn(words)
-    alone = found("zorblax entity", among="crm__fetch_a crm__merge")
+    alone = hits("zorblax entity", among="crm__fetch_a crm__merge")
 
     learn(words, ("crm__fetch_b", {"zorblax": 3.0, "quux": 1.0}))
 
-    assert found("zorblax entity", among="crm__fetch_a crm__merge") == alone
+    assert hits("zorblax entity", among="crm__fetch_a crm__merge") == alone
 
 
-def test_one_agent_counts_no_more_however_often_it_asks() -> None:
+def test_repeated_requests_of_one_agent_do_not_raise_a_score() -> None:
     learn(("crm__fetch_b", {"zorblax": 3.0}))
-    few = found("zorblax")[0].score
+    few = hits("zorblax")[0].score
 
     learn(("crm__fetch_b", {"zorblax": 10.0}))
-    many = found("zorblax")[0].score
+    many = hits("zorblax")[0].score
 
     learn(("crm__fetch_b", {"zorblax": 3.0}), ("crm__fetch_b", {"zorblax": 3.0}))
-    two_agents = found("zorblax")[0].score
+    two_agents = hits("zorblax")[0].score
 
     assert few == many < two_agents
 
 
 def test_many_words_of_one_tool_dilute_each_other() -> None:
     learn(("crm__fetch_b", {"zorblax": 3.0}))
-    alone = found("zorblax")[0].score
+    alone = hits("zorblax")[0].score
 
     learn(("crm__fetch_b", {"zorblax": 3.0} | {f"word{number}": 3.0 for number in range(50)}))
 
-    assert found("zorblax")[0].score < alone
+    assert hits("zorblax")[0].score < alone
 
 
-def test_words_of_some_tools_are_replaced_as_if_all_were_weighed_again() -> None:
+def test_replacing_words_of_some_tools_equals_reweighing_all() -> None:
     before = search.LearnedWords([("a", {"x": 1.0, "y": 3.0}), ("b", {"x": 2.0}), ("c", {"z": 1.0})])
     after = before.replace({"a", "c"}, [("a", {"x": 3.0}), ("a", {"w": 1.0}), ("c", {})])
 

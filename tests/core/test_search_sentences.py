@@ -1,4 +1,4 @@
-"""With a sentence model, tools are also found by what the model makes of them; without one, nothing changes."""
+"""Tests that a sentence model, if installed, also finds tools by the similarity of sentences."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from toolbelt.core.search import sentence_model, sentences, vectors
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    """A model in the place of the extra's."""
+    """Replace the sentence model of the optional extra."""
     with sentence_models.installed(monkeypatch) as model:
         yield model
 
 
-def test_a_tool_is_found_by_what_the_model_makes_of_it(model: Model) -> None:
+def test_a_tool_is_found_by_its_sentence_vector(model: Model) -> None:
     stored = tools(first="Copy.", second="A quibbling thing.")
     assert found(stored, "zorblax") == []
 
@@ -31,7 +31,7 @@ def test_a_tool_is_found_by_what_the_model_makes_of_it(model: Model) -> None:
     assert found(stored, "zorblax", among="first") == []
 
 
-def test_a_step_of_a_request_is_compared_on_its_own(model: Model) -> None:
+def test_each_step_of_a_request_is_embedded_separately(model: Model) -> None:
     stored = tools(first="Copy a file.", second="A quibbling thing.")
     prepared(stored)
 
@@ -39,7 +39,7 @@ def test_a_step_of_a_request_is_compared_on_its_own(model: Model) -> None:
     assert model.texts[-3:] == ["copy a file, then do zorblax", "copy a file", "do zorblax"]
 
 
-def test_a_text_that_is_unchanged_keeps_its_vector(model: Model) -> None:
+def test_an_unchanged_text_keeps_its_vector(model: Model) -> None:
     store = sentences.MemoryStore()
     prepared(tools(first="Copy.", second="A quibbling thing."), store)
     model.texts.clear()
@@ -51,7 +51,7 @@ def test_a_text_that_is_unchanged_keeps_its_vector(model: Model) -> None:
     assert found(stored, "zorblax") == ["second"]
 
 
-def test_after_the_vectors_were_trained_again_each_text_gets_a_new_one(
+def test_retrained_vectors_replace_the_vector_of_each_text(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = sentences.MemoryStore()
@@ -67,7 +67,7 @@ def test_after_the_vectors_were_trained_again_each_text_gets_a_new_one(
     assert model.texts == ["first.  Copy."]
 
 
-def test_unused_vectors_are_dropped_from_memory_too(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_vectors_are_dropped_from_memory(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sentences, "_MAX_UNUSED", 0)
     prepared(tools(first="Copy.", second="Move."))
     sentences.wait()
@@ -79,7 +79,7 @@ def test_unused_vectors_are_dropped_from_memory_too(model: Model, monkeypatch: p
     assert model.texts == ["second.  Move."]
 
 
-def test_a_thread_makes_the_vectors_of_a_server(model: Model) -> None:
+def test_vectors_are_computed_in_a_background_thread(model: Model) -> None:
     sentences.use()
     stored = tools(second="A quibbling thing.")
     index = search.index(stored)
@@ -88,14 +88,14 @@ def test_a_thread_makes_the_vectors_of_a_server(model: Model) -> None:
     assert len(index.sentences) == 1
 
 
-def test_a_model_that_does_not_work_is_reported_once_and_searches_go_on(
+def test_a_failing_model_is_logged_once_and_search_continues(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> Any:
         raise OSError("no such file: model.onnx")
 
     monkeypatch.setattr(sentence_model, "_model", fail)
-    # Not `capture_logs`: it does not reach a logger that has logged before another test configured logging again.
+    # `capture_logs` does not work here: it misses a logger that logged before another test reconfigured logging.
     log = structlog.testing.CapturingLogger()
     monkeypatch.setattr(sentence_model, "_log", log)
     stored = tools(first="Copy.")
@@ -108,7 +108,7 @@ def test_a_model_that_does_not_work_is_reported_once_and_searches_go_on(
     assert found(stored, "copy") == ["first"]
 
 
-def test_without_the_extra_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_not_imported_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sentence_model, "is_installed", lambda: False)
     monkeypatch.setattr(sentence_model, "_model", lambda: pytest.fail("imports the model"))
     stored = tools(first="Copy.")
@@ -130,11 +130,11 @@ def test_without_the_extra_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) 
         ("\N{SNOWMAN}" * 2, [100, 100]),
     ],
 )
-def test_texts_are_cut_into_the_pieces_that_the_model_knows(text: str, numbers: list[int]) -> None:
+def test_texts_are_split_into_the_models_tokens(text: str, numbers: list[int]) -> None:
     assert sentence_model.token_numbers(text) == [101, *numbers, 102]
 
 
-def test_long_texts_are_cut() -> None:
+def test_long_texts_are_truncated() -> None:
     assert len(sentence_model.token_numbers("copy " * 500)) == 96
 
 
@@ -142,15 +142,15 @@ def test_long_texts_are_cut() -> None:
 @pytest.mark.skipif(
     not sentence_model.is_installed(), reason="scripts/sentence_model.sh installs the extra, and runs this"
 )
-def test_the_model_of_the_extra_knows_what_is_alike() -> None:
+def test_the_model_of_the_extra_ranks_similar_sentences_higher() -> None:
     embed = sentence_model.load()
     assert embed is not None
     mail, letter, file = embed(["send an email", "mail a letter", "delete a file"])
 
-    def likeness(first: vectors.Vector, second: vectors.Vector) -> float:
+    def cosine_similarity(first: vectors.Vector, second: vectors.Vector) -> float:
         return sum(a * b for a, b in zip(first, second, strict=True))
 
-    assert likeness(mail, letter) > 2 * likeness(mail, file)
+    assert cosine_similarity(mail, letter) > 2 * cosine_similarity(mail, file)
     (original,) = sentence_model.original()(["send an email"])
-    assert likeness(mail, original) < 0.99, "the matrix turns the vectors"
+    assert cosine_similarity(mail, original) < 0.99, "the matrix turns the vectors"
     assert sum(value * value for value in mail) == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""JSON is parsed strictly: ambiguous documents are refused."""
+"""Tests that JSON is parsed strictly: ambiguous documents are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_json_says_is_read_as_it_is(value: Any):
+def test_valid_json_parses_like_the_standard_library(value: Any):
     assert strict_json.read(json.dumps(value, ensure_ascii=False).encode(errors="replace"), 64) == json.loads(
         json.dumps(value, ensure_ascii=False).encode(errors="replace")
     )
@@ -39,14 +39,14 @@ def test_what_json_says_is_read_as_it_is(value: Any):
         b"\xef\xbb\xbf1",
     ],
 )
-def test_what_could_be_understood_in_two_ways_is_refused(body: bytes):
+def test_invalid_or_ambiguous_json_is_refused(body: bytes):
     with pytest.raises(strict_json.UnreadableError) as raised:
         strict_json.read(body, 64)
     assert raised.value.code == "not-json"
 
 
 @pytest.mark.parametrize(("depth", "is_read"), [(3, True), (4, False), (100_000, False)])
-def test_what_is_nested_too_deeply_is_refused(depth: int, is_read: bool):
+def test_json_that_is_nested_too_deeply_is_refused(depth: int, is_read: bool):
     body = b"[" * depth + b"]" * depth
     if is_read:
         assert strict_json.read(body, 3) == [[[]]]
@@ -56,5 +56,5 @@ def test_what_is_nested_too_deeply_is_refused(depth: int, is_read: bool):
         assert raised.value.code == "too-deep"
 
 
-def test_brackets_side_by_side_and_in_texts_nest_nothing():
+def test_sibling_brackets_and_brackets_in_strings_do_not_count_as_depth():
     assert strict_json.read(b'[[], {}, "[[[[[", []]', 2) == [[], {}, "[[[[[", []]

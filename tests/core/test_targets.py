@@ -1,4 +1,4 @@
-"""What a name to load means."""
+"""Tests of targets: what a name to load or unload means."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def resolved(stored: catalog.Catalog = STORED, *, session: Any = None, **fields:
     )
 
 
-def test_a_toolkit_is_meant_by_its_key_and_allowed_by_the_agents_list() -> None:
+def test_a_toolkit_is_found_by_key_and_allowed_by_the_agents_list() -> None:
     assert targets.find(resolved(allowed="dev"), "dev") == targets.Target(
         kind="toolkit", name="dev", tools=("calc",), is_allowed=True
     )
@@ -31,43 +31,43 @@ def test_a_toolkit_is_meant_by_its_key_and_allowed_by_the_agents_list() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("calc", "tool"), ("git", "plugin"), ("docker__ps", "tool")])
-def test_a_tool_and_a_plugin_may_be_asked_for_where_a_pattern_matches(name: str, kind: str) -> None:
-    found = targets.find(resolved(loadout="minimal"), name)
-    assert found is not None
-    assert (found.kind, found.is_allowed) == (kind, True)
+def test_a_tool_or_plugin_is_allowed_if_a_pattern_matches(name: str, kind: str) -> None:
+    allowed = targets.find(resolved(loadout="minimal"), name)
+    assert allowed is not None
+    assert (allowed.kind, allowed.is_allowed) == (kind, True)
     refused = targets.find(resolved(allowed="dev"), name)
     assert refused is not None
     assert not refused.is_allowed
 
 
 @pytest.mark.parametrize("name", ["nothing", "Dev", "CALC", "ghost", ""])
-def test_a_name_that_nothing_has_means_nothing(name: str) -> None:
+def test_an_unknown_name_has_no_target(name: str) -> None:
     assert targets.find(resolved(loadout="minimal", allowed="dev"), name) is None
 
 
-def test_of_things_that_share_a_name_the_first_that_may_be_asked_for_is_meant() -> None:
+def test_a_shared_name_means_the_first_allowed_target() -> None:
     one_docker = catalog.Loadout(name="x", discoverable=("docker__ps",))
     stored = building.catalog_of(STORED.tools.values(), loadouts=[one_docker])
     both = targets.find(resolved(loadout="minimal"), "docker")
     plugin = targets.find(resolved(stored, loadout="x"), "docker")
     none = targets.find(resolved(), "docker")
-    assert [found and found.kind for found in (both, plugin, none)] == ["tool", "plugin", "tool"]
+    assert [target and target.kind for target in (both, plugin, none)] == ["tool", "plugin", "tool"]
     assert plugin is not None
     assert plugin.tools == ("docker__ps",)
 
 
-def test_of_things_that_share_a_name_the_one_that_is_held_is_meant_to_be_unloaded() -> None:
-    held = resolved(loadout="minimal", session=building.session(plugins="docker"))
-    found = targets.find(held, "docker", held=True)
-    assert found is not None
-    assert found.kind == "plugin"
+def test_a_shared_name_means_the_loaded_target_when_unloading() -> None:
+    resolution_ = resolved(loadout="minimal", session=building.session(plugins="docker"))
+    target = targets.find(resolution_, "docker", held=True)
+    assert target is not None
+    assert target.kind == "plugin"
 
 
-def test_what_the_budget_deferred_may_be_asked_for() -> None:
+def test_deferred_tools_and_plugins_are_allowed_targets() -> None:
     stored = building.catalog_of([building.tool("web__get", default_on=True)])
-    found = resolved(stored, budget=agents.Budget(max_tools=0, on_exceed="defer"))
+    resolved_budget = resolved(stored, budget=agents.Budget(max_tools=0, on_exceed="defer"))
     for name in ("web__get", "web"):
-        target = targets.find(found, name)
+        target = targets.find(resolved_budget, name)
         assert target is not None
         assert target.is_allowed
 
@@ -82,29 +82,29 @@ def test_what_the_budget_deferred_may_be_asked_for() -> None:
         ({}, "git__log", "denied"),
     ],
 )
-def test_what_could_bring_nothing_is_closed(fields: Any, name: str, answer: str | None) -> None:
-    found = resolved(allowed="dev empty", loadout="minimal", **fields)
-    target = targets.find(found, name)
+def test_a_target_without_permitted_tools_is_denied(fields: Any, name: str, answer: str | None) -> None:
+    resolved_budget = resolved(allowed="dev empty", loadout="minimal", **fields)
+    target = targets.find(resolved_budget, name)
     assert target is not None
-    assert targets.closed_state(found.context, target) == answer
+    assert targets.closed_state(resolved_budget.context, target) == answer
 
 
-OUT = {"retired": True}
+RETIRED = {"retired": True}
 
 
 @pytest.mark.parametrize(
     ("tools", "plugin", "toolkit", "answer"),
     [
-        ([OUT, OUT], {}, {}, "unavailable"),
-        ([OUT, {}], {}, {}, None),
-        ([OUT, {"blocked": True}], {}, {}, "denied"),
+        ([RETIRED, RETIRED], {}, {}, "unavailable"),
+        ([RETIRED, {}], {}, {}, None),
+        ([RETIRED, {"blocked": True}], {}, {}, "denied"),
         ([{}, {"blocked": True}], {}, {}, None),
-        ([OUT, OUT], {}, {"blocked": True}, "denied"),
-        ([OUT, OUT], {"blocked": True}, {}, "unavailable"),
+        ([RETIRED, RETIRED], {}, {"blocked": True}, "denied"),
+        ([RETIRED, RETIRED], {"blocked": True}, {}, "unavailable"),
         ([{}, {}], {"status": "failed"}, {}, "unavailable"),
     ],
 )
-def test_a_toolkit_is_closed_where_no_member_could_become_active(
+def test_a_toolkit_is_closed_if_no_member_can_become_active(
     tools: list[Any], plugin: Any, toolkit: Any, answer: str | None
 ) -> None:
     stored = building.catalog_of(
@@ -112,27 +112,27 @@ def test_a_toolkit_is_closed_where_no_member_could_become_active(
         plugins=[catalog.Plugin(name="p", **plugin)],
         toolkits=[building.toolkit("kit", "p__0 p__1", **toolkit)],
     )
-    found = resolved(stored, allowed="kit")
-    target = targets.find(found, "kit")
+    resolved_budget = resolved(stored, allowed="kit")
+    target = targets.find(resolved_budget, "kit")
     assert target is not None
-    assert targets.closed_state(found.context, target) == answer
+    assert targets.closed_state(resolved_budget.context, target) == answer
 
 
 @pytest.mark.parametrize(("name", "blocked"), [("p__0", "tool"), ("p", "plugin")])
-def test_a_blocked_tool_or_plugin_is_denied_even_where_it_is_unavailable(name: str, blocked: str) -> None:
+def test_a_blocked_tool_or_plugin_is_denied_even_if_unavailable(name: str, blocked: str) -> None:
     stored = building.catalog_of(
         [building.tool("p__0", retired=True, blocked=blocked == "tool")],
         plugins=[catalog.Plugin(name="p", blocked=blocked == "plugin")],
     )
-    found = resolved(stored, loadout="minimal")
-    target = targets.find(found, name)
+    resolved_budget = resolved(stored, loadout="minimal")
+    target = targets.find(resolved_budget, name)
     assert target is not None
-    assert targets.closed_state(found.context, target) == "denied"
+    assert targets.closed_state(resolved_budget.context, target) == "denied"
 
 
-def test_the_name_to_load_is_the_toolkits_or_the_tools_own() -> None:
-    found = resolved(allowed="dev", loadout="minimal")
-    names = {decision.tool: targets.name_to_load(decision) for decision in found.discoverable()}
+def test_the_name_to_load_is_that_of_the_toolkit_or_tool() -> None:
+    resolved_budget = resolved(allowed="dev", loadout="minimal")
+    names = {decision.tool: targets.name_to_load(decision) for decision in resolved_budget.discoverable()}
     assert names == {
         "calc": "dev",
         "docker": "docker",
@@ -141,7 +141,7 @@ def test_the_name_to_load_is_the_toolkits_or_the_tools_own() -> None:
     }
 
 
-def test_only_names_that_the_agent_may_load_are_given_away() -> None:
+def test_only_loadable_names_are_listed_or_suggested() -> None:
     denied = resolved(allowed="dev empty", switches={"dev": False})
     assert list(targets.loadable(denied)) == []
     assert targets.nearest(denied, "dev") == ()
@@ -151,7 +151,7 @@ def test_only_names_that_the_agent_may_load_are_given_away() -> None:
     assert targets.nearest(resolved(loadout="minimal"), "git__log") == ()
 
 
-def test_what_a_session_has_is_told_by_kind() -> None:
+def test_a_target_is_loaded_only_by_its_own_kind() -> None:
     context = resolution.build_context(
         building.snapshot(
             STORED,

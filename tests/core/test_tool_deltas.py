@@ -1,4 +1,4 @@
-"""A delta contains exactly the tools that have changed."""
+"""Tests that a delta contains exactly the tools that have changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def defined(name: str, **fields: Any) -> definitions.Definition:
     return definitions.define(name=name, **given)
 
 
-def test_the_hash_is_of_what_a_model_reads() -> None:
+def test_a_hash_depends_on_name_description_and_schema_only() -> None:
     (before,) = tool_deltas.hashes([defined("a")]).values()
     elsewhere = defined("a", toolkits=("kit",), tokens=9, title="A", annotations={"readOnlyHint": True})
     assert list(tool_deltas.hashes([elsewhere]).values()) == [before]
@@ -24,17 +24,17 @@ def test_the_hash_is_of_what_a_model_reads() -> None:
         assert before not in tool_deltas.hashes([other]).values()
 
 
-def test_hashes_come_in_the_order_of_names() -> None:
+def test_hashes_are_in_the_order_of_names() -> None:
     assert list(tool_deltas.hashes([defined("b"), defined("a")])) == ["a", "b"]
 
 
-def test_the_difference_names_what_came_went_and_changed() -> None:
+def test_a_delta_lists_added_removed_and_changed_tools() -> None:
     delta = tool_deltas.difference(
         {"new": "1", "a": "1", "kept": "1", "b": "2"}, {"b": "1", "kept": "1", "gone": "1", "a": "0"}
     )
     assert delta.document() == {"added": ["new"], "removed": ["gone"], "changed": ["a", "b"]}
 
 
-def test_nothing_differs_from_itself() -> None:
+def test_equal_tools_have_an_empty_delta() -> None:
     now = tool_deltas.hashes([defined("a"), defined("b")])
     assert tool_deltas.difference(now, now).document() == {"added": [], "removed": [], "changed": []}

@@ -1,4 +1,4 @@
-"""What an approval holds a tool to: its version, and when it has changed."""
+"""Tests of tool versions: when a tool has changed since its approval."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from toolbelt.core import tool_versions
 APPROVED = building.tool("git__push", description="Pushes.", input_schema='{"type":"object"}')
 
 
-def test_a_tool_that_nobody_approved_is_not_held_to_anything() -> None:
+def test_a_tool_without_an_approval_never_counts_as_changed() -> None:
     assert not tool_versions.is_changed(APPROVED)
 
 
-def test_a_tool_is_as_it_was_approved() -> None:
+def test_an_approved_tool_is_unchanged() -> None:
     assert not tool_versions.is_changed(
         dataclasses.replace(APPROVED, approved=tool_versions.version(APPROVED))
     )
@@ -31,13 +31,13 @@ def test_a_tool_is_as_it_was_approved() -> None:
         {"approved": "sha256:0"},
     ],
 )
-def test_a_changed_description_or_schema_is_a_change_since_the_approval(change: dict[str, Any]) -> None:
-    held = dataclasses.replace(APPROVED, approved=tool_versions.version(APPROVED))
-    assert tool_versions.is_changed(dataclasses.replace(held, **change))
+def test_a_changed_description_schema_or_approval_counts_as_a_change(change: dict[str, Any]) -> None:
+    approved_tool = dataclasses.replace(APPROVED, approved=tool_versions.version(APPROVED))
+    assert tool_versions.is_changed(dataclasses.replace(approved_tool, **change))
 
 
-def test_an_approval_holds_whatever_the_spelling_of_the_schema_and_the_local_name() -> None:
+def test_an_approval_ignores_schema_formatting_and_the_local_name() -> None:
     upstream = dataclasses.replace(APPROVED, upstream_name="push")
-    held = dataclasses.replace(upstream, approved=tool_versions.version(upstream))
-    respelled = dataclasses.replace(held, key="vcs__push", input_schema='{ "type" : "object" }')
+    approved_tool = dataclasses.replace(upstream, approved=tool_versions.version(upstream))
+    respelled = dataclasses.replace(approved_tool, key="vcs__push", input_schema='{ "type" : "object" }')
     assert not tool_versions.is_changed(respelled)

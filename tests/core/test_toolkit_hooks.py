@@ -1,4 +1,4 @@
-"""A code toolkit's hooks apply while it may provide text, and its row otherwise."""
+"""Tests that hooks in code replace the stored texts of a toolkit while its plugin works."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.core import building
 from toolbelt.core import catalog, surface, toolkit_hooks
 
 
-class Saying:
+class EchoHooks:
     """Hooks that return their input."""
 
     def policy(self, active_tools: tuple[str, ...]) -> str | None:
@@ -21,8 +21,8 @@ class Saying:
         return toolkit_hooks.Focus((*active_tools, "git__push"), "required", message)
 
 
-def asked(*tools: str, message: str | None = None, **fields: Any) -> surface.Surface:
-    """Ask for the surface of an agent that has these tools, of a toolkit that the plugin git owns."""
+def surface_of(*tools: str, message: str | None = None, **fields: Any) -> surface.Surface:
+    """Return the surface of an agent with these tools, whose toolkit belongs to the plugin git."""
     owned = building.toolkit(
         "repo",
         "git__status git__log",
@@ -33,22 +33,22 @@ def asked(*tools: str, message: str | None = None, **fields: Any) -> surface.Sur
     stored = building.catalog_of(
         "git__status git__log git__push", toolkits=[owned], plugins=[catalog.Plugin(name="git", **fields)]
     )
-    stored = dataclasses.replace(stored, code={("git", "repo"): Saying()})
+    stored = dataclasses.replace(stored, code={("git", "repo"): EchoHooks()})
     return surface.build(building.snapshot(stored, building.agent(tools=tools)), message)
 
 
-def test_the_code_gives_the_section_from_the_active_members_in_their_order() -> None:
-    assert [section.text for section in asked("git__log", "git__status").policy.sections] == [
+def test_a_hook_writes_the_section_from_the_active_members_in_order() -> None:
+    assert [section.text for section in surface_of("git__log", "git__status").policy.sections] == [
         "code: git__status git__log"
     ]
 
 
-def test_code_that_says_nothing_gives_no_section() -> None:
-    assert asked("git__status").policy.sections == ()
+def test_a_hook_without_a_policy_gives_no_section() -> None:
+    assert surface_of("git__status").policy.sections == ()
 
 
-def test_the_code_gives_the_focus_cut_to_active_tools() -> None:
-    directive = asked("git__log", message="hello").directive
+def test_the_focus_of_a_hook_is_limited_to_active_tools() -> None:
+    directive = surface_of("git__log", message="hello").directive
 
     assert directive is not None
     assert (directive.active_tools, directive.tool_choice) == (("git__log",), "required")
@@ -56,15 +56,17 @@ def test_the_code_gives_the_focus_cut_to_active_tools() -> None:
 
 
 @pytest.mark.parametrize("state", [{"active": False}, {"status": "failed"}])
-def test_a_plugin_that_is_off_or_has_failed_does_not_speak(state: dict[str, Any]) -> None:
-    stored = catalog.compile_(plugins=[catalog.Plugin(name="git", **state)], code={("git", "repo"): Saying()})
+def test_hooks_of_an_inactive_or_failed_plugin_are_ignored(state: dict[str, Any]) -> None:
+    stored = catalog.compile_(
+        plugins=[catalog.Plugin(name="git", **state)], code={("git", "repo"): EchoHooks()}
+    )
 
     assert stored.hooks(catalog.Toolkit(key="repo", plugin="git")) is None
 
 
-def test_no_plugin_speaks_for_a_toolkit_that_is_not_its_own() -> None:
+def test_hooks_apply_only_to_toolkits_of_their_own_plugin() -> None:
     stored = catalog.compile_(
-        plugins=[catalog.Plugin(name="git"), catalog.Plugin(name="kb")], code={("git", "repo"): Saying()}
+        plugins=[catalog.Plugin(name="git"), catalog.Plugin(name="kb")], code={("git", "repo"): EchoHooks()}
     )
 
     assert stored.hooks(catalog.Toolkit(key="repo", plugin="kb")) is None

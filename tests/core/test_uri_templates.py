@@ -1,4 +1,4 @@
-"""A URI template matches exactly the URIs that it can expand to."""
+"""Tests that a URI template matches exactly the URIs that it can expand to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from toolbelt.core import uri_templates
         ("db://{a,b}", "db://1,2"),
     ],
 )
-def test_a_template_matches_what_it_can_become(template: str, uri: str) -> None:
+def test_a_template_matches_its_expansions(template: str, uri: str) -> None:
     assert uri_templates.problem(template) is None
     assert uri_templates.matches(template, uri)
 
@@ -45,12 +45,12 @@ def test_a_template_matches_what_it_can_become(template: str, uri: str) -> None:
         ("x://{id}", "x://" + "a" * 9_000),
     ],
 )
-def test_a_template_matches_nothing_else(template: str, uri: str) -> None:
+def test_a_template_does_not_match_other_uris(template: str, uri: str) -> None:
     assert not uri_templates.matches(template, uri)
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    ("template", "expected"),
     [
         ("{+uri}", "does not start with a scheme"),
         ("{scheme}://x", "does not start with a scheme"),
@@ -63,6 +63,6 @@ def test_a_template_matches_nothing_else(template: str, uri: str) -> None:
         ("x://" + "{a}" * 21, "more than 20"),
     ],
 )
-def test_a_template_that_cannot_be_used_is_refused_and_matches_nothing(template: str, said: str) -> None:
-    assert said in (uri_templates.problem(template) or "")
+def test_an_invalid_template_is_refused_and_matches_nothing(template: str, expected: str) -> None:
+    assert expected in (uri_templates.problem(template) or "")
     assert not uri_templates.matches(template, "x://a")

@@ -25,16 +25,16 @@ MESSAGES = (None, "", "please fix it", "go")
 
 
 def some_of(*names: str) -> st.SearchStrategy[tuple[str, ...]]:
-    """Return any of the names, each as likely as not."""
+    """Return a random subset of the names."""
     numbers = st.integers(0, 2 ** len(names) - 1)
     return numbers.map(lambda number: tuple(name for place, name in enumerate(names) if number >> place & 1))
 
 
 def set_to(values: Sequence[Any], *names: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Return each name one of the values; None is unset."""
+    """Return a mapping of each name to one of the values, without those that are None."""
     drawn = st.tuples(*(st.sampled_from(values) for _ in names))
     return drawn.map(
-        lambda found: {name: value for name, value in zip(names, found, strict=True) if value is not None}
+        lambda chosen: {name: value for name, value in zip(names, chosen, strict=True) if value is not None}
     )
 
 
@@ -53,7 +53,7 @@ some_triggers = st.sampled_from(
         (catalog.Trigger(name="t", any=("fix",), focus=()), catalog.Trigger(name="u", any=("fix",))),
     )
 )
-closing_a_tool: st.SearchStrategy[Parts] = st.sampled_from(
+tool_states: st.SearchStrategy[Parts] = st.sampled_from(
     (
         *({},) * 15,
         {"blocked": True},
@@ -63,17 +63,17 @@ closing_a_tool: st.SearchStrategy[Parts] = st.sampled_from(
         {"input_schema": "{", "output_schema": "[]", "annotations": "null"},
     )
 )
-of_a_plugin: st.SearchStrategy[Parts] = st.sampled_from(
+plugin_states: st.SearchStrategy[Parts] = st.sampled_from(
     (*({},) * 8, {"trusted": True}, {"active": False}, {"status": "failed"}, {"blocked": True})
 )
 
 
 @st.composite
 def catalogs(draw: st.DrawFn) -> Parts:
-    """Return what a catalog is compiled of."""
+    """Return the arguments from which a catalog is compiled."""
     return {
         "plugins": [
-            catalog.Plugin(name=name, category=draw(a_category), **draw(of_a_plugin))
+            catalog.Plugin(name=name, category=draw(a_category), **draw(plugin_states))
             for name in draw(some_of(*PLUGINS))
         ],
         "tools": [
@@ -84,7 +84,7 @@ def catalogs(draw: st.DrawFn) -> Parts:
                 default_on=draw(st.booleans()),
                 policy="Mind it.",
                 tokens=draw(st.integers(0, 30)),
-                **draw(closing_a_tool),
+                **draw(tool_states),
             )
             for key in TOOLS
         ],
@@ -132,7 +132,7 @@ some_agents = st.builds(
     kind=st.sampled_from(("", *agents.KINDS, GHOST)),
     loadout=a_profile,
     tools=set_to((*(None,) * 8, {}, {"n": 1}), *TOOLS, GHOST).map(
-        lambda found: tuple(agents.AlwaysOn(tool=tool, options=options) for tool, options in found.items())
+        lambda uses: tuple(agents.AlwaysOn(tool=tool, options=options) for tool, options in uses.items())
     ),
     switches=set_to((*(None,) * 4, True, False), *KITS, GHOST),
     overrides=set_to((*(None,) * 10, True, False), *TOOLS, GHOST),
@@ -154,16 +154,16 @@ some_changes = st.lists(
 
 def session_of(changes: Sequence[Any], loadout: str = "") -> sessions.Session:
     """Return a session with this history."""
-    made = sessions.Session(key="s", loadout=loadout)
+    session = sessions.Session(key="s", loadout=loadout)
     for (kind, name), on, request_id in changes:
-        made = sessions.with_change(made, kind, name, on, request_id)
-    return made
+        session = sessions.with_change(session, kind, name, on, request_id)
+    return session
 
 
 @st.composite
 def snapshots(draw: st.DrawFn) -> resolution.Snapshot:
-    """Return the input of one question."""
-    # What is drawn first varies most.
+    """Return the input of a request."""
+    # Hypothesis varies the values that are drawn first the most.
     session = session_of(draw(some_changes), draw(st.sampled_from(("", "", "", *PROFILES, GHOST))))
     return resolution.Snapshot(
         session=draw(st.sampled_from((session, session, session, None))),

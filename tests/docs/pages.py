@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REFERENCE = ROOT / "docs/reference"
-_WHERE = ("*.md", "docs/**/*.md", "fixtures/**/*.md", "tests/**/*.md")
+_PATTERNS = ("*.md", "docs/**/*.md", "fixtures/**/*.md", "tests/**/*.md")
 
 _FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _PIECE = re.compile(
@@ -22,15 +22,15 @@ _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A fenced block: the language it names, and its text; of a file (a remark says so), also the file's path."""
+    """A fenced block: its language and text, and the path if a comment says that the block is a file."""
 
     language: str
     text: str
     file: str = ""
 
 
-class Switched(NamedTuple):
-    """A remark (no reader sees it) of what an operator has done on a screen by this place of the page."""
+class Switch(NamedTuple):
+    """An invisible comment that records a switch which the reader has set in the dashboard at this point."""
 
     key: str
     on: bool
@@ -38,50 +38,50 @@ class Switched(NamedTuple):
 
 
 def every() -> list[Path]:
-    """List all pages that are part of the project."""
-    return sorted({page for pattern in _WHERE for page in ROOT.glob(pattern)})
+    """Return all pages of the project, sorted."""
+    return sorted({page for pattern in _PATTERNS for page in ROOT.glob(pattern)})
 
 
 def name(page: Path) -> str:
-    """Name a page as its writer does."""
+    """Return the page's path relative to the project."""
     return page.relative_to(ROOT).as_posix()
 
 
-def pieces(page: Path) -> Iterator[Block | Switched]:
-    """Return the blocks of a page and the remarks between them, in order."""
-    for found in _PIECE.finditer(page.read_text(encoding="utf-8")):
-        if found["key"]:
-            yield Switched(found["key"], found["state"] == "on", found["agent"])
+def pieces(page: Path) -> Iterator[Block | Switch]:
+    """Yield the blocks of a page and the comments between them, in order."""
+    for match in _PIECE.finditer(page.read_text(encoding="utf-8")):
+        if match["key"]:
+            yield Switch(match["key"], match["state"] == "on", match["agent"])
         else:
-            yield Block(found["language"], found["text"], found["file"] or "")
+            yield Block(match["language"], match["text"], match["file"] or "")
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
     """Return the texts of the page's blocks in these languages."""
-    return [one.text for one in pieces(page) if isinstance(one, Block) and one.language in languages]
+    return [piece.text for piece in pieces(page) if isinstance(piece, Block) and piece.language in languages]
 
 
 def writes_files(page: Path) -> bool:
-    """Return whether blocks of the page are files: then what it shows works with them."""
-    return any(isinstance(one, Block) and one.file for one in pieces(page))
+    """Return whether blocks of the page are files, which its commands need."""
+    return any(isinstance(piece, Block) and piece.file for piece in pieces(page))
 
 
 def prose(page: Path) -> str:
-    """Return what is not in a block."""
+    """Return the text outside of blocks."""
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
 def links(page: Path) -> list[str]:
-    """List where the page's links lead."""
+    """Return the targets of the page's links."""
     return _LINK.findall(prose(page))
 
 
 def anchors(page: Path) -> set[str]:
-    """Name the places in a page that a link can lead to, as GitHub and most renderers do."""
-    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(prose(page)))
-    return {heading.replace(" ", "-") for heading in kept}
+    """Return the anchors of the page's headings, as GitHub and most renderers name them."""
+    slugs = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(prose(page)))
+    return {heading.replace(" ", "-") for heading in slugs}
 
 
 def terms(page: Path) -> set[str]:
-    """Return everything that the page sets as code, in its prose."""
+    """Return everything that the page's prose formats as code."""
     return set(re.findall(r"`([^`\n]+)`", prose(page)))

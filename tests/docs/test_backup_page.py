@@ -1,7 +1,7 @@
-"""Runs the commands of the page on backups, while four processes write.
+"""Tests that run the commands of the page on backups while four processes write.
 
-What is restored is compared with the moment of the backup: each writer says what its agent's surface was after each of
-its writes, and the backup contains so many of them. The database has a row in every table.
+The restored data is compared with the moment of the backup: each writer prints the digest of its agent's surface after
+each of its writes, and the backup contains a known number of them. The database has a row in every table.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ BELT = {
     ],
     "agents": [{"key": key} for key in (*WRITERS, "omni", "kiosk")],
 }
-# Four processes, which each flip an override again and again, and say after each flip what the agent's surface is.
+# Four processes that flip an override repeatedly and print the digest of the agent's surface after each flip.
 PROGRAM = """
 import os, sys, time
 import django
@@ -69,9 +69,9 @@ def write(agent):
                 override(agent, on)
                 break
             except db.OperationalError:
-                pass  # on a loaded machine, a writer of a SQLite file may wait for too long: it tries again
+                pass  # on a loaded machine, a SQLite write can time out: try again
         os.write(1, f"{agent} {surface(agent)}\\n".encode())
-        time.sleep(0.2)  # the backup has to run as well
+        time.sleep(0.2)  # leaves time for the backup
 
 for agent in sys.argv[1:]:
     if os.fork() == 0:
@@ -82,7 +82,7 @@ os.wait()
 
 @pytest.fixture(autouse=True)
 def databases_of_installations(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Let the tests use the databases of their installations, and none of their own."""
+    """Allow access to the databases of the installations; the tests use no database of their own."""
     with django_db_blocker.unblock():
         yield
 
@@ -99,7 +99,7 @@ def override(agent: str, on: bool) -> None:
 
 
 def state(installation: Installation, token: str, until: int | None = None) -> dict[str, Any]:
-    """Return what is stored, as far as anybody notices it; of the audit log, up to this entry."""
+    """Return the observable state of the installation, with the audit log up to the entry `until`."""
     with installation.used():
         entries = models.AuditEntry.objects.order_by("id")
         if until is not None:
@@ -117,12 +117,12 @@ def state(installation: Installation, token: str, until: int | None = None) -> d
 
 @contextlib.contextmanager
 def written_to(installation: Installation) -> Iterator[Mapping[str, list[str]]]:
-    """Let four processes write meanwhile. At the end, the surfaces of each writer's agent are there."""
+    """Run four writing processes inside the block; yield the surfaces of their agents, complete at its end."""
     surfaces: dict[str, list[str]] = defaultdict(list)
     file = installation.directory / "writes"
 
     def wait_for(more: int) -> None:
-        """Wait until every writer has written so many times more."""
+        """Wait until every writer has made this many more writes."""
         goal = {agent: len(surfaces[agent]) + more for agent in WRITERS}
         while any(len(surfaces[agent]) < number for agent, number in goal.items()):
             assert running.poll() is None
@@ -151,13 +151,11 @@ def written_to(installation: Installation) -> Iterator[Mapping[str, list[str]]]:
 
 
 def commands(heading: str) -> list[str]:
-    """Return the commands that stand under a heading."""
+    """Return the commands in the section with this heading."""
     part = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    found = [
-        textwrap.dedent(one) for one in re.findall(r"^ *```sh\n(.*?)^ *```$", part, re.MULTILINE | re.DOTALL)
-    ]
-    assert found, heading
-    return found
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", part, re.MULTILINE | re.DOTALL)
+    assert blocks, heading
+    return [textwrap.dedent(block) for block in blocks]
 
 
 def run_here(installation: Installation, command: str) -> str:
@@ -170,9 +168,9 @@ def run_here(installation: Installation, command: str) -> str:
 def check_restored(
     target: Installation, token: str, source: dict[str, Any], surfaces: Mapping[str, list[str]] | None = None
 ) -> None:
-    """See that the target is as the source was, at the moment of the backup, and that it goes on from there."""
+    """Check that the target equals the source at the moment of the backup, and accepts further changes."""
     restored = state(target, token)
-    # Nothing is missing up to the last entry of the backup, and nothing is there in part.
+    # The log is complete up to the last entry of the backup, and no entry is partial.
     assert restored["audit"] == source["audit"]
     for agent, number in restored["flips"].items():
         if surfaces is not None:
@@ -196,7 +194,7 @@ def check_restored(
 def check_backup(
     source: Installation, target: Installation, token: str, surfaces: Mapping[str, list[str]]
 ) -> None:
-    """Compare what was restored from a backup under writes with what the source has now."""
+    """Compare the target, restored from a backup under writes, with the current state of the source."""
     last = state(target, token)["last entry"]
     check_restored(target, token, state(source, token, last), surfaces)
 
@@ -210,7 +208,7 @@ def on_sqlite(directory: Path, name: str) -> Installation:
 def filled(
     tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
 ) -> tuple[Installation, str]:
-    """Return an installation with rows of every kind, which tests copy, and a token of its kiosk."""
+    """Return an installation with rows in every table, for tests to copy, and a token of its kiosk."""
     filled = on_sqlite(tmp_path_factory.mktemp("filled"), "filled")
     with django_db_blocker.unblock():
         filled.manage("migrate", "--no-input")
@@ -226,7 +224,7 @@ def copied(filled: Installation, directory: Path, name: str) -> Installation:
     return copy
 
 
-def test_the_commands_back_up_a_sqlite_file_under_writes_and_restore_it(
+def test_sqlite_is_backed_up_under_writes_and_restored(
     tmp_path: Path, filled: tuple[Installation, str]
 ) -> None:
     installed, token = filled
@@ -255,8 +253,10 @@ def on_postgresql(directory: Path, name: str, url: str) -> Installation:
 
 
 def copied_postgresql(source: Installation, target: Installation) -> None:
-    """Make the target a copy of the source, the quick way."""
-    (server, _, name), (_, _, template) = (one.url.rpartition("/") for one in (target, source))
+    """Replace the target with a copy of the source, by a template, which is fast."""
+    (server, _, name), (_, _, template) = (
+        installation.url.rpartition("/") for installation in (target, source)
+    )
     with psycopg.connect(f"{server}/postgres", autocommit=True) as opened:
         opened.execute(f'DROP DATABASE "{name}"')
         opened.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
@@ -279,7 +279,7 @@ def all_rows(installation: Installation) -> dict[str, list[str]]:
         }
 
 
-def test_a_database_is_moved_to_postgresql_backed_up_there_under_writes_and_moved_back(
+def test_a_database_is_moved_to_postgresql_backed_up_under_writes_and_moved_back(
     tmp_path: Path, databases: list[str], filled: tuple[Installation, str]
 ) -> None:
     installed, token = filled
@@ -287,18 +287,18 @@ def test_a_database_is_moved_to_postgresql_backed_up_there_under_writes_and_move
     source, target = (
         on_postgresql(tmp_path, name, url) for name, url in zip(("from", "to"), databases, strict=True)
     )
-    # There and back, every row is as it was.
+    # After moving there and back, every row is unchanged.
     move(first, source)
     move(source, last)
     moved = all_rows(first)
-    assert [table for table, found in moved.items() if not found] == []
+    assert [table for table, rows_ in moved.items() if not rows_] == []
     assert all_rows(last) == moved
     for installation in (source, last):
         check_restored(installation, token, state(first, token))
     # A database that has data is not overwritten.
     with pytest.raises(CommandError, match="has data already"):
         move(first, source)
-    # Both kinds of backup are taken under writes, and restored over data.
+    # Both kinds of backup are taken under writes and restored over existing data.
     [backup] = commands("Back up")
     with written_to(source) as surfaces:
         run_here(source, backup)
@@ -312,7 +312,7 @@ def test_a_database_is_moved_to_postgresql_backed_up_there_under_writes_and_move
     check_backup(source, target, token, surfaces)
 
 
-def test_what_is_no_backup_is_refused_and_changes_nothing(
+def test_an_invalid_backup_file_is_refused_and_changes_nothing(
     tmp_path: Path, filled: tuple[Installation, str]
 ) -> None:
     here = copied(filled[0], tmp_path, "here")
@@ -350,7 +350,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(
         ("{own}?timeout=5", "That is the address of this database"),
     ],
 )
-def test_a_database_that_cannot_be_moved_to_is_named_in_a_sentence(
+def test_an_unusable_target_database_is_reported_with_the_reason(
     tmp_path: Path, filled: tuple[Installation, str], address: str, reason: str
 ) -> None:
     here = copied(filled[0], tmp_path, "here")

@@ -1,4 +1,4 @@
-"""The programs of the page govern five functions, in process and over HTTP, with a flip in between."""
+"""Tests that the page's programs govern five functions, in process and over HTTP, while a switch is flipped."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ NAMES = {"find_order", "cancel_order", "refund", "send_note", "opening_hours"}
 MAX_ADDED = 12
 REFUND = ("refund", {"order": 7, "reason": "broken"})
 
-# What the model does at a step: call a tool, or answer. A function is called at that moment.
+# The model's reply at a step: an answer or a tool call. A function is called at that step to return either.
 Reply = str | tuple[str, dict[str, Any]] | Callable[[], Any]
 
 
 class Model:
-    """A model provider that replies as the script says, and keeps what it received."""
+    """A model provider that replies according to a script and records the requests."""
 
     def __init__(self, *script: Reply) -> None:
         self.script, self.bodies = list(script), []  # type: tuple[list[Any], list[Any]]
 
     def client(self, client: Any) -> Any:
-        """Return a client of this package of HTTP, httpx or httpx2, whose every request the model answers."""
+        """Return a client of this HTTP package, httpx or httpx2, whose requests the model answers."""
         return client.Client(
             transport=client.MockTransport(lambda request: client.Response(200, json=self._reply(request)))
         )
@@ -64,10 +64,15 @@ class Model:
 
     @property
     def results(self) -> list[str]:
-        """Return the results of calls that the last request contains."""
-        last: list[Any] = self.bodies[-1]["messages"]
-        blocks = [block for one in last if isinstance(one["content"], list) for block in one["content"]]
-        return [one["content"] for one in last if one["role"] == "tool"] + [
+        """Return the tool results in the last request."""
+        messages: list[Any] = self.bodies[-1]["messages"]
+        blocks = [
+            block
+            for message in messages
+            if isinstance(message["content"], list)
+            for block in message["content"]
+        ]
+        return [message["content"] for message in messages if message["role"] == "tool"] + [
             block["content"] for block in blocks if block["type"] == "tool_result"
         ]
 
@@ -117,7 +122,7 @@ def sdk(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def start(shop: Any, sdk: str, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Start a program of the page with a scripted model; return its ``answer``."""
-    # Not with the module: both take seconds to import, in every process that collects the tests.
+    # Imported here, because both take seconds to import in every process that collects the tests.
     import anthropic
     import openai
 
@@ -139,7 +144,7 @@ def start(shop: Any, sdk: str, monkeypatch: pytest.MonkeyPatch) -> Start:
 def governed(
     request: pytest.FixtureRequest, db: None, sdk: str, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Model], Callable[[str, str], str]]:
-    """Do what the page says up to its third step, and start the program."""
+    """Follow the page up to its third step, and return a function that starts the program."""
     belt = pages.blocks(PAGE, "yaml")[0]
     belts.import_(testing.OPERATOR, yaml.safe_load(belt))
     token = tokens.issue(testing.OPERATOR, agent="seller").text
@@ -161,18 +166,18 @@ def approve() -> None:
     decisions.approve(testing.OPERATOR.actor, "shop", {change.key: change.shown for change in waiting})
 
 
-def test_the_program_runs_before_the_change(start: Start, sdk: str) -> None:
+def test_the_original_program_runs(start: Start, sdk: str) -> None:
     model = Model(REFUND, "Done.")
     assert start(programs(sdk)[0], model)("Refund order 7.", "s1") == "Done."
     assert model.offered == [NAMES, NAMES]
 
 
-def test_the_change_is_about_ten_lines(sdk: str) -> None:
+def test_the_change_adds_about_ten_lines(sdk: str) -> None:
     added = [line for line in DIFFS[sdk].splitlines() if line.startswith("+")]
     assert len(added) <= MAX_ADDED, added
 
 
-def test_the_model_has_the_tools_once_they_are_approved(governed: Any) -> None:
+def test_the_model_gets_the_tools_once_they_are_approved(governed: Any) -> None:
     model = Model("I have no tools.", REFUND, "Done.")
     answer = governed(model)
     assert answer("Refund order 7.", "s1") == "I have no tools."
@@ -184,7 +189,7 @@ def test_the_model_has_the_tools_once_they_are_approved(governed: Any) -> None:
     assert call == ("seller", "refund", "ok", "s1")
 
 
-def test_a_flip_during_the_run_takes_a_tool_away(governed: Any, shop: Any) -> None:
+def test_a_tool_switched_off_during_a_run_is_refused_and_no_longer_offered(governed: Any, shop: Any) -> None:
     def off_then_call() -> Any:
         switches.override(testing.OPERATOR.replace(confirm=True), "seller", "cancel_order", False)
         return ("cancel_order", {"order": 8})
@@ -194,14 +199,14 @@ def test_a_flip_during_the_run_takes_a_tool_away(governed: Any, shop: Any) -> No
     answer("Hello.", "s1")
     approve()
     assert answer("Cancel order 8.", "s1") == "I cannot."
-    found, refused = model.results
-    assert json.loads(found) == {"order": 8, "status": "paid"}
+    order, refused = model.results
+    assert json.loads(order) == {"order": 8, "status": "paid"}
     assert refused.startswith("tool-denied: ")
     assert shop.ORDERS[8] == "paid"
     assert model.offered[1:] == [NAMES, NAMES, NAMES - {"cancel_order"}]
 
 
-def test_an_exception_is_read_by_the_model_and_recorded(governed: Any) -> None:
+def test_an_exception_is_returned_to_the_model_and_recorded(governed: Any) -> None:
     model = Model("Ready.", ("find_order", {"order": 9}), "There is none.")
     answer = governed(model)
     answer("Hello.", "s1")
@@ -211,7 +216,7 @@ def test_an_exception_is_read_by_the_model_and_recorded(governed: Any) -> None:
     assert models.CallRecord.objects.get().outcome == "tool-failed"
 
 
-def test_decorated_functions_are_declared_and_run(governed: Any) -> None:
+def test_decorated_functions_are_declared_and_can_be_called(governed: Any) -> None:
     code = PAGE.read_text(encoding="utf-8").partition("### Any other program")[2]
     known: dict[str, Any] = {}
     exec(compile(code.partition("```py\n")[2].partition("```")[0], str(PAGE), "exec"), known)  # noqa: S102 (our own page)

@@ -1,4 +1,4 @@
-"""Tests that the program on the page about client-run tools works against the API."""
+"""Tests that the program on the page about client-run tools works with the current API."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ SETUP = writing.by("setup", via="command")
 
 
 class Toolbelt:
-    """Speaks as httpx does, to the application in this process."""
+    """A client with the interface of httpx, for the application in this process."""
 
     def __init__(self, token: str) -> None:
         self._client = Client(headers={"Authorization": f"Bearer {token}"})
 
     def post(self, address: str, *, json: Any) -> Any:
-        answer: Any = self._client.post(f"/api/v1/agents/ada/{address}", json, "application/json")
-        answer.raise_for_status = lambda: answer
-        assert answer.status_code in (200, 204), answer.content
-        return answer
+        response: Any = self._client.post(f"/api/v1/agents/ada/{address}", json, "application/json")
+        response.raise_for_status = lambda: response
+        assert response.status_code in (200, 204), response.content
+        return response
 
 
 @pytest.mark.django_db
-def test_the_program_of_the_page_runs_its_own_tools_and_calls_the_others() -> None:
+def test_the_program_runs_its_own_tools_and_lets_toolbelt_run_the_others() -> None:
     belts.import_(
         SETUP,
         {
@@ -44,13 +44,13 @@ def test_the_program_of_the_page_runs_its_own_tools_and_calls_the_others() -> No
     def broken() -> None:
         raise ValueError("no pen")
 
-    known: dict[str, Any] = {"TOOLS": {"clock": lambda: "noon", "note": broken, "hidden": broken}}
+    namespace: dict[str, Any] = {"TOOLS": {"clock": lambda: "noon", "note": broken, "hidden": broken}}
     [code] = pages.blocks(PAGE, "py")
-    exec(compile(code, str(PAGE), "exec"), known)  # noqa: S102 (our own page)
+    exec(compile(code, str(PAGE), "exec"), namespace)  # noqa: S102 (our own page)
     toolbelt = Toolbelt(tokens.issue(SETUP, agent="ada").text)
 
     def run(name: str, arguments: Any) -> Any:
-        return known["run_call"](toolbelt, {"session": "s1", "request_id": "r1"}, name, arguments)
+        return namespace["run_call"](toolbelt, {"session": "s1", "request_id": "r1"}, name, arguments)
 
     assert run("clock", {}) == "noon"
     assert run("note", {})["message"] == "no pen"

@@ -1,4 +1,4 @@
-"""CONTRIBUTING describes the packages as they are."""
+"""Tests that CONTRIBUTING describes the current packages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def imports(package: Path) -> set[str]:
     return {name for name in names if (PACKAGE / name).is_dir()} - {package.name}
 
 
-def test_every_file_that_it_names_exists() -> None:
-    # Paths in the table of modules are relative to the package; NAME stands for any.
+def test_every_file_named_in_contributing_exists() -> None:
+    # Paths in the table of modules are relative to the package; NAME is a placeholder.
     named = {path for path in re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.\w+)`", TEXT) if "NAME" not in path}
     assert named
     assert [
@@ -38,7 +38,7 @@ def test_every_file_that_it_names_exists() -> None:
     ] == []
 
 
-def test_its_table_of_packages_lists_each_with_what_it_imports() -> None:
+def test_the_table_of_packages_lists_the_imports_of_each_package() -> None:
     table = TEXT.partition("| package in `toolbelt` |")[2].partition("\n\n")[0]
     rows = [row.split("|")[1:4] for row in table.splitlines()[2:]]
     stated = {

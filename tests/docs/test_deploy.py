@@ -1,4 +1,4 @@
-"""Tests of the files in docs/deploy, as far as they can be checked without the programs that they are for."""
+"""Tests of the files in docs/deploy, as far as they can be checked without the programs that read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNNING = ("Containerfile", "compose.yaml", "compose.postgresql.yaml", "kubernet
 
 
 @pytest.mark.django_db
-def test_grafana_asks_only_for_metrics_that_there_are(client: Client) -> None:
+def test_the_grafana_dashboard_uses_only_existing_metrics(client: Client) -> None:
     client.get("/healthz")
     known = {
         f"{metric.name}{suffix}"
@@ -27,21 +27,21 @@ def test_grafana_asks_only_for_metrics_that_there_are(client: Client) -> None:
         )
     }
     dashboard = json.loads((DEPLOY / "grafana.json").read_text())
-    asked = {
+    used = {
         name
         for panel in dashboard["panels"]
         for target in panel["targets"]
         for name in re.findall(r"\b(?:toolbelt|django)_\w+", target["expr"])
     }
-    assert asked
-    assert asked <= known
+    assert used
+    assert used <= known
 
 
 def files(*names: str) -> str:
     return "\n".join((DEPLOY / name).read_text() for name in names)
 
 
-def test_the_image_copies_what_there_is_and_the_builder_gets_nothing_else() -> None:
+def test_the_image_copies_existing_files_and_the_build_context_has_no_others() -> None:
     lines = re.findall(r"^COPY (?!--from)(.+) \S+$", files("Containerfile"), re.MULTILINE)
     copied = " ".join(lines).split()
     assert copied
@@ -51,7 +51,7 @@ def test_the_image_copies_what_there_is_and_the_builder_gets_nothing_else() -> N
     assert sorted(sent) == sorted(copied)
 
 
-def test_each_command_of_toolbelt_in_a_file_exists() -> None:
+def test_every_toolbelt_command_in_a_file_exists() -> None:
     named = set(
         re.findall(r"toolbelt[\"']?,? [\"']?(migrate|serve|[a-z]+superuser|collect\w+)", files(*RUNNING))
     )
@@ -61,11 +61,11 @@ def test_each_command_of_toolbelt_in_a_file_exists() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", sorted(set(re.findall(r" path: (/\w+)", files("kubernetes.yaml")))))
-def test_the_probes_of_kubernetes_ask_what_answers(client: Client, path: str) -> None:
+def test_the_kubernetes_probes_request_paths_that_answer(client: Client, path: str) -> None:
     assert client.get(path).status_code == 200
 
 
-def test_each_variable_in_a_file_is_documented() -> None:
+def test_every_environment_variable_in_a_file_is_documented() -> None:
     text = files(*RUNNING)
     named = set(
         re.findall(r"\b(TOOLBELT_[A-Z_]+|[A-Z]+_URL|ALLOWED_HOSTS|SECRET_KEY|FORWARDED_ALLOW_IPS)\b", text)

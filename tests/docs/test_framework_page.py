@@ -1,4 +1,4 @@
-"""The programs on the page about frameworks equal those in the dashboard."""
+"""Tests that the programs on the page about frameworks equal those in the dashboard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from toolbelt.web.connect import snippets
 PAGE = pages.ROOT / "docs/how-to/use-with-frameworks.md"
 
 
-def test_the_page_shows_what_the_dashboard_offers() -> None:
+def test_the_page_shows_the_same_programs_as_the_dashboard() -> None:
     shown = [block for block in pages.blocks(PAGE, "py") if "toolbelt.adapters" in block]
     offered = [
         snippets.framework(name, "https://toolbelt.example", "assistant") for name in snippets.FRAMEWORKS

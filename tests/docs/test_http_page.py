@@ -1,4 +1,4 @@
-"""The agent on the page about HTTP works against the current API."""
+"""Tests that the agent on the page about HTTP works with the current API."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SETUP = writing.by("setup", via="command")
 
 
 class Toolbelt:
-    """Speaks as httpx does, to the application in this process."""
+    """A client with the interface of httpx, for the application in this process."""
 
     def __init__(self, token: str) -> None:
         self._client = Client(headers={"Authorization": f"Bearer {token}"})
 
     def post(self, address: str, *, json: Any) -> Any:
-        answer: Any = self._client.post(f"/api/v1/agents/ada/{address}", json, "application/json")
-        answer.raise_for_status = lambda: answer
-        assert answer.status_code == 200
-        return answer
+        response: Any = self._client.post(f"/api/v1/agents/ada/{address}", json, "application/json")
+        response.raise_for_status = lambda: response
+        assert response.status_code == 200
+        return response
 
 
 @pytest.mark.django_db
-def test_the_agent_of_the_page_asks_loads_and_answers() -> None:
+def test_the_agent_requests_surfaces_loads_a_toolkit_and_answers() -> None:
     belts.import_(
         SETUP,
         {
@@ -43,22 +43,22 @@ def test_the_agent_of_the_page_asks_loads_and_answers() -> None:
         },
     )
     [code] = pages.blocks(PAGE, "py")
-    known: dict[str, Any] = {}
-    exec(compile(code, str(PAGE), "exec"), known)  # noqa: S102 (our own page)
+    namespace: dict[str, Any] = {}
+    exec(compile(code, str(PAGE), "exec"), namespace)  # noqa: S102 (our own page)
     toolbelt = Toolbelt(tokens.issue(SETUP, agent="ada").text)
-    seen: list[Any] = []
+    requests: list[Any] = []
 
     def model(messages: list[Any], tools: list[Any], focus: Any) -> dict[str, Any]:
-        seen.append((messages[0]["content"], {tool["name"] for tool in tools}, focus))
-        if len(seen) % 2 == 0:
+        requests.append((messages[0]["content"], {tool["name"] for tool in tools}, focus))
+        if len(requests) % 2 == 0:
             return {"role": "assistant", "content": messages[-1]["content"], "calls": []}
-        wanted = ("load_tools", {"toolkit": "time"})
-        return {"role": "assistant", "content": "", "calls": [wanted]}
+        call = ("load_tools", {"toolkit": "time"})
+        return {"role": "assistant", "content": "", "calls": [call]}
 
-    assert '"status": "loaded"' in known["run"](toolbelt, model, "Take a note.", "s1")
-    assert seen[0][2]["active_tools"] == ["note"]
-    assert seen[1][2] is None
-    assert ["clock" in tools for _, tools, _ in seen] == [False, True]
-    assert "Look at the clock." in seen[1][0]
-    assert '"status": "already_loaded"' in known["run"](toolbelt, model, "And now?", "s1")
-    assert "clock" in seen[2][1]
+    assert '"status": "loaded"' in namespace["run"](toolbelt, model, "Take a note.", "s1")
+    assert requests[0][2]["active_tools"] == ["note"]
+    assert requests[1][2] is None
+    assert ["clock" in tools for _, tools, _ in requests] == [False, True]
+    assert "Look at the clock." in requests[1][0]
+    assert '"status": "already_loaded"' in namespace["run"](toolbelt, model, "And now?", "s1")
+    assert "clock" in requests[2][1]

@@ -1,4 +1,4 @@
-"""The documentation is written in plain English, without phrasings that readers stumble over."""
+"""Tests that the documentation is written in plain English, without phrasings that confuse readers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 
 from tests.docs import pages
 
-# What not to write, and what to write instead. Add a phrase here when a reader had to ask what it means.
+# Phrases to avoid, and their replacements. Add a phrase when a reader had to ask what it means.
 INSTEAD = {
     # People: address the reader, or name the role.
     r"somebody|whoever|nobody": "you, an operator, another operator, no agent, no one",
-    # Words of this project's early texts that no other project uses in this sense.
+    # Words from this project's early texts that no other project uses in this sense.
     r"doors?": "`toolbelt.control`, `toolbelt.runtime`, or the permission that is checked",
     r"eleven questions": "eleven rules",
     r"judge[ds]?": "check, decide",
@@ -65,17 +65,17 @@ CHECKED = [
 ]
 
 
-def spoken(page: Path) -> str:
-    """Return the page's own words on one line: without code, link targets and quoted labels of the dashboard."""
+def words_of(page: Path) -> str:
+    """Return the page's own words on one line: without code, link targets and dashboard labels."""
     text = re.sub(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->", " ", pages.prose(page))
     # A label is emphasized and, unlike an emphasized sentence, has no full stop.
     text = re.sub(r"(?<!\*)(\*{1,2})(?![\s*])[^*]*[^*.\s]\1(?!\*)", " ", text)
     return " ".join(text.split())
 
 
-def found_in(page: Path) -> Iterator[str]:
-    """Yield each phrase in its context, with what to write instead."""
-    text = spoken(page)
+def phrases_to_avoid(page: Path) -> Iterator[str]:
+    """Yield each phrase to avoid, in its context, with its replacement."""
+    text = words_of(page)
     for phrase, better in PHRASES.items():
         for match in phrase.finditer(text):
             context = text[max(match.start() - 40, 0) : match.end() + 40]
@@ -84,4 +84,4 @@ def found_in(page: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", CHECKED, ids=map(pages.name, CHECKED))
 def test_the_page_uses_plain_words(page: Path) -> None:
-    assert list(found_in(page)) == []
+    assert list(phrases_to_avoid(page)) == []

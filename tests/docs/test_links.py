@@ -1,4 +1,4 @@
-"""Every link of the documentation leads somewhere, and no page depends on a particular machine."""
+"""Tests that every link of the documentation has a target, and that no page depends on a particular machine."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from tests.docs import pages
 
 EVERY = pages.every()
 NAMES = [pages.name(page) for page in EVERY]
-# Directories of the author's machine, and hosts of package indexes: neither is the reader's.
+# Directories and package indexes of the author's machine, which the reader does not have.
 FOREIGN = re.compile(r"(?<![\w.])/(?:work|root|home|Users)/|pypi\.|npmjs\.|PIP_INDEX_URL=\S", re.IGNORECASE)
 
-# As docstrings write it: "docs/concepts.md: Policy".
+# In docstrings, for example: "docs/concepts.md: Policy".
 REFERENCE = re.compile(r"(docs/[\w/-]+\.md)(?:: ([A-Z][\w ]+))?")
 
 
 @pytest.mark.parametrize("doc", EVERY, ids=NAMES)
-def test_every_link_leads_somewhere(doc: Path) -> None:
-    astray = []
+def test_every_link_has_a_target(doc: Path) -> None:
+    broken = []
     for link in pages.links(doc):
         if "://" in link or link.startswith("mailto:"):
             continue
         file, _, anchor = link.partition("#")
         target = (doc.parent / file).resolve() if file else doc
         if not target.exists() or (anchor and anchor not in pages.anchors(target)):
-            astray.append(link)
-    assert astray == []
+            broken.append(link)
+    assert broken == []
 
 
-def test_every_page_and_section_that_the_code_refers_to_is_there() -> None:
-    astray = []
+def test_every_page_and_section_that_the_code_refers_to_exists() -> None:
+    broken = []
     for module in sorted(pages.ROOT.glob("toolbelt/**/*.py")):
         for page, section in REFERENCE.findall(module.read_text(encoding="utf-8")):
             target = pages.ROOT / page
             anchor = section.lower().replace(" ", "-")
             if not target.exists() or (anchor and anchor not in pages.anchors(target)):
-                astray.append(f"{pages.name(module)}: {page}: {section}")
-    assert astray == []
+                broken.append(f"{pages.name(module)}: {page}: {section}")
+    assert broken == []
 
 
 @pytest.mark.parametrize("doc", EVERY, ids=NAMES)
-def test_nothing_is_about_one_machine(doc: Path) -> None:
+def test_no_page_mentions_paths_or_hosts_of_one_machine(doc: Path) -> None:
     assert FOREIGN.findall(doc.read_text(encoding="utf-8")) == []
 
 
@@ -54,14 +54,14 @@ def test_nothing_is_about_one_machine(doc: Path) -> None:
         ("docs/decisions/README.md", "docs/decisions/*.md"),
     ],
 )
-def test_every_page_stands_in_the_list_of_its_kind(index: str, listed: str) -> None:
+def test_every_page_is_listed_in_its_index(index: str, listed: str) -> None:
     start = pages.ROOT / index
     named = {(start.parent / link.partition("#")[0]).resolve() for link in pages.links(start)}
     every = {page for pattern in listed.split() for page in pages.ROOT.glob(pattern)}
     assert sorted(pages.name(page) for page in every - named - {start}) == []
 
 
-def test_every_page_of_the_documentation_can_be_reached_from_the_readme() -> None:
+def test_every_page_can_be_reached_from_the_readme() -> None:
     start = pages.ROOT / "README.md"
     reached, to_read = {start}, [start]
     while to_read:
@@ -77,12 +77,12 @@ def test_every_page_of_the_documentation_can_be_reached_from_the_readme() -> Non
 
 def test_every_screenshot_is_shown_on_a_page() -> None:
     shown = {(doc.parent / link).resolve() for doc in EVERY for link in pages.links(doc) if "://" not in link}
-    kept = set((pages.ROOT / "docs/screens").iterdir())
-    assert kept
-    assert sorted(pages.name(picture) for picture in kept - shown) == []
+    screenshots = set((pages.ROOT / "docs/screens").iterdir())
+    assert screenshots
+    assert sorted(pages.name(picture) for picture in screenshots - shown) == []
 
 
 def test_no_page_appends_extras_to_a_pattern_of_wheels() -> None:
-    """A shell would look for files whose names end in [server], and pip would be given the pattern."""
+    """A shell would match files whose names end in [server], and pass the pattern itself to pip."""
     wrong = [page.name for page in pages.every() if re.search(r"\*\.whl['\"]?\[", page.read_text("utf-8"))]
     assert wrong == []

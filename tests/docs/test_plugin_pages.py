@@ -1,6 +1,7 @@
 """Tests that the pages on plugins work: they write files, install, list, sync and call, as a reader does.
 
-Apart from the other pages, because plugins store their state from their own threads, outside the test's transaction.
+They are separate from the other pages because plugins store their state from their own threads, outside the test's
+transaction.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from toolbelt.runtime import plugins
 from toolbelt.store import snapshots
 
 PAGES = [page for page in pages.every() if pages.writes_files(page)]
-OURS = re.compile(r"^\$ \.venv/bin/python manage\.py (\w+)(.*)$", re.DOTALL)
+OUR_COMMAND = re.compile(r"^\$ \.venv/bin/python manage\.py (\w+)(.*)$", re.DOTALL)
 EXPORT = re.compile(r"^\$ export (.+)$")
 INSTALL = re.compile(r"^\$ \.venv/bin/python -m pip install -e '(.+)\[test\]'$")
 TEST = re.compile(r"^\$ \.venv/bin/python -m pytest -q (\S+)$")
@@ -40,17 +41,17 @@ class Reader:
         self._monkeypatch, self._settings = monkeypatch, settings
 
     def do(self, line: str) -> str | None:
-        """Do what a line of a console block says, and give what it prints; None for what is not for a test to do."""
-        if found := OURS.match(line):
-            # A command is a process of its own, which loads its plugins itself.
+        """Run a line of a console block and return its output, or None if a test cannot run it."""
+        if match := OUR_COMMAND.match(line):
+            # A command runs in a process of its own, which loads the plugins again.
             plugins.stop()
-            return test_examples.run(found[1], found[2])
-        if found := EXPORT.match(line):
-            self._export(dict(part.split("=", 1) for part in shlex.split(os.path.expandvars(found[1]))))
-        elif found := INSTALL.match(line):
-            self._install(Path(found[1]).resolve())
-        elif found := TEST.match(line):
-            return run_tests(Path(found[1]))
+            return test_examples.run(match[1], match[2])
+        if match := EXPORT.match(line):
+            self._export(dict(part.split("=", 1) for part in shlex.split(os.path.expandvars(match[1]))))
+        elif match := INSTALL.match(line):
+            self._install(Path(match[1]).resolve())
+        elif match := TEST.match(line):
+            return run_tests(Path(match[1]))
         elif SHELL.match(line):
             return subprocess.run(  # noqa: S602 - our own pages
                 line.removeprefix("$ "), shell=True, capture_output=True, text=True, check=True
@@ -65,16 +66,16 @@ class Reader:
                 self._monkeypatch.setenv(name, value)
 
     def _install(self, home: Path) -> None:
-        """Do as pip does, without asking an index: leave what finds the package, and its entry points, on the path."""
+        """Install as pip does, but without an index: add the package and its entry points to the path."""
         project = tomllib.loads((home / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        told = home / f"{project['name'].replace('-', '_')}-1.dist-info"
-        told.mkdir()
-        (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
+        info = home / f"{project['name'].replace('-', '_')}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
         points = "".join(
             f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in offered.items())
             for group, offered in project["entry-points"].items()
         )
-        (told / "entry_points.txt").write_text(points)
+        (info / "entry_points.txt").write_text(points)
         self._monkeypatch.syspath_prepend(home)
 
 
@@ -86,13 +87,13 @@ def run_tests(home: Path) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120).stdout
 
 
-def differing(page: Path, reader: Reader) -> Iterator[str]:
-    """Do what the page shows, in its order; say where something else comes out."""
-    known: dict[str, Any] = {"__name__": "page"}
+def differences(page: Path, reader: Reader) -> Iterator[str]:
+    """Run the blocks of the page in order; yield each difference from the output it shows."""
+    namespace: dict[str, Any] = {"__name__": "page"}
     for number, piece in enumerate(pages.pieces(page)):
         where = f"{pages.name(page)}, block {number}"
         match piece:
-            case pages.Switched(key, on, agent):
+            case pages.Switch(key, on, agent):
                 switches.flip(testing.OPERATOR.replace(confirm=True), agent, key, on)
             case pages.Block(text=text, file=file) if file:
                 Path(file).parent.mkdir(parents=True, exist_ok=True)
@@ -100,20 +101,20 @@ def differing(page: Path, reader: Reader) -> Iterator[str]:
             case pages.Block("console", text):
                 for line, shown in test_examples.commands(text):
                     printed = reader.do(line)
-                    if printed is not None and (other := test_examples.compared(shown, printed)):
-                        yield f"{where}: {line}\n{other}"
+                    if printed is not None and (different := test_examples.difference(shown, printed)):
+                        yield f"{where}: {line}\n{different}"
             case pages.Block("python", text):
-                exec(compile(text, where, "exec"), known)  # noqa: S102 (our own pages)
+                exec(compile(text, where, "exec"), namespace)  # noqa: S102 (our own pages)
             case pages.Block("pycon", text):
-                yield from test_examples.spoken(text, where, known)
+                yield from test_examples.session_differences(text, where, namespace)
 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_what_the_pages_on_plugins_show_comes_out(
+def test_the_pages_on_plugins_show_the_actual_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any, subtests: pytest.Subtests
 ) -> None:
-    """One test for all of them, because loading the demo takes seconds."""
+    """One test for all pages, because loading the demo takes seconds."""
     fast_fixtures.demo()
     before = set(sys.modules)
     try:
@@ -124,8 +125,8 @@ def test_what_the_pages_on_plugins_show_comes_out(
             monkeypatch.setenv("PWD", str(here))
             demo_plugins.use(settings, monkeypatch, tmp_path)
             with subtests.test(pages.name(page)):
-                found = "\n".join(differing(page, Reader(monkeypatch, settings)))
-                assert not found, found
+                differing = "\n".join(differences(page, Reader(monkeypatch, settings)))
+                assert not differing, differing
     finally:
         plugins.stop()
         snapshots.forget()
@@ -134,5 +135,5 @@ def test_what_the_pages_on_plugins_show_comes_out(
                 del sys.modules[name]
 
 
-def test_there_are_such_pages() -> None:
+def test_some_pages_write_files() -> None:
     assert PAGES

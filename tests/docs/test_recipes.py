@@ -1,6 +1,6 @@
-"""Each recipe runs with the provider's own SDK against Toolbelt.
+"""Tests that each recipe runs with the provider's own SDK against Toolbelt.
 
-The model is a stand-in: it calls a tool in the first step, and answers in the second.
+The model is a fake: it calls a tool in the first step, and answers in the second.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 
 PAGE = pages.ROOT / "docs/how-to/give-a-surface-to-a-provider.md"
-ASKED = "What time is it?"
+QUESTION = "What time is it?"
 BELT: dict[str, Any] = {
     "tools": [{"key": "clock", "description": "Tells the time."}, {"key": "calc"}],
     "toolkits": [
@@ -40,15 +40,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def recipes() -> dict[str, Any]:
-    known: dict[str, Any] = {}
+    namespace: dict[str, Any] = {}
     for block in pages.blocks(PAGE, "py"):
-        exec(compile(block, str(PAGE), "exec"), known)  # noqa: S102 (our own page)
-    return known
+        exec(compile(block, str(PAGE), "exec"), namespace)  # noqa: S102 (our own page)
+    return namespace
 
 
 @pytest.fixture
 def toolbelt(db: None) -> Iterator[httpx.Client]:
-    """Speak with the API that is served, without a socket between."""
+    """Yield a client of the API, without a socket."""
     belts.import_(testing.OPERATOR, BELT)
     token = tokens.issue(testing.OPERATOR, agent="assistant").text
     with httpx.Client(
@@ -60,34 +60,36 @@ def toolbelt(db: None) -> Iterator[httpx.Client]:
 
 
 class Model:
-    """Answers one request after the other, and keeps what it was asked."""
+    """Answers requests in order and records them."""
 
     def __init__(self, *answers: Any) -> None:
-        self.answers, self.asked = list(answers), []  # type: tuple[list[Any], list[Any]]
+        self.answers, self.requests = list(answers), []  # type: tuple[list[Any], list[Any]]
 
     def answer(self, request: Any) -> dict[str, Any]:
-        self.asked.append(json.loads(request.content))
+        self.requests.append(json.loads(request.content))
         return {"status_code": 200, "json": self.answers.pop(0)}
 
     def transport(self, library: Any) -> Any:
         return library.MockTransport(lambda request: library.Response(**self.answer(request)))
 
 
-def test_chat_completions(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) -> None:
+def test_the_chat_completions_recipe_calls_a_tool_and_answers(
+    recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client
+) -> None:
     import httpx2
     import openai
 
     called = {"id": "c1", "type": "function", "function": {"name": "list_toolkits", "arguments": "{}"}}
 
-    def said(**message: Any) -> dict[str, Any]:
+    def reply(**message: Any) -> dict[str, Any]:
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
         return {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
 
-    model = Model(said(content=None, tool_calls=[called]), said(content="Noon."))
+    model = Model(reply(content=None, tool_calls=[called]), reply(content="Noon."))
     client = openai.OpenAI(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
-    assert recipes["chat"](client, "any", toolbelt, "s", ASKED) == "Noon."
+    assert recipes["chat"](client, "any", toolbelt, "s", QUESTION) == "Noon."
 
-    first, second = model.asked
+    first, second = model.requests
     assert "Use clock, calc.\n</toolkit>" in first["messages"][0]["content"]
     assert first["tool_choice"]["allowed_tools"]["mode"] == "required"
     assert (second["tool_choice"], second["tools"]) == ("auto", first["tools"])
@@ -95,11 +97,13 @@ def test_chat_completions(recipes: dict[str, Callable[..., Any]], toolbelt: http
     assert '"desk"' in second["messages"][-1]["content"]
 
 
-def test_responses(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) -> None:
+def test_the_responses_recipe_calls_a_tool_and_answers(
+    recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client
+) -> None:
     import httpx2
     import openai
 
-    def said(**item: Any) -> dict[str, Any]:
+    def reply(**item: Any) -> dict[str, Any]:
         return {"id": "x", "object": "response", "created_at": 0, "model": "m", "output": [item]} | {
             "parallel_tool_calls": True,
             "tool_choice": "auto",
@@ -108,13 +112,13 @@ def test_responses(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Clien
 
     text = {"type": "output_text", "text": "Noon.", "annotations": []}
     model = Model(
-        said(type="function_call", id="f1", call_id="c1", name="list_toolkits", arguments="{}"),
-        said(type="message", id="m1", role="assistant", status="completed", content=[text]),
+        reply(type="function_call", id="f1", call_id="c1", name="list_toolkits", arguments="{}"),
+        reply(type="message", id="m1", role="assistant", status="completed", content=[text]),
     )
     client = openai.OpenAI(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
-    assert recipes["respond"](client, "any", toolbelt, "s", ASKED) == "Noon."
+    assert recipes["respond"](client, "any", toolbelt, "s", QUESTION) == "Noon."
 
-    first, second = model.asked
+    first, second = model.requests
     assert "Use clock, calc.\n</toolkit>" in first["instructions"]
     assert first["tool_choice"]["mode"] == "required"
     assert (second["tool_choice"], second["tools"]) == ("auto", first["tools"])
@@ -122,23 +126,25 @@ def test_responses(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Clien
     assert '"desk"' in second["input"][-1]["output"]
 
 
-def test_anthropic(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) -> None:
+def test_the_anthropic_recipe_calls_a_tool_and_answers(
+    recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client
+) -> None:
     import anthropic
     import httpx2
 
-    def said(reason: str, **block: Any) -> dict[str, Any]:
+    def reply(reason: str, **block: Any) -> dict[str, Any]:
         message = {"id": "x", "type": "message", "role": "assistant", "model": "m", "content": [block]}
         usage = {"input_tokens": 1, "output_tokens": 1}
         return {**message, "stop_reason": reason, "stop_sequence": None, "usage": usage}
 
     model = Model(
-        said("tool_use", type="tool_use", id="t1", name="list_toolkits", input={}),
-        said("end_turn", type="text", text="Noon."),
+        reply("tool_use", type="tool_use", id="t1", name="list_toolkits", input={}),
+        reply("end_turn", type="text", text="Noon."),
     )
     client = anthropic.Anthropic(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
-    assert recipes["message"](client, "any", toolbelt, "s", ASKED) == "Noon."
+    assert recipes["message"](client, "any", toolbelt, "s", QUESTION) == "Noon."
 
-    first, second = model.asked
+    first, second = model.requests
     assert "Use clock, calc.\n</toolkit>" in first["system"][0]["text"]
     assert (first["tool_choice"], second["tool_choice"]) == ({"type": "any"}, {"type": "auto"})
     assert "clock" in first["system"][1]["text"]
@@ -149,22 +155,24 @@ def test_anthropic(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Clien
     assert '"desk"' in result["content"]
 
 
-def test_gemini(recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client) -> None:
+def test_the_gemini_recipe_calls_a_tool_and_answers(
+    recipes: dict[str, Callable[..., Any]], toolbelt: httpx.Client
+) -> None:
     from google import genai
     from google.genai import types
 
-    def said(**part: Any) -> dict[str, Any]:
+    def reply(**part: Any) -> dict[str, Any]:
         return {"candidates": [{"content": {"role": "model", "parts": [part]}}]}
 
     called = {"id": "c1", "name": "list_toolkits", "args": {}}
-    model = Model(said(functionCall=called), said(text="Noon."))
+    model = Model(reply(functionCall=called), reply(text="Noon."))
     options = types.HttpOptions(httpx_client=httpx.Client(transport=model.transport(httpx)))
     client = genai.Client(api_key="none", http_options=options)
-    assert recipes["generate"](client, "any", toolbelt, "s", ASKED) == "Noon."
+    assert recipes["generate"](client, "any", toolbelt, "s", QUESTION) == "Noon."
 
-    first, second = model.asked
+    first, second = model.requests
     assert "Use clock, calc.\n</toolkit>" in first["systemInstruction"]["parts"][0]["text"]
-    modes = [sent["toolConfig"]["functionCallingConfig"]["mode"] for sent in model.asked]
+    modes = [sent["toolConfig"]["functionCallingConfig"]["mode"] for sent in model.requests]
     assert modes == ["ANY", "VALIDATED"]
     assert "calc" not in json.dumps(first["toolConfig"])
     assert second["tools"] == first["tools"]

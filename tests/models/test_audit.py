@@ -1,4 +1,4 @@
-"""Audit entries can only be added."""
+"""Tests that audit entries can be added but not changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolbelt.core import errors
 pytestmark = pytest.mark.django_db
 
 
-def recorded() -> models.AuditEntry:
+def create_entry() -> models.AuditEntry:
     return models.AuditEntry.objects.create(
         actor="olive",
         via="screen",
@@ -28,16 +28,16 @@ def recorded() -> models.AuditEntry:
 CHANGES: dict[str, Callable[[models.AuditEntry], object]] = {
     "saved again": lambda entry: entry.save(),
     "deleted": lambda entry: entry.delete(),
-    "updated with others": lambda entry: models.AuditEntry.objects.update(actor="mallory"),
-    "deleted with others": lambda entry: models.AuditEntry.objects.all().delete(),
+    "updated in a query": lambda entry: models.AuditEntry.objects.update(actor="mallory"),
+    "deleted in a query": lambda entry: models.AuditEntry.objects.all().delete(),
     "updated in bulk": lambda entry: models.AuditEntry.objects.bulk_update([entry], ["actor"]),
     "changed through its relations": lambda entry: entry.undone_by.update(actor="mallory"),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_an_entry_cannot_be(change: Callable[[models.AuditEntry], object]) -> None:
-    entry = recorded()
+def test_an_entry_cannot_be_changed_or_deleted(change: Callable[[models.AuditEntry], object]) -> None:
+    entry = create_entry()
     entry.actor = "mallory"
 
     with pytest.raises(errors.Refused, match="only ever added to"):
@@ -45,8 +45,8 @@ def test_an_entry_cannot_be(change: Callable[[models.AuditEntry], object]) -> No
     assert models.AuditEntry.objects.get().actor == "olive"
 
 
-def test_the_database_refuses_to_change_an_entry_whoever_asks() -> None:
-    recorded()
+def test_the_database_refuses_to_update_an_entry_in_sql() -> None:
+    create_entry()
 
     with (
         pytest.raises(DatabaseError, match="only ever added to"),
@@ -57,15 +57,15 @@ def test_the_database_refuses_to_change_an_entry_whoever_asks() -> None:
     assert models.AuditEntry.objects.get().actor == "olive"
 
 
-def test_raw_sql_may_delete_entries() -> None:
-    recorded()
+def test_entries_can_be_deleted_in_raw_sql() -> None:
+    create_entry()
 
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM toolbelt_auditentry")
     assert not models.AuditEntry.objects.exists()
 
 
-def test_entries_may_be_added_together() -> None:
+def test_entries_can_be_created_in_bulk() -> None:
     models.AuditEntry.objects.bulk_create(
         [
             models.AuditEntry(actor="olive", via="import", action="tool.create", subject_key=key)
@@ -76,5 +76,5 @@ def test_entries_may_be_added_together() -> None:
     assert [entry.subject_key for entry in models.AuditEntry.objects.all()] == ["b", "a"]
 
 
-def test_an_entry_says_what_it_is_about() -> None:
-    assert str(recorded()) == "switch.set ada dev"
+def test_the_text_of_an_entry_names_its_action_and_subject() -> None:
+    assert str(create_entry()) == "switch.set ada dev"

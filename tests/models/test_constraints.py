@@ -1,4 +1,4 @@
-"""The database itself refuses invalid rows, by any writer."""
+"""Tests that the database itself refuses invalid rows."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ REFUSED: dict[str, Callable[[], object]] = {
     "a blank agent": lambda: factories.agent(""),
     "a blank sub-app": lambda: factories.sub_app(""),
     "a blank session": lambda: models.AgentSession.objects.create(agent=factories.agent(), key=""),
-    "a category whose name differs in case alone": lambda: [
+    "a category whose name differs only in case": lambda: [
         models.Category.objects.create(name=name) for name in ("crm", "CRM")
     ],
-    "a plugin whose name differs in case alone": lambda: [factories.plugin(name) for name in ("git", "Git")],
-    "a tool whose key differs in case alone": lambda: [factories.tool(key) for key in ("run", "Run")],
-    "a toolkit whose key differs in case alone": lambda: [factories.toolkit(key) for key in ("dev", "Dev")],
-    "a loadout whose name differs in case alone": lambda: [factories.loadout(n) for n in ("house", "House")],
-    "an agent whose key differs in case alone": lambda: [factories.agent(key) for key in ("ada", "Ada")],
-    "a sub-app whose key differs in case alone": lambda: [factories.sub_app(key) for key in ("chat", "Chat")],
-    "a namespace that another plugin has, whatever the case": lambda: [
+    "a plugin whose name differs only in case": lambda: [factories.plugin(name) for name in ("git", "Git")],
+    "a tool whose key differs only in case": lambda: [factories.tool(key) for key in ("run", "Run")],
+    "a toolkit whose key differs only in case": lambda: [factories.toolkit(key) for key in ("dev", "Dev")],
+    "a loadout whose name differs only in case": lambda: [factories.loadout(n) for n in ("house", "House")],
+    "an agent whose key differs only in case": lambda: [factories.agent(key) for key in ("ada", "Ada")],
+    "a sub-app whose key differs only in case": lambda: [factories.sub_app(key) for key in ("chat", "Chat")],
+    "a namespace of another plugin, ignoring case": lambda: [
         factories.plugin(name, namespace=namespace) for name, namespace in (("a", "git"), ("b", "GIT"))
     ],
-    "a namespace with the sign that ends one": lambda: factories.plugin("a", namespace="a__b"),
-    "a toolkit's key with the sign that ends a namespace": lambda: factories.toolkit("a__b"),
-    "a tool with a name of Toolbelt's own": lambda: factories.tool("load_tools"),
-    "a toolkit with a name of Toolbelt's own": lambda: factories.toolkit("search_tools"),
+    "a namespace with a double underscore": lambda: factories.plugin("a", namespace="a__b"),
+    "a toolkit key with a double underscore": lambda: factories.toolkit("a__b"),
+    "a tool with a reserved key": lambda: factories.tool("load_tools"),
+    "a toolkit with a reserved key": lambda: factories.toolkit("search_tools"),
     "a plugin that is neither ready nor failed": lambda: factories.plugin(status="asleep"),
-    "an agent of no known kind": lambda: factories.agent(kind="chief"),
-    "a budget with no known consequence": lambda: factories.agent(on_exceed="panic"),
-    "a limit below nothing": lambda: factories.agent(max_tools=-1),
-    "a position below the first": lambda: factories.toolkit(position=-1),
-    "a change that came through no known shell": lambda: models.AuditEntry.objects.create(via="ether"),
-    "a second row of the revision": lambda: models.Revision.objects.create(id=2),
+    "an agent of an unknown kind": lambda: factories.agent(kind="chief"),
+    "a budget with an unknown on_exceed": lambda: factories.agent(on_exceed="panic"),
+    "a negative limit": lambda: factories.agent(max_tools=-1),
+    "a negative position": lambda: factories.toolkit(position=-1),
+    "an audit entry with an unknown source": lambda: models.AuditEntry.objects.create(via="ether"),
+    "a second revision row": lambda: models.Revision.objects.create(id=2),
 }
 
 
-@pytest.mark.parametrize("wrong", REFUSED.values(), ids=REFUSED)
-def test_the_database_refuses(wrong: Callable[[], object]) -> None:
+@pytest.mark.parametrize("write", REFUSED.values(), ids=REFUSED)
+def test_the_database_refuses_invalid_rows(write: Callable[[], object]) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
-        wrong()
+        write()
 
 
-ONCE: tuple[type[orm.Model], ...] = (
+UNIQUE_RELATIONS: tuple[type[orm.Model], ...] = (
     models.Member,
     models.SubAppTool,
     models.SubAppAgent,
@@ -65,8 +65,8 @@ ONCE: tuple[type[orm.Model], ...] = (
 )
 
 
-@pytest.mark.parametrize("model", ONCE, ids=lambda model: model.__name__)
-def test_nothing_stands_twice_under_the_same_thing(model: type[orm.Model]) -> None:
+@pytest.mark.parametrize("model", UNIQUE_RELATIONS, ids=lambda model: model.__name__)
+def test_a_related_row_cannot_be_duplicated(model: type[orm.Model]) -> None:
     factories.everything()
     row = model._default_manager.first()
     assert row is not None
@@ -76,7 +76,7 @@ def test_nothing_stands_twice_under_the_same_thing(model: type[orm.Model]) -> No
         row.save(force_insert=True)
 
 
-def test_an_agent_has_one_session_of_a_name() -> None:
+def test_an_agent_cannot_have_two_sessions_of_the_same_key() -> None:
     ada = factories.agent()
     models.AgentSession.objects.create(agent=ada, key="s")
 
@@ -86,14 +86,14 @@ def test_an_agent_has_one_session_of_a_name() -> None:
 
 @pytest.mark.parametrize("table", ["toolbelt_toolkitswitch", "toolbelt_tooloverride"])
 @pytest.mark.parametrize("junk", ["'maybe'", "2", "NULL"])
-def test_a_switch_is_on_or_off_and_nothing_in_between(table: str, junk: str) -> None:
+def test_a_switch_can_only_be_on_or_off(table: str, junk: str) -> None:
     factories.everything()
 
     with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f'UPDATE {table} SET "on" = {junk}')  # noqa: S608 (words in this test)
+        cursor.execute(f'UPDATE {table} SET "on" = {junk}')  # noqa: S608 (values in this test)
 
 
-def test_two_plugins_may_both_be_without_a_namespace() -> None:
+def test_several_plugins_can_have_no_namespace() -> None:
     factories.plugin("a")
     factories.plugin("b")
 
@@ -103,19 +103,19 @@ def test_two_plugins_may_both_be_without_a_namespace() -> None:
 @pytest.mark.parametrize(
     "model", [models.Tool, models.Toolkit, models.Plugin], ids=lambda model: model.__name__
 )
-def test_what_others_point_at_is_not_deleted(model: type[orm.Model]) -> None:
+def test_a_row_that_others_refer_to_cannot_be_deleted(model: type[orm.Model]) -> None:
     factories.everything()
 
     with pytest.raises(orm.ProtectedError):
         model._default_manager.all().delete()
 
 
-def test_deleting_an_agent_deletes_what_is_its_own_and_nothing_else() -> None:
+def test_deleting_an_agent_deletes_only_its_own_rows() -> None:
     ada = factories.everything()
     models.AgentSession.objects.create(agent=ada, key="s")
 
     ada.delete()
 
-    its_own = (models.AgentTool, models.AgentToolkit, models.ToolkitSwitch, models.ToolOverride)
-    assert [row.objects.count() for row in (*its_own, models.AgentSession, models.SubAppAgent)] == [0] * 6
+    own_models = (models.AgentTool, models.AgentToolkit, models.ToolkitSwitch, models.ToolOverride)
+    assert [row.objects.count() for row in (*own_models, models.AgentSession, models.SubAppAgent)] == [0] * 6
     assert (models.Tool.objects.count(), models.Toolkit.objects.count()) == (2, 1)

@@ -1,4 +1,4 @@
-"""A document is stored as the exact text that was written, and invalid ones are refused."""
+"""Tests that documents are stored as exact text, and that invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stored_text(table: str, column: str) -> str:
         {"description": "100% of {braces} and %s and $1"},
     ],
 )
-def test_every_database_gives_back_the_very_text_that_was_written(document: dict[str, Any]) -> None:
+def test_a_document_is_stored_as_its_exact_canonical_text(document: dict[str, Any]) -> None:
     row = factories.tool("run", input_schema=document)
 
     assert stored_text("toolbelt_tool", "input_schema") == schema.canonical(document)
@@ -37,37 +37,37 @@ def test_every_database_gives_back_the_very_text_that_was_written(document: dict
     assert json.dumps(row.input_schema) == json.dumps(json.loads(schema.canonical(document)))
 
 
-def test_a_document_that_is_not_given_is_null_and_not_a_document_that_says_null() -> None:
+def test_an_absent_document_is_stored_as_sql_null() -> None:
     factories.tool("run", output_schema=None)
 
     assert models.Tool.objects.filter(output_schema__isnull=True).count() == 1
 
 
-def test_documents_survive_bulk_writes_and_can_be_asked_for() -> None:
+def test_documents_can_be_bulk_written_and_filtered() -> None:
     row = factories.tool("run")
     row.annotations, row.output_schema = {"a": 1.0}, None
     models.Tool.objects.bulk_update([row], ["annotations", "output_schema"])
     models.Tool.objects.filter(key="run").update(input_schema={"type": "object", "title": "x"})
 
-    found = models.Tool.objects.get(annotations={"a": 1.0})
-    assert (found.annotations, found.output_schema) == ({"a": 1.0}, None)
-    assert found.input_schema == {"type": "object", "title": "x"}
+    reloaded = models.Tool.objects.get(annotations={"a": 1.0})
+    assert (reloaded.annotations, reloaded.output_schema) == ({"a": 1.0}, None)
+    assert reloaded.input_schema == {"type": "object", "title": "x"}
 
 
 @pytest.mark.parametrize("junk", ["no json", "[]", '"text"', "null", "{", "1"])
-def test_the_database_refuses_what_is_not_a_document_of_the_shape(junk: str) -> None:
+def test_the_database_refuses_a_document_of_the_wrong_shape(junk: str) -> None:
     factories.tool("run")
 
     with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("UPDATE toolbelt_tool SET annotations = %s", [junk])
 
 
-def test_the_database_refuses_a_mapping_where_a_list_belongs() -> None:
+def test_the_database_refuses_a_mapping_in_a_list_field() -> None:
     with pytest.raises(DatabaseError), transaction.atomic():
         factories.loadout("house", plugins={"git": True})
 
 
-def test_a_document_of_any_shape_may_be_a_bare_value() -> None:
+def test_a_document_of_any_shape_can_be_a_scalar() -> None:
     entry = models.AuditEntry.objects.create(
         actor="olive",
         via="screen",

@@ -1,4 +1,4 @@
-"""Every row is found by its natural key, and a fixture restores everything."""
+"""Tests that every row is found by its natural key, and that fixtures restore everything."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMED: list[Any] = [model for model in ALL if issubclass(model, naming.Named)]
 
 
 @pytest.mark.parametrize("model", NAMED, ids=lambda model: model.__name__)
-def test_a_row_is_found_by_its_natural_key_and_says_it(model: type[naming.Named]) -> None:
+def test_a_row_is_found_by_its_natural_key_which_is_its_text(model: type[naming.Named]) -> None:
     ada = factories.everything()
     models.AgentSession.objects.create(agent=ada, key="s")
     models.PluginState.objects.create(namespace="kb", key="seen")
@@ -35,18 +35,18 @@ def test_a_row_is_found_by_its_natural_key_and_says_it(model: type[naming.Named]
 
 
 @pytest.mark.parametrize("model", ALL, ids=lambda model: model.__name__)
-def test_an_operator_is_told_what_each_field_is_for(model: type[orm.Model]) -> None:
-    untold = {"id", "agent_id", "created", "changed"}
-    silent = [
+def test_every_field_has_a_help_text(model: type[orm.Model]) -> None:
+    exempt = {"id", "agent_id", "created", "changed"}
+    without_help_text = [
         field.name
         for field in model._meta.concrete_fields
-        if field.name not in untold and not field.help_text and not field.is_relation
+        if field.name not in exempt and not field.help_text and not field.is_relation
     ]
 
-    assert silent == []
+    assert without_help_text == []
 
 
-def test_what_dumpdata_writes_loaddata_brings_back(tmp_path: Path) -> None:
+def test_loaddata_restores_the_output_of_dumpdata(tmp_path: Path) -> None:
     factories.everything()
     before = entries.export()
     fixture = tmp_path / "belt.json"
@@ -62,7 +62,7 @@ def test_what_dumpdata_writes_loaddata_brings_back(tmp_path: Path) -> None:
     assert entries.export() == before
 
 
-def test_loading_a_fixture_twice_changes_nothing_the_second_time(tmp_path: Path) -> None:
+def test_loading_a_fixture_over_its_own_rows_changes_nothing(tmp_path: Path) -> None:
     factories.everything()
     before = entries.export()
     fixture = tmp_path / "belt.yaml"

@@ -1,4 +1,4 @@
-"""Registries that are always shut down."""
+"""Fixtures: registries that are shut down after the test."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from toolbelt.plugins import registry as registries
 
 @pytest.fixture
 def make_registry() -> Iterator[Callable[..., registries.ToolPluginRegistry]]:
-    made: list[registries.ToolPluginRegistry] = []
+    created: list[registries.ToolPluginRegistry] = []
 
     def make(**limits: Any) -> registries.ToolPluginRegistry:
-        made.append(registries.ToolPluginRegistry(limits=registries.Limits(**limits)))
-        return made[-1]
+        created.append(registries.ToolPluginRegistry(limits=registries.Limits(**limits)))
+        return created[-1]
 
     yield make
-    for one in made:
-        one.shutdown_sync()
+    for registry in created:
+        registry.shutdown_sync()
 
 
 @pytest.fixture

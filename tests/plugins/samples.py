@@ -1,4 +1,4 @@
-"""Plugins as authors write them, and misbehave."""
+"""Sample plugins: as authors write them, and misbehaving ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from toolbelt.plugins import contract
 from toolbelt.plugins import registry as registries
 
-# The class of the seed as it stands there ("Tool Plugins", Interface), with imports from toolbelt.
+# The class from the specification ("Tool Plugins", Interface) verbatim, with imports from toolbelt.
 SEED = '''
 from toolbelt import ToolPlugin, RuntimeAPI, ToolDefinition
 
@@ -57,12 +57,12 @@ class MyToolPlugin(ToolPlugin):
 '''
 
 
-def definition(name: str = "kb__search", **more: Any) -> contract.ToolDefinition:
-    return contract.ToolDefinition(**{"name": name, "description": "Search.", **more})
+def definition(name: str = "kb__search", **fields: Any) -> contract.ToolDefinition:
+    return contract.ToolDefinition(**{"name": name, "description": "Search.", **fields})
 
 
 class Sample(contract.ToolPlugin):
-    """A plugin whose steps are given, and whose calls are counted. Without steps it answers what it was asked."""
+    """A plugin with given steps that counts their calls. Without a step, a call returns its arguments."""
 
     name, namespace, category = "knowledge", "kb", ""
     tools: Sequence[Any] = ()
@@ -106,9 +106,9 @@ async def hang(*_: object) -> None:
     await asyncio.sleep(60)
 
 
-async def hang_whatever_is_said(*_: object) -> None:
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
+async def hang_despite_cancellation(*_: object) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
         try:
             await asyncio.sleep(0.1)
         except asyncio.CancelledError:

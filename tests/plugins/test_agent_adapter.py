@@ -1,4 +1,4 @@
-"""Tests that a plugin which was written for agent-adapter runs without a change."""
+"""Tests that a plugin written for agent-adapter runs without changes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import importlib
 import pytest
 
 from tests.plugins import samples
-from tests.plugins.test_loading import load, module, states
-from tests.plugins.test_loading import place as place
+from tests.plugins.test_loading import import_path as import_path
+from tests.plugins.test_loading import load, states, write_module
 from toolbelt.plugins import contract, loading, local
 from toolbelt.plugins import registry as registries
 
@@ -44,25 +44,25 @@ LISTED = """\
 
 
 @pytest.fixture
-def installed(place):
-    """Install agent-adapter's contracts and the seed's plugin, under agent-adapter's entry-point group."""
-    (place / "agent_adapter_contracts").mkdir()
+def installed(import_path):
+    """Install agent-adapter's contracts and the specification's plugin, in agent-adapter's entry-point group."""
+    (import_path / "agent_adapter_contracts").mkdir()
     for name, text in {"__init__": "", **CONTRACTS}.items():
-        module(place / "agent_adapter_contracts", name, text)
-    (place / "my_tool_plugin.py").write_text(SEED)
-    info = place / "my_tool-1.0.dist-info"
+        write_module(import_path / "agent_adapter_contracts", name, text)
+    (import_path / "my_tool_plugin.py").write_text(SEED)
+    info = import_path / "my_tool-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-tool\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[agent_adapter.tool_plugins]\nmy_tool = my_tool_plugin:MyToolPlugin\n"
     )
     importlib.invalidate_caches()
-    return place
+    return import_path
 
 
-def test_the_seeds_plugin_is_found_initialized_and_called_as_it_is(installed):
-    offered = [one for one in loading.installed() if one.name == "my_tool"]
-    assert [(one.module, one.attribute) for one in offered] == [("my_tool_plugin", "MyToolPlugin")]
+def test_a_plugin_for_agent_adapter_is_found_initialized_and_called(installed):
+    offered = [plugin for plugin in loading.installed() if plugin.name == "my_tool"]
+    assert [(plugin.module, plugin.attribute) for plugin in offered] == [("my_tool_plugin", "MyToolPlugin")]
 
     loaded = load(
         installed,
@@ -73,13 +73,13 @@ def test_the_seeds_plugin_is_found_initialized_and_called_as_it_is(installed):
     assert loaded.problems == ()
     registry = loaded.registry
     assert [tool.name for tool in registry.to_tool_definitions()] == ["mytool__search"]
-    answer = registry.execute_sync("mytool__search", {"query": "é"})
-    assert answer == {"results": ["é"], "key": "k"}
+    result = registry.execute_sync("mytool__search", {"query": "é"})
+    assert result == {"results": ["é"], "key": "k"}
     registry.shutdown_sync()
     assert states(loaded) == {"my-tool-plugin": "stopped"}
 
 
-def test_a_registry_takes_an_instance_of_such_a_plugin(installed):
+def test_an_instance_of_a_plugin_for_agent_adapter_can_be_registered(installed):
     registry = registries.ToolPluginRegistry(
         runtime_for=lambda namespace, config: local.LocalRuntime(namespace, {"api_key": "k"})
     )
@@ -88,12 +88,12 @@ def test_a_registry_takes_an_instance_of_such_a_plugin(installed):
     assert registry.register(plugin).tool_count == 1
 
 
-def test_what_is_no_plugin_is_refused_with_what_it_lacks():
+def test_an_object_that_is_not_a_plugin_is_refused_with_its_missing_attributes():
     with pytest.raises(TypeError, match="it has no namespace and no tools and no execute"):
         registries.ToolPluginRegistry().register(type("Half", (), {"name": "half"})())
 
 
-def test_a_schema_that_is_no_mapping_is_refused_at_its_tool(installed):
+def test_a_schema_that_is_not_a_mapping_is_refused_with_its_path(installed):
     plugin = importlib.import_module("my_tool_plugin").MyToolPlugin
     broken = type("Broken", (plugin,), {"tools": [type("T", (), {"name": "mytool__x", "input_schema": 7})()]})
 
@@ -101,7 +101,7 @@ def test_a_schema_that_is_no_mapping_is_refused_at_its_tool(installed):
         registries.ToolPluginRegistry().register(broken())
 
 
-def test_a_plugin_that_asks_for_a_wallet_reads_what_to_set():
+def test_a_missing_wallet_error_names_the_setting():
     with pytest.raises(contract.WalletMissing, match="TOOLBELT_WALLET"):
         local.LocalRuntime("pay").wallet  # noqa: B018
 
@@ -114,7 +114,7 @@ class Wallet:
         return f"0x{self.namespace}"
 
 
-def test_a_runtime_gives_the_wallet_that_it_was_given():
+def test_a_runtime_returns_the_wallet_it_was_created_with():
     runtime = local.LocalRuntime("pay", wallet=Wallet("pay"))  # type: ignore[arg-type]
 
     assert asyncio.run(runtime.wallet.get_address()) == "0xpay"

@@ -1,4 +1,4 @@
-"""The plugins' loop and its threads, on their own."""
+"""Tests of the plugins' event loop and threads."""
 
 from __future__ import annotations
 
@@ -14,72 +14,72 @@ from toolbelt.plugins import background
 
 @pytest.fixture
 def loop():
-    made = background.Loop()
-    yield made
-    made.close()
+    created = background.Loop()
+    yield created
+    created.close()
 
 
 async def double(number: int) -> int:
     return number * 2
 
 
-def test_nothing_runs_before_something_is_asked(loop):
+def test_the_loop_starts_with_its_first_task(loop):
     assert not loop.is_started
     assert loop.run_sync(double(2), 1) == 4
     assert loop.is_started
 
 
-def test_after_its_end_nothing_is_taken(loop):
+def test_a_closed_loop_refuses_tasks(loop):
     loop.close()
 
     with pytest.raises(RuntimeError, match="closed"):
         loop.run_sync(double(2), 1)
 
 
-def test_what_is_still_running_at_the_end_is_cancelled(loop):
-    told, kept = threading.Event(), list[asyncio.Task[None]]()
+def test_closing_the_loop_cancels_running_tasks(loop):
+    cancelled, tasks = threading.Event(), list[asyncio.Task[None]]()
 
-    async def wait_for_ever() -> None:
+    async def wait_forever() -> None:
         try:
             await asyncio.sleep(60)
         finally:
-            told.set()
+            cancelled.set()
 
-    async def begin() -> None:
-        kept.append(asyncio.get_running_loop().create_task(wait_for_ever()))
+    async def start_task() -> None:
+        tasks.append(asyncio.get_running_loop().create_task(wait_forever()))
         await asyncio.sleep(0)
 
-    loop.run_sync(begin(), 1)
+    loop.run_sync(start_task(), 1)
     loop.close()
 
-    assert told.wait(2)
+    assert cancelled.wait(2)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_after_a_fork_the_child_has_a_loop_of_its_own(loop):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="requires os.fork")
+def test_a_forked_child_has_its_own_loop(loop):
     assert loop.run_sync(double(1), 1) == 2
     child = os.fork()
     if child == 0:
         try:
             os._exit(0 if loop.run_sync(double(2), 2) == 4 else 1)
         finally:
-            # Whatever happens: the tests go on in the parent alone.
+            # In any case: only the parent may run further tests.
             os._exit(2)
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_plain_function_may_wait_for_an_async_one(loop):
+def test_a_plain_function_can_wait_for_an_async_function(loop):
     threads = background.Threads()
 
     assert loop.run_sync(background.call(threads, lambda: background.wait(double(4))), 1) == 8
 
 
-def test_waiting_is_for_plain_functions_of_plugins_alone(loop):
-    waiting = double(1)
+def test_waiting_outside_a_plain_function_of_a_plugin_is_an_error(loop):
+    awaitable = double(1)
     with pytest.raises(TypeError, match="only works in a plain function"):
-        background.wait(waiting)
-    waiting.close()
+        background.wait(awaitable)
+    awaitable.close()
 
     async def wait_on_the_loop() -> Any:
         return background.wait(asyncio.get_running_loop().create_future())
@@ -88,25 +88,25 @@ def test_waiting_is_for_plain_functions_of_plugins_alone(loop):
         loop.run_sync(wait_on_the_loop(), 1)
 
 
-def test_a_plain_function_that_gives_an_awaitable_is_awaited(loop):
+def test_an_awaitable_returned_by_a_plain_function_is_awaited(loop):
     assert loop.run_sync(background.call(background.Threads(), lambda: double(3)), 1) == 6
 
 
-async def where() -> threading.Thread:
+async def current_thread() -> threading.Thread:
     return threading.current_thread()
 
 
-def test_on_a_loop_that_somebody_else_runs_nothing_takes_another_thread():
-    async def ask() -> tuple[threading.Thread, threading.Thread]:
+def test_tasks_on_a_hosts_loop_run_in_its_thread():
+    async def story() -> tuple[threading.Thread, threading.Thread]:
         hosted = background.Loop(asyncio.get_running_loop())
-        here = await hosted.run(where(), 1)
-        from_a_thread = await asyncio.to_thread(lambda: hosted.run_sync(where(), 1))
+        here = await hosted.run(current_thread(), 1)
+        from_a_thread = await asyncio.to_thread(lambda: hosted.run_sync(current_thread(), 1))
         return here, from_a_thread
 
-    assert asyncio.run(ask()) == (threading.current_thread(), threading.current_thread())
+    assert asyncio.run(story()) == (threading.current_thread(), threading.current_thread())
 
 
-def test_on_a_loop_that_somebody_else_runs_nobody_waits_longer_than_they_want():
+def test_a_timeout_on_a_hosts_loop_does_not_wait_for_the_cancelled_task():
     cancelled = asyncio.Event()
 
     async def linger() -> None:
@@ -116,22 +116,22 @@ def test_on_a_loop_that_somebody_else_runs_nobody_waits_longer_than_they_want():
             cancelled.set()
             await asyncio.sleep(60)
 
-    async def ask() -> None:
+    async def story() -> None:
         with pytest.raises(background.LateError):
             await background.Loop(asyncio.get_running_loop()).run(linger(), 0.01)
         await cancelled.wait()
 
-    asyncio.run(asyncio.wait_for(ask(), 20))
+    asyncio.run(asyncio.wait_for(story(), 20))
 
 
-def test_a_loop_that_somebody_else_runs_is_not_blocked_and_goes_on_after_the_end():
-    async def ask() -> None:
+def test_a_hosts_loop_is_not_blocked_and_keeps_running_after_close():
+    async def story() -> None:
         hosted = background.Loop(asyncio.get_running_loop())
         with pytest.raises(TypeError, match="cannot wait for itself"):
-            hosted.run_sync(where(), 1)
+            hosted.run_sync(current_thread(), 1)
         hosted.close()
         with pytest.raises(RuntimeError, match="closed"):
-            await hosted.run(where(), 1)
+            await hosted.run(current_thread(), 1)
         await asyncio.sleep(0)
 
-    asyncio.run(ask())
+    asyncio.run(story())

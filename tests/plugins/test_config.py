@@ -1,4 +1,4 @@
-"""A plugin's config: read into a dataclass, or refused with what is wrong."""
+"""Tests that a plugin's configuration is read into a dataclass, or refused with its errors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Settings:
     push: StrictBool = False
 
 
-def test_values_of_variables_count_as_numbers_and_the_rest_has_defaults():
+def test_numbers_given_as_text_are_converted_and_defaults_apply():
     assert config.read(Settings, "books", {"folder": "a", "pages": "7"}) == Settings(folder="a", pages=7)
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "message"),
     [
         ({}, "The config of books is not valid: folder: Field required."),
         ({"folder": "a", "pages": 10}, "pages: Input should be less than or equal to 9"),
@@ -32,7 +32,7 @@ def test_values_of_variables_count_as_numbers_and_the_rest_has_defaults():
         ({"folder": "a", "page": 1}, "books has no setting 'page'. Its settings are folder, pages, push."),
     ],
 )
-def test_what_is_not_valid_is_named(given, words):
-    with pytest.raises(config.ConfigError) as refused:
+def test_invalid_settings_are_reported_by_name(given, message):
+    with pytest.raises(config.ConfigError) as raised:
         config.read(Settings, "books", given)
-    assert words in str(refused.value)
+    assert message in str(raised.value)

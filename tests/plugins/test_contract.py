@@ -1,4 +1,4 @@
-"""The contract: the seed's own example runs, and little is asked of an author."""
+"""Tests of the plugin contract: the specification's example runs unchanged, and a minimal plugin is short."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from toolbelt.plugins import contract
 
 
 @pytest.fixture
-def seed() -> contract.ToolPlugin:
+def example() -> contract.ToolPlugin:
     module: dict[str, type[contract.ToolPlugin]] = {}
-    exec(samples.SEED, module)  # noqa: S102 - the example is text, as it stands in the seed
+    exec(samples.SEED, module)  # noqa: S102 - the example is text, copied from the specification
     return module["MyToolPlugin"]()
 
 
-def test_the_seeds_example_runs_as_it_is_written(seed, registry):
-    registry.register(seed, config={"api_key": "k-123"})
+def test_the_specifications_example_runs_unchanged(example, registry):
+    registry.register(example, config={"api_key": "k-123"})
 
     assert [tool.name for tool in registry.to_tool_definitions()] == ["mytool__search"]
-    assert registry.resolve_tool("mytool__search") is seed
+    assert registry.resolve_tool("mytool__search") is example
     assert registry.execute_sync("mytool__search", {"query": "belts"}) == {"results": [...]}
-    assert seed.api_key == "k-123"
+    assert example.api_key == "k-123"
     [info] = registry.list_plugins()
     assert (info.name, info.namespace, info.tool_count) == ("my-tool-plugin", "mytool", 1)
 
@@ -35,16 +35,16 @@ def test_the_seeds_example_runs_as_it_is_written(seed, registry):
     assert registry.list_plugins()[0].state == "stopped"
 
 
-def test_the_seeds_example_without_its_secret_fails_and_says_which(seed, registry):
-    registry.register(seed)
+def test_the_specifications_example_fails_without_its_secret_and_names_it(example, registry):
+    registry.register(example)
 
     with pytest.raises(errors.ToolbeltError, match="no secret 'api_key' for 'mytool'"):
         registry.execute_sync("mytool__search", {"query": "belts"})
     assert registry.list_plugins()[0].state == "failed"
 
 
-def test_the_least_plugin_is_three_attributes_and_a_plain_function(registry):
-    class Least(contract.ToolPlugin):
+def test_a_minimal_plugin_has_three_attributes_and_a_plain_function(registry):
+    class Minimal(contract.ToolPlugin):
         name = "least"
         namespace = "least"
         tools = (contract.ToolDefinition(name="least__one", description=""),)
@@ -52,12 +52,12 @@ def test_the_least_plugin_is_three_attributes_and_a_plain_function(registry):
         def execute(self, tool_name, args):
             return 1
 
-    registry.register(Least())
+    registry.register(Minimal())
 
     assert registry.execute_sync("least__one", {}) == 1
 
 
-def test_a_plugin_that_cannot_execute_is_none():
+def test_a_plugin_without_execute_cannot_be_instantiated():
     class Unfinished(contract.ToolPlugin):
         name, namespace, tools = "unfinished", "unfinished", ()
 
@@ -65,7 +65,7 @@ def test_a_plugin_that_cannot_execute_is_none():
         Unfinished()  # type: ignore[abstract]
 
 
-def test_a_definition_is_frozen_and_takes_any_object_by_default():
+def test_a_tool_definition_is_frozen_and_accepts_any_object_by_default():
     definition = contract.ToolDefinition(name="kb__all", description="")
 
     assert definition.input_schema == {"type": "object", "properties": {}}
@@ -73,7 +73,7 @@ def test_a_definition_is_frozen_and_takes_any_object_by_default():
         definition.name = "other"  # type: ignore[misc]
 
 
-def test_a_toolkit_in_code_says_nothing_unless_it_is_taught_to():
+def test_a_code_toolkit_has_no_policy_or_directive_by_default():
     kit = contract.CodeToolkit()
 
     assert kit.policy(contract.PolicyContext(active_tools=("a",))) is None
@@ -81,18 +81,18 @@ def test_a_toolkit_in_code_says_nothing_unless_it_is_taught_to():
 
 
 @pytest.mark.parametrize("name", toolbelt.__all__)
-def test_everything_that_an_author_needs_comes_from_toolbelt(name):
+def test_every_exported_name_can_be_imported_from_toolbelt(name):
     assert getattr(toolbelt, name).__name__ == name.replace(
         "Loadout", "", name in ("LoadoutBuilder", "LoadoutRegistry")
     )
 
 
-def test_toolbelt_has_no_other_names():
+def test_an_unknown_name_raises_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'ToolPlugins'"):
         toolbelt.ToolPlugins  # noqa: B018
 
 
-def test_importing_toolbelt_alone_imports_no_plugins():
-    check = "import sys, toolbelt; sys.exit(any(name.startswith('toolbelt.') for name in sys.modules))"
+def test_importing_toolbelt_imports_no_submodules():
+    program = "import sys, toolbelt; sys.exit(any(name.startswith('toolbelt.') for name in sys.modules))"
 
-    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

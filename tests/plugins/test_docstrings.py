@@ -1,4 +1,4 @@
-"""Docstrings: what is for the model, and what of it belongs to a parameter."""
+"""Tests that a docstring is split into the description for the model and the texts of parameters."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from toolbelt.plugins import docstrings
 
 
 @pytest.mark.parametrize("docstring", [None, "", "   "])
-def test_no_docstring_tells_nothing(docstring):
+def test_a_missing_or_blank_docstring_is_empty(docstring):
     assert docstrings.parse(docstring) == ("", {})
 
 
-def test_a_docstring_without_parameters_is_all_description():
+def test_a_docstring_without_parameters_is_only_a_description():
     assert docstrings.parse("Search.\n\n    Note: slow.\n    ") == ("Search.\n\nNote: slow.", {})
 
 
-def test_a_section_of_args_tells_of_parameters():
-    told = docstrings.parse(
+def test_an_args_section_describes_parameters():
+    parsed = docstrings.parse(
         """Search.
 
         Args:
@@ -32,12 +32,12 @@ def test_a_section_of_args_tells_of_parameters():
         """
     )
 
-    assert told.description == "Search."
-    assert told.parameters == {"query": "What to look for: words.", "names": "Which.", "limit": "How many."}
+    assert parsed.description == "Search."
+    assert parsed.parameters == {"query": "What to look for: words.", "names": "Which.", "limit": "How many."}
 
 
-def test_fields_tell_of_parameters():
-    told = docstrings.parse(
+def test_param_fields_describe_parameters():
+    parsed = docstrings.parse(
         """Search.
 
         :param query: What to look for,
@@ -48,12 +48,12 @@ def test_fields_tell_of_parameters():
         """
     )
 
-    assert told.description == "Search."
-    assert told.parameters == {"query": "What to look for, in words.", "limit": "How many."}
+    assert parsed.description == "Search."
+    assert parsed.parameters == {"query": "What to look for, in words.", "limit": "How many."}
 
 
-def test_wrapped_lines_of_a_paragraph_are_joined_and_others_stay_lines():
-    told = docstrings.parse(
+def test_wrapped_lines_of_a_paragraph_are_joined_and_lists_and_tables_are_kept():
+    parsed = docstrings.parse(
         """Search all of it,
         and say where.
 
@@ -66,6 +66,6 @@ def test_wrapped_lines_of_a_paragraph_are_joined_and_others_stay_lines():
         """
     )
 
-    assert told.description == (
+    assert parsed.description == (
         "Search all of it, and say where.\n\nKinds:\n- page\n- note\n    of any length\n\n| a | b |"
     )

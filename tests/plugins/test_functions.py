@@ -1,4 +1,4 @@
-"""Typed functions as tools: schema from hints and docstring, arguments as the hints say, runtime where it is wanted."""
+"""Tests of typed functions as tools: their schemas, the arguments that they get, and access to the runtime."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Place:
     number: int = 1
 
 
-def plugin_of(*given: Any, **more: Any) -> functions.FunctionPlugin:
-    return functions.FunctionPlugin(name="knowledge", namespace="kb", functions=given, **more)
+def make_plugin(*functions_: Any, **fields: Any) -> functions.FunctionPlugin:
+    return functions.FunctionPlugin(name="knowledge", namespace="kb", functions=functions_, **fields)
 
 
 def definition(function: Any) -> contract.ToolDefinition:
-    return plugin_of(function).tools[0]
+    return make_plugin(function).tools[0]
 
 
-def answer(registry, function: Any, **args: Any) -> Any:
-    plugin = plugin_of(function)
+def call_function(registry, function: Any, **args: Any) -> Any:
+    plugin = make_plugin(function)
     registry.register(plugin)
     return registry.execute_sync(plugin.tools[0].name, args)
 
 
-def test_the_schema_comes_from_hints_and_docstring():
+def test_the_schema_is_built_from_type_hints_and_docstring():
     def search(
         query: str,
         limit: Annotated[int, pydantic.Field(ge=1, le=50)] = 10,
@@ -62,11 +62,11 @@ def test_the_schema_comes_from_hints_and_docstring():
         """
         return []
 
-    made = definition(search)
+    tool_definition = definition(search)
 
-    assert made.name == "kb__search"
-    assert made.description == "Search the knowledge base.\n\nBest hits first."
-    assert made.input_schema == {
+    assert tool_definition.name == "kb__search"
+    assert tool_definition.description == "Search the knowledge base.\n\nBest hits first."
+    assert tool_definition.input_schema == {
         "type": "object",
         "properties": {
             "query": {"type": "string", "description": "What to look for, in a few words."},
@@ -85,10 +85,10 @@ def test_the_schema_comes_from_hints_and_docstring():
         "required": ["query"],
         "additionalProperties": False,
     }
-    assert made.output_schema is None
+    assert tool_definition.output_schema is None
 
 
-def test_the_decorator_says_what_a_function_cannot():
+def test_the_decorator_sets_the_fields_of_the_definition():
     @functions.tool(
         name="find",
         title="Find",
@@ -101,14 +101,22 @@ def test_the_decorator_says_what_a_function_cannot():
         """Return something else."""
         return query.upper()
 
-    made = definition(search)
+    tool_definition = definition(search)
 
     assert search("x") == "X"
-    assert (made.name, made.title, made.description) == ("kb__find", "Find", "Find it.")
-    assert (made.category, made.default_on, made.annotations) == ("search", True, {"readOnlyHint": True})
+    assert (tool_definition.name, tool_definition.title, tool_definition.description) == (
+        "kb__find",
+        "Find",
+        "Find it.",
+    )
+    assert (tool_definition.category, tool_definition.default_on, tool_definition.annotations) == (
+        "search",
+        True,
+        {"readOnlyHint": True},
+    )
 
 
-def test_the_decorator_needs_no_brackets():
+def test_the_decorator_works_without_parentheses():
     @functions.tool
     def search(query: str) -> str:
         """Search."""
@@ -117,7 +125,7 @@ def test_the_decorator_needs_no_brackets():
     assert definition(search).description == "Search."
 
 
-def test_what_annotated_says_comes_before_the_docstring():
+def test_annotated_descriptions_take_precedence_over_the_docstring():
     def search(
         query: Annotated[str, pydantic.Field(description="By hint.")],
         source: Annotated[str, pydantic.Field(alias="from")],
@@ -134,7 +142,7 @@ def test_what_annotated_says_comes_before_the_docstring():
     assert set(properties) == {"query", "from"}
 
 
-def test_a_function_gets_what_its_hints_say(registry):
+def test_arguments_are_converted_to_the_hinted_types(registry):
     def book(when: dt.date, place: Place, hits: list[Hit]) -> str:
         return f"{when:%d.%m.} {place.street} {place.number} {hits[0].found.year}"
 
@@ -144,10 +152,10 @@ def test_a_function_gets_what_its_hints_say(registry):
         "hits": [{"title": "a", "found": "2025-12-31"}],
     }
 
-    assert answer(registry, book, **given) == "02.01. High St 1 2025"
+    assert call_function(registry, book, **given) == "02.01. High St 1 2025"
 
 
-def test_a_function_answers_in_values_of_json_and_promises_its_schema(registry):
+def test_a_typed_result_becomes_json_and_has_an_output_schema(registry):
     def look() -> Hit:
         return Hit(title="a", found=dt.date(2026, 1, 2))
 
@@ -156,85 +164,85 @@ def test_a_function_answers_in_values_of_json_and_promises_its_schema(registry):
         "properties": {"title": {"type": "string"}, "found": {"type": "string", "format": "date"}},
         "required": ["title", "found"],
     }
-    assert answer(registry, look) == {"title": "a", "found": "2026-01-02"}
+    assert call_function(registry, look) == {"title": "a", "found": "2026-01-02"}
 
 
-def test_a_function_without_a_return_type_answers_anything_json_can_say(registry):
+def test_a_function_without_a_return_type_can_return_any_serializable_value(registry):
     def look():
         return {"when": dt.date(2026, 1, 2), "hits": (Hit(title="a", found=dt.date(2026, 1, 3)),)}
 
     expected = {"when": "2026-01-02", "hits": [{"title": "a", "found": "2026-01-03"}]}
-    assert answer(registry, look) == expected
+    assert call_function(registry, look) == expected
 
 
-def test_a_promise_that_is_not_kept_is_the_functions_failure(registry):
+def test_a_result_that_violates_the_return_type_is_an_error(registry):
     def look() -> Hit:
         return "nothing"  # type: ignore[return-value]
 
     with pytest.raises(pydantic_core.PydanticSerializationError):
-        answer(registry, look)
+        call_function(registry, look)
 
 
-def test_arguments_that_do_not_fit_are_said_with_their_places(registry):
+def test_invalid_arguments_are_reported_with_their_paths(registry):
     def book(place: Place, days: int) -> str:
         return ""
 
     with pytest.raises(contract.ToolError, match=r"place\.number: .*; days: .*; other: ") as refused:
-        answer(registry, book, place={"street": "x", "number": "y"}, days="z", other=1)
+        call_function(registry, book, place={"street": "x", "number": "y"}, days="z", other=1)
     assert refused.value.code == "tool-failed"
 
 
-def test_a_parameter_of_the_runtimes_type_gets_it_and_is_no_argument(registry):
+def test_a_runtime_parameter_is_injected_and_left_out_of_the_schema(registry):
     async def remember(runtime: toolbelt.RuntimeAPI, note: str) -> list[str]:
         await runtime.state.set(f"note:{note}", note)
         return list(await runtime.state.list("note:"))
 
     assert list(definition(remember).input_schema["properties"]) == ["note"]
-    assert answer(registry, remember, note="tea") == ["note:tea"]
+    assert call_function(registry, remember, note="tea") == ["note:tea"]
 
 
-def test_a_plain_function_runs_in_a_thread_and_may_wait_for_the_runtime(registry):
+def test_a_plain_function_runs_in_a_thread_and_can_wait_for_the_runtime(registry):
     def remember(note: str, runtime: toolbelt.RuntimeAPI) -> str:
         toolbelt.wait(runtime.state.set("note", note))
         return f"{toolbelt.wait(runtime.state.get('note'))} {threading.current_thread().name}"
 
-    assert answer(registry, remember, note="tea") == "tea toolbelt-plugin-call"
+    assert call_function(registry, remember, note="tea") == "tea toolbelt-plugin-call"
 
 
-def test_the_runtime_is_there_only_after_initialize(registry):
+def test_the_runtime_is_available_only_after_initialize(registry):
     def look(runtime: toolbelt.RuntimeAPI) -> str:
         return ""
 
-    plugin = plugin_of(look)
+    plugin = make_plugin(look)
 
     with pytest.raises(RuntimeError, match="initialize the plugin first"):
         plugin.execute("kb__look", {}).send(None)
 
 
-def test_a_tool_that_the_plugin_has_not_is_unknown():
+def test_an_unknown_tool_is_refused():
     with pytest.raises(ValueError, match="Unknown tool: kb__other"):
-        plugin_of().execute("kb__other", {}).send(None)
+        make_plugin().execute("kb__other", {}).send(None)
 
 
-def test_parameters_may_have_any_names(registry):
+def test_parameters_can_have_names_that_pydantic_reserves(registry):
     def odd(json: str, model_config: str, _hidden: int = 1, copy: bool = False) -> str:
         return f"{json} {model_config} {_hidden} {copy}"
 
     assert list(definition(odd).input_schema["properties"]) == ["json", "model_config", "_hidden", "copy"]
-    assert answer(registry, odd, json="a", model_config="b", copy=True) == "a b 1 True"
+    assert call_function(registry, odd, json="a", model_config="b", copy=True) == "a b 1 True"
 
 
-def test_a_default_that_json_cannot_say_is_still_the_default(registry):
-    nothing: Any = object()
+def test_a_default_that_json_cannot_represent_still_applies(registry):
+    sentinel: Any = object()
 
-    def look(what: Any = nothing) -> bool:
-        return what is nothing
+    def look(what: Any = sentinel) -> bool:
+        return what is sentinel
 
     assert "default" not in definition(look).input_schema["properties"]["what"]
-    assert answer(registry, look) is True
+    assert call_function(registry, look) is True
 
 
-def test_an_argument_may_be_optional_without_taking_null(registry):
+def test_an_argument_can_be_optional_without_accepting_null(registry):
     def look(
         tag: Annotated[str, pydantic.Field(min_length=1)] | json_schema.SkipJsonSchema[None] = None,
         hit: Hit | json_schema.SkipJsonSchema[None] = None,
@@ -245,17 +253,17 @@ def test_an_argument_may_be_optional_without_taking_null(registry):
         "tag": {"type": "string", "minLength": 1},
         "hit": {"$ref": "#/$defs/Hit"},
     }
-    assert answer(registry, look) is True
+    assert call_function(registry, look) is True
 
 
-def test_a_plain_function_that_waited_for_a_thread_is_checked_again(registry):
-    """While it waited, an operator may have withdrawn the tool."""
-    begun, release, ran = threading.Event(), threading.Event(), list[int]()
+def test_a_call_that_waited_for_a_thread_is_checked_again(registry):
+    """An operator could have withdrawn the tool while the call waited."""
+    started, release, ran = threading.Event(), threading.Event(), list[int]()
     checks = 0
 
     def look(number: int) -> None:
         ran.append(number)
-        begun.set()
+        started.set()
         release.wait(5)
 
     async def check() -> None:
@@ -266,13 +274,13 @@ def test_a_plain_function_that_waited_for_a_thread_is_checked_again(registry):
         if checks == 2:
             asyncio.get_running_loop().call_later(0.05, release.set)
 
-    plugin = plugin_of(look)
+    plugin = make_plugin(look)
     plugin._threads = background.Threads(limit=1)
     registry.register(plugin)
 
     async def two_calls() -> list[Any]:
         first = asyncio.ensure_future(registry.execute("kb__look", {"number": 1}, check=check))
-        await asyncio.to_thread(begun.wait, 5)
+        await asyncio.to_thread(started.wait, 5)
         second = asyncio.ensure_future(registry.execute("kb__look", {"number": 2}, check=check))
         return list(await asyncio.gather(first, second, return_exceptions=True))
 
@@ -282,25 +290,25 @@ def test_a_plain_function_that_waited_for_a_thread_is_checked_again(registry):
     assert ran == [1]
 
 
-def test_methods_and_names_that_are_full_already_serve_too(registry):
+def test_methods_and_names_with_the_namespace_are_accepted(registry):
     class Base:
         @functions.tool(name="kb__read")
         async def read(self, page: int) -> int:
             return page + 1
 
-    assert answer(registry, Base().read, page=1) == 2
+    assert call_function(registry, Base().read, page=1) == 2
 
 
-def test_schemas_of_models_inside_carry_no_titles():
+def test_schemas_of_nested_models_have_no_titles():
     def look(hit: Hit) -> None: ...
 
     assert "title" not in definition(look).input_schema["$defs"]["Hit"]
 
 
-def test_the_plugin_says_the_rest_of_itself():
+def test_the_plugin_has_the_given_metadata_and_toolkits():
     kit = contract.CodeToolkit()
 
-    plugin = plugin_of(title="Knowledge", description="What we know.", category="search", toolkits=[kit])
+    plugin = make_plugin(title="Knowledge", description="What we know.", category="search", toolkits=[kit])
 
     assert (plugin.name, plugin.namespace, plugin.title) == ("knowledge", "kb", "Knowledge")
     assert (plugin.description, plugin.category, plugin.toolkits) == ("What we know.", "search", (kit,))

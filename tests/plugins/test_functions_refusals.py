@@ -1,4 +1,4 @@
-"""Functions of which no tool can be made: refused where the plugin is made, by their name."""
+"""Tests that functions which cannot become tools are refused by name when the plugin is created."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def answers_opaque() -> Opaque:
 
 
 @pytest.mark.parametrize(
-    ("function", "words"),
+    ("function", "message"),
     [
         (untyped, "'query' has no type"),
         (starred, "takes named arguments"),
@@ -49,7 +49,7 @@ def answers_opaque() -> Opaque:
         (with_field, "write limit: Annotated"),
     ],
 )
-def test_a_function_of_which_no_tool_can_be_made_is_refused_by_its_name(function, words):
-    with pytest.raises(TypeError, match=words) as refused:
+def test_a_function_that_cannot_become_a_tool_is_refused_by_name(function, message):
+    with pytest.raises(TypeError, match=message) as raised:
         functions.FunctionPlugin(name="knowledge", namespace="kb", functions=[function])
-    assert function.__qualname__ in str(refused.value)
+    assert function.__qualname__ in str(raised.value)

@@ -1,4 +1,4 @@
-"""The states of a plugin: what may follow what."""
+"""Tests of a plugin's states and the allowed transitions."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ import pytest
 
 from toolbelt.plugins import lifecycle
 
-LIVES = [lifecycle.Life(), lifecycle.initialized(), lifecycle.stopped(), lifecycle.failed("broken")]
+STATES = [lifecycle.Life(), lifecycle.initialized(), lifecycle.stopped(), lifecycle.failed("broken")]
 
 
-def test_a_plugin_begins_as_registered():
+def test_a_plugin_starts_as_registered():
     assert lifecycle.Life().state == "registered"
 
 
 @pytest.mark.parametrize(
-    ("before", "to"), [*itertools.product(LIVES[:1], LIVES[1:]), *itertools.product(LIVES[1:2], LIVES[2:])]
+    ("before", "to"),
+    [*itertools.product(STATES[:1], STATES[1:]), *itertools.product(STATES[1:2], STATES[2:])],
 )
-def test_a_step_that_the_rules_allow_is_taken(before, to):
+def test_an_allowed_transition_changes_the_state(before, to):
     assert lifecycle.move(before, to) is to
 
 
-@pytest.mark.parametrize(("over", "to"), list(itertools.product(LIVES[2:], LIVES)))
-def test_nothing_follows_stopped_and_failed(over, to):
-    assert over.is_over
-    assert lifecycle.move(over, to) is over
+@pytest.mark.parametrize(("final", "to"), list(itertools.product(STATES[2:], STATES)))
+def test_stopped_and_failed_are_final_states(final, to):
+    assert final.is_over
+    assert lifecycle.move(final, to) is final
 
 
-@pytest.mark.parametrize("life", LIVES[:2])
-def test_no_plugin_is_registered_a_second_time(life):
+@pytest.mark.parametrize("life", STATES[:2])
+def test_a_plugin_does_not_return_to_registered(life):
     assert not life.is_over
     assert lifecycle.move(life, lifecycle.Life()) is life
 
 
-def test_a_failure_always_has_an_error_and_nothing_else_has_one():
+def test_only_the_failed_state_has_an_error():
     assert lifecycle.failed("").error
-    assert [bool(life.error) for life in LIVES] == [False, False, False, True]
+    assert [bool(life.error) for life in STATES] == [False, False, False, True]
 
 
-def test_an_exception_is_described_in_one_line():
+def test_an_exception_is_described_on_a_single_line():
     assert lifecycle.described(ValueError("first\n  second")) == "ValueError: first second"
     assert lifecycle.described(KeyError()) == "KeyError"

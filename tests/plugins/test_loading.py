@@ -1,4 +1,4 @@
-"""Loading: listed plugins run, installed ones that are not listed are shown, and a broken one harms no other."""
+"""Tests of loading: listed plugins run, others that are installed are available, and a broken one harms no other."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MY_TOOL = loading.Installed(
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A directory that modules are imported from, with the seed's plugin in it."""
+def import_path(tmp_path, monkeypatch):
+    """Yield a directory on the import path, with the specification's plugin in it."""
     before = set(sys.modules)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "my_tool_plugin.py").write_text(samples.SEED)
@@ -31,24 +31,24 @@ def place(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
-def load(place: Path, text: str, *offered: loading.Installed, **more: object) -> loading.Loaded:
-    path = place / "plugins.yaml"
+def load(import_path: Path, text: str, *offered: loading.Installed, **options: object) -> loading.Loaded:
+    path = import_path / "plugins.yaml"
     path.write_text(textwrap.dedent(text))
-    return loading.load(path, environ={"MY_TOOL_API_KEY": "k"}, offered=offered, **more)  # type: ignore[arg-type]
+    return loading.load(path, environ={"MY_TOOL_API_KEY": "k"}, offered=offered, **options)  # type: ignore[arg-type]
 
 
 def states(loaded: loading.Loaded) -> dict[str, str]:
     return {info.name: info.state for info in loaded.registry.list_plugins()}
 
 
-def module(place: Path, name: str, text: str) -> None:
-    (place / f"{name}.py").write_text(textwrap.dedent(text))
+def write_module(import_path: Path, name: str, text: str) -> None:
+    (import_path / f"{name}.py").write_text(textwrap.dedent(text))
     importlib.invalidate_caches()
 
 
-def test_the_seeds_first_configuration_runs_as_it_is_written(place):
+def test_the_specifications_first_configuration_runs_unchanged(import_path):
     loaded = load(
-        place,
+        import_path,
         """\
         tool_plugins:
           - id: "my-tool-plugin"
@@ -62,45 +62,45 @@ def test_the_seeds_first_configuration_runs_as_it_is_written(place):
     assert loaded.problems == ()
     assert loaded.registry.execute_sync("mytool__search", {"query": "x"}) == {"results": [...]}
     [info] = loaded.registry.list_plugins()
-    assert info.source == f"my_tool_plugin:MyToolPlugin, {place / 'plugins.yaml'}:2"
+    assert info.source == f"my_tool_plugin:MyToolPlugin, {import_path / 'plugins.yaml'}:2"
     loaded.registry.shutdown_sync()
 
 
 @pytest.mark.parametrize("name", ["my_tool", "my-tool", "My.Tool", "my-tool-plugin", "my_tool_plugin"])
-def test_an_installed_plugin_is_found_by_the_name_of_entry_point_distribution_or_module(place, name):
-    loaded = load(place, f'tool_plugins:\n- id: "{name}"\n', MY_TOOL)
+def test_a_plugin_is_found_by_entry_point_distribution_or_module_name(import_path, name):
+    loaded = load(import_path, f'tool_plugins:\n- id: "{name}"\n', MY_TOOL)
 
     assert loaded.problems == ()
     assert loaded.available == ()
     assert states(loaded) == {"my-tool-plugin": "registered"}
 
 
-def test_the_name_of_an_entry_point_comes_before_other_names(place):
+def test_an_entry_point_name_takes_precedence_over_other_names(import_path):
     other = loading.Installed(name="other", module="no_such", attribute="X", distribution="my_tool")
 
-    loaded = load(place, "tool_plugins:\n- id: my_tool\n", other, MY_TOOL)
+    loaded = load(import_path, "tool_plugins:\n- id: my_tool\n", other, MY_TOOL)
 
     assert loaded.problems == ()
     assert loaded.available == (other,)
 
 
-def test_what_is_installed_and_not_listed_is_available_and_not_imported(place):
-    module(place, "loud_plugin", "raise SystemExit('imported')")
+def test_an_installed_plugin_that_is_not_listed_is_available_but_not_imported(import_path):
+    write_module(import_path, "loud_plugin", "raise SystemExit('imported')")
     loud = loading.Installed(name="loud", module="loud_plugin", attribute="Loud", distribution="loud")
 
-    loaded = load(place, "tool_plugins:\n- id: my_tool\n", MY_TOOL, loud)
+    loaded = load(import_path, "tool_plugins:\n- id: my_tool\n", MY_TOOL, loud)
 
     assert loaded.available == (loud,)
     assert "loud_plugin" not in sys.modules
 
 
-def test_a_plugin_that_is_listed_by_its_class_is_not_available_besides(place):
+def test_a_plugin_listed_by_its_class_is_not_also_available(import_path):
     text = "tool_plugins:\n- module: my_tool_plugin\n  class_name: MyToolPlugin\n"
 
-    assert load(place, text, MY_TOOL).available == ()
+    assert load(import_path, text, MY_TOOL).available == ()
 
 
-def test_without_a_file_nothing_is_loaded_and_all_is_available():
+def test_without_a_file_all_installed_plugins_are_available_and_none_is_loaded():
     loaded = loading.load(None, offered=[MY_TOOL])
 
     assert loaded.available == (MY_TOOL,)
@@ -108,18 +108,18 @@ def test_without_a_file_nothing_is_loaded_and_all_is_available():
     assert loaded.registry.list_plugins() == []
 
 
-def test_plugins_are_loaded_into_a_registry_that_holds_others(place, registry):
+def test_plugins_can_be_loaded_into_a_registry_with_other_plugins(import_path, registry):
     registry.register(samples.Sample())
 
-    loaded = load(place, "tool_plugins:\n- id: my_tool\n", MY_TOOL, into=registry)
+    loaded = load(import_path, "tool_plugins:\n- id: my_tool\n", MY_TOOL, into=registry)
 
     assert loaded.registry is registry
     assert list(states(loaded)) == ["knowledge", "my-tool-plugin"]
 
 
-def test_an_instance_serves_as_well_as_a_class(place):
-    module(
-        place,
+def test_an_instance_can_be_listed_instead_of_a_class(import_path):
+    write_module(
+        import_path,
         "functions_plugin",
         """\
         from toolbelt import FunctionPlugin
@@ -132,14 +132,14 @@ def test_an_instance_serves_as_well_as_a_class(place):
         """,
     )
 
-    loaded = load(place, "tool_plugins:\n- {module: functions_plugin, class_name: plugin}\n")
+    loaded = load(import_path, "tool_plugins:\n- {module: functions_plugin, class_name: plugin}\n")
 
     assert loaded.registry.execute_sync("sums__add", {"a": 1, "b": 2}) == 3
     loaded.registry.shutdown_sync()
 
 
-def test_an_installed_distribution_offers_its_plugin_by_the_entry_point_group(place):
-    info = place / "my_tool-1.0.dist-info"
+def test_plugins_of_installed_distributions_are_found_by_entry_point_group(import_path):
+    info = import_path / "my_tool-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-tool\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[toolbelt.tool_plugins]\nmy_tool = my_tool_plugin:MyToolPlugin\n")
@@ -171,12 +171,12 @@ def test_an_installed_distribution_offers_its_plugin_by_the_entry_point_group(pl
         ),
     ],
 )
-def test_a_module_that_is_broken_is_a_failed_plugin_with_its_error_and_the_rest_runs(place, text, error):
-    (place / "broken.py").write_text(text)
+def test_a_broken_module_becomes_a_failed_plugin_and_the_others_load(import_path, text, error):
+    (import_path / "broken.py").write_text(text)
     importlib.invalidate_caches()
 
     loaded = load(
-        place,
+        import_path,
         """\
         tool_plugins:
         - id: broken
@@ -194,8 +194,8 @@ def test_a_module_that_is_broken_is_a_failed_plugin_with_its_error_and_the_rest_
     assert error in loaded.registry.list_plugins()[0].error
 
 
-def test_a_plugin_that_is_not_installed_is_a_problem_with_the_nearest_name(place):
-    loaded = load(place, "tool_plugins:\n- id: my_tol\n- id: quite-other\n", MY_TOOL)
+def test_a_plugin_that_is_not_installed_is_reported_with_the_nearest_name(import_path):
+    loaded = load(import_path, "tool_plugins:\n- id: my_tol\n- id: quite-other\n", MY_TOOL)
 
     near, far = (problem.message for problem in loaded.problems)
     assert near == "No plugin 'my_tol' is installed. Did you mean my_tool?"
@@ -203,17 +203,17 @@ def test_a_plugin_that_is_not_installed_is_a_problem_with_the_nearest_name(place
     assert loaded.available == (MY_TOOL,)
 
 
-def test_a_name_that_two_distributions_offer_is_a_problem_that_names_both(place):
+def test_a_name_offered_by_two_distributions_is_reported_with_both(import_path):
     other = loading.Installed(name="my_tool", module="other", attribute="Other", distribution="other-tool")
 
-    [problem] = load(place, "tool_plugins:\n- id: my_tool\n", MY_TOOL, other).problems
+    [problem] = load(import_path, "tool_plugins:\n- id: my_tool\n", MY_TOOL, other).problems
 
     assert "my_tool of my-tool, my_tool of other-tool" in problem.message
 
 
-def test_an_entry_with_problems_is_shown_as_failed_and_the_rest_runs(place):
+def test_an_invalid_entry_becomes_a_failed_plugin_and_the_others_load(import_path):
     loaded = load(
-        place,
+        import_path,
         """\
         tool_plugins:
         - id: keyless
@@ -233,28 +233,28 @@ def test_an_entry_with_problems_is_shown_as_failed_and_the_rest_runs(place):
     assert states(loaded) == {"keyless": "failed", "my-tool-plugin": "registered"}
     failed = loaded.registry.list_plugins()[0]
     assert "tool_plugins[0].config.api_key: The variable 'NO_SUCH_KEY' is not set" in failed.error
-    assert failed.source == f"{place / 'plugins.yaml'}:2"
+    assert failed.source == f"{import_path / 'plugins.yaml'}:2"
 
 
-def test_a_plugin_that_is_listed_twice_is_not_taken_for_the_one_that_failed(place):
-    loaded = load(place, "tool_plugins:\n- id: my-tool-plugin\n- id: my-tool-plugin\n", MY_TOOL)
+def test_a_plugin_listed_twice_fails_only_for_the_second_entry(import_path):
+    loaded = load(import_path, "tool_plugins:\n- id: my-tool-plugin\n- id: my-tool-plugin\n", MY_TOOL)
 
-    assert states(loaded) == {"my-tool-plugin": "registered", f"{place / 'plugins.yaml'}:3": "failed"}
+    assert states(loaded) == {"my-tool-plugin": "registered", f"{import_path / 'plugins.yaml'}:3": "failed"}
 
 
-def test_two_entries_with_one_namespace_are_refused_with_both_lines(place):
+def test_two_entries_with_the_same_namespace_are_reported_with_both_lines(import_path):
     text = "tool_plugins:\n- id: my_tool\n- {id: again, module: my_tool_plugin, class_name: MyToolPlugin}\n"
 
-    loaded = load(place, text, MY_TOOL)
+    loaded = load(import_path, text, MY_TOOL)
 
     assert {problem.line for problem in loaded.problems} == {3}
-    said = str(loaded.problems[0])
-    assert "plugins.yaml:2)" in said
-    assert "plugins.yaml:3)" in said
+    message = str(loaded.problems[0])
+    assert "plugins.yaml:2)" in message
+    assert "plugins.yaml:3)" in message
     assert states(loaded) == {"my-tool-plugin": "registered", "again": "failed"}
 
 
-def test_a_file_that_cannot_be_read_is_a_problem_and_no_more(tmp_path):
+def test_an_unreadable_file_is_reported_and_nothing_else_fails(tmp_path):
     loaded = loading.load(tmp_path / "none.yaml", offered=[MY_TOOL])
 
     assert len(loaded.problems) == 1
@@ -262,9 +262,9 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_no_more(tmp_path):
     assert loaded.available == (MY_TOOL,)
 
 
-def test_the_process_has_the_variables_where_none_are_given(place, monkeypatch):
+def test_variables_come_from_the_process_environment_by_default(import_path, monkeypatch):
     monkeypatch.setenv("TOOLBELT_TEST_KEY", "from-here")
-    path = place / "plugins.yaml"
+    path = import_path / "plugins.yaml"
     path.write_text("tool_plugins:\n- id: my_tool\n  config: {api_key: '${TOOLBELT_TEST_KEY}'}\n")
 
     loaded = loading.load(path, offered=[MY_TOOL])

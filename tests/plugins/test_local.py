@@ -1,4 +1,4 @@
-"""The runtime without a server."""
+"""Tests of the runtime without a server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def secret(runtime: local.LocalRuntime, namespace: str, key: str) -> str:
     return asyncio.run(retrieve())
 
 
-def test_secrets_come_from_what_is_given_else_from_the_config():
+def test_given_secrets_take_precedence_over_the_config():
     runtime = local.LocalRuntime("kb", {"api_key": "c", "pin": 1234}, secrets={"api_key": "s"})
 
     assert secret(runtime, "kb", "api_key") == "s"
@@ -30,13 +30,13 @@ def test_another_namespaces_secret_is_refused():
 
 
 @pytest.mark.parametrize("config", [{}, {"api_key": None}, {"api_key": True}, {"api_key": ["x"]}])
-def test_a_missing_secret_is_named(config):
-    with pytest.raises(contract.SecretMissing, match="no secret 'api_key' for 'kb'") as missing:
+def test_a_missing_secret_is_reported_by_name(config):
+    with pytest.raises(contract.SecretMissing, match="no secret 'api_key' for 'kb'") as raised:
         secret(local.LocalRuntime("kb", config), "kb", "api_key")
-    assert (missing.value.namespace, missing.value.key) == ("kb", "api_key")
+    assert (raised.value.namespace, raised.value.key) == ("kb", "api_key")
 
 
-def test_state_is_kept_by_key_and_listed_by_prefix_in_order():
+def test_state_is_stored_by_key_and_listed_by_prefix_in_order():
     async def check() -> None:
         state = local.LocalRuntime("kb").state
         value = {"words": ["a"]}
@@ -54,12 +54,12 @@ def test_state_is_kept_by_key_and_listed_by_prefix_in_order():
     asyncio.run(check())
 
 
-def test_state_takes_what_json_can_say_alone():
+def test_state_accepts_only_json_values():
     with pytest.raises(TypeError):
         asyncio.run(local.LocalState().set("a", {1, 2}))
 
 
-def test_there_is_a_client_of_its_own_or_the_one_that_was_given():
+def test_the_http_client_is_given_or_created_and_closed():
     async def check() -> None:
         async with httpx.AsyncClient() as given:
             assert local.LocalRuntime("kb", http=given).http is given
@@ -73,5 +73,5 @@ def test_there_is_a_client_of_its_own_or_the_one_that_was_given():
     asyncio.run(check())
 
 
-def test_no_call_is_under_way_outside_of_one():
+def test_there_is_no_current_call_outside_of_a_call():
     assert local.LocalRuntime("kb").call is None

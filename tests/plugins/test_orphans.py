@@ -1,4 +1,4 @@
-"""Processes that were started here, when the process that started them is killed."""
+"""Tests of started processes when the process that started them is killed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins import killing
+from tests.plugins import process_kills
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them"),
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="requires /proc"),
 ]
 
 STARTING = """
 import subprocess, sys, time
 from toolbelt.plugins import orphans
-# Takes no notice of being asked to end, and has started another one.
+# Ignores SIGTERM and SIGHUP, and has started another process.
 child = subprocess.Popen(
     ["sh", "-c", "trap '' TERM HUP; sleep 300 & echo $!; while :; do sleep 1; done"],
     stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -31,17 +31,17 @@ time.sleep(300)
 """
 
 
-def test_what_was_started_ends_with_whoever_started_it_and_was_killed() -> None:
+def test_started_processes_end_when_their_parent_is_killed() -> None:
     within = "with orphans.ended_with_this_process(child.pid):" + PRINTING.replace("\n", "\n    ")
-    assert killing.survivors(STARTING + within) == []
+    assert process_kills.survivors(STARTING + within) == []
 
 
-def test_what_was_ended_before_is_not_ended_again() -> None:
-    left_before = "with orphans.ended_with_this_process(child.pid): pass\n"
-    assert len(killing.survivors(STARTING + left_before + PRINTING, seconds=3.0)) == 2
+def test_processes_that_are_no_longer_tracked_are_not_ended() -> None:
+    untracked = "with orphans.ended_with_this_process(child.pid): pass\n"
+    assert len(process_kills.survivors(STARTING + untracked + PRINTING, seconds=3.0)) == 2
 
 
-def test_a_fork_of_the_process_does_not_keep_them_alive() -> None:
+def test_a_fork_of_the_parent_does_not_keep_its_processes_alive() -> None:
     forking = """
 with orphans.ended_with_this_process(child.pid):
     import os
@@ -50,10 +50,10 @@ with orphans.ended_with_this_process(child.pid):
         time.sleep(30)
         os._exit(0)
 """
-    assert killing.survivors(STARTING + forking + PRINTING.replace("\n", "\n    ")) == []
+    assert process_kills.survivors(STARTING + forking + PRINTING.replace("\n", "\n    ")) == []
 
 
-def test_one_that_stood_by_and_was_killed_itself_is_replaced() -> None:
+def test_a_killed_standby_process_is_replaced() -> None:
     replacing = """
 import os, signal
 with orphans.ended_with_this_process(child.pid):
@@ -64,26 +64,26 @@ with orphans.ended_with_this_process(child.pid):
     with orphans.ended_with_this_process(other.pid):
 """
     printing = PRINTING.replace("print(", "print(other.pid, ").replace("\n", "\n        ")
-    assert killing.survivors(STARTING + replacing + printing) == []
+    assert process_kills.survivors(STARTING + replacing + printing) == []
 
 
-def test_a_process_that_ends_in_order_leaves_nothing_standing_by() -> None:
+def test_a_normal_exit_ends_the_standby_process() -> None:
     program = STARTING + (
         "with orphans.ended_with_this_process(child.pid): print(orphans._STANDBY._process.pid, child.pid, flush=True)\n"
         "import os, signal; os.killpg(child.pid, signal.SIGKILL); child.wait(); child.stdout.close()\n"
     )
-    ran = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True
     )
 
-    assert ran.stderr == ""
-    assert killing.left_after(map(int, ran.stdout.split()), 5.0) == []
+    assert process.stderr == ""
+    assert process_kills.remaining_after(map(int, process.stdout.split()), 5.0) == []
 
 
-def test_a_signal_to_all_of_a_service_does_not_end_the_one_that_stands_by() -> None:
+def test_a_termination_signal_does_not_end_the_standby_process() -> None:
     signalling = """
 import os, signal
 with orphans.ended_with_this_process(child.pid):
     os.kill(orphans._STANDBY._process.pid, signal.SIGTERM)
 """
-    assert killing.survivors(STARTING + signalling + PRINTING.replace("\n", "\n    ")) == []
+    assert process_kills.survivors(STARTING + signalling + PRINTING.replace("\n", "\n    ")) == []

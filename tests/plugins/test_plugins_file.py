@@ -1,4 +1,4 @@
-"""The plugins' file: what it says, and file, line and key of everything that it says wrongly."""
+"""Tests of the plugins file: its entries, and the file, line and key of every error in it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def read(tmp_path: Path, text: str) -> plugins_file.PluginsFile:
 
 
 def problems(tmp_path: Path, text: str) -> list[tuple[int | None, str, str]]:
-    found = read(tmp_path, text)
-    every = [*found.problems, *(problem for entry in found.entries for problem in entry.problems)]
-    assert all(problem.file == str(tmp_path / "plugins.yaml") for problem in every)
-    return [(problem.line, problem.path, problem.message) for problem in every]
+    file = read(tmp_path, text)
+    all_problems = [*file.problems, *(problem for entry in file.entries for problem in entry.problems)]
+    assert all(problem.file == str(tmp_path / "plugins.yaml") for problem in all_problems)
+    return [(problem.line, problem.path, problem.message) for problem in all_problems]
 
 
-def test_both_forms_of_the_seed_are_read(tmp_path):
-    found = read(
+def test_both_forms_of_the_specification_are_read(tmp_path):
+    file = read(
         tmp_path,
         """\
         tool_plugins:
@@ -40,16 +40,16 @@ def test_both_forms_of_the_seed_are_read(tmp_path):
         """,
     )
 
-    first, second = found.entries
-    assert not found.problems
+    first, second = file.entries
+    assert not file.problems
     assert (first.id, first.module, first.class_name) == ("my-tool-plugin", "my_tool_plugin", "MyToolPlugin")
     assert (first.line, first.path, first.name) == (2, "tool_plugins[0]", "my-tool-plugin")
     assert first.config == {"api_key": "k"}
     assert (second.id, second.module, second.config, second.line) == ("other", "", {}, 8)
 
 
-def test_config_is_any_json_with_variables_at_any_depth(tmp_path):
-    found = read(
+def test_config_can_be_any_json_with_variables_at_any_depth(tmp_path):
+    file = read(
         tmp_path,
         """\
         tool_plugins:
@@ -65,7 +65,7 @@ def test_config_is_any_json_with_variables_at_any_depth(tmp_path):
         """,
     )
 
-    assert found.entries[0].config == {
+    assert file.entries[0].config == {
         "url": "https://example.org/api",
         "retries": 3,
         "strict": True,
@@ -74,16 +74,16 @@ def test_config_is_any_json_with_variables_at_any_depth(tmp_path):
         "keys": ["a", "k", {"deep": "xky"}],
         "literal": "${KEY}",
     }
-    assert not found.entries[0].problems
+    assert not file.entries[0].problems
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "tool_plugins:\n", "tool_plugins: []\n"])
-def test_a_file_that_lists_nothing_is_sound(tmp_path, text):
+def test_a_file_without_entries_is_valid(tmp_path, text):
     assert read(tmp_path, text) == plugins_file.PluginsFile()
 
 
-def test_a_missing_variable_is_named_with_file_line_and_key(tmp_path):
-    found = read(
+def test_a_missing_variable_is_reported_with_file_line_and_key(tmp_path):
+    file = read(
         tmp_path,
         """\
         tool_plugins:
@@ -95,7 +95,7 @@ def test_a_missing_variable_is_named_with_file_line_and_key(tmp_path):
         """,
     )
 
-    [problem] = found.entries[0].problems
+    [problem] = file.entries[0].problems
     assert (problem.line, problem.path) == (6, "tool_plugins[0].config.servers[1].url")
     assert "'NO_SUCH_KEY' is not set" in problem.message
     assert str(problem).startswith(
@@ -103,14 +103,14 @@ def test_a_missing_variable_is_named_with_file_line_and_key(tmp_path):
     )
 
 
-def test_what_a_variable_holds_is_never_shown(tmp_path):
+def test_values_of_variables_are_never_shown(tmp_path):
     path = tmp_path / "plugins.yaml"
     path.write_text("tool_plugins:\n- id: kb\n  config: {a: '${SECRET}${NO}', b: '${SECRET}'}\n")
 
-    found = plugins_file.read(path, {"SECRET": "hush-hush"})
+    file = plugins_file.read(path, {"SECRET": "hush-hush"})
 
-    assert found.entries[0].config["b"] == "hush-hush"
-    assert "hush-hush" not in repr(found)
+    assert file.entries[0].config["b"] == "hush-hush"
+    assert "hush-hush" not in repr(file)
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,11 @@ def test_what_a_variable_holds_is_never_shown(tmp_path):
         ("tool_plugins: {id: a}", (1, "tool_plugins"), "This must be a list, not a mapping."),
     ],
 )
-def test_a_file_is_a_list_of_entries_under_one_key(tmp_path, text, where, message):
-    [(line, path, said)] = problems(tmp_path, text)
+def test_a_file_with_the_wrong_structure_is_reported(tmp_path, text, where, message):
+    [(line, path, reported)] = problems(tmp_path, text)
 
     assert (line, path) == where
-    assert message in said
+    assert message in reported
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_a_file_is_a_list_of_entries_under_one_key(tmp_path, text, where, messag
         ("id: a\n  config: 5", (3, ".config"), "This must be a mapping, not a number."),
     ],
 )
-def test_an_entry_that_is_wrong_is_said_with_line_and_key(tmp_path, entry, where, message):
-    [(line, path, said)] = problems(tmp_path, f"tool_plugins:\n- {entry}\n")
+def test_an_invalid_entry_is_reported_with_line_and_key(tmp_path, entry, where, message):
+    [(line, path, reported)] = problems(tmp_path, f"tool_plugins:\n- {entry}\n")
 
     assert (line, path) == (where[0], f"tool_plugins[0]{where[1]}")
-    assert message in said
+    assert message in reported
 
 
 @pytest.mark.parametrize(
@@ -169,11 +169,11 @@ def test_an_entry_that_is_wrong_is_said_with_line_and_key(tmp_path, entry, where
         ("d: [x, '${B C}']", ".d[1]", "'${B C}' is not a variable. Write ${NAME}"),
     ],
 )
-def test_a_config_that_is_wrong_is_said_with_line_and_key(tmp_path, config, path, message):
-    [(line, at, said)] = problems(tmp_path, f"tool_plugins:\n- id: a\n  config:\n    {config}\n")
+def test_an_invalid_config_is_reported_with_line_and_key(tmp_path, config, path, message):
+    [(line, at, reported)] = problems(tmp_path, f"tool_plugins:\n- id: a\n  config:\n    {config}\n")
 
     assert (line, at) == (4, f"tool_plugins[0].config{path}")
-    assert message in said
+    assert message in reported
 
 
 @pytest.mark.parametrize(
@@ -187,28 +187,28 @@ def test_a_config_that_is_wrong_is_said_with_line_and_key(tmp_path, config, path
         ("tool_plugins:\n- id: 'a\x00'\n", 2),
     ],
 )
-def test_bad_yaml_is_said_with_its_line(tmp_path, text, line):
-    found = read(tmp_path, text)
+def test_invalid_yaml_is_reported_with_its_line(tmp_path, text, line):
+    file = read(tmp_path, text)
 
-    [problem] = found.problems
+    [problem] = file.problems
     assert (problem.line, problem.message[:17]) == (line, "This is not YAML:")
-    assert not found.entries
+    assert not file.entries
 
 
-def test_a_variable_in_braces_without_quotes_is_said_to_need_them(tmp_path):
+def test_an_unquoted_variable_in_braces_is_reported_to_need_quotes(tmp_path):
     [problem] = read(tmp_path, "tool_plugins:\n- id: a\n  config: {key: ${KEY}}\n").problems
 
     assert problem.line == 3
     assert problem.message.endswith('A variable within { } must be in quotes: "${NAME}".')
 
 
-def test_a_file_that_is_not_there_is_a_problem_without_a_line(tmp_path):
+def test_a_missing_file_is_reported_without_a_line(tmp_path):
     [problem] = plugins_file.read(tmp_path / "none.yaml", {}).problems
 
     assert str(problem) == f"{tmp_path / 'none.yaml'}: The file cannot be read: No such file or directory."
 
 
-def test_a_file_that_is_not_text_is_a_problem(tmp_path):
+def test_a_file_that_is_not_utf_8_is_reported(tmp_path):
     path = tmp_path / "plugins.yaml"
     path.write_bytes(b"tool_plugins:\n- id: \xff\n")
 
@@ -217,14 +217,14 @@ def test_a_file_that_is_not_text_is_a_problem(tmp_path):
     assert (problem.line, problem.message) == (2, "The file is not UTF-8 text.")
 
 
-def test_a_file_that_is_nested_too_deeply_is_a_problem(tmp_path):
+def test_a_file_that_is_nested_too_deeply_is_reported(tmp_path):
     [problem] = read(tmp_path, "tool_plugins: " + "[" * 1_000).problems
 
     assert "nested too deeply" in problem.message
 
 
-def test_a_good_entry_is_sound_beside_a_bad_one(tmp_path):
-    found = read(tmp_path, "tool_plugins:\n- id: 5\n- id: kb\nextra: 1\n")
+def test_a_valid_entry_is_unaffected_by_an_invalid_entry(tmp_path):
+    file = read(tmp_path, "tool_plugins:\n- id: 5\n- id: kb\nextra: 1\n")
 
-    assert [bool(entry.problems) for entry in found.entries] == [True, False]
-    assert [problem.line for problem in found.problems] == [4]
+    assert [bool(entry.problems) for entry in file.entries] == [True, False]
+    assert [problem.line for problem in file.problems] == [4]

@@ -1,4 +1,4 @@
-"""The registry: what is registered is found, run and listed; lazily or at start, from threads and from loops."""
+"""Tests of the registry: plugins are registered, listed, initialized once, and called from threads and event loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolbelt.plugins import contract
 from toolbelt.plugins import registry as registries
 
 
-def test_tools_are_defined_in_the_order_of_plugins_and_then_their_own(registry):
+def test_tool_definitions_keep_the_order_of_plugins_and_of_their_tools(registry):
     registry.register(samples.Sample("b", "b", [samples.definition("b__2"), samples.definition("b__1")]))
     registry.register(samples.Sample("a", "a", [samples.definition("a__1")]))
 
@@ -31,21 +31,21 @@ def test_a_tool_is_resolved_to_its_plugin_by_its_exact_name(registry):
     assert registry.resolve_tool("search") is None
 
 
-def test_a_plugin_without_a_namespace_names_its_tools_plainly(registry):
+def test_tools_of_a_plugin_without_a_namespace_have_no_prefix(registry):
     registry.register(samples.Sample("toolDiscovery", "", [samples.definition("capability_list")]))
 
     assert registry.execute_sync("capability_list", {"a": 1}) == {"asked": {"a": 1}}
 
 
-def test_a_tool_that_nobody_has_is_not_found_and_the_nearest_is_named(registry):
+def test_an_unknown_tool_is_not_found_and_the_nearest_name_is_suggested(registry):
     registry.register(samples.Sample())
 
-    with pytest.raises(errors.NotFound, match="kb__search") as refused:
+    with pytest.raises(errors.NotFound, match="kb__search") as raised:
         registry.execute_sync("kb__serach", {})
-    assert refused.value.nearest == ("kb__search",)
+    assert raised.value.nearest == ("kb__search",)
 
 
-def test_what_is_listed_says_what_the_plugin_is_and_where_it_comes_from(registry):
+def test_listed_plugins_have_their_state_source_tools_and_toolkits(registry):
     kit = contract.CodeToolkit()
     kit.key, kit.members = "kb_toolkit", ("kb__search",)
     registry.register(samples.Sample(toolkits=[kit]))
@@ -58,7 +58,7 @@ def test_what_is_listed_says_what_the_plugin_is_and_where_it_comes_from(registry
     assert info.toolkits == (kit,)
 
 
-def test_what_a_plugin_offers_is_copied(registry):
+def test_tool_definitions_are_copied_at_registration(registry):
     schema = {"type": "object", "properties": {}}
     tools = [samples.definition(input_schema=schema)]
     registry.register(samples.Sample(tools=tools))
@@ -69,7 +69,7 @@ def test_what_a_plugin_offers_is_copied(registry):
     assert registry.to_tool_definitions()[0].input_schema == {"type": "object", "properties": {}}
 
 
-def test_nothing_is_initialized_before_the_first_call(registry):
+def test_a_plugin_is_initialized_by_its_first_call_only(registry):
     first, second = samples.Sample("a", "a"), samples.Sample("b", "b")
     registry.register(first)
     registry.register(second)
@@ -82,7 +82,7 @@ def test_nothing_is_initialized_before_the_first_call(registry):
     assert [info.state for info in registry.list_plugins()] == ["initialized", "registered"]
 
 
-def test_all_are_initialized_at_start_where_that_is_wanted(registry):
+def test_initialize_initializes_all_plugins(registry):
     plugins = [samples.Sample("a", "a"), samples.Sample("b", "b")]
     for plugin in plugins:
         registry.register(plugin)
@@ -92,37 +92,37 @@ def test_all_are_initialized_at_start_where_that_is_wanted(registry):
     assert [plugin.initialized for plugin in plugins] == [1, 1]
 
 
-def test_first_calls_at_once_from_many_threads_initialize_once(registry):
+def test_concurrent_first_calls_from_many_threads_initialize_once(registry):
     async def slowly(runtime):
         await asyncio.sleep(0.05)
 
     plugin = samples.Sample(initialize=slowly)
     registry.register(plugin)
-    together = threading.Barrier(16)
+    barrier = threading.Barrier(16)
 
-    def ask(number):
-        together.wait()
+    def call(number):
+        barrier.wait()
         return registry.execute_sync("kb__search", {"number": number})
 
     with futures.ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(ask, range(16)))
+        answers = list(pool.map(call, range(16)))
 
     assert answers == [{"asked": {"number": number}} for number in range(16)]
     assert plugin.initialized == 1
 
 
-def test_first_calls_at_once_on_one_loop_initialize_once(registry):
+def test_concurrent_first_calls_on_one_loop_initialize_once(registry):
     plugin = samples.Sample()
     registry.register(plugin)
 
-    async def ask() -> Any:
+    async def call_concurrently() -> Any:
         return await asyncio.gather(*(registry.execute("kb__search", {"n": n}) for n in range(8)))
 
-    assert len(asyncio.run(ask())) == 8
+    assert len(asyncio.run(call_concurrently())) == 8
     assert plugin.initialized == 1
 
 
-def test_a_caller_who_gives_up_does_not_stop_the_plugin_from_getting_ready(registry):
+def test_a_caller_that_times_out_does_not_stop_the_initialization(registry):
     async def slowly(runtime):
         await asyncio.sleep(0.2)
 
@@ -134,14 +134,14 @@ def test_a_caller_who_gives_up_does_not_stop_the_plugin_from_getting_ready(regis
     assert registry.execute_sync("kb__search", {}) == {"asked": {}}
 
 
-def test_async_plugins_find_the_same_running_loop_whoever_calls(registry):
+def test_async_plugins_always_run_on_the_same_loop(registry):
     loops = []
 
-    async def note(*_):
+    async def record_loop(*_):
         loops.append(asyncio.get_running_loop())
         assert loops[-1].is_running()
 
-    registry.register(samples.Sample(initialize=note, execute=note))
+    registry.register(samples.Sample(initialize=record_loop, execute=record_loop))
     registry.execute_sync("kb__search", {})
     asyncio.run(registry.execute("kb__search", {}))
     asyncio.run(registry.execute("kb__search", {}))
@@ -150,7 +150,7 @@ def test_async_plugins_find_the_same_running_loop_whoever_calls(registry):
     assert len(set(loops)) == 1
 
 
-def test_what_an_async_plugin_made_at_its_beginning_serves_calls_from_anywhere(registry):
+def test_tasks_created_in_initialize_serve_calls_from_threads_and_loops(registry):
     class Queued(samples.Sample):
         async def initialize(self, runtime):
             self.queue: asyncio.Queue[Any] = asyncio.Queue()
@@ -172,24 +172,24 @@ def test_what_an_async_plugin_made_at_its_beginning_serves_calls_from_anywhere(r
     assert asyncio.run(registry.execute("kb__search", {"number": 5})) == 10
 
 
-def test_plain_functions_run_in_threads_and_side_by_side(registry):
-    both = threading.Barrier(2, timeout=5)
-    plugin = samples.Sample(execute=lambda name, args: both.wait() >= 0)
+def test_plain_functions_run_concurrently_in_threads(registry):
+    barrier = threading.Barrier(2, timeout=5)
+    plugin = samples.Sample(execute=lambda name, args: barrier.wait() >= 0)
     registry.register(plugin)
 
-    async def ask() -> Any:
+    async def call_concurrently() -> Any:
         return await asyncio.gather(*(registry.execute("kb__search", {}) for _ in range(2)))
 
-    assert asyncio.run(ask()) == [True, True]
+    assert asyncio.run(call_concurrently()) == [True, True]
     assert threading.get_ident() not in plugin.threads
     assert len(plugin.threads) == 2
 
 
-def test_a_call_is_known_to_the_plugin_while_it_is_under_way_and_only_then(registry):
-    seen = []
+def test_the_call_context_is_set_only_during_the_call(registry):
+    contexts = []
     plugin = samples.Sample(
-        initialize=lambda runtime: seen.append(runtime.call),
-        execute=lambda name, args: seen.append(plugin.runtime.call),
+        initialize=lambda runtime: contexts.append(runtime.call),
+        execute=lambda name, args: contexts.append(plugin.runtime.call),
     )
     registry.register(plugin)
     call = contract.CallContext(agent="ada", session="s1", request_id="r1", options={"root": "/data"})
@@ -197,34 +197,34 @@ def test_a_call_is_known_to_the_plugin_while_it_is_under_way_and_only_then(regis
     registry.execute_sync("kb__search", {}, call=call)
     registry.execute_sync("kb__search", {})
 
-    assert seen == [None, call, None]
+    assert contexts == [None, call, None]
 
 
-def test_calls_at_once_are_not_confused(registry):
-    both = threading.Barrier(2, timeout=5)
+def test_concurrent_calls_have_their_own_contexts(registry):
+    barrier = threading.Barrier(2, timeout=5)
 
     def execute(name, args):
-        both.wait()
+        barrier.wait()
         return plugin.runtime.call.agent
 
     plugin = samples.Sample(execute=execute)
     registry.register(plugin)
 
-    async def ask() -> Any:
+    async def call_concurrently() -> Any:
         calls = [contract.CallContext(agent=agent) for agent in ("ada", "bob")]
         return await asyncio.gather(*(registry.execute("kb__search", {}, call=call) for call in calls))
 
-    assert asyncio.run(ask()) == ["ada", "bob"]
+    assert asyncio.run(call_concurrently()) == ["ada", "bob"]
 
 
-def test_options_never_mix_into_the_arguments(registry):
+def test_options_are_not_mixed_into_the_arguments(registry):
     registry.register(samples.Sample())
     call = contract.CallContext(agent="ada", options={"limit": 3})
 
     assert registry.execute_sync("kb__search", {"query": "x"}, call=call) == {"asked": {"query": "x"}}
 
 
-def test_config_reaches_the_plugin_through_the_runtime(registry):
+def test_the_config_is_available_through_the_runtime(registry):
     plugin = samples.Sample()
     registry.register(plugin, config={"url": "https://kb.example"})
     registry.initialize_sync()
@@ -232,11 +232,11 @@ def test_config_reaches_the_plugin_through_the_runtime(registry):
     assert plugin.runtime.config == {"url": "https://kb.example"}
 
 
-def test_a_runtime_is_made_for_each_plugin_by_its_namespace_or_else_its_name():
-    made = []
+def test_each_plugin_has_its_own_runtime_named_after_its_namespace_or_name():
+    created = []
 
-    def runtime_for(home, config):
-        made.append((home, config))
+    def runtime_for(name, config):
+        created.append((name, config))
         return None
 
     registry = registries.ToolPluginRegistry(runtime_for=runtime_for)
@@ -245,10 +245,10 @@ def test_a_runtime_is_made_for_each_plugin_by_its_namespace_or_else_its_name():
     registry.initialize_sync()
     registry.shutdown_sync()
 
-    assert sorted(made) == [("ns", {"a": 1}), ("two", {})]
+    assert sorted(created) == [("ns", {"a": 1}), ("two", {})]
 
 
-def test_registering_from_many_threads_loses_nothing(registry):
+def test_concurrent_registrations_are_all_kept(registry):
     def add(number):
         registry.register(samples.Sample(f"p{number}", f"p{number}"))
 
@@ -259,7 +259,7 @@ def test_registering_from_many_threads_loses_nothing(registry):
     assert all(registry.resolve_tool(f"p{n}__search") for n in range(40))
 
 
-def test_of_many_who_want_one_namespace_at_once_one_gets_it(registry):
+def test_only_one_of_many_concurrent_registrations_gets_a_namespace(registry):
     def add(number):
         try:
             registry.register(samples.Sample(f"p{number}", "kb"))

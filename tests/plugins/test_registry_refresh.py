@@ -1,4 +1,4 @@
-"""A plugin whose tools change: read again, or left as it was."""
+"""Tests of refreshing a plugin whose tools change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.plugins import samples
 from toolbelt.core import errors
 
 
-def test_a_plugin_that_is_refreshed_offers_what_it_offers_now(registry):
+def test_a_refreshed_plugin_has_its_current_tools(registry):
     plugin = samples.Sample(tools=[samples.definition("kb__old"), samples.definition("kb__stays")])
     registry.register(plugin)
     plugin.tools = [samples.definition("kb__stays"), samples.definition("kb__new")]
@@ -20,7 +20,7 @@ def test_a_plugin_that_is_refreshed_offers_what_it_offers_now(registry):
     assert registry.resolve_tool("kb__new") is plugin
 
 
-def test_a_refresh_that_is_refused_changes_nothing(registry):
+def test_a_refused_refresh_changes_nothing(registry):
     plugin = samples.Sample()
     registry.register(plugin)
     plugin.tools = [samples.definition("git__push")]
@@ -34,7 +34,7 @@ def test_a_refresh_that_is_refused_changes_nothing(registry):
     assert registry.resolve_tool("kb__search") is plugin
 
 
-def test_only_what_is_registered_can_be_refreshed(registry):
+def test_refreshing_an_unknown_plugin_suggests_the_nearest_name(registry):
     registry.register(samples.Sample())
 
     with pytest.raises(errors.NotFound, match="Did you mean knowledge"):

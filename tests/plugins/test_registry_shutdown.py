@@ -1,4 +1,4 @@
-"""The end: it reaches every plugin, whatever one of them does."""
+"""Tests that shutdown reaches every plugin, even if some of them misbehave."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from toolbelt.plugins import background
 from toolbelt.plugins import registry as registries
 
 
-def test_shutdown_reaches_all_whatever_one_does(make_registry):
+def test_shutdown_reaches_every_plugin_even_if_others_fail_or_hang(make_registry):
     registry = make_registry(shutdown=0.1)
     plugins = [
         samples.Sample("raises", "raises", shutdown=samples.raising(OSError("busy"))),
         samples.Sample("exits", "exits", shutdown=samples.raising(SystemExit())),
         samples.Sample("hangs", "hangs", shutdown=samples.hang),
-        samples.Sample("deaf", "deaf", shutdown=samples.hang_whatever_is_said),
+        samples.Sample("deaf", "deaf", shutdown=samples.hang_despite_cancellation),
         samples.Sample("fine", "fine"),
     ]
     for plugin in plugins:
         registry.register(plugin)
     registry.initialize_sync()
 
-    begun = time.monotonic()
+    start_time = time.monotonic()
     asyncio.run(registry.shutdown())
 
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - start_time < 10
     assert [plugin.stopped for plugin in plugins] == [1] * 5
     assert {info.name: (info.state, info.error) for info in registry.list_plugins()} == {
         "raises": ("failed", "OSError: busy"),
@@ -41,7 +41,7 @@ def test_shutdown_reaches_all_whatever_one_does(make_registry):
     }
 
 
-def test_a_shutdown_that_blocks_the_loop_is_left_behind(make_registry, monkeypatch):
+def test_a_shutdown_that_blocks_the_loop_is_abandoned(make_registry, monkeypatch):
     release = threading.Event()
 
     async def block(*_):
@@ -62,10 +62,10 @@ def test_a_shutdown_that_blocks_the_loop_is_left_behind(make_registry, monkeypat
     )
 
 
-def test_shutdown_happens_once_and_is_not_for_what_never_began(registry, fine):
-    begun = samples.Sample()
+def test_only_initialized_plugins_are_shut_down_and_only_once(registry, fine):
+    initialized = samples.Sample()
     broken = samples.Sample("broken", "broken", initialize=samples.raising(OSError("no route")))
-    for plugin in (begun, broken):
+    for plugin in (initialized, broken):
         registry.register(plugin)
     registry.execute_sync("kb__search", {})
     with pytest.raises(registries.Unavailable):
@@ -74,11 +74,11 @@ def test_shutdown_happens_once_and_is_not_for_what_never_began(registry, fine):
     registry.shutdown_sync()
     registry.shutdown_sync()
 
-    assert (begun.stopped, fine.stopped, broken.stopped) == (1, 0, 0)
+    assert (initialized.stopped, fine.stopped, broken.stopped) == (1, 0, 0)
     assert [info.state for info in registry.list_plugins()] == ["stopped", "stopped", "failed"]
 
 
-def test_a_registry_in_which_nothing_ran_is_shut_down_without_a_thread(registry, fine):
+def test_shutting_down_an_unused_registry_starts_no_thread(registry, fine):
     before = threading.active_count()
 
     registry.shutdown_sync()
@@ -87,45 +87,45 @@ def test_a_registry_in_which_nothing_ran_is_shut_down_without_a_thread(registry,
     assert samples.state_of(registry, "fine")[0] == "stopped"
 
 
-def test_calls_under_way_are_ended_by_shutdown_and_none_follows(registry):
-    begun = threading.Event()
+def test_shutdown_ends_running_calls_and_refuses_later_ones(registry):
+    started = threading.Event()
 
     async def execute(*_):
-        begun.set()
+        started.set()
         await asyncio.sleep(60)
 
     registry.register(samples.Sample(execute=execute))
-    refused = []
+    failures = []
 
-    def ask():
+    def call():
         try:
             registry.execute_sync("kb__search", {})
         except errors.ToolbeltError as error:
-            refused.append(error)
+            failures.append(error)
 
-    asking = threading.Thread(target=ask)
-    asking.start()
-    assert begun.wait(2)
+    calling = threading.Thread(target=call)
+    calling.start()
+    assert started.wait(2)
     registry.shutdown_sync()
-    asking.join(2)
+    calling.join(2)
 
-    assert [str(error) for error in refused] == ["The plugin 'knowledge' is stopped."]
+    assert [str(error) for error in failures] == ["The plugin 'knowledge' is stopped."]
     with pytest.raises(registries.Unavailable, match="is stopped"):
         registry.execute_sync("kb__search", {})
 
 
-def test_a_plugin_that_is_still_getting_ready_is_stopped(registry):
-    begun = threading.Event()
+def test_shutdown_cancels_a_running_initialization(registry):
+    started = threading.Event()
 
     async def slowly(*_):
-        begun.set()
+        started.set()
         await asyncio.sleep(60)
 
     plugin = samples.Sample(initialize=slowly)
     registry.register(plugin)
     starting = threading.Thread(target=registry.initialize_sync)
     starting.start()
-    assert begun.wait(2)
+    assert started.wait(2)
 
     registry.shutdown_sync()
     starting.join(2)
@@ -135,23 +135,23 @@ def test_a_plugin_that_is_still_getting_ready_is_stopped(registry):
     assert plugin.stopped == 0
 
 
-def test_the_runtime_of_a_plugin_is_closed_when_it_has_stopped():
+def test_the_runtime_is_closed_after_its_plugin_has_stopped():
     class Runtime:
         closed = 0
 
         async def aclose(self):
             self.closed += 1
 
-    made = Runtime()
-    registry = registries.ToolPluginRegistry(runtime_for=lambda home, config: made)  # type: ignore[arg-type, return-value]
+    runtime = Runtime()
+    registry = registries.ToolPluginRegistry(runtime_for=lambda home, config: runtime)  # type: ignore[arg-type, return-value]
     registry.register(samples.Sample())
     registry.initialize_sync()
     registry.shutdown_sync()
 
-    assert made.closed == 1
+    assert runtime.closed == 1
 
 
-def test_a_runtime_that_cannot_be_made_fails_the_plugin():
+def test_a_runtime_that_cannot_be_created_fails_the_plugin():
     registry = registries.ToolPluginRegistry(runtime_for=samples.raising(OSError("no database")))
     registry.register(samples.Sample())
     registry.initialize_sync()

@@ -1,4 +1,4 @@
-"""Variables in texts."""
+"""Tests of variables in texts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ENVIRON = {"KEY": "k", "HOST": "example.org", "ODD": "${KEY}", "EMPTY": ""}
         ("$${KEY} costs 5$", "${KEY} costs 5$"),
     ],
 )
-def test_variables_are_filled_in_wherever_they_stand(text, filled):
+def test_variables_are_filled_in_anywhere_in_a_text(text, filled):
     assert variables.fill(text, ENVIRON) == (filled, [])
 
 
-def test_each_missing_variable_is_named():
+def test_every_missing_variable_is_reported_by_name():
     _, problems = variables.fill("${A_KEY} ${KEY} ${B_KEY}", ENVIRON)
 
     assert [problem.split(" is not set")[0] for problem in problems] == [
@@ -34,7 +34,7 @@ def test_each_missing_variable_is_named():
 
 
 @pytest.mark.parametrize("text", ["${}", "${KEY", "${A B}", "${KEY:-default}", "${1A}"])
-def test_what_only_looks_like_a_variable_is_refused(text):
+def test_malformed_variables_are_refused(text):
     [problem] = variables.fill(text, ENVIRON)[1]
 
     assert "is not a variable" in problem

@@ -1,4 +1,4 @@
-"""Fixtures of the store's tests: another process that asks, and caches that are empty."""
+"""Fixtures for the tests of the store: another process on the same database, and empty caches."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from django.db import connection
 
 from toolbelt.store import snapshots
 
-# Asks for what the line names, for as long as there are lines; it keeps what any process keeps.
+# Answers each line, an agent's key, with a snapshot. It caches like any other process.
 _ASK = """
 import json, sys
 import django
 django.setup()
 from toolbelt.store import snapshots
 for line in sys.stdin:
-    found = snapshots.find(line.strip(), None)
-    tools = {key: [tool.description, tool.plugin] for key, tool in found.catalog.tools.items()}
-    answer = {"tools": tools, "switches": dict(found.agent.switches), "title": found.agent.title}
+    snapshot = snapshots.find(line.strip(), None)
+    tools = {key: [tool.description, tool.plugin] for key, tool in snapshot.catalog.tools.items()}
+    answer = {"tools": tools, "switches": dict(snapshot.agent.switches), "title": snapshot.agent.title}
     print(json.dumps(answer), flush=True)
 """
 
 
 class Process:
-    """A running process that answers questions from the same database."""
+    """A running process that answers lines from the same database."""
 
     def __init__(self, program: str) -> None:
         environment = {**os.environ, "DATABASE_URL": address(), "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -42,13 +42,13 @@ class Process:
         )
 
     def tell(self, line: str) -> None:
-        """Write a line to it."""
+        """Write a line to the process."""
         assert self._running.stdin is not None
         self._running.stdin.write(line + "\n")
         self._running.stdin.flush()
 
     def ask(self, line: str) -> dict[str, Any]:
-        """Write a line to it, and read its answer."""
+        """Write a line to the process, and return its answer."""
         assert self._running.stdout is not None
         self.tell(line)
         answer: dict[str, Any] = json.loads(self._running.stdout.readline())
@@ -61,7 +61,7 @@ class Process:
 
 
 def address() -> str:
-    """Return the address of the database that the tests use."""
+    """Return the URL of the test database."""
     about = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{about['NAME']}"
@@ -71,13 +71,13 @@ def address() -> str:
 
 @pytest.fixture(scope="module")
 def another_process(django_db_setup: None) -> Iterator[Process]:
-    """Yield a process that is asked ``find`` by an agent's key."""
+    """Yield a process that answers an agent's key with its snapshot."""
     process = Process(_ASK)
     yield process
     assert process.end() == 0
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept() -> None:
+def empty_caches() -> None:
     """Start each test with empty caches."""
     snapshots.forget()

@@ -1,4 +1,4 @@
-"""Every change is recorded completely and can be found again."""
+"""Tests that every change is recorded completely in the audit log, and can be expected_numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 HOUR = dt.timedelta(hours=1)
 
 
-def record(**said: Any) -> int:
+def record(**fields: Any) -> int:
     return audit.record(
         **{
             "actor": "olive",
@@ -30,7 +30,7 @@ def record(**said: Any) -> int:
             "key": "dev",
             "before": None,
             "after": True,
-            **said,
+            **fields,
         }
     )
 
@@ -39,7 +39,7 @@ def ids(page: audit.Page) -> list[int]:
     return [entry.id for entry in page.entries]
 
 
-def test_a_made_up_past_has_its_own_times_and_ends_with_its_block(db: None) -> None:
+def test_entries_in_a_dated_block_have_its_time_and_later_ones_the_current_time(db: None) -> None:
     then = timezone.now() - 30 * 24 * HOUR
     with audit.dated(then):
         first = record()
@@ -55,7 +55,7 @@ def test_a_made_up_past_has_its_own_times_and_ends_with_its_block(db: None) -> N
     assert [at.pop(first) == then, at.pop(last) > then + 24 * HOUR, *at.values()] == [True, True, then]
 
 
-def test_an_entry_is_found_as_it_was_recorded() -> None:
+def test_an_entry_is_read_as_it_was_recorded() -> None:
     batch = uuid.uuid4()
     number = record(before={"b": 1.0, "a": [None]}, after=False, reason="Too loud.", batch=batch)
 
@@ -82,7 +82,7 @@ def test_an_entry_is_found_as_it_was_recorded() -> None:
     assert audit.find(number + 1) is None
 
 
-def test_an_entry_is_gone_with_the_transaction_of_its_change() -> None:
+def test_an_entry_is_rolled_back_with_its_change() -> None:
     with transaction.atomic():
         record()
         transaction.set_rollback(True)
@@ -90,7 +90,7 @@ def test_an_entry_is_gone_with_the_transaction_of_its_change() -> None:
     assert not models.AuditEntry.objects.exists()
 
 
-def test_an_entry_knows_what_it_took_back_and_what_took_it_back() -> None:
+def test_an_entry_links_to_the_change_it_undoes_and_the_one_that_undid_it() -> None:
     first = record()
     second = record(undoes=first, actor="otto")
 
@@ -103,12 +103,12 @@ def test_an_entry_knows_what_it_took_back_and_what_took_it_back() -> None:
     assert (taken_back.undone.id, taken_back.undone.actor) == (second, "otto")
 
 
-def test_an_entry_knows_whether_its_act_has_others_wherever_they_stand() -> None:
-    act = uuid.uuid4()
-    record(batch=act)
+def test_an_entry_tells_whether_its_batch_has_other_entries_on_any_page() -> None:
+    batch = uuid.uuid4()
+    record(batch=batch)
     record()
     record(batch=uuid.uuid4())
-    record(batch=act, key="ops")
+    record(batch=batch, key="ops")
     of_several = [entry.of_several for entry in audit.page().entries]
     assert of_several == [True, False, False, True]
     assert [entry.of_several for entry in audit.page(size=1, key="dev").entries] == [False]
@@ -116,7 +116,7 @@ def test_an_entry_knows_whether_its_act_has_others_wherever_they_stand() -> None
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("filters", "expected_numbers"),
     [
         ({}, [4, 3, 2, 1]),
         ({"actor": "otto"}, [2]),
@@ -129,7 +129,9 @@ def test_an_entry_knows_whether_its_act_has_others_wherever_they_stand() -> None
         ({"actor": "nobody"}, []),
     ],
 )
-def test_a_page_holds_what_was_asked_for_newest_first(asked: dict[str, Any], found: list[int]) -> None:
+def test_a_page_contains_the_matching_entries_newest_first(
+    filters: dict[str, Any], expected_numbers: list[int]
+) -> None:
     recorded = [
         record(),
         record(actor="otto"),
@@ -137,13 +139,13 @@ def test_a_page_holds_what_was_asked_for_newest_first(asked: dict[str, Any], fou
         record(via="import", subject_kind="tool", subject_key="run", key=""),
     ]
 
-    page = audit.page(**asked)
+    page = audit.page(**filters)
 
-    assert ids(page) == [recorded[place - 1] for place in found]
-    assert page.total == len(found)
+    assert ids(page) == [recorded[number - 1] for number in expected_numbers]
+    assert page.total == len(expected_numbers)
 
 
-def test_a_page_is_of_a_time() -> None:
+def test_a_page_can_be_limited_to_a_period() -> None:
     number = record()
     entry = audit.find(number)
     assert entry is not None
@@ -153,7 +155,7 @@ def test_a_page_is_of_a_time() -> None:
     assert ids(audit.page(since=entry.at + HOUR)) == []
 
 
-def test_pages_lead_from_the_newest_to_the_oldest_and_back() -> None:
+def test_pages_are_traversed_from_newest_to_oldest_and_back() -> None:
     one, two, three, four, five = (record() for _ in range(5))
 
     first = audit.page(size=2)
@@ -165,13 +167,13 @@ def test_pages_lead_from_the_newest_to_the_oldest_and_back() -> None:
     assert ids(audit.page(size=2, newer_than=one)) == [three, two]
 
 
-def test_a_page_costs_the_same_queries_however_much_was_undone(
+def test_the_number_of_queries_does_not_depend_on_undone_changes(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for _ in range(3):
         record(undoes=record())
 
-    # A page that is not full needs no count.
+    # A page that is not full needs no count query.
     with django_assert_num_queries(2):
         assert audit.page().total == 6
     with django_assert_num_queries(3):
@@ -180,7 +182,7 @@ def test_a_page_costs_the_same_queries_however_much_was_undone(
         assert audit.page(size=5).has_older is True
 
 
-def test_the_newest_entry_of_each_agent_and_of_each_of_its_keys_is_given() -> None:
+def test_the_newest_entry_is_returned_by_agent_and_by_key() -> None:
     record()
     dev, bea = record(after=False), record(subject_key="bea")
     run = record(key="run", action="override.set")
@@ -195,7 +197,7 @@ def test_the_newest_entry_of_each_agent_and_of_each_of_its_keys_is_given() -> No
     }
 
 
-def test_what_can_be_asked_for_is_what_was_said() -> None:
+def test_logged_values_are_the_distinct_recorded_values() -> None:
     record(actor="otto")
     record()
     record(action="switch.clear")

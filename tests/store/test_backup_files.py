@@ -1,4 +1,4 @@
-"""A copy of a SQLite file has everything that was committed, and nothing that was not, while others have it open."""
+"""Tests that copying a SQLite file that others have open copies exactly the committed rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows(file: Path) -> list[int]:
 
 @pytest.fixture
 def open_file(tmp_path: Path) -> sqlite3.Connection:
-    """Return a writer of a file whose commits are still in the log beside it."""
+    """Return a connection whose commits are still in the write-ahead log."""
     connection = sqlite3.connect(tmp_path / "db.sqlite3", isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -27,7 +27,7 @@ def open_file(tmp_path: Path) -> sqlite3.Connection:
     return connection
 
 
-def test_a_copy_has_what_was_committed_and_blocks_no_writer(
+def test_a_copy_contains_committed_rows_only_and_does_not_block_writers(
     tmp_path: Path, open_file: sqlite3.Connection
 ) -> None:
     source, copy = tmp_path / "db.sqlite3", tmp_path / "copy.sqlite3"
@@ -41,9 +41,7 @@ def test_a_copy_has_what_was_committed_and_blocks_no_writer(
     open_file.close()
 
 
-def test_those_that_have_a_file_open_see_what_is_copied_into_it(
-    tmp_path: Path, open_file: sqlite3.Connection
-) -> None:
+def test_open_connections_see_a_copy_into_their_file(tmp_path: Path, open_file: sqlite3.Connection) -> None:
     source, copy = tmp_path / "db.sqlite3", tmp_path / "copy.sqlite3"
     files.copy(source, copy)
     open_file.execute("INSERT INTO numbers VALUES (2)")

@@ -39,7 +39,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
     assert {name: getattr(row, name) for name in given} == given
 
 
-def test_a_column_that_is_not_given_has_its_default() -> None:
+def test_an_absent_column_has_its_default() -> None:
     before = timezone.now()
     row = stored()
     assert before <= row.at <= timezone.now()
@@ -48,18 +48,18 @@ def test_a_column_that_is_not_given_has_its_default() -> None:
 
 
 @pytest.mark.parametrize("arguments", [{}, [], "a text", 5, True])
-def test_arguments_are_any_json(arguments: Any) -> None:
+def test_arguments_can_be_any_json(arguments: Any) -> None:
     assert stored(arguments=arguments).arguments == arguments
 
 
 @pytest.mark.parametrize(
-    ("text", "fitting"), [("x" * 900, "x" * 500), ("é" * 900, "é" * 500), ("a\0b", "a�b")]
+    ("text", "expected"), [("x" * 900, "x" * 500), ("é" * 900, "é" * 500), ("a\0b", "a�b")]
 )
-def test_a_text_is_made_to_fit_its_column(text: str, fitting: str) -> None:
-    assert stored(error=text).error == fitting
+def test_a_text_is_truncated_and_cleaned_to_fit_its_column(text: str, expected: str) -> None:
+    assert stored(error=text).error == expected
 
 
-def test_many_records_are_stored_in_order_by_one_transaction() -> None:
+def test_many_records_are_stored_in_order() -> None:
     assert calls.record_all(record(session=str(number)) for number in range(700)) == 700
     rows = models.CallRecord.objects.order_by("id").values_list("session", flat=True)
     assert list(rows) == [str(number) for number in range(700)]
@@ -73,5 +73,5 @@ def test_records_are_stored_together_or_not_at_all() -> None:
     assert connection.is_usable()
 
 
-def test_no_records_are_no_statement() -> None:
+def test_recording_an_empty_list_stores_nothing() -> None:
     assert calls.record_all([]) == 0

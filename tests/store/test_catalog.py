@@ -1,4 +1,4 @@
-"""Rows become values in order, and no content of a row prevents an answer."""
+"""Tests that rows are loaded as values in order, and that invalid content does not raise an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolbelt.store import agents, catalog, counts
 pytestmark = pytest.mark.django_db
 
 
-def test_a_tool_has_its_documents_as_texts_and_nothing_where_nothing_is_given() -> None:
+def test_a_tools_documents_are_loaded_as_canonical_text_or_empty() -> None:
     factories.everything()
 
     tools = catalog.load().tools
@@ -33,7 +33,7 @@ def test_a_tool_has_its_documents_as_texts_and_nothing_where_nothing_is_given() 
     assert tools["git__status"].input_schema == schema.EMPTY_TEXT
 
 
-def test_a_catalog_is_in_order() -> None:
+def test_a_catalog_is_loaded_in_order() -> None:
     b, a = factories.tool("b"), factories.tool("a")
     factories.toolkit("late", b, a, position=2)
     factories.toolkit("z", position=1)
@@ -49,7 +49,7 @@ def test_a_catalog_is_in_order() -> None:
     assert [member.tool for member in stored.toolkits["late"].members] == ["a", "b"]
 
 
-def test_everything_that_exists_is_in_the_catalog() -> None:
+def test_the_catalog_contains_every_stored_kind() -> None:
     factories.everything()
 
     stored = catalog.load()
@@ -66,7 +66,7 @@ def test_everything_that_exists_is_in_the_catalog() -> None:
     assert stored.toolkits["dev"].triggers == (values.Trigger(name="x", any=("y",)),)
 
 
-def test_an_agent_is_whole() -> None:
+def test_an_agent_is_loaded_with_all_its_fields() -> None:
     ada = factories.everything()
 
     assert agents.load(ada.pk) == consumers.Agent(
@@ -81,8 +81,8 @@ def test_an_agent_is_whole() -> None:
         session_loadouts=("house",),
     )
     assert agents.load(0) is None
-    found = counts.count()
-    assert (found.agents, found.waiting) == (1, 0)
+    totals = counts.count()
+    assert (totals.agents, totals.waiting) == (1, 0)
 
 
 def test_an_agent_without_limits_has_no_budget() -> None:
@@ -93,19 +93,19 @@ def test_an_agent_without_limits_has_no_budget() -> None:
 
 
 JUNK: dict[str, str] = {
-    "numbers for names in a loadout": "UPDATE toolbelt_loadout SET plugins = '[1, null, {}]', disabled = '[[]]'",
-    "numbers for notes": 'UPDATE toolbelt_toolkit SET tool_notes = \'{"run": 1, "x": null}\'',
-    "anything for triggers": 'UPDATE toolbelt_toolkit SET triggers = \'[1, [], {"any": 3, "name": []}]\'',
-    "anything for lists of an agent": "UPDATE toolbelt_agent SET session_loadouts = '[1]', subagent_kinds = '[{}]'",
-    "names of blanks": "UPDATE toolbelt_toolkit SET key = '  '",
-    "a loadout whose name is blanks": "UPDATE toolbelt_loadout SET name = '\t'",
-    "an agent whose name is blanks": "UPDATE toolbelt_agent SET key = ' '",
-    "a schema of another shape inside": "UPDATE toolbelt_tool SET input_schema = '{\"properties\": 3}'",
+    "numbers instead of names in a loadout": "UPDATE toolbelt_loadout SET plugins = '[1, null, {}]', disabled = '[[]]'",
+    "numbers instead of notes": 'UPDATE toolbelt_toolkit SET tool_notes = \'{"run": 1, "x": null}\'',
+    "invalid triggers": 'UPDATE toolbelt_toolkit SET triggers = \'[1, [], {"any": 3, "name": []}]\'',
+    "invalid lists of an agent": "UPDATE toolbelt_agent SET session_loadouts = '[1]', subagent_kinds = '[{}]'",
+    "a blank key of a toolkit": "UPDATE toolbelt_toolkit SET key = '  '",
+    "a blank name of a loadout": "UPDATE toolbelt_loadout SET name = '\t'",
+    "a blank key of an agent": "UPDATE toolbelt_agent SET key = ' '",
+    "an invalid schema": "UPDATE toolbelt_tool SET input_schema = '{\"properties\": 3}'",
 }
 
 
 @pytest.mark.parametrize("statement", JUNK.values(), ids=JUNK)
-def test_reading_never_stops_at(statement: str) -> None:
+def test_reading_tolerates_invalid_content(statement: str) -> None:
     factories.everything()
     with connection.cursor() as cursor:
         cursor.execute(statement)
@@ -114,11 +114,11 @@ def test_reading_never_stops_at(statement: str) -> None:
     assert all(isinstance(agent, consumers.Agent) for agent in agents.load_all())
 
 
-@pytest.mark.parametrize(("field", "wanted"), [("key", "dev"), ("key", "nobody")])
-def test_one_thing_can_be_had_alone(field: str, wanted: Any) -> None:
+@pytest.mark.parametrize(("field", "value"), [("key", "dev"), ("key", "nobody")])
+def test_toolkits_can_be_loaded_by_field(field: str, value: Any) -> None:
     factories.everything()
     factories.toolkit("other", models.Tool.objects.get(key="run"))
 
-    assert [toolkit.key for toolkit in catalog.toolkits(**{field: wanted})] == (
-        ["dev"] if wanted == "dev" else []
+    assert [toolkit.key for toolkit in catalog.toolkits(**{field: value})] == (
+        ["dev"] if value == "dev" else []
     )

@@ -1,4 +1,4 @@
-"""Sums of tokens by agent and day."""
+"""Tests that tokens are summed by agent and day."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAY = dt.date(2026, 3, 1)
 NEXT = dt.date(2026, 3, 2)
 
 
-def test_what_is_added_is_summed_by_agent_and_day() -> None:
+def test_context_use_is_summed_by_agent_and_day() -> None:
     context_use.add_all([Use("ada", DAY, 1, 10, 100), Use("ada", DAY, 2, 20, 200)])
     context_use.add_all([Use("ada", DAY, 1, 5, 0), Use("ada", NEXT, 1, 1, 2), Use("bob", DAY, 1, 7, 9)])
 
@@ -27,7 +27,7 @@ def test_what_is_added_is_summed_by_agent_and_day() -> None:
     assert context_use.total(since=DAY, agent="bob") == Total(answers=1, sent=7, allowed=9)
 
 
-def test_sums_that_are_too_old_are_deleted_as_a_day_begins() -> None:
+def test_expired_sums_are_deleted_when_a_new_day_starts() -> None:
     with clock.stopped(dt.datetime(2026, 3, 1, tzinfo=dt.UTC)):
         context_use.add_all([Use("ada", DAY, 1, 10, 100)])
     with clock.stopped(dt.datetime(2026, 3, 2, tzinfo=dt.UTC) + context_use.KEPT):

@@ -1,4 +1,4 @@
-"""A server notices that its SQLite file was replaced, and creates none if it is missing."""
+"""Tests that a server notices a replaced SQLite file, and does not create a missing one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [breaking.ON_SQLITE, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def path(tmp_path: Path) -> Iterator[Path]:
-    """Use a copy of the database, so that no later test uses files left beside a replaced one."""
+    """Use a copy of the database, because files left beside a replaced one would break later tests."""
     copy = tmp_path / "db.sqlite3"
     with db.connection.cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(copy)])
@@ -34,8 +34,8 @@ def path(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def exchanged(path: Path) -> Iterator[None]:
-    """Put a copy in the place of the file, as one who restores a backup under a running server."""
+def replaced_file(path: Path) -> Iterator[None]:
+    """Replace the file by a copy, like an operator who restores a backup under a running server."""
     with db.connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connections.close_all()
@@ -48,20 +48,20 @@ def exchanged(path: Path) -> Iterator[None]:
     own.rename(path)
 
 
-def test_a_file_that_stays_is_not_taken_for_another_one(path, client):
+def test_an_unchanged_file_does_not_count_as_replaced(path, client):
     assert not database_file.was_replaced()
     assert client.get("/readyz").status_code == 200
 
 
-@pytest.mark.usefixtures("exchanged")
-def test_a_server_whose_file_was_replaced_is_not_ready_and_says_so_once(client: test.Client, caplog):
+@pytest.mark.usefixtures("replaced_file")
+def test_a_server_with_a_replaced_file_is_not_ready_and_logs_it_once(client: test.Client, caplog):
     for _ in range(2):
         answer = client.get("/readyz")
         assert (answer.status_code, answer.json()["because"]) == (503, health.EXCHANGED)
     assert caplog.text.count("database file was exchanged under this server") == 1
 
 
-def test_a_server_whose_file_is_gone_says_so_and_makes_no_other(path, client):
+def test_a_server_with_a_missing_file_reports_it_and_creates_none(path, client):
     connections.close_all()
     away = path.with_name("away.sqlite3")
     path.rename(away)
@@ -75,8 +75,8 @@ def test_a_server_whose_file_is_gone_says_so_and_makes_no_other(path, client):
         away.rename(path)
 
 
-def test_whoever_follows_changes_notices_it(path, caplog):
-    async def story() -> None:
+def test_the_change_feed_notices_a_replaced_file(path, caplog):
+    async def replace_the_file() -> None:
         async with feed.all_changes():
             other = path.with_name("other.sqlite3")
             shutil.copy(path, other)
@@ -84,11 +84,11 @@ def test_whoever_follows_changes_notices_it(path, caplog):
             path.rename(own)
             other.rename(path)
             try:
-                while not database_file._reported:  # noqa: ASYNC110 (a log line rings nothing)
+                while not database_file._reported:  # noqa: ASYNC110 (nothing signals a log line)
                     await asyncio.sleep(0.02)
                 assert "database file was exchanged under this server" in caplog.text
             finally:
                 own.rename(path)
 
-    # It ends without help, or after a while as a failure.
-    following.run(story)
+    # It ends on its own, or fails with a timeout.
+    following.run(replace_the_file)

@@ -1,4 +1,4 @@
-"""Some of the pool's connections are reserved for operators."""
+"""Tests that some connections of the pool are reserved for operators."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from toolbelt.store.postgresql import base
 POOL = 3
 
 
-@pytest.mark.parametrize(("size", "kept"), [(1, 0), (2, 1), (4, 1), (10, 2), (50, 10)])
-def test_a_fifth_of_the_pool_is_kept_for_operators_and_at_least_one(size: int, kept: int) -> None:
-    assert base.reserved(size) == kept
+@pytest.mark.parametrize(("size", "expected"), [(1, 0), (2, 1), (4, 1), (10, 2), (50, 10)])
+def test_a_fifth_of_the_pool_but_at_least_one_is_reserved_for_operators(size: int, expected: int) -> None:
+    assert base.reserved(size) == expected
 
 
 @pytest.fixture
 def pooled(db: None) -> Iterator[Any]:
-    """Return what makes wrappers that share a pool of three connections."""
+    """Yield a factory of wrappers that share a pool of three connections."""
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no pool")
     settings = copy.deepcopy(connection.settings_dict)
@@ -43,7 +43,7 @@ def pooled(db: None) -> Iterator[Any]:
 
 
 def connect(wrapper: base.DatabaseWrapper, *, for_an_agent: bool) -> None:
-    """Connect in a thread of its own, in which pytest-django does not refuse it."""
+    """Connect in a separate thread, because pytest-django forbids it in this one."""
     raised: list[Exception] = []
 
     def act() -> None:
@@ -63,7 +63,7 @@ def connect(wrapper: base.DatabaseWrapper, *, for_an_agent: bool) -> None:
         raise raised[0]
 
 
-def test_agents_take_all_connections_but_one(pooled: Any) -> None:
+def test_agents_can_use_all_connections_except_the_reserved_one(pooled: Any) -> None:
     first, second, third, operator = (pooled() for _ in range(4))
     connect(first, for_an_agent=True)
     connect(second, for_an_agent=True)
@@ -76,7 +76,7 @@ def test_agents_take_all_connections_but_one(pooled: Any) -> None:
     connect(third, for_an_agent=True)
 
 
-def test_a_connection_that_cannot_be_made_leaves_no_gap(pooled: Any, monkeypatch: Any) -> None:
+def test_a_failed_connection_does_not_use_up_the_pool(pooled: Any, monkeypatch: Any) -> None:
     first, second = pooled(), pooled()
 
     def refuse(*args: Any) -> Any:

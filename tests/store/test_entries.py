@@ -1,4 +1,4 @@
-"""Every kind of entry is read as it was written, and a write changes nothing else."""
+"""Tests that every kind of entry is read as it was written, and that a write changes nothing else."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def write_whole(document: dict[str, Any]) -> None:
 
 
 def in_stored_order(document: dict[str, Any]) -> dict[str, Any]:
-    """Sort tools by key and categories by name; everything else keeps its order."""
+    """Return the document with tools sorted by key and categories by name, as they are stored."""
     tools = sorted(document.get("tools", ()), key=lambda entry: entry["key"].encode())
     categories = sorted(document.get("categories", ()), key=str.encode)
     return {**document, "tools": tools, "categories": categories}
 
 
-def normal(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document as reading and writing leave it; annotations that say nothing are none."""
+def normalized(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document as it is after writing and reading, without empty annotations."""
     written = in_stored_order(belts.dump(belts.load(document)))
     for tool in written["tools"]:
         if tool.get("annotations") == {}:
@@ -42,23 +42,23 @@ def normal(document: dict[str, Any]) -> dict[str, Any]:
 
 @hypothesis.given(document=strategies.documents())
 @hypothesis.settings(suppress_health_check=list(hypothesis.HealthCheck))
-def test_a_belt_that_is_written_is_exported_as_it_was(document: dict[str, Any]) -> None:
+def test_a_written_belt_is_exported_unchanged(document: dict[str, Any]) -> None:
     with transaction.atomic():
         write_whole(document)
         exported = entries.export()
-        wanted = normal(document)
+        expected = normalized(document)
         for kind, about in belts.KINDS.items():
-            for entry in wanted.get(about.section, ()):
-                named = {"name": entry} if kind == "category" else entry
-                assert entries.read(kind, named[about.named_by or "name"]) == named
+            for entry in expected.get(about.section, ()):
+                as_mapping = {"name": entry} if kind == "category" else entry
+                assert entries.read(kind, as_mapping[about.named_by or "name"]) == as_mapping
         transaction.set_rollback(True)
 
-    assert in_stored_order(exported) == wanted
+    assert in_stored_order(exported) == expected
 
 
 @hypothesis.given(document=strategies.documents())
 @hypothesis.settings(suppress_health_check=list(hypothesis.HealthCheck))
-def test_writing_what_is_stored_already_writes_nothing(document: dict[str, Any]) -> None:
+def test_writing_a_stored_belt_again_writes_nothing(document: dict[str, Any]) -> None:
     with transaction.atomic():
         write_whole(document)
         before = models.Revision.objects.first()
@@ -68,7 +68,7 @@ def test_writing_what_is_stored_already_writes_nothing(document: dict[str, Any])
         transaction.set_rollback(True)
 
 
-def test_an_export_costs_the_same_queries_whatever_there_is(
+def test_the_number_of_queries_of_an_export_is_constant(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     with django_assert_num_queries(14):
@@ -88,7 +88,7 @@ def test_writing_replaces_the_whole_entry() -> None:
     assert entries.write("plugin", {"name": "git", "description": "x"}) == {"name": "git", "description": "x"}
 
 
-def test_a_plugin_that_failed_keeps_why_until_it_is_ready_again() -> None:
+def test_a_failed_plugin_keeps_its_error_until_it_is_ready() -> None:
     factories.plugin("git", status="failed", error="It did not start.")
     failed = entries.read("plugin", "git")
     assert failed == {"name": "git", "status": "failed"}
@@ -100,7 +100,7 @@ def test_a_plugin_that_failed_keeps_why_until_it_is_ready_again() -> None:
     assert models.Plugin.objects.get().error == ""
 
 
-def test_what_is_new_goes_last_and_what_is_changed_stays_where_it_is() -> None:
+def test_a_new_entry_is_placed_last_and_a_changed_one_keeps_its_place() -> None:
     for key in ("c", "a", "b"):
         entries.write("agent", {"key": key})
     entries.write("agent", {"key": "c", "title": "C"})
@@ -108,20 +108,20 @@ def test_what_is_new_goes_last_and_what_is_changed_stays_where_it_is() -> None:
     assert entries.names("agent") == ["c", "a", "b"]
 
 
-def test_only_members_that_differ_are_written_and_they_follow_the_entry() -> None:
+def test_unchanged_members_keep_their_rows_when_members_change() -> None:
     for key in "abcd":
         factories.tool(key)
     entries.write("toolkit", {"key": "dev", "members": ["a", "b", "c"]})
-    kept = models.Member.objects.get(tool__key="b").pk
+    member_id = models.Member.objects.get(tool__key="b").pk
 
     options = {"tool": "b", "options": {"x": 1}}
     stored = entries.write("toolkit", {"key": "dev", "members": ["c", options, "d"]})
 
     assert stored["members"] == ["c", options, "d"]
-    assert models.Member.objects.get(tool__key="b").pk == kept
+    assert models.Member.objects.get(tool__key="b").pk == member_id
 
 
-def test_gaps_between_positions_are_no_difference() -> None:
+def test_gaps_between_positions_are_not_a_change() -> None:
     factories.everything()
     models.Member.objects.filter(tool__key="run").update(position=7)
     stored = entries.read("toolkit", "dev")
@@ -133,7 +133,7 @@ def test_gaps_between_positions_are_no_difference() -> None:
     assert models.Revision.objects.get().number == before
 
 
-def test_numbers_of_another_form_are_another_document() -> None:
+def test_an_integer_changed_to_a_float_is_written() -> None:
     factories.tool("run")
     entries.write("toolkit", {"key": "dev", "members": [{"tool": "run", "options": {"x": 1}}]})
 
@@ -142,7 +142,7 @@ def test_numbers_of_another_form_are_another_document() -> None:
     assert repr(models.Member.objects.get().options) == "{'x': 1.0}"
 
 
-def test_the_flat_form_is_parted_into_switches_and_overrides_and_null_is_no_row() -> None:
+def test_tools_config_is_stored_as_switches_and_overrides_without_nulls() -> None:
     factories.toolkit("dev", factories.tool("run"), factories.tool("think"))
     config = {"dev": True, "run": False, "think": None}
 
@@ -154,7 +154,7 @@ def test_the_flat_form_is_parted_into_switches_and_overrides_and_null_is_no_row(
     assert (models.ToolkitSwitch.objects.count(), models.ToolOverride.objects.count()) == (0, 0)
 
 
-def test_initial_toolkits_stand_in_the_order_of_the_allowed_ones() -> None:
+def test_initial_toolkits_are_stored_in_the_order_of_the_allowed_toolkits() -> None:
     for key in "abc":
         factories.toolkit(key)
 
@@ -165,7 +165,7 @@ def test_initial_toolkits_stand_in_the_order_of_the_allowed_ones() -> None:
     assert stored["initial_toolkits"] == ["c", "b"]
 
 
-def test_what_an_entry_names_and_nobody_has_is_passed_over() -> None:
+def test_unknown_names_in_an_entry_are_ignored() -> None:
     entries.write("tool", {"key": "run", "plugin": "ghost"})
     entries.write("toolkit", {"key": "dev", "members": ["run", "ghost"]})
     entries.write("agent", {"key": "ada", "tools": ["ghost"], "tools_config": {"ghost": True, "run": True}})
@@ -178,7 +178,7 @@ def test_what_an_entry_names_and_nobody_has_is_passed_over() -> None:
     assert exported["sub_apps"] == [{"key": "chat", "tool_names": ["run"], "agents": ["ada"]}]
 
 
-def test_what_is_not_there_is_read_as_nothing_and_cannot_be_deleted() -> None:
+def test_an_unknown_entry_reads_as_none_and_cannot_be_deleted() -> None:
     factories.agent("assistant")
 
     assert entries.read("agent", "asistant") is None
@@ -187,7 +187,7 @@ def test_what_is_not_there_is_read_as_nothing_and_cannot_be_deleted() -> None:
     assert caught.value.nearest == ("assistant",)
 
 
-def test_a_kind_that_there_is_not_is_not_found() -> None:
+def test_an_unknown_kind_is_not_found() -> None:
     with pytest.raises(errors.NotFound):
         entries.read("galaxy", "x")
 
@@ -205,7 +205,7 @@ def test_a_kind_that_there_is_not_is_not_found() -> None:
         ("sub_app", "chat", []),
     ],
 )
-def test_what_refers_to_something_is_said_in_words(kind: str, name: str, users: list[str]) -> None:
+def test_the_users_of_an_entry_are_described(kind: str, name: str, users: list[str]) -> None:
     factories.everything()
     factories.plugin("sales", category="CRM")
     factories.tool("sell", category="crm")
@@ -215,7 +215,7 @@ def test_what_refers_to_something_is_said_in_words(kind: str, name: str, users: 
     assert entries.users(kind, name) == users
 
 
-def test_a_loadout_that_a_session_is_equipped_with_is_used() -> None:
+def test_a_sessions_loadout_counts_as_used() -> None:
     factories.loadout("house")
     ada = factories.agent("ada")
     models.AgentSession.objects.create(agent=ada, key="s1", loadout="House")
@@ -224,7 +224,7 @@ def test_a_loadout_that_a_session_is_equipped_with_is_used() -> None:
     assert entries.users("loadout", "house") == ["the session s1 of the agent ada"]
 
 
-def test_a_loadout_that_replaced_a_built_in_one_is_needed_by_nobody() -> None:
+def test_a_loadout_that_replaces_a_built_in_one_has_no_users() -> None:
     factories.loadout("Developer")
     factories.agent("ada", loadout="developer")
 
@@ -232,7 +232,7 @@ def test_a_loadout_that_replaced_a_built_in_one_is_needed_by_nobody() -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("plugin", "git"), ("tool", "run"), ("toolkit", "dev")])
-def test_what_is_needed_is_not_deleted_and_the_refusal_says_who_needs_it(kind: str, name: str) -> None:
+def test_deleting_a_used_entry_is_refused_naming_a_user(kind: str, name: str) -> None:
     factories.everything()
 
     with pytest.raises(errors.Refused) as caught, transaction.atomic():
@@ -244,7 +244,7 @@ def test_what_is_needed_is_not_deleted_and_the_refusal_says_who_needs_it(kind: s
 @pytest.mark.parametrize(
     ("kind", "name"), [("agent", "ada"), ("loadout", "house"), ("sub_app", "chat"), ("category", "crm")]
 )
-def test_what_nothing_points_at_is_deleted_with_what_is_its_own(kind: str, name: str) -> None:
+def test_an_unused_entry_is_deleted_with_its_own_rows(kind: str, name: str) -> None:
     factories.everything()
 
     entries.delete(kind, name)

@@ -1,4 +1,4 @@
-"""Each database error is classified correctly, and our own defects are not classified as one."""
+"""Tests that database errors are classified correctly, and that errors in our code are not."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from toolbelt.store import faults
 
 
 def code(error: BaseException | None) -> str | None:
-    found = faults.classify(error)
-    assert found is None or found.status == (507 if found.code == "storage-full" else 503)
-    return None if found is None else found.code
+    fault = faults.classify(error)
+    assert fault is None or fault.status == (507 if fault.code == "storage-full" else 503)
+    return None if fault is None else fault.code
 
 
-def fails(act: Callable[[], Any]) -> Exception:
-    with pytest.raises(Exception) as raised:  # noqa: PT011 (which one is what is looked at)
+def error_of(act: Callable[[], Any]) -> Exception:
+    with pytest.raises(Exception) as raised:  # noqa: PT011 (the caller checks which)
         act()
     return raised.value
 
@@ -32,63 +32,63 @@ def fails(act: Callable[[], Any]) -> Exception:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "some.sqlite3"
-    with sqlite3.connect(path) as made:
-        made.execute("PRAGMA journal_mode=WAL")
-        made.execute("CREATE TABLE one (text)")
-    made.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE one (text)")
+    connection.close()
     return path
 
 
 @pytest.fixture
-def opened(file: Path) -> Any:
+def open_connection(file: Path) -> Any:
     connection = sqlite3.connect(file, timeout=0, isolation_level=None)
     yield connection
     connection.close()
 
 
-def test_a_file_that_another_connection_writes_to_is_busy(file, opened):
+def test_a_file_locked_by_another_connection_is_busy(file, open_connection):
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert code(fails(lambda: opened.execute("BEGIN IMMEDIATE"))) == "database-busy"
+    assert code(error_of(lambda: open_connection.execute("BEGIN IMMEDIATE"))) == "database-busy"
     other.close()
 
 
-def test_a_file_without_room_is_a_full_disk(opened):
-    opened.execute("PRAGMA max_page_count=3")
-    error = fails(lambda: opened.execute("INSERT INTO one VALUES (?)", ["x" * 100_000]))
+def test_a_full_file_is_classified_as_storage_full(open_connection):
+    open_connection.execute("PRAGMA max_page_count=3")
+    error = error_of(lambda: open_connection.execute("INSERT INTO one VALUES (?)", ["x" * 100_000]))
     assert code(error) == "storage-full"
 
 
-def test_a_file_that_takes_no_writes_is_read_only(file):
+def test_a_read_only_file_is_classified_as_read_only(file):
     connection = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)
-    assert code(fails(lambda: connection.execute("INSERT INTO one VALUES ('x')"))) == "database-read-only"
+    assert code(error_of(lambda: connection.execute("INSERT INTO one VALUES ('x')"))) == "database-read-only"
     connection.close()
 
 
-def test_a_file_that_is_missing_is_away(tmp_path):
-    error = fails(lambda: sqlite3.connect(f"{(tmp_path / 'none').as_uri()}?mode=rw", uri=True))
+def test_a_missing_file_is_classified_as_unavailable(tmp_path):
+    error = error_of(lambda: sqlite3.connect(f"{(tmp_path / 'none').as_uri()}?mode=rw", uri=True))
     assert code(error) == "database-unavailable"
     assert "missing" in str(faults.classify(error))
 
 
-def test_a_file_that_is_no_database_is_damaged(tmp_path):
+def test_a_file_that_is_not_a_database_is_reported_as_damaged(tmp_path):
     path = tmp_path / "junk"
     path.write_bytes(b"junk" * 5000)
     connection = sqlite3.connect(path)
-    error = fails(lambda: connection.execute("SELECT * FROM one"))
+    error = error_of(lambda: connection.execute("SELECT * FROM one"))
     assert code(error) == "database-unavailable"
     assert "damaged" in str(faults.classify(error))
     connection.close()
 
 
-def test_a_file_without_tables_says_so(tmp_path):
+def test_a_file_without_tables_is_reported_as_such(tmp_path):
     connection = sqlite3.connect(tmp_path / "empty")
-    error = fails(lambda: connection.execute("SELECT * FROM one"))
+    error = error_of(lambda: connection.execute("SELECT * FROM one"))
     assert "lacks tables" in str(faults.classify(error))
     connection.close()
 
 
-def test_an_error_of_a_disk_without_room_is_a_full_disk(monkeypatch):
+def test_an_io_error_on_a_full_disk_is_classified_as_storage_full(monkeypatch):
     class Io(sqlite3.OperationalError):
         sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
 
@@ -98,17 +98,17 @@ def test_an_error_of_a_disk_without_room_is_a_full_disk(monkeypatch):
 
 
 @pytest.mark.parametrize("statement", ["SELECT nothing", "nonsense", "INSERT INTO one VALUES (1, 2)"])
-def test_a_defect_of_ours_is_none_of_those(opened, statement):
-    assert code(fails(lambda: opened.execute(statement))) is None
+def test_an_error_in_our_sql_is_not_classified_as_a_fault(open_connection, statement):
+    assert code(error_of(lambda: open_connection.execute(statement))) is None
 
 
-def test_other_errors_are_none_of_those():
+def test_other_errors_are_not_classified_as_faults():
     assert code(RuntimeError("broken")) is None
     assert code(errors.Refused("no")) is None
     assert code(None) is None
 
 
-def test_what_was_raised_from_a_fault_is_one_and_what_was_raised_meanwhile_is_not():
+def test_a_cause_is_classified_but_a_context_is_not():
     cause = sqlite3.OperationalError("database is locked")
     cause.sqlite_errorcode = sqlite3.SQLITE_BUSY
     outer, meanwhile = RuntimeError("outer"), RuntimeError("meanwhile")
@@ -127,7 +127,7 @@ def test_what_was_raised_from_a_fault_is_one_and_what_was_raised_meanwhile_is_no
         ("server closed the connection unexpectedly", "database-unavailable"),
     ],
 )
-def test_a_connection_that_cannot_be_made_says_why_in_words_alone(words, expected):
+def test_a_failed_connection_is_classified_by_its_message(words, expected):
     assert code(psycopg.OperationalError(words)) == expected
 
 
@@ -156,15 +156,15 @@ def test_a_connection_that_cannot_be_made_says_why_in_words_alone(words, expecte
         ("22012", None),
     ],
 )
-def test_a_server_says_by_its_state_what_is_wrong(state, expected):
+def test_a_server_error_is_classified_by_its_sqlstate(state, expected):
     def fail() -> None:
         with db.connection.cursor() as cursor:
             cursor.execute(f"DO $$ BEGIN RAISE EXCEPTION 'words' USING ERRCODE = '{state}'; END $$")
 
-    assert code(fails(fail)) == expected
+    assert code(error_of(fail)) == expected
 
 
-def test_a_pool_that_has_no_connection_in_time_says_whether_one_could_be_made(monkeypatch):
+def test_a_pool_timeout_is_classified_by_the_last_connection_error(monkeypatch):
     refusal: list[psycopg.Error | None] = [None]
     monkeypatch.setattr(faults, "_last_refusal", lambda: refusal[0])
     assert code(psycopg_pool.PoolTimeout()) == "database-busy"

@@ -1,4 +1,4 @@
-"""Switches and overrides are set, changed and cleared."""
+"""Tests that switches and overrides are set, changed and cleared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(("family", "key"), [("switch", "dev"), ("override", "run")])
-def test_a_grant_is_set_and_changed_and_cleared(family: Literal["switch", "override"], key: str) -> None:
+def test_a_grant_can_be_set_changed_and_cleared(family: Literal["switch", "override"], key: str) -> None:
     factories.toolkit("dev", factories.tool("run"))
     ada = factories.agent()
 
@@ -26,7 +26,7 @@ def test_a_grant_is_set_and_changed_and_cleared(family: Literal["switch", "overr
 
 
 @pytest.mark.parametrize(("family", "key"), [("switch", "run"), ("override", "dev")])
-def test_a_key_that_names_nothing_is_refused(family: Literal["switch", "override"], key: str) -> None:
+def test_an_unknown_key_is_refused(family: Literal["switch", "override"], key: str) -> None:
     factories.toolkit("dev", factories.tool("run"))
     ada = factories.agent()
 

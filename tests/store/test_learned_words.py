@@ -1,4 +1,4 @@
-"""Learned words are limited in number, decay, and can be erased."""
+"""Tests that learned words are limited in number, decay, and can be erased."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def test_words_are_counted_by_tool_and_agent() -> None:
     learned_words.add_all([Lesson("fetch", "ada", ("lead",)), Lesson("fetch", "bob", ("lead",))])
 
     with clock.stopped(clock.now()):
-        counts = [(tool, {stem: round(count) for stem, count in kept.items()}) for tool, kept in read()]
+        counts = [(tool, {stem: round(count) for stem, count in words.items()}) for tool, words in read()]
     assert counts == [("fetch", {"lead": 2, "client": 1}), ("fetch", {"lead": 1})]
     assert learned_words.count() == learned_words.Stats(words=2, tools=1)
     assert learned_words.coverage() == learned_words.Coverage(tools=1, agents=2)
 
 
 def read() -> list[tuple[str, dict[str, float]]]:
-    return [(tool, dict(kept)) for tool, kept in learned_words.counts(learned_words.read())]
+    return [(tool, dict(words)) for tool, words in learned_words.counts(learned_words.read())]
 
 
-def test_a_word_counts_half_after_a_month_and_is_forgotten_later() -> None:
+def test_the_weight_of_a_word_halves_with_its_half_life_until_it_is_dropped() -> None:
     with clock.stopped(NOW):
         learned_words.add_all([Lesson("fetch", "ada", ("lead",))])
     with clock.stopped(NOW + learned_words.HALF_LIFE):
@@ -41,29 +41,29 @@ def test_a_word_counts_half_after_a_month_and_is_forgotten_later() -> None:
         assert learned_words.count() == learned_words.Stats(words=0, tools=0)
 
 
-def test_only_rows_that_changed_are_read_again() -> None:
+def test_only_changed_rows_are_reread() -> None:
     learned_words.add_all([Lesson("fetch", "ada", ("lead",)), Lesson("push", "ada", ("commit",))])
     known = learned_words.read()
     learned_words.add_all([Lesson("push", "ada", ("branch",))])
 
-    again = learned_words.read(known)
+    updated = learned_words.read(known)
 
-    assert again[("fetch", "ada")] is known[("fetch", "ada")]
-    assert again[("push", "ada")][1].keys() == {"commit", "branch"}
+    assert updated[("fetch", "ada")] is known[("fetch", "ada")]
+    assert updated[("push", "ada")][1].keys() == {"commit", "branch"}
     learned_words.erase(tool="fetch")
-    assert learned_words.read(again).keys() == {("push", "ada")}
+    assert learned_words.read(updated).keys() == {("push", "ada")}
 
 
 def test_the_strongest_words_of_a_tool_and_agent_are_kept() -> None:
     many = tuple(f"word{number:03}" for number in range(learned_words.MAX_WORDS + 20))
     learned_words.add_all([Lesson("fetch", "ada", many), Lesson("fetch", "ada", many[-3:])])
 
-    ((_, kept),) = read()
-    assert len(kept) == learned_words.MAX_WORDS
-    assert set(many[-3:]) <= kept.keys()
+    ((_, words),) = read()
+    assert len(words) == learned_words.MAX_WORDS
+    assert set(many[-3:]) <= words.keys()
 
 
-def test_the_words_of_few_agents_are_kept_for_a_tool_and_of_few_tools_in_all(
+def test_agents_per_tool_and_total_rows_are_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(learned_words, "MAX_AGENTS", 2)
@@ -73,12 +73,12 @@ def test_the_words_of_few_agents_are_kept_for_a_tool_and_of_few_tools_in_all(
             learned_words.add_all([Lesson(tool, agent, (f"of{agent}",))])
 
     with clock.stopped(NOW + dt.timedelta(days=5)):
-        assert [(tool, *kept) for tool, kept in read()] == [("a", "ofz"), ("b", "ofx"), ("c", "ofx")]
+        assert [(tool, *words) for tool, words in read()] == [("a", "ofz"), ("b", "ofx"), ("c", "ofx")]
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="about PostgreSQL, which locks rows")
 @pytest.mark.django_db(transaction=True)
-def test_words_that_another_process_is_writing_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_locked_by_another_process_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learned_words, "MAX_AGENTS", 1)
     learned_words.add_all([Lesson("fetch", "ada", ("lead",))])
     other: Any = connection.copy()
@@ -95,12 +95,12 @@ def test_words_that_another_process_is_writing_are_not_waited_for(monkeypatch: p
         other.close()
     learned_words.add_all([Lesson("fetch", "eve", ("client",))])
 
-    ((_, kept),) = read()
-    assert kept.keys() == {"client"}
+    ((_, words),) = read()
+    assert words.keys() == {"client"}
 
 
 @pytest.mark.parametrize(
-    ("which", "left"),
+    ("filters", "remaining"),
     [
         ({"tool": "a"}, [("b", "ada")]),
         ({"agent": "ada"}, [("a", "bob")]),
@@ -108,11 +108,11 @@ def test_words_that_another_process_is_writing_are_not_waited_for(monkeypatch: p
         ({}, []),
     ],
 )
-def test_words_of_a_tool_of_an_agent_or_all_are_erased(
-    which: dict[str, str], left: list[tuple[str, str]]
+def test_words_can_be_erased_by_tool_by_agent_or_entirely(
+    filters: dict[str, str], remaining: list[tuple[str, str]]
 ) -> None:
     learned_words.add_all([Lesson(*pair, (pair[1],)) for pair in (("a", "ada"), ("a", "bob"), ("b", "ada"))])
 
-    learned_words.erase(**which)
+    learned_words.erase(**filters)
 
-    assert [(tool, *kept) for tool, kept in read()] == left
+    assert [(tool, *words) for tool, words in read()] == remaining

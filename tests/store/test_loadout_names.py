@@ -1,4 +1,4 @@
-"""Operators are warned of loadout names that do not exist."""
+"""Tests that a system check warns of unknown loadout names."""
 
 from __future__ import annotations
 
@@ -13,95 +13,95 @@ from toolbelt.store import loadout_names
 pytestmark = pytest.mark.django_db
 
 
-def found() -> list[tuple[str | None, str]]:
+def warnings() -> list[tuple[str | None, str]]:
     messages = loadout_names.check(None, ["default"])
     assert all(message.hint for message in messages)
     return [(message.id, message.msg.partition(":")[0]) for message in messages]
 
 
-def test_what_is_sound_is_not_spoken_of() -> None:
+def test_valid_loadout_names_are_not_reported() -> None:
     factories.everything()
     factories.loadout("Developer", parent="HOUSE")
     factories.agent("bea", loadout="DEVELOPER", session_loadouts=["full", "House"])
 
-    assert found() == []
+    assert warnings() == []
 
 
-def test_an_unknown_parent_is_reported_of_the_loadout_that_names_it() -> None:
+def test_an_unknown_parent_is_reported_for_the_loadout_that_names_it() -> None:
     factories.loadout("house", parent="gone")
     factories.loadout("annex", parent="house")
 
-    assert found() == [("toolbelt.W003", "The loadout 'house' inherits from 'gone', which does not exist")]
+    assert warnings() == [("toolbelt.W003", "The loadout 'house' inherits from 'gone', which does not exist")]
 
 
-def test_a_cycle_is_reported_of_those_that_are_in_it() -> None:
+def test_a_cycle_is_reported_for_each_loadout_in_it() -> None:
     factories.loadout("a", parent="B")
     factories.loadout("b", parent="a")
     factories.loadout("below", parent="a")
     factories.loadout("minimal", parent="developer")
 
-    assert found() == [
+    assert warnings() == [
         ("toolbelt.W003", "The loadout 'a' inherits from itself, through 'B'"),
         ("toolbelt.W003", "The loadout 'b' inherits from itself, through 'a'"),
         ("toolbelt.W003", "The loadout 'minimal' inherits from itself, through 'developer'"),
     ]
 
 
-def test_an_agent_whose_loadouts_are_not_there_is_reported() -> None:
+def test_an_agent_with_unknown_loadouts_is_reported() -> None:
     factories.agent("ada", loadout="gone", session_loadouts=["gone", "lost", "full"])
 
-    assert [text.partition(",")[0] for code, text in found() if code == "toolbelt.W004"] == [
+    assert [text.partition(",")[0] for code, text in warnings() if code == "toolbelt.W004"] == [
         "The agent 'ada' names the loadout 'gone'",
         "The agent 'ada' names the loadout 'lost'",
     ]
 
 
-def test_an_entry_that_names_nothing_is_reported_with_its_field() -> None:
+def test_an_unknown_name_in_a_loadout_is_reported_with_its_field() -> None:
     factories.tool("git__push", plugin=factories.plugin("git"))
     factories.loadout(
         "house", plugins=["Git", "gitt"], discoverable=["docker*"], disabled=["git__push", "pus"]
     )
 
-    assert found() == [
+    assert warnings() == [
         ("toolbelt.W006", "The loadout 'house' names 'gitt' in plugins"),
         ("toolbelt.W006", "The loadout 'house' names 'pus' in disabled"),
     ]
 
 
-def test_a_kind_whose_loadout_is_not_there_is_reported(settings) -> None:
+def test_a_kind_with_an_unknown_loadout_is_reported(settings) -> None:
     settings.TOOLBELT_KIND_LOADOUTS = {"plan": "house", "task": "gone"}
     factories.loadout("House")
 
-    [(code, text)] = found()
+    [(code, text)] = warnings()
     assert code == "toolbelt.W005"
     assert "the kind task the loadout 'gone'" in text
 
 
-def test_a_setting_that_cannot_be_used_is_left_to_its_own_check(settings) -> None:
+def test_an_invalid_setting_is_left_to_its_own_check(settings) -> None:
     settings.TOOLBELT_KIND_LOADOUTS = "gone"
 
-    assert found() == []
+    assert warnings() == []
 
 
-def test_before_the_migrations_there_is_nothing_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_reported_before_the_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
     factories.loadout("house", parent="gone")
     monkeypatch.setattr(connection.introspection, "table_names", lambda: [models.Agent._meta.db_table])
 
-    assert found() == []
+    assert warnings() == []
 
 
-def test_halfway_through_the_migrations_there_is_nothing_to_say() -> None:
+def test_nothing_is_reported_halfway_through_the_migrations() -> None:
     factories.loadout("house", parent="gone")
 
     def refuse(*args: object) -> None:
         raise DatabaseError("no such column")
 
     with connection.execute_wrapper(refuse):
-        assert found() == []
+        assert warnings() == []
 
 
-def test_it_is_one_of_the_checks_of_a_database() -> None:
+def test_the_check_is_registered_as_a_database_check() -> None:
     factories.loadout("house", parent="gone")
 
-    ids = {one.id for one in checks.run_checks(tags=["database"], databases=["default"])}
+    ids = {message.id for message in checks.run_checks(tags=["database"], databases=["default"])}
     assert "toolbelt.W003" in ids

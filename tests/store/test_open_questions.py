@@ -1,4 +1,4 @@
-"""Users' answers are deleted after use."""
+"""Tests that users' answers are deleted after use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Revisions and their triggers survive restores, fixtures, migrations and flushes."""
+"""Tests that revisions and their triggers survive restores, fixtures, migrations and flushes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from tests import factories
-from tests.store import stamped
+from tests.store import revision_helpers
 from toolbelt import models
 from toolbelt.store import revisions, snapshots, triggers
 
 
 @pytest.mark.django_db
-def test_a_lost_revision_comes_back_with_the_next_write() -> None:
+def test_a_lost_revision_is_recreated_by_the_next_write() -> None:
     factories.everything()
     snapshots.find("ada", None)
     models.Revision.objects.all().delete()
@@ -26,31 +26,31 @@ def test_a_lost_revision_comes_back_with_the_next_write() -> None:
     assert snapshots.find("ada", None).agent.switches == {"dev": False}
     models.Tool.objects.update(description="x")
 
-    found = snapshots.find("ada", None)
-    assert found.catalog.tools["run"].description == "x"
-    assert found.catalog_stamp
-    assert found.agent_stamp
+    snapshot = snapshots.find("ada", None)
+    assert snapshot.catalog.tools["run"].description == "x"
+    assert snapshot.catalog_stamp
+    assert snapshot.agent_stamp
 
 
 @pytest.mark.django_db
-def test_a_fixture_cannot_bring_back_the_stamp_of_another_state(tmp_path: Path) -> None:
+def test_loading_a_fixture_does_not_restore_an_old_stamp(tmp_path: Path) -> None:
     factories.everything()
     fixture = tmp_path / "old.json"
     call_command("dumpdata", "toolbelt.Revision", "toolbelt.AgentRevision", output=str(fixture))
-    old = stamped.state()
+    old = revision_helpers.state()
     models.Tool.objects.update(description="x")
-    before = stamped.state()
+    before = revision_helpers.state()
 
     call_command("loaddata", str(fixture), verbosity=0)
 
-    after = stamped.state()
+    after = revision_helpers.state()
     assert after.number > before.number
     assert after.catalog_stamp not in (old.catalog_stamp, before.catalog_stamp)
     assert after.agents["ada"] not in (old.agents["ada"], before.agents["ada"])
 
 
 @pytest.mark.django_db
-def test_the_lock_needs_a_transaction_and_a_row_is_made_for_it() -> None:
+def test_locking_creates_a_missing_revision_row() -> None:
     models.Revision.objects.all().delete()
 
     revisions.lock()
@@ -60,20 +60,20 @@ def test_the_lock_needs_a_transaction_and_a_row_is_made_for_it() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_a_transaction_there_is_no_lock() -> None:
+def test_locking_outside_a_transaction_raises_an_error() -> None:
     with pytest.raises(transaction.TransactionManagementError):
         revisions.lock()
 
 
 @pytest.mark.django_db
-def test_triggers_that_are_missing_are_reported_and_put_back_and_everything_counts_as_changed() -> None:
+def test_missing_triggers_are_reported_and_reinstalling_marks_everything_changed() -> None:
     factories.everything()
-    before = stamped.state()
+    before = revision_helpers.state()
     assert revisions.check(None, ["default"]) == []
     triggers.remove(connection)
     triggers.remove(connection)
     models.Tool.objects.update(description="unseen")
-    assert stamped.state() == before
+    assert revision_helpers.state() == before
 
     (warning,) = revisions.check(None, ["default"])
     assert warning.id == "toolbelt.W002"
@@ -81,13 +81,13 @@ def test_triggers_that_are_missing_are_reported_and_put_back_and_everything_coun
     assert triggers.install(connection)
 
     assert revisions.check(None, ["default"]) == []
-    assert stamped.state().catalog_stamp != before.catalog_stamp
-    assert stamped.state().agents["ada"] != before.agents["ada"]
+    assert revision_helpers.state().catalog_stamp != before.catalog_stamp
+    assert revision_helpers.state().agents["ada"] != before.agents["ada"]
     assert not triggers.install(connection)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_migrating_puts_missing_triggers_back() -> None:
+def test_migrating_reinstalls_missing_triggers() -> None:
     triggers.remove(connection)
 
     call_command("migrate", verbosity=0)
@@ -97,7 +97,7 @@ def test_migrating_puts_missing_triggers_back() -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_migrating_back_and_forth_leaves_all_triggers_in_place() -> None:
+def test_migrating_back_and_forth_keeps_all_triggers() -> None:
     call_command("migrate", "toolbelt", "zero", verbosity=0)
     assert triggers.missing(connection) == ()
 
@@ -105,11 +105,11 @@ def test_migrating_back_and_forth_leaves_all_triggers_in_place() -> None:
 
     assert triggers.missing(connection) == ()
     factories.everything()
-    assert stamped.state().catalog_stamp
+    assert revision_helpers.state().catalog_stamp
 
 
 @pytest.mark.django_db(transaction=True)
-def test_flushing_the_database_leaves_it_watched() -> None:
+def test_flushing_the_database_invalidates_the_cache() -> None:
     factories.everything()
     snapshots.find("ada", None)
 

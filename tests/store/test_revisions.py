@@ -1,4 +1,4 @@
-"""Every write of configuration moves the revision, by any means."""
+"""Tests that every write of configuration, by any means, changes the revision."""
 
 from __future__ import annotations
 
@@ -11,34 +11,36 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from tests import factories
-from tests.store import stamped
+from tests.store import revision_helpers
 from tests.store.conftest import Process
 from toolbelt import models
 from toolbelt.core import sessions as values
 from toolbelt.store import audit, sessions, snapshots
 
 CATALOG: dict[str, Callable[[], object]] = {
-    "a save": lambda: stamped.renamed(models.Tool.objects.get(key="run")).save(),
+    "a save": lambda: revision_helpers.with_new_description(models.Tool.objects.get(key="run")).save(),
     "a creation": lambda: factories.tool("new"),
     "a deletion": lambda: models.SubApp.objects.get().delete(),
     "a bulk creation": lambda: models.Tool.objects.bulk_create([models.Tool(key="a"), models.Tool(key="b")]),
-    "a bulk creation that passes over what is there": lambda: models.Tool.objects.bulk_create(
+    "a bulk creation that ignores conflicts": lambda: models.Tool.objects.bulk_create(
         [models.Tool(key="a"), models.Tool(key="run")], ignore_conflicts=True
     ),
-    "a bulk creation that updates what is there": lambda: models.Tool.objects.bulk_create(
+    "a bulk creation that updates conflicts": lambda: models.Tool.objects.bulk_create(
         [models.Tool(key="run", description="x")],
         update_conflicts=True,
         unique_fields=["key"],
         update_fields=["description"],
     ),
     "a bulk update": lambda: models.Tool.objects.bulk_update(
-        [stamped.renamed(models.Tool.objects.get(key="run"))], ["description"]
+        [revision_helpers.with_new_description(models.Tool.objects.get(key="run"))], ["description"]
     ),
     "an update": lambda: models.Tool.objects.filter(key="run").update(description="x"),
-    "a deletion of many": lambda: models.Member.objects.all().delete(),
-    "an insertion in SQL": lambda: stamped.sql("INSERT INTO toolbelt_category (name) VALUES ('raw')"),
-    "an update in SQL": lambda: stamped.sql("UPDATE toolbelt_tool SET description = 'x'"),
-    "a deletion in SQL": lambda: stamped.sql("DELETE FROM toolbelt_member"),
+    "a bulk deletion": lambda: models.Member.objects.all().delete(),
+    "an insertion in SQL": lambda: revision_helpers.sql(
+        "INSERT INTO toolbelt_category (name) VALUES ('raw')"
+    ),
+    "an update in SQL": lambda: revision_helpers.sql("UPDATE toolbelt_tool SET description = 'x'"),
+    "a deletion in SQL": lambda: revision_helpers.sql("DELETE FROM toolbelt_member"),
     "a category": lambda: models.Category.objects.update(name="x"),
     "a plugin": lambda: models.Plugin.objects.update(blocked=True),
     "a toolkit": lambda: models.Toolkit.objects.update(policy="x"),
@@ -47,7 +49,7 @@ CATALOG: dict[str, Callable[[], object]] = {
     "a sub-app": lambda: models.SubApp.objects.update(title="x"),
     "a sub-app's tool": lambda: models.SubAppTool.objects.all().delete(),
     "a sub-app's agent": lambda: models.SubAppAgent.objects.all().delete(),
-    "an agent's new name, by which sub-apps know it": lambda: models.Agent.objects.filter(key="ada").update(
+    "a renamed agent, which sub-apps refer to by key": lambda: models.Agent.objects.filter(key="ada").update(
         key="lovelace"
     ),
 }
@@ -59,14 +61,16 @@ AGENT: dict[str, Callable[[], object]] = {
     "a bulk update": lambda: models.Agent.objects.bulk_update(
         [models.Agent.objects.get(key="ada")], ["title"]
     ),
-    "an update in SQL": lambda: stamped.sql("UPDATE toolbelt_agent SET title = 'x' WHERE key = 'ada'"),
-    "a switch that is flipped": lambda: models.ToolkitSwitch.objects.update(on=False),
-    "a switch that is cleared": lambda: models.ToolkitSwitch.objects.all().delete(),
-    "a switch that is flipped in SQL": lambda: stamped.sql(
+    "an update in SQL": lambda: revision_helpers.sql(
+        "UPDATE toolbelt_agent SET title = 'x' WHERE key = 'ada'"
+    ),
+    "a changed switch": lambda: models.ToolkitSwitch.objects.update(on=False),
+    "a cleared switch": lambda: models.ToolkitSwitch.objects.all().delete(),
+    "a switch changed in SQL": lambda: revision_helpers.sql(
         'UPDATE toolbelt_toolkitswitch SET "on" = NOT "on"'
     ),
     "an override": lambda: models.ToolOverride.objects.update(on=True),
-    "an override that is new": lambda: models.ToolOverride.objects.bulk_create(
+    "a new override": lambda: models.ToolOverride.objects.bulk_create(
         [
             models.ToolOverride(
                 agent=models.Agent.objects.get(key="ada"), tool=models.Tool.objects.get(key="run"), on=True
@@ -80,23 +84,23 @@ AGENT: dict[str, Callable[[], object]] = {
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("write", CATALOG.values(), ids=CATALOG)
-def test_the_catalog_moves_with(write: Callable[[], object]) -> None:
+def test_writing_the_catalog_changes_its_revision(write: Callable[[], object]) -> None:
     factories.everything()
-    before = stamped.state()
+    before = revision_helpers.state()
 
     write()
 
-    after = stamped.state()
+    after = revision_helpers.state()
     assert after.catalog_stamp not in ("", before.catalog_stamp)
     assert after.catalog_number > before.number
 
 
 @pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="no other database has INSERT OR REPLACE")
-def test_a_row_that_is_replaced_in_sql_moves_the_agent_that_loses_it() -> None:
+def test_replacing_a_row_in_sql_changes_the_revisions_of_both_agents() -> None:
     factories.everything()
     switch, bea = models.ToolkitSwitch.objects.get(), factories.agent("bea")
-    before = stamped.state()
+    before = revision_helpers.state()
 
     with connection.cursor() as cursor:
         cursor.execute(
@@ -104,7 +108,7 @@ def test_a_row_that_is_replaced_in_sql_moves_the_agent_that_loses_it() -> None:
             [switch.pk, bea.pk, switch.toolkit_id],
         )
 
-    after = stamped.state()
+    after = revision_helpers.state()
     assert switch.agent.key == "ada"
     assert after.agents["ada"] != before.agents["ada"]
     assert after.agents["bea"] != before.agents["bea"]
@@ -112,14 +116,14 @@ def test_a_row_that_is_replaced_in_sql_moves_the_agent_that_loses_it() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("write", AGENT.values(), ids=AGENT)
-def test_its_agent_alone_moves_with(write: Callable[[], object]) -> None:
+def test_writing_an_agent_changes_only_its_revision(write: Callable[[], object]) -> None:
     factories.everything()
     factories.agent("bea")
-    before = stamped.state()
+    before = revision_helpers.state()
 
     write()
 
-    after = stamped.state()
+    after = revision_helpers.state()
     assert after.agents["ada"] not in ("", before.agents["ada"])
     assert after.agents["bea"] == before.agents["bea"]
     assert after.number > before.number
@@ -127,112 +131,114 @@ def test_its_agent_alone_moves_with(write: Callable[[], object]) -> None:
 
 
 @pytest.mark.django_db
-def test_a_row_that_changes_hands_moves_both_agents() -> None:
+def test_moving_a_row_to_another_agent_changes_both_revisions() -> None:
     factories.everything()
     bea = factories.agent("bea")
-    before = stamped.state()
+    before = revision_helpers.state()
 
     models.ToolkitSwitch.objects.update(agent=bea)
 
-    after = stamped.state()
+    after = revision_helpers.state()
     assert all(after.agents[key] != before.agents[key] for key in ("ada", "bea"))
 
 
 @pytest.mark.django_db
-def test_an_agent_that_is_deleted_is_forgotten() -> None:
+def test_deleting_an_agent_deletes_its_revision() -> None:
     factories.everything().delete()
 
     assert not models.AgentRevision.objects.exists()
 
 
 @pytest.mark.django_db
-def test_deleting_in_sql_in_the_wrong_order_leaves_nothing_behind() -> None:
+def test_deleting_in_sql_in_any_order_leaves_no_agent_revisions() -> None:
     factories.everything()
     models.SubAppAgent.objects.all().delete()
 
     for table in ("agent", "agenttool", "agenttoolkit", "toolkitswitch", "tooloverride"):
-        stamped.sql(f"DELETE FROM toolbelt_{table}")  # noqa: S608 (names in this test)
+        revision_helpers.sql(f"DELETE FROM toolbelt_{table}")  # noqa: S608 (names in this test)
 
     assert not models.AgentRevision.objects.exists()
 
 
 @pytest.mark.django_db
-def test_sessions_and_the_log_move_nothing() -> None:
+def test_sessions_and_the_audit_log_do_not_change_the_revision() -> None:
     ada = factories.everything()
-    before = stamped.state()
+    before = revision_helpers.state()
 
-    sessions.change(ada.pk, "s", lambda held: (None, values.with_change(held, "toolkit", "dev", True, None)))
+    sessions.change(
+        ada.pk, "s", lambda session: (None, values.with_change(session, "toolkit", "dev", True, None))
+    )
     models.AgentSession.objects.all().delete()
     audit.record(
         actor="o", via="api", action="x", subject_kind="agent", subject_key="ada", before=None, after=None
     )
 
-    assert stamped.state() == before
+    assert revision_helpers.state() == before
 
 
 @pytest.mark.django_db
-def test_a_write_that_touches_no_row_moves_nothing() -> None:
+def test_a_write_that_matches_no_row_does_not_change_the_revision() -> None:
     factories.everything()
-    before = stamped.state()
+    before = revision_helpers.state()
 
     models.Tool.objects.filter(key="nobody").update(description="x")
     models.ToolkitSwitch.objects.filter(on=False).delete()
 
-    assert stamped.state() == before
+    assert revision_helpers.state() == before
 
 
 @pytest.mark.django_db
-def test_a_number_that_was_rolled_back_comes_again_with_another_stamp() -> None:
+def test_a_rolled_back_revision_number_is_reused_with_another_stamp() -> None:
     factories.everything()
-    seen = []
+    states = []
     for description in ("one", "other"):
         with transaction.atomic():
             models.Tool.objects.update(description=description)
-            seen.append(stamped.state())
+            states.append(revision_helpers.state())
             transaction.set_rollback(True)
 
-    assert seen[0].number == seen[1].number
-    assert seen[0].catalog_stamp != seen[1].catalog_stamp
+    assert states[0].number == states[1].number
+    assert states[0].catalog_stamp != states[1].catalog_stamp
 
 
 @pytest.mark.django_db
-def test_what_was_written_and_taken_back_is_never_answered() -> None:
+def test_a_rolled_back_change_is_not_answered_from_the_cache() -> None:
     factories.everything()
 
     for description in ("one", "other"):
         with transaction.atomic():
             models.Tool.objects.filter(key="run").update(description=description)
             models.ToolkitSwitch.objects.update(on=False)
-            found = snapshots.find("ada", None)
-            assert found.catalog.tools["run"].description == description
-            assert found.agent.switches == {"dev": False}
+            snapshot = snapshots.find("ada", None)
+            assert snapshot.catalog.tools["run"].description == description
+            assert snapshot.agent.switches == {"dev": False}
             transaction.set_rollback(True)
 
-        found = snapshots.find("ada", None)
-        assert found.catalog.tools["run"].description == ""
-        assert found.agent.switches == {"dev": True}
+        snapshot = snapshots.find("ada", None)
+        assert snapshot.catalog.tools["run"].description == ""
+        assert snapshot.agent.switches == {"dev": True}
 
 
 WRITES: dict[str, Callable[[], object]] = {
-    "a save": lambda: stamped.renamed(models.Tool.objects.get(key="run")).save(),
+    "a save": lambda: revision_helpers.with_new_description(models.Tool.objects.get(key="run")).save(),
     "a bulk creation": CATALOG["a bulk creation"],
     "a bulk update": CATALOG["a bulk update"],
     "an update": CATALOG["an update"],
     "SQL": CATALOG["an update in SQL"],
-    "a new name of a tool that a switch's toolkit has": lambda: models.Tool.objects.filter(key="run").update(
+    "a renamed tool in a switch's toolkit": lambda: models.Tool.objects.filter(key="run").update(
         key="execute"
     ),
-    "a flip": AGENT["a switch that is flipped"],
-    "a clearing": AGENT["a switch that is cleared"],
-    "a flip in SQL": AGENT["a switch that is flipped in SQL"],
-    "a new name of a toolkit": lambda: models.Toolkit.objects.update(key="tools"),
-    "an edit of the agent": AGENT["an update"],
+    "a changed switch": AGENT["a changed switch"],
+    "a cleared switch": AGENT["a cleared switch"],
+    "a switch changed in SQL": AGENT["a switch changed in SQL"],
+    "a renamed toolkit": lambda: models.Toolkit.objects.update(key="tools"),
+    "an updated agent": AGENT["an update"],
 }
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_the_next_answer_of_another_process_tells_of(
+def test_another_process_sees_a_write_in_its_next_answer(
     another_process: Process, write: Callable[[], object]
 ) -> None:
     factories.everything()
@@ -245,7 +251,7 @@ def test_the_next_answer_of_another_process_tells_of(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_next_answer_of_another_process_tells_of_a_fixture(
+def test_another_process_sees_a_loaded_fixture_in_its_next_answer(
     another_process: Process, tmp_path: Path
 ) -> None:
     factories.everything()

@@ -1,4 +1,4 @@
-"""A session keeps what it loaded, and concurrent changes lose nothing."""
+"""Tests that sessions are stored, and that concurrent changes are all kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt import models
 from toolbelt.core import sessions as values
 from toolbelt.store import sessions
 
-# Loads the requested number of toolkits, one after the other.
+# Loads the given number of toolkits one after the other for each line.
 _LOAD = """
 import sys
 import django
@@ -26,13 +26,15 @@ for line in sys.stdin:
     for time in range(int(times)):
         name = f"{prefix}{time}"
         sessions.change(
-            int(agent), "s", lambda held: (None, values.with_change(held, "toolkit", name, True, None))
+            int(agent), "s", lambda session: (None, values.with_change(session, "toolkit", name, True, None))
         )
 """
 
 
 def load(agent: models.Agent, name: str, key: str = "s") -> None:
-    sessions.change(agent.pk, key, lambda held: (None, values.with_change(held, "toolkit", name, True, None)))
+    sessions.change(
+        agent.pk, key, lambda session: (None, values.with_change(session, "toolkit", name, True, None))
+    )
 
 
 def loaded(key: str = "s") -> frozenset[str]:
@@ -41,9 +43,9 @@ def loaded(key: str = "s") -> frozenset[str]:
 
 
 @pytest.mark.django_db
-def test_a_session_comes_back_as_it_was_kept() -> None:
+def test_a_session_is_read_as_it_was_stored() -> None:
     ada = factories.agent()
-    wanted = values.Session(
+    expected = values.Session(
         key="s",
         loadout="house",
         changes=(
@@ -53,16 +55,16 @@ def test_a_session_comes_back_as_it_was_kept() -> None:
         ),
     )
 
-    assert sessions.change(ada.pk, "s", lambda held: ("done", wanted)) == "done"
+    assert sessions.change(ada.pk, "s", lambda session: ("done", expected)) == "done"
 
-    assert sessions.change(ada.pk, "s", lambda held: (held, None)) == wanted
+    assert sessions.change(ada.pk, "s", lambda session: (session, None)) == expected
 
 
 @pytest.mark.django_db
-def test_a_new_session_is_shown_empty_and_leaves_no_row_where_nothing_is_kept() -> None:
+def test_an_unchanged_new_session_is_empty_and_stores_no_row() -> None:
     ada = factories.agent()
 
-    assert sessions.change(ada.pk, "s", lambda held: (held, None)) == values.Session(key="s")
+    assert sessions.change(ada.pk, "s", lambda session: (session, None)) == values.Session(key="s")
 
     assert not models.AgentSession.objects.exists()
 
@@ -72,7 +74,7 @@ def test_a_change_that_fails_changes_nothing() -> None:
     ada = factories.agent()
     load(ada, "dev")
 
-    def fail(held: values.Session) -> tuple[None, values.Session]:
+    def fail(session: values.Session) -> tuple[None, values.Session]:
         raise RuntimeError("it broke")
 
     with pytest.raises(RuntimeError, match="it broke"), transaction.atomic():
@@ -81,11 +83,11 @@ def test_a_change_that_fails_changes_nothing() -> None:
 
 
 @pytest.mark.django_db
-def test_sessions_of_one_name_are_each_agents_own() -> None:
+def test_sessions_of_the_same_name_belong_to_their_agent() -> None:
     ada, bea = factories.agent("ada"), factories.agent("bea")
     load(ada, "dev")
 
-    assert sessions.change(bea.pk, "s", lambda held: (held, None)).changes == ()
+    assert sessions.change(bea.pk, "s", lambda session: (session, None)).changes == ()
 
 
 @pytest.mark.django_db
@@ -104,11 +106,11 @@ def test_sessions_of_one_name_are_each_agents_own() -> None:
         },
     ],
 )
-def test_what_cannot_be_understood_in_a_state_is_passed_over(state: dict[str, Any]) -> None:
+def test_an_invalid_session_state_is_ignored(state: dict[str, Any]) -> None:
     assert sessions.value("s", "", state) == values.Session(key="s")
 
 
-def test_a_change_keeps_what_can_be_understood_of_it() -> None:
+def test_invalid_fields_of_a_change_are_ignored() -> None:
     state = {
         "changes": [{"kind": "tool", "name": "run", "on": True, "request_id": 7, "before": "x", "at": None}]
     }
@@ -119,13 +121,13 @@ def test_a_change_keeps_what_can_be_understood_of_it() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_threads_that_load_at_once_lose_nothing() -> None:
+def test_concurrent_loads_in_threads_are_all_kept() -> None:
     ada = factories.agent()
-    begin = threading.Barrier(6)
+    barrier = threading.Barrier(6)
 
     def work(number: int) -> None:
         try:
-            begin.wait()
+            barrier.wait()
             for time in range(5):
                 load(ada, f"k{number}-{time}")
         finally:
@@ -141,17 +143,17 @@ def test_threads_that_load_at_once_lose_nothing() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_threads_that_make_a_session_at_once_and_keep_nothing_do_not_disturb_those_that_do() -> None:
+def test_concurrent_creation_without_changes_does_not_lose_loads() -> None:
     ada = factories.agent()
-    begin = threading.Barrier(6)
+    barrier = threading.Barrier(6)
 
     def work(number: int) -> None:
         try:
-            begin.wait()
+            barrier.wait()
             if number % 2:
                 load(ada, f"k{number}")
             else:
-                sessions.change(ada.pk, "s", lambda held: (None, None))
+                sessions.change(ada.pk, "s", lambda session: (None, None))
         finally:
             connection.close()
 
@@ -165,7 +167,7 @@ def test_threads_that_make_a_session_at_once_and_keep_nothing_do_not_disturb_tho
 
 
 @pytest.mark.django_db(transaction=True)
-def test_processes_that_load_at_once_lose_nothing() -> None:
+def test_concurrent_loads_in_processes_are_all_kept() -> None:
     ada = factories.agent()
     processes = [Process(_LOAD) for _ in range(3)]
     for number, process in enumerate(processes):

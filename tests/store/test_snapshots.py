@@ -1,4 +1,4 @@
-"""A request is answered from one consistent state, and from the cache if nothing changed."""
+"""Tests that a request is answered from a consistent state, and from the cache if nothing changed."""
 
 from __future__ import annotations
 
@@ -19,36 +19,38 @@ from toolbelt.core import errors
 from toolbelt.core import sessions as conversations
 from toolbelt.store import catalog, clock, sessions, snapshots
 
-LOOK, CATALOG, AGENT = 1, 9, 5
+PROBE_QUERIES, CATALOG_QUERIES, AGENT_QUERIES = 1, 9, 5
 
 
-def session_of(agent: models.Agent, key: str, toolkit: str) -> None:
+def load_in_session(agent: models.Agent, key: str, toolkit: str) -> None:
     sessions.change(
-        agent.pk, key, lambda held: (None, conversations.with_change(held, "toolkit", toolkit, True, "r1"))
+        agent.pk,
+        key,
+        lambda current: (None, conversations.with_change(current, "toolkit", toolkit, True, "r1")),
     )
 
 
 @pytest.mark.django_db
-def test_a_question_finds_catalog_agent_and_session() -> None:
+def test_find_returns_catalog_agent_and_session() -> None:
     ada = factories.everything()
-    session_of(ada, "s", "dev")
-    session_of(ada, "other", "other")
+    load_in_session(ada, "s", "dev")
+    load_in_session(ada, "other", "other")
     stored = models.Revision.objects.get()
     own = models.AgentRevision.objects.get()
 
-    found = snapshots.find("ada", "s")
+    snapshot = snapshots.find("ada", "s")
 
-    assert list(found.catalog.tools) == ["git__status", "run"]
-    assert (found.agent.key, found.agent.switches) == ("ada", {"dev": True})
-    assert found.session is not None
-    assert [(change.name, change.request_id) for change in found.session.changes] == [("dev", "r1")]
-    assert found.agent_id == ada.pk
-    assert found.number == max(stored.catalog_number, own.number)
-    assert (found.catalog_stamp, found.agent_stamp) == (stored.catalog_stamp, own.stamp)
+    assert list(snapshot.catalog.tools) == ["git__status", "run"]
+    assert (snapshot.agent.key, snapshot.agent.switches) == ("ada", {"dev": True})
+    assert snapshot.session is not None
+    assert [(change.name, change.request_id) for change in snapshot.session.changes] == [("dev", "r1")]
+    assert snapshot.agent_id == ada.pk
+    assert snapshot.number == max(stored.catalog_number, own.number)
+    assert (snapshot.catalog_stamp, snapshot.agent_stamp) == (stored.catalog_stamp, own.stamp)
 
 
 @pytest.mark.django_db
-def test_a_session_that_was_never_written_is_an_empty_one_and_none_is_none() -> None:
+def test_a_new_session_is_empty_and_without_a_key_there_is_none() -> None:
     factories.agent()
 
     assert snapshots.find("ada", "new").session == conversations.Session(key="new")
@@ -56,7 +58,7 @@ def test_a_session_that_was_never_written_is_an_empty_one_and_none_is_none() -> 
 
 
 @pytest.mark.django_db
-def test_an_unknown_agent_is_not_found_and_the_nearest_is_named() -> None:
+def test_an_unknown_agent_is_not_found_and_the_closest_is_suggested() -> None:
     factories.agent("assistant")
 
     with pytest.raises(errors.NotFound) as caught:
@@ -66,14 +68,14 @@ def test_an_unknown_agent_is_not_found_and_the_nearest_is_named() -> None:
 
 
 @pytest.mark.django_db
-def test_a_question_after_which_nothing_changed_costs_one_query(
+def test_find_takes_one_query_if_nothing_changed(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     ada = factories.everything()
-    session_of(ada, "s", "dev")
+    load_in_session(ada, "s", "dev")
     first = snapshots.find("ada", "s")
 
-    with django_assert_num_queries(LOOK):
+    with django_assert_num_queries(PROBE_QUERIES):
         again = snapshots.find("ada", "s")
 
     assert again.catalog is first.catalog
@@ -81,14 +83,14 @@ def test_a_question_after_which_nothing_changed_costs_one_query(
 
 
 @pytest.mark.django_db
-def test_a_flip_reads_its_agent_again_and_not_the_catalog(
+def test_a_changed_switch_reloads_its_agent_but_not_the_catalog(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     factories.everything()
     first = snapshots.find("ada", None)
     models.ToolkitSwitch.objects.update(on=False)
 
-    with django_assert_num_queries(LOOK + AGENT + LOOK):
+    with django_assert_num_queries(PROBE_QUERIES + AGENT_QUERIES + PROBE_QUERIES):
         again = snapshots.find("ada", None)
 
     assert again.catalog is first.catalog
@@ -98,7 +100,7 @@ def test_a_flip_reads_its_agent_again_and_not_the_catalog(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("count", [1, 40])
-def test_a_first_question_costs_the_same_queries_whatever_the_catalog_counts(
+def test_the_number_of_queries_of_a_first_find_is_constant(
     count: int, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     tools = models.Tool.objects.bulk_create([models.Tool(key=f"t{number}") for number in range(count)])
@@ -108,29 +110,31 @@ def test_a_first_question_costs_the_same_queries_whatever_the_catalog_counts(
         factories.sub_app(f"s{number}", tools=tuple(tools[:2]))
     factories.agent()
 
-    with django_assert_num_queries(LOOK + CATALOG + LOOK + AGENT + LOOK):
-        found = snapshots.find("ada", None)
+    with django_assert_num_queries(
+        PROBE_QUERIES + CATALOG_QUERIES + PROBE_QUERIES + AGENT_QUERIES + PROBE_QUERIES
+    ):
+        snapshot = snapshots.find("ada", None)
 
-    assert len(found.catalog.tools) == count
+    assert len(snapshot.catalog.tools) == count
 
 
 @pytest.mark.django_db
-def test_a_session_never_makes_the_catalog_or_the_agent_be_read_again(
+def test_a_session_change_does_not_reload_the_catalog_or_agent(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     ada = factories.everything()
     snapshots.find("ada", "s")
-    session_of(ada, "s", "dev")
+    load_in_session(ada, "s", "dev")
 
-    with django_assert_num_queries(LOOK):
-        found = snapshots.find("ada", "s")
+    with django_assert_num_queries(PROBE_QUERIES):
+        snapshot = snapshots.find("ada", "s")
 
-    assert found.session is not None
-    assert conversations.requested(found.session, "toolkit") == {"dev"}
+    assert snapshot.session is not None
+    assert conversations.requested(snapshot.session, "toolkit") == {"dev"}
 
 
 @pytest.mark.django_db
-def test_without_a_revision_everything_is_number_0_and_nothing_is_kept() -> None:
+def test_without_a_revision_the_number_is_0_and_nothing_is_cached() -> None:
     factories.everything()
     models.Revision.objects.all().delete()
     models.AgentRevision.objects.all().delete()
@@ -142,15 +146,15 @@ def test_without_a_revision_everything_is_number_0_and_nothing_is_kept() -> None
     assert first.agent is not again.agent
 
 
-def loads_with(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[int], object]) -> list[int]:
-    """Run a function each time that the catalog is read. Return the list of those times."""
-    times: list[int] = []
+def run_during_loads(monkeypatch: pytest.MonkeyPatch, during_load: Callable[[int], object]) -> list[int]:
+    """Run a function during each load of the catalog, and return the list of the numbers of loads."""
+    load_numbers: list[int] = []
 
     def load(*state: Any) -> values.Catalog:
-        read = catalog.load(*state)
-        times.append(len(times))
-        meanwhile(times[-1])
-        return read
+        loaded = catalog.load(*state)
+        load_numbers.append(len(load_numbers))
+        during_load(load_numbers[-1])
+        return loaded
 
     class Rows:
         pass
@@ -158,88 +162,90 @@ def loads_with(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[int], objec
     rows = Rows()
     rows.load = load  # type: ignore[attr-defined]
     monkeypatch.setattr(snapshots, "rows", rows)
-    return times
+    return load_numbers
 
 
 @pytest.mark.django_db
-def test_what_changed_while_it_was_read_is_read_again_and_never_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalog_that_changes_while_it_is_read_is_reread_and_not_cached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     factories.everything()
 
-    def meanwhile(time: int) -> None:
+    def during_load(time: int) -> None:
         if time == 0:
             models.Tool.objects.update(description="newer")
 
-    times = loads_with(monkeypatch, meanwhile)
+    load_numbers = run_during_loads(monkeypatch, during_load)
 
-    found = snapshots.find("ada", None)
+    snapshot = snapshots.find("ada", None)
 
-    assert len(times) == 2
-    assert found.catalog.tools["run"].description == "newer"
-    assert snapshots.find("ada", None).catalog is found.catalog
+    assert len(load_numbers) == 2
+    assert snapshot.catalog.tools["run"].description == "newer"
+    assert snapshots.find("ada", None).catalog is snapshot.catalog
 
 
 @pytest.mark.django_db
-def test_where_it_changes_all_the_time_the_writers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constant_changes_are_ended_by_locking_out_writers(monkeypatch: pytest.MonkeyPatch) -> None:
     factories.everything()
 
-    def meanwhile(time: int) -> None:
+    def during_load(time: int) -> None:
         if time < snapshots.TRIES:
             models.Tool.objects.update(description=f"state {time}")
 
-    times = loads_with(monkeypatch, meanwhile)
+    load_numbers = run_during_loads(monkeypatch, during_load)
 
     assert snapshots.find("ada", None).catalog.tools["run"].description == f"state {snapshots.TRIES - 1}"
-    assert len(times) == snapshots.TRIES + 1
+    assert len(load_numbers) == snapshots.TRIES + 1
 
 
 @pytest.mark.django_db
-def test_the_catalog_alone_waits_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_only_the_catalog_locks_out_constant_writers(monkeypatch: pytest.MonkeyPatch) -> None:
     factories.everything()
 
-    def meanwhile(time: int) -> None:
+    def during_load(time: int) -> None:
         if time < snapshots.TRIES:
             models.Tool.objects.update(description=f"state {time}")
 
-    loads_with(monkeypatch, meanwhile)
+    run_during_loads(monkeypatch, during_load)
 
     assert snapshots.catalog().tools["run"].description == f"state {snapshots.TRIES - 1}"
 
 
 @pytest.mark.django_db
-def test_an_agent_that_is_deleted_while_it_is_asked_for_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_deleted_during_a_read_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     factories.everything()
-    loads_with(monkeypatch, lambda time: models.Agent.objects.all().delete())
+    run_during_loads(monkeypatch, lambda time: models.Agent.objects.all().delete())
 
     with pytest.raises(errors.NotFound, match="'ada'"):
         snapshots.find("ada", None)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_threads_that_ask_at_once_compile_the_catalog_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_threads_compile_the_catalog_once(monkeypatch: pytest.MonkeyPatch) -> None:
     factories.everything()
-    everyone_waits = threading.Event()
-    times = loads_with(monkeypatch, lambda time: everyone_waits.wait(timeout=0.3))
-    found: list[snapshots.StoredState] = []
+    never_set = threading.Event()
+    load_numbers = run_during_loads(monkeypatch, lambda time: never_set.wait(timeout=0.3))
+    found_states: list[snapshots.StoredState] = []
 
-    def ask() -> None:
+    def find_ada() -> None:
         try:
-            found.append(snapshots.find("ada", None))
+            found_states.append(snapshots.find("ada", None))
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=ask) for _ in range(6)]
+    threads = [threading.Thread(target=find_ada) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert times == [0]
-    assert len({id(one.catalog) for one in found}) == 1
-    assert len(found) == 6
+    assert load_numbers == [0]
+    assert len({id(stored.catalog) for stored in found_states}) == 1
+    assert len(found_states) == 6
 
 
 @pytest.mark.django_db
-def test_the_catalog_can_be_had_without_an_agent(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_the_catalog_is_available_without_an_agent(django_assert_num_queries: DjangoAssertNumQueries) -> None:
     factories.everything()
     first = snapshots.catalog()
 
@@ -252,7 +258,7 @@ def test_the_catalog_can_be_had_without_an_agent(django_assert_num_queries: Djan
 @pytest.mark.parametrize(
     ("kind", "name"), [("toolkit", "dev"), ("tool", "git__status"), ("tool", "run"), ("sub_app", "chat")]
 )
-def test_agents_are_found_by_what_they_name(kind: str, name: str) -> None:
+def test_agents_are_found_by_the_entries_they_refer_to(kind: str, name: str) -> None:
     factories.everything()
     factories.agent("bea")
 
@@ -260,27 +266,27 @@ def test_agents_are_found_by_what_they_name(kind: str, name: str) -> None:
     assert snapshots.agents_with(kind, "nobody's") == []
 
 
-PRESENT = 3
+PRESENT_QUERIES = 3
 
 
 @pytest.mark.django_db
-def test_all_agents_are_kept_and_only_one_that_changed_is_read_again(
+def test_all_agents_are_cached_and_only_changed_ones_reloaded(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     factories.everything()
     bob = factories.agent("bob", position=1)
     factories.agent("cleo", archived=True)
     first = snapshots.present()
-    assert [one.agent.key for one in first] == ["ada", "bob"]
-    assert [one.agent.key for one in snapshots.present(archived=True)] == ["cleo"]
+    assert [entry.agent.key for entry in first] == ["ada", "bob"]
+    assert [entry.agent.key for entry in snapshots.present(archived=True)] == ["cleo"]
 
-    with django_assert_num_queries(PRESENT):
+    with django_assert_num_queries(PRESENT_QUERIES):
         again = snapshots.present()
-    assert [one.agent for one in again] == [one.agent for one in first]
-    assert [one.state for one in again] == [one.state for one in first]
+    assert [entry.agent for entry in again] == [entry.agent for entry in first]
+    assert [entry.state for entry in again] == [entry.state for entry in first]
 
     models.Agent.objects.filter(pk=bob.pk).update(title="Bob")
-    with django_assert_num_queries(PRESENT + AGENT + PRESENT):
+    with django_assert_num_queries(PRESENT_QUERIES + AGENT_QUERIES + PRESENT_QUERIES):
         ada, changed = snapshots.present()
     assert ada.agent is again[0].agent
     assert changed.agent.title == "Bob"
@@ -288,7 +294,7 @@ def test_all_agents_are_kept_and_only_one_that_changed_is_read_again(
 
 
 @pytest.mark.django_db
-def test_agents_are_read_again_when_what_they_name_is_called_otherwise() -> None:
+def test_agents_are_reloaded_when_an_entry_they_refer_to_is_renamed() -> None:
     factories.everything()
     snapshots.present()
     models.Toolkit.objects.update(key="other")
@@ -297,7 +303,7 @@ def test_agents_are_read_again_when_what_they_name_is_called_otherwise() -> None
 
 
 @pytest.mark.django_db
-def test_an_end_makes_it_another_state_without_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_switch_changes_the_state_without_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
     now = timezone.now()
     factories.everything()
     models.ToolkitSwitch.objects.update(ends=now + dt.timedelta(hours=1), by="olive")
@@ -309,7 +315,7 @@ def test_an_end_makes_it_another_state_without_a_write(monkeypatch: pytest.Monke
 
 
 @pytest.mark.django_db
-def test_agents_without_a_stamp_have_no_state_to_be_kept_under() -> None:
+def test_an_agent_without_a_stamp_has_no_state() -> None:
     factories.everything()
     models.AgentRevision.objects.all().delete()
     (ada,) = snapshots.present()

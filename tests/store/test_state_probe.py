@@ -1,4 +1,4 @@
-"""The probe reads committed states without waiting for writers, and reports when it cannot read."""
+"""Tests that the probe reads committed states without waiting for writers, and reports if it cannot."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def token(**fields: Any) -> models.ApiToken:
     return models.ApiToken.objects.create(**{"prefix": PREFIX, "digest": "d" * 64, **fields})
 
 
-def look(*asked: tuple[str, str, str | None]) -> list[state_probe.ProbeResult | None]:
-    """Look for all of these at once, with new probe."""
+def probe_all(*lookups: tuple[str, str, str | None]) -> list[state_probe.ProbeResult | None]:
+    """Return the results of reading all of these concurrently with a new probe."""
 
     async def main() -> list[state_probe.ProbeResult | None]:
         probe = state_probe.open_probe()
         assert probe is not None
         try:
-            return await asyncio.gather(*(probe.read(*one) for one in asked))
+            return await asyncio.gather(*(probe.read(*lookup) for lookup in lookups))
         finally:
             await probe.close()
 
@@ -44,19 +44,19 @@ def look(*asked: tuple[str, str, str | None]) -> list[state_probe.ProbeResult | 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_look_finds_what_the_store_finds():
+def test_a_probe_result_equals_the_stored_state():
     ada = factories.everything()
     olga = logins.User.objects.create_user("olga")
     end = dt.datetime(2040, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
     token(agent=ada, name="mine", expires=end)
     token(prefix="tb_of_olga", user=olga, scope="read", revoked=end.replace(microsecond=0))
     sessions.change(
-        ada.pk, "s", lambda held: (None, conversations.with_change(held, "toolkit", "dev", True, "r1"))
+        ada.pk, "s", lambda current: (None, conversations.with_change(current, "toolkit", "dev", True, "r1"))
     )
     own, stored = models.AgentRevision.objects.get(), models.Revision.objects.get()
-    kept = models.AgentSession.objects.values_list("state", flat=True).get()
+    stored_state = models.AgentSession.objects.values_list("state", flat=True).get()
 
-    found = look(
+    results = probe_all(
         (PREFIX, "ada", "s"),
         (PREFIX, "ada", None),
         (PREFIX, "ada", "another"),
@@ -65,27 +65,29 @@ def test_a_look_finds_what_the_store_finds():
         ("tb_nobody", "ada", None),
     )
     of_ada, of_olga = credentials.find(PREFIX), credentials.find("tb_of_olga")
-    assert [one and one.token for one in found] == [of_ada, of_ada, of_ada, of_olga, None, None]
+    assert [result and result.token for result in results] == [of_ada, of_ada, of_ada, of_olga, None, None]
     states = (ada.pk, own.number, own.stamp, stored.catalog_number, stored.catalog_stamp)
-    assert found[0] is not None
-    assert found[0].state[:5] == states
-    assert found[0].state.loadout == ""
-    assert sessions.value("s", "", found[0].state.state or "") == sessions.value("s", "", kept)
-    assert [one.state for one in found[1:4] if one] == [state_probe.ProbedState(*states, None, None)] * 3
+    assert results[0] is not None
+    assert results[0].state[:5] == states
+    assert results[0].state.loadout == ""
+    assert sessions.value("s", "", results[0].state.state or "") == sessions.value("s", "", stored_state)
+    assert [result.state for result in results[1:4] if result] == [
+        state_probe.ProbedState(*states, None, None)
+    ] * 3
 
 
 @pytest.mark.django_db(transaction=True)
-def test_open_eyes_see_each_commit_and_no_transaction_under_way():
+def test_an_open_probe_sees_commits_but_no_open_transaction():
     ada = factories.agent()
     token(agent=ada)
 
     async def main() -> list[str]:
-        probe, seen, loop = state_probe.open_probe(), [], asyncio.get_running_loop()
+        probe, readings, loop = state_probe.open_probe(), [], asyncio.get_running_loop()
         assert probe is not None
 
         async def note() -> None:
-            found = await probe.read(PREFIX, "ada", None)
-            seen.append(found.state.agent_stamp if found else "")
+            result = await probe.read(PREFIX, "ada", None)
+            readings.append(result.state.agent_stamp if result else "")
 
         def write() -> None:
             with transaction.atomic():
@@ -97,7 +99,7 @@ def test_open_eyes_see_each_commit_and_no_transaction_under_way():
         await asyncio.to_thread(write)
         await note()
         await probe.close()
-        return seen
+        return readings
 
     before, while_written, after = asyncio.run(main())
     assert before == while_written
@@ -106,14 +108,14 @@ def test_open_eyes_see_each_commit_and_no_transaction_under_way():
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[str], Path]:
-    """Return what makes a small database file of the name, whose agent's session has this state."""
+    """Return a factory of small database files, whose session has the name of the file as its state."""
 
     def make(name: str) -> Path:
-        kept = sqlite3.connect(tmp_path / name, isolation_level=None)
-        kept.execute("PRAGMA journal_mode=WAL")
-        kept.executescript(_TABLES)
-        kept.execute("INSERT INTO toolbelt_agentsession VALUES (1, 's', '', ?)", [name])
-        kept.close()
+        database = sqlite3.connect(tmp_path / name, isolation_level=None)
+        database.execute("PRAGMA journal_mode=WAL")
+        database.executescript(_TABLES)
+        database.execute("INSERT INTO toolbelt_agentsession VALUES (1, 's', '', ?)", [name])
+        database.close()
         return tmp_path / name
 
     return make
@@ -132,39 +134,39 @@ INSERT INTO toolbelt_apitoken (prefix, name, agent_id, scope, digest) VALUES ('t
 
 
 async def state(probe: sqlite.StateProbe) -> str | None:
-    found = await probe.read(PREFIX, "ada", "s")
-    assert found is not None
-    return found.state.state
+    result = await probe.read(PREFIX, "ada", "s")
+    assert result is not None
+    return result.state.state
 
 
-def test_another_file_in_its_place_is_seen_at_once(file):
-    one, other = file("one"), file("other")
+def test_a_replaced_file_is_read_immediately(file):
+    original, replacement = file("one"), file("other")
 
     async def main() -> list[str | None]:
-        probe = sqlite.StateProbe(one)
-        seen = [await state(probe)]
-        # As one restores a backup: the log that belonged to the other file goes with it.
+        probe = sqlite.StateProbe(original)
+        readings = [await state(probe)]
+        # Like restoring a backup: the log of the replaced file is removed with it.
         for log in ("one-wal", "one-shm"):
-            one.with_name(log).unlink()
-        other.rename(one)
-        seen.append(await state(probe))
+            original.with_name(log).unlink()
+        replacement.rename(original)
+        readings.append(await state(probe))
         await probe.close()
-        return seen
+        return readings
 
     assert asyncio.run(main()) == ["one", "other"]
 
 
-def test_a_file_that_is_gone_cannot_be_reached_and_comes_back(file, tmp_path):
-    one = file("one")
+def test_a_missing_file_is_unreachable_until_it_is_restored(file, tmp_path):
+    original = file("one")
 
     async def main() -> str | None:
-        probe = sqlite.StateProbe(one)
+        probe = sqlite.StateProbe(original)
         await state(probe)
-        one.rename(tmp_path / "aside")
+        original.rename(tmp_path / "aside")
         with pytest.raises(state_probe.UnreachableError):
             await state(probe)
-        assert not one.exists()
-        (tmp_path / "aside").rename(one)
+        assert not original.exists()
+        (tmp_path / "aside").rename(original)
         try:
             return await state(probe)
         finally:
@@ -173,7 +175,7 @@ def test_a_file_that_is_gone_cannot_be_reached_and_comes_back(file, tmp_path):
     assert asyncio.run(main()) == "one"
 
 
-def test_a_table_that_a_migration_has_not_made_yet_cannot_be_reached(tmp_path):
+def test_a_file_without_tables_is_unreachable(tmp_path):
     empty = tmp_path / "empty"
     sqlite3.connect(empty).close()
     empty.touch()
@@ -187,42 +189,42 @@ def test_a_table_that_a_migration_has_not_made_yet_cannot_be_reached(tmp_path):
     asyncio.run(main())
 
 
-def test_what_was_seen_holds_until_something_is_committed(file):
-    """Whichever of two looks is the first to see a commit, the other one sees it, too."""
-    one = file("one")
+def test_a_cached_state_is_used_only_until_the_next_commit(file):
+    """Two reads see the same commit, whichever of them sees it first."""
+    original = file("one")
 
     async def main() -> list[str | None]:
-        probe, writer = sqlite.StateProbe(one), sqlite3.connect(one, isolation_level=None)
-        seen = []
+        probe, writer = sqlite.StateProbe(original), sqlite3.connect(original, isolation_level=None)
+        readings = []
         for turn in range(3):
             writer.execute("UPDATE toolbelt_agentsession SET state = ?", [f"a{turn}"])
             await probe.read(PREFIX, "ada", f"new{turn}")
-            seen.append(await state(probe))
+            readings.append(await state(probe))
             writer.execute("UPDATE toolbelt_agentsession SET state = ?", [f"b{turn}"])
-            seen += [await state(probe), await state(probe)]
+            readings += [await state(probe), await state(probe)]
         await probe.close()
         writer.execute("UPDATE toolbelt_agentsession SET state = 'c'")
-        seen.append(await state(probe))
+        readings.append(await state(probe))
         await probe.close()
         writer.close()
-        return seen
+        return readings
 
     assert asyncio.run(main()) == ["a0", "b0", "b0", "a1", "b1", "b1", "a2", "b2", "b2", "c"]
 
 
-def test_a_writer_holds_no_look_up_and_eyes_cannot_write(file):
-    one = file("one")
+def test_a_probe_does_not_wait_for_a_writer_and_cannot_write(file):
+    original = file("one")
 
     async def main() -> str | None:
-        writer = sqlite3.connect(one, isolation_level=None)
+        writer = sqlite3.connect(original, isolation_level=None)
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("UPDATE toolbelt_agentsession SET state = 'not yet'")
-        probe = sqlite.StateProbe(one)
+        probe = sqlite.StateProbe(original)
         try:
-            seen = await state(probe)
+            stored = await state(probe)
             with pytest.raises(sqlite3.OperationalError, match="readonly"):
                 probe._cursor().execute("DELETE FROM toolbelt_agent")
-            return seen
+            return stored
         finally:
             await probe.close()
             writer.close()
@@ -230,11 +232,11 @@ def test_a_writer_holds_no_look_up_and_eyes_cannot_write(file):
     assert asyncio.run(main()) == "one"
 
 
-def test_a_name_with_signs_of_an_address_is_a_name(file):
-    one = file("100% sure?#1")
+def test_a_file_name_with_url_characters_is_read(file):
+    original = file("100% sure?#1")
 
     async def main() -> str | None:
-        probe = sqlite.StateProbe(one)
+        probe = sqlite.StateProbe(original)
         try:
             return await state(probe)
         finally:
@@ -244,52 +246,52 @@ def test_a_name_with_signs_of_an_address_is_a_name(file):
 
 
 @ON_SQLITE
-def test_a_database_in_memory_has_no_eyes(monkeypatch):
+def test_an_in_memory_database_has_no_probe(monkeypatch):
     monkeypatch.setitem(connection.settings_dict, "NAME", ":memory:")
     assert state_probe.open_probe() is None
 
 
 @ON_POSTGRESQL
 @pytest.mark.django_db(transaction=True)
-def test_those_who_wait_share_the_statement_that_begins_after_they_came(monkeypatch):
+def test_waiting_reads_share_the_next_statement(monkeypatch):
     token(agent=factories.agent())
-    asked: list[int] = []
-    found, begun = postgresql.StateProbe._results, asyncio.Event()
+    batch_sizes: list[int] = []
+    results, started = postgresql.StateProbe._results, asyncio.Event()
 
-    async def counted(probe: Any, questions: Any) -> Any:
-        asked.append(len(questions))
-        begun.set()
-        return await found(probe, questions)
+    async def counting(probe: Any, questions: Any) -> Any:
+        batch_sizes.append(len(questions))
+        started.set()
+        return await results(probe, questions)
 
-    monkeypatch.setattr(postgresql.StateProbe, "_results", counted)
+    monkeypatch.setattr(postgresql.StateProbe, "_results", counting)
 
     async def main() -> list[Any]:
         probe = state_probe.open_probe()
         assert probe is not None
         first = asyncio.create_task(probe.read(PREFIX, "ada", "first"))
-        await begun.wait()
+        await started.wait()
         others = [probe.read(PREFIX, "ada" if n % 2 else "bob", f"s{n % 4}") for n in range(6)]
-        seen = await asyncio.gather(first, *others)
+        readings = await asyncio.gather(first, *others)
         await probe.close()
-        return seen
+        return readings
 
-    seen = asyncio.run(main())
-    assert asked == [1, 4]
-    assert [one is not None for one in seen] == [True, False, True, False, True, False, True]
+    readings = asyncio.run(main())
+    assert batch_sizes == [1, 4]
+    assert [result is not None for result in readings] == [True, False, True, False, True, False, True]
 
 
-def test_a_server_that_is_not_there_is_asked_once_in_a_while():
+def test_connecting_to_a_missing_server_is_throttled():
     probe = postgresql.StateProbe({"host": "127.0.0.1", "port": 1, "dbname": "none", "connect_timeout": 5})
-    tried: list[object] = []
+    attempts: list[object] = []
     connect = psycopg.AsyncConnection.connect
 
-    async def counted(**parameters: Any) -> Any:
-        tried.append(parameters)
+    async def counting(**parameters: Any) -> Any:
+        attempts.append(parameters)
         return await connect(**parameters)
 
     async def main() -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(psycopg.AsyncConnection, "connect", counted)
+            patch.setattr(psycopg.AsyncConnection, "connect", counting)
             patch.setattr(postgresql, "PAUSE_SECONDS", 1000.0)
             for _ in range(3):
                 with pytest.raises(state_probe.UnreachableError):
@@ -297,14 +299,14 @@ def test_a_server_that_is_not_there_is_asked_once_in_a_while():
         await probe.close()
 
     asyncio.run(main())
-    assert len(tried) == 1
+    assert len(attempts) == 1
 
 
-def test_behind_a_pooler_that_keeps_no_statements_none_is_prepared(monkeypatch):
-    async def found(probe: Any, questions: Any) -> Any:
+def test_statements_are_not_prepared_behind_a_pooler_that_loses_them(monkeypatch):
+    async def results(probe: Any, questions: Any) -> Any:
         raise psycopg.errors.InvalidSqlStatementName("it does not exist")
 
-    monkeypatch.setattr(postgresql.StateProbe, "_results", found)
+    monkeypatch.setattr(postgresql.StateProbe, "_results", results)
 
     async def main() -> Any:
         probe = postgresql.StateProbe({"prepare_threshold": 0})
@@ -315,12 +317,12 @@ def test_behind_a_pooler_that_keeps_no_statements_none_is_prepared(monkeypatch):
     assert asyncio.run(main()) is None
 
 
-@pytest.mark.parametrize("trouble", [TypeError("a defect"), asyncio.CancelledError()])
-def test_whatever_goes_wrong_nobody_waits_for_ever(monkeypatch, trouble):
-    async def found(probe: Any, questions: Any) -> Any:
-        raise trouble
+@pytest.mark.parametrize("error", [TypeError("a defect"), asyncio.CancelledError()])
+def test_an_unexpected_error_ends_every_waiting_read(monkeypatch, error):
+    async def results(probe: Any, questions: Any) -> Any:
+        raise error
 
-    monkeypatch.setattr(postgresql.StateProbe, "_results", found)
+    monkeypatch.setattr(postgresql.StateProbe, "_results", results)
 
     async def main() -> None:
         probe = postgresql.StateProbe({})
@@ -334,7 +336,7 @@ def test_whatever_goes_wrong_nobody_waits_for_ever(monkeypatch, trouble):
 
 @ON_POSTGRESQL
 @pytest.mark.django_db(transaction=True)
-def test_a_connection_that_was_cut_is_replaced_and_nobody_notices():
+def test_a_terminated_connection_is_replaced_transparently():
     token(agent=factories.agent())
 
     async def main() -> None:
@@ -343,14 +345,14 @@ def test_a_connection_that_was_cut_is_replaced_and_nobody_notices():
         await probe.read(PREFIX, "ada", None)
         assert probe._open is not None
         pid = probe._open.connection.info.backend_pid
-        await asyncio.to_thread(_cut, pid)
+        await asyncio.to_thread(_terminate, pid)
         assert await probe.read(PREFIX, "ada", None) is not None
         await probe.close()
 
     asyncio.run(main())
 
 
-def _cut(pid: int) -> None:
+def _terminate(pid: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 1000)", [pid])
     connection.close()

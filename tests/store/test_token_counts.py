@@ -1,4 +1,4 @@
-"""A tool's tokens are counted when it is stored, and quickly for any input."""
+"""Tests that the tokens of a tool are counted when it is saved, and quickly for any input."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from toolbelt.store import token_counts
         ('{"description":"Shows the working tree status","name":"git_status"}', 14),
     ],
 )
-def test_tokens_are_o200k(text: str, expected: int) -> None:
+def test_tokens_are_counted_with_o200k(text: str, expected: int) -> None:
     assert token_counts.count(text) == expected
 
 
 @pytest.mark.parametrize(
     "unit", ["a", "aA", "é", "e\u0301", " ", "\n", "#=", "!/\n", "—-", "漢", "1", "\U0001f600"]
 )
-def test_a_text_without_end_is_counted_in_pieces(unit: str) -> None:
+def test_a_very_long_text_is_counted_in_pieces(unit: str) -> None:
     once = token_counts.count(unit * 2_000)
 
     assert 0 < once <= token_counts.count(unit * 20_000)
 
 
 @pytest.mark.django_db
-def test_a_tool_is_counted_as_it_is_sent_whenever_it_is_saved() -> None:
+def test_saving_a_tool_counts_the_tokens_that_are_sent() -> None:
     row = factories.tool("run", description="Runs a command.")
     assert row.tokens == token_counts.count(catalog.model_json("run", "Runs a command.", row.input_schema))
 
@@ -51,7 +51,7 @@ def test_a_tool_is_counted_as_it_is_sent_whenever_it_is_saved() -> None:
 
 
 @pytest.mark.django_db
-def test_saving_something_else_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_other_fields_does_not_recount(monkeypatch: pytest.MonkeyPatch) -> None:
     row = factories.tool("run")
     monkeypatch.setattr(token_counts, "of", lambda row: 10_000)
 
@@ -63,7 +63,7 @@ def test_saving_something_else_counts_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("given", "expected"), [({}, token_counts.count), ({"tokens": 7}, 7)])
-def test_a_fixture_is_counted_unless_it_brings_the_count(
+def test_loading_a_fixture_counts_tokens_unless_it_includes_them(
     given: dict[str, int], expected: object, tmp_path: Path
 ) -> None:
     fixture = tmp_path / "tool.json"
@@ -76,7 +76,7 @@ def test_a_fixture_is_counted_unless_it_brings_the_count(
 
 
 @pytest.mark.django_db
-def test_what_went_by_saving_is_counted_anew() -> None:
+def test_recounting_updates_rows_written_without_save() -> None:
     models.Tool.objects.bulk_create([models.Tool(key="a"), models.Tool(key="b", tokens=1)])
     factories.tool("c")
 

@@ -1,4 +1,4 @@
-"""Concurrent writers of an SQLite file all get their turn."""
+"""Tests that concurrent writers of an SQLite file all get their turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolbelt import models
 
 pytestmark = [breaking.ON_SQLITE, pytest.mark.django_db(transaction=True)]
 
-# Eight writers in a process; says how long each write took, and how many waited in vain.
+# Runs eight writers in a process. Prints the longest time of a write, and the writes that timed out.
 WRITERS = """
 import json, sys, threading, time
 import django
@@ -32,10 +32,10 @@ write = writing.by("olive", via="api").replace(confirm=True)
 took, refused = [], []
 def work(number):
     for turn in range(40):
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             switches.override(write, "bob", f"tool{number}", turn % 2 == 0)
-            took.append(time.monotonic() - begun)
+            took.append(time.monotonic() - started)
         except db.OperationalError as error:
             refused.append(str(error))
         finally:
@@ -62,12 +62,12 @@ def timeout() -> int:
 
 @pytest.fixture
 def database() -> Iterator[breaking.Database]:
-    with breaking.breakable() as found:
-        yield found
+    with breaking.breakable() as breakable_database:
+        yield breakable_database
 
 
-def test_a_writer_waits_until_the_other_one_is_done(database):
-    # A connection of SQLite may be used in one thread alone: the writer has its own.
+def test_a_writer_waits_for_another_writer(database):
+    # An SQLite connection can be used in one thread only, so the writer opens its own.
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -87,18 +87,18 @@ def test_a_writer_waits_until_the_other_one_is_done(database):
     assert models.Category.objects.filter(name="one").exists()
 
 
-def test_a_writer_who_waited_in_vain_is_told_and_waits_as_ever_the_next_time(database):
+def test_a_writer_that_times_out_gets_an_error_and_keeps_its_timeout(database):
     before = timeout()
-    begun = time.monotonic()
+    started = time.monotonic()
     with database.locked(), pytest.raises(db.OperationalError, match="locked"):
         write()
-    assert time.monotonic() - begun > 3
+    assert time.monotonic() - started > 3
     assert timeout() == before
     write()
 
 
 @pytest.mark.soak
-def test_of_many_writers_at_once_none_waits_in_vain(tmp_path: Path) -> None:
+def test_no_write_of_many_concurrent_writers_times_out(tmp_path: Path) -> None:
     installation = Installation(tmp_path, f"sqlite:///{tmp_path / 'db.sqlite3'}")
     installation.sh(".venv/bin/python manage.py migrate --no-input")
     annotations = {"readOnlyHint": True}
@@ -119,5 +119,5 @@ def test_of_many_writers_at_once_none_waits_in_vain(tmp_path: Path) -> None:
         )
         for first in (0, 8, 16, 24)
     ]
-    came = [json.loads(process.communicate(timeout=300)[0]) for process in processes]
-    assert [(one["writes"], one["refused"]) for one in came] == [(320, [])] * 4
+    results = [json.loads(process.communicate(timeout=300)[0]) for process in processes]
+    assert [(result["writes"], result["refused"]) for result in results] == [(320, [])] * 4

@@ -1,4 +1,4 @@
-"""Connections in memory, for threads and for event loops, which note their requests."""
+"""In-memory connections for threads and for event loops; they record their requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEY = "shop__refund"
 
 
 class Toolbelt:
-    """A connection in memory, for both kinds; ``error`` is raised by every request."""
+    """An in-memory connection for threads. Every request raises ``error`` if it is set."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[Any, ...]] = []
@@ -24,17 +24,17 @@ class Toolbelt:
     def blocking(self) -> Toolbelt:
         return self
 
-    def _note(self, *request: Any) -> None:
+    def _record(self, *request: Any) -> None:
         self.requests.append(request)
         if self.error is not None:
             raise self.error
 
     def declare(self, plugin: str, tools: Any) -> Any:
-        self._note("declare", plugin, [tool["name"] for tool in tools])
+        self._record("declare", plugin, [tool["name"] for tool in tools])
         return {"keys": {tool["name"]: f"shop__{tool['name']}" for tool in tools}}
 
     def surface(self, run: protocol.Run, *, message: str | None = None) -> Any:
-        self._note("surface", run.session)
+        self._record("surface", run.session)
         directive = documents.focus(KEY) if message else None
         return {
             **documents.document(*self.active, policy=self.policy, directive=directive),
@@ -42,27 +42,27 @@ class Toolbelt:
         }
 
     def admit(self, run: protocol.Run, tool: str, arguments: Any) -> Any:
-        self._note("admit", tool)
+        self._record("admit", tool)
         return self.admission
 
     def report(self, call_id: str, outcome: protocol.Outcome) -> None:
-        self._note("report", call_id, outcome.code, outcome.error, outcome.result_bytes)
+        self._record("report", call_id, outcome.code, outcome.error, outcome.result_bytes)
 
     def call(self, run: protocol.Run, tool: str, arguments: Any) -> Any:
-        self._note("call", tool, arguments)
+        self._record("call", tool, arguments)
         return {"is_error": False, "content": {"result": "noon"}}
 
     def record(
         self, run: protocol.Run, tool: str, arguments: Any, outcome: protocol.Outcome, ago: float
     ) -> None:
-        self._note("record", tool, outcome.code, ago >= 0)
+        self._record("record", tool, outcome.code, ago >= 0)
 
-    def named(self, *names: str) -> list[tuple[Any, ...]]:
+    def requests_named(self, *names: str) -> list[tuple[Any, ...]]:
         return [request for request in self.requests if request[0] in names]
 
 
-class Looping(Toolbelt):
-    """The same for event loops."""
+class AsyncToolbelt(Toolbelt):
+    """The same connection for event loops."""
 
     def __getattribute__(self, name: str) -> Any:
         method = super().__getattribute__(name)
@@ -70,7 +70,7 @@ class Looping(Toolbelt):
             return method
 
         async def later(*args: Any, **more: Any) -> Any:
-            for _ in range(3):  # other tasks go on meanwhile
+            for _ in range(3):  # lets other tasks run
                 await asyncio.sleep(0)
             return method(*args, **more)
 

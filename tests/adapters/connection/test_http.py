@@ -1,4 +1,4 @@
-"""Requests are sent as the API expects, repeated only where that is safe, and problems become errors.
+"""Tests of the HTTP connection: its requests, when it repeats them, and the errors it raises.
 
 Every test runs from an event loop and from a thread that may block.
 """
@@ -21,13 +21,13 @@ SURFACE = {"active_tools": ["a"], "fingerprint": "sha256:1"}
 
 
 class Server:
-    """Answers with one thing after the other, the last again and again, and keeps what it was asked."""
+    """Returns the given answers in order, the last one repeatedly, and records the requests."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
-        self.answers, self.asked = list(answers), []  # type: tuple[list[Any], list[httpx.Request]]
+        self.answers, self.requests = list(answers), []  # type: tuple[list[Any], list[httpx.Request]]
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(request)
+        self.requests.append(request)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -39,114 +39,114 @@ def surface(**headers: str) -> httpx.Response:
 
 
 def problem(status: int, code: str, **more: Any) -> httpx.Response:
-    said = {"status": status, "code": code, "detail": "So it is.", **more}
-    return httpx.Response(status, json=said, headers={"Content-Type": "application/problem+json"})
+    document = {"status": status, "code": code, "detail": "So it is.", **more}
+    return httpx.Response(status, json=document, headers={"Content-Type": "application/problem+json"})
 
 
 class Blocking:
-    """Asks from a thread."""
+    """Sends requests from a thread."""
 
     def __init__(self, server: Server, address: str = "http://tb.example/") -> None:
         self.connection = http.BlockingHttp(
             address, "ada", "tb_secret", transport=httpx.MockTransport(server), pauses=(0, 0)
         )
 
-    def surface(self, run: protocol.Run = RUN, **asked: Any) -> protocol.Document:
-        return self.connection.surface(run, **asked)
+    def surface(self, run: protocol.Run = RUN, **options: Any) -> protocol.Document:
+        return self.connection.surface(run, **options)
 
     def call(self, tool: str, arguments: Any) -> protocol.Document:
         return self.connection.call(RUN, tool, arguments)
 
-    def ask(self, method: str, *args: Any) -> Any:
+    def request(self, method: str, *args: Any) -> Any:
         return getattr(self.connection, method)(*args)
 
 
-class Looping:
-    """Asks from an event loop."""
+class Async:
+    """Sends requests from an event loop."""
 
     def __init__(self, server: Server, address: str = "http://tb.example/") -> None:
         self.connection = http.Http(
             address, "ada", "tb_secret", transport=httpx.MockTransport(server), pauses=(0, 0)
         )
 
-    def surface(self, run: protocol.Run = RUN, **asked: Any) -> protocol.Document:
-        return asyncio.run(self.connection.surface(run, **asked))
+    def surface(self, run: protocol.Run = RUN, **options: Any) -> protocol.Document:
+        return asyncio.run(self.connection.surface(run, **options))
 
     def call(self, tool: str, arguments: Any) -> protocol.Document:
         return asyncio.run(self.connection.call(RUN, tool, arguments))
 
-    def ask(self, method: str, *args: Any) -> Any:
+    def request(self, method: str, *args: Any) -> Any:
         return asyncio.run(getattr(self.connection, method)(*args))
 
 
 Connect = Callable[..., Any]
 
 
-@pytest.fixture(params=[Blocking, Looping])
+@pytest.fixture(params=[Blocking, Async])
 def connect(request: pytest.FixtureRequest) -> Connect:
     kind: Connect = request.param
     return kind
 
 
-def test_a_run_has_one_request_and_another_run_another() -> None:
-    one, other = protocol.Run.begin("s1"), protocol.Run.begin("s1")
-    assert one.session == other.session
-    assert one.request_id != other.request_id
+def test_each_run_has_its_own_request_id() -> None:
+    first, second = protocol.Run.begin("s1"), protocol.Run.begin("s1")
+    assert first.session == second.session
+    assert first.request_id != second.request_id
     assert protocol.Run(request_id="r").document() == {"request_id": "r"}
 
 
-def test_each_step_of_a_run_is_a_request_unless_loads_wait_for_the_next_run() -> None:
+def test_each_step_has_its_own_request_id_unless_loads_apply_from_the_next_run() -> None:
     run = protocol.Run(session="s1", request_id="r", subagent="explore")
     assert run.at(2).document() == {"session": "s1", "request_id": "r.2", "subagent": "explore"}
     assert run.at(2, "run") == run
 
 
-def test_a_question_names_the_run_and_the_format_and_carries_the_token(connect: Connect) -> None:
+def test_a_surface_request_contains_the_run_the_format_and_the_token(connect: Connect) -> None:
     server = Server(surface())
     assert connect(server).surface(form="gemini") == SURFACE
-    (asked,) = server.asked
-    assert str(asked.url) == (
+    (request,) = server.requests
+    assert str(request.url) == (
         "http://tb.example/api/v1/agents/ada/surface?session=s1&request_id=r1&format=gemini"
     )
-    assert (asked.method, asked.headers["Authorization"]) == ("GET", "Bearer tb_secret")
+    assert (request.method, request.headers["Authorization"]) == ("GET", "Bearer tb_secret")
 
 
-def test_a_message_and_what_was_declared_go_into_the_body(connect: Connect) -> None:
+def test_the_message_and_declared_tools_are_sent_in_the_body(connect: Connect) -> None:
     server = Server(surface())
     connection = connect(server)
     connection.surface(message="Hi?")
     connection.surface(declared={})
-    assert [request.method for request in server.asked] == ["POST", "POST"]
-    said = [json.loads(request.content) for request in server.asked]
-    assert said[0] == {"session": "s1", "request_id": "r1", "message": "Hi?"}
-    assert said[1] == {"session": "s1", "request_id": "r1", "declared": {}}
+    assert [request.method for request in server.requests] == ["POST", "POST"]
+    bodies = [json.loads(request.content) for request in server.requests]
+    assert bodies[0] == {"session": "s1", "request_id": "r1", "message": "Hi?"}
+    assert bodies[1] == {"session": "s1", "request_id": "r1", "declared": {}}
 
 
-def test_what_still_holds_is_not_sent_again(connect: Connect) -> None:
+def test_an_unchanged_surface_is_not_sent_again(connect: Connect) -> None:
     server = Server(surface(ETag='"one"'), httpx.Response(304), surface(ETag='"two"'), httpx.Response(304))
     connection = connect(server)
     assert [connection.surface() for _ in range(4)] == [SURFACE] * 4
-    seen = [request.headers.get("If-None-Match") for request in server.asked]
-    assert seen == [None, '"one"', '"one"', '"two"']
+    etags = [request.headers.get("If-None-Match") for request in server.requests]
+    assert etags == [None, '"one"', '"one"', '"two"']
 
 
-def test_another_run_and_another_format_are_asked_for_anew(connect: Connect) -> None:
+def test_an_etag_is_not_reused_for_another_run_format_or_message(connect: Connect) -> None:
     server = Server(surface(ETag='"one"'))
     connection = connect(server)
     connection.surface()
     connection.surface(protocol.Run(session="s1", request_id="r2"))
     connection.surface(form="mcp")
     connection.surface(message="Hi?")
-    assert ["If-None-Match" in request.headers for request in server.asked] == [False] * 4
+    assert ["If-None-Match" in request.headers for request in server.requests] == [False] * 4
 
 
-def test_a_call_gives_its_answer_and_a_refusal_is_one(connect: Connect) -> None:
+def test_a_refused_call_returns_the_refusal(connect: Connect) -> None:
     refused = {"is_error": True, "code": "tool-denied", "message": "No."}
     server = Server(httpx.Response(200, json=refused))
     assert connect(server).call("kb__find", {"q": "x"}) == refused
-    (asked,) = server.asked
-    assert asked.url.path == "/api/v1/agents/ada/calls"
-    assert json.loads(asked.content) == {
+    (request,) = server.requests
+    assert request.url.path == "/api/v1/agents/ada/calls"
+    assert json.loads(request.content) == {
         "session": "s1",
         "request_id": "r1",
         "tool": "kb__find",
@@ -154,87 +154,85 @@ def test_a_call_gives_its_answer_and_a_refusal_is_one(connect: Connect) -> None:
     }
 
 
-@pytest.mark.parametrize("missed", [httpx.ConnectError("refused"), httpx.Response(503, text="Restarting.")])
-def test_a_question_that_nobody_took_is_asked_again(connect: Connect, missed: Any) -> None:
-    server = Server(missed, missed, surface())
+@pytest.mark.parametrize("failure", [httpx.ConnectError("refused"), httpx.Response(503, text="Restarting.")])
+def test_a_surface_request_that_was_not_accepted_is_repeated(connect: Connect, failure: Any) -> None:
+    server = Server(failure, failure, surface())
     assert connect(server).surface() == SURFACE
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
 
 
-def test_the_reason_of_a_client_that_ends_its_sentence_is_not_ended_twice(connect: Connect) -> None:
+def test_a_reason_that_ends_with_a_full_stop_gets_no_second_full_stop(connect: Connect) -> None:
     with pytest.raises(protocol.Unreachable, match=r": No protocol\.$"):
         connect(Server(httpx.ConnectError("No protocol."))).surface()
 
 
-@pytest.mark.parametrize("missed", [httpx.ConnectError("refused"), httpx.Response(503, text="Restarting.")])
-def test_it_is_not_asked_for_ever(connect: Connect, missed: Any) -> None:
-    server = Server(missed)
+@pytest.mark.parametrize("failure", [httpx.ConnectError("refused"), httpx.Response(503, text="Restarting.")])
+def test_a_surface_request_is_repeated_at_most_twice(connect: Connect, failure: Any) -> None:
+    server = Server(failure)
     with pytest.raises(protocol.Unreachable, match=r"http://tb\.example/api/v1/agents/ada"):
         connect(server).surface()
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize(
-    ("lost", "ran"),
+    ("failure", "consequence"),
     [
         (httpx.ConnectError("refused"), "It was not sent."),
         (httpx.ReadTimeout("slow"), "It may have run."),
         (httpx.ReadError("cut"), "It may have run."),
     ],
 )
-def test_a_call_is_sent_once_and_what_is_known_of_it_is_said(
-    connect: Connect, lost: Exception, ran: str
+def test_a_failed_call_is_not_repeated_and_the_error_says_whether_it_may_have_run(
+    connect: Connect, failure: Exception, consequence: str
 ) -> None:
-    server = Server(lost)
+    server = Server(failure)
     with pytest.raises(protocol.Unreachable) as raised:
         connect(server).call("run", {})
-    assert str(raised.value).endswith(ran)
-    assert len(server.asked) == 1
+    assert str(raised.value).endswith(consequence)
+    assert len(server.requests) == 1
 
 
-def test_a_call_that_met_a_server_going_down_is_not_sent_again(connect: Connect) -> None:
+def test_a_call_to_a_restarting_server_is_not_repeated(connect: Connect) -> None:
     server = Server(httpx.Response(503, text="Restarting."))
     with pytest.raises(protocol.Unreachable):
         connect(server).call("run", {})
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
-def test_a_question_that_was_cut_off_is_not_asked_again(connect: Connect) -> None:
+def test_a_surface_request_that_timed_out_is_not_repeated(connect: Connect) -> None:
     server = Server(httpx.ReadTimeout("slow"))
     with pytest.raises(protocol.Unreachable, match="slow"):
         connect(server).surface()
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
-def test_problems_of_input_come_with_their_paths(connect: Connect) -> None:
+def test_validation_errors_include_their_paths(connect: Connect) -> None:
     errors_ = [{"path": "session", "message": "too long"}]
     with pytest.raises(errors.Invalid) as raised:
         connect(Server(problem(422, "invalid", errors=errors_))).surface()
     assert raised.value.problems == (errors.Problem(path="session", message="too long"),)
 
 
-def test_what_a_provider_does_not_take_is_named(connect: Connect) -> None:
+def test_a_provider_limit_error_names_the_limit(connect: Connect) -> None:
     errors_ = [{"path": "tools", "message": "129 tools are active"}]
     with pytest.raises(errors.ProviderLimit, match="129 tools are active"):
         connect(Server(problem(409, "provider-limit", errors=errors_))).surface(form="openai_chat")
 
 
-def test_an_unknown_agent_is_not_found_and_the_nearest_is_named(connect: Connect) -> None:
+def test_an_unknown_agent_raises_not_found_with_the_nearest_name(connect: Connect) -> None:
     with pytest.raises(errors.NotFound, match=r"There is no agent named 'ada'\. Did you mean adam\?"):
         connect(Server(problem(404, "not-found", nearest=["adam"]))).surface()
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, "unauthenticated"), (403, "forbidden")])
-def test_a_token_that_does_not_open_it_is_said_and_never_shown(
-    connect: Connect, status: int, code: str
-) -> None:
+def test_a_rejected_token_is_reported_without_showing_it(connect: Connect, status: int, code: str) -> None:
     with pytest.raises(protocol.NotAllowed, match="So it is") as raised:
         connect(Server(problem(status, code))).surface()
     assert raised.value.code == code
     assert "tb_secret" not in repr(raised.value)
 
 
-def test_whoever_asks_too_often_is_told_when_to_ask_again(connect: Connect) -> None:
+def test_too_many_requests_are_reported_with_the_time_to_wait(connect: Connect) -> None:
     answer = problem(429, "too-many-requests")
     answer.headers["Retry-After"] = "7"
     with pytest.raises(protocol.TooMany) as raised:
@@ -251,7 +249,9 @@ def test_any_other_problem_keeps_its_code(connect: Connect) -> None:
 @pytest.mark.parametrize(
     "answer", [httpx.Response(200, text="<html>"), httpx.Response(404, json={}), httpx.Response(200, json=[])]
 )
-def test_somebody_elses_answer_asks_for_the_address(connect: Connect, answer: httpx.Response) -> None:
+def test_an_answer_of_another_server_suggests_checking_the_address(
+    connect: Connect, answer: httpx.Response
+) -> None:
     with pytest.raises(protocol.Unreachable, match="Check the address"):
         connect(Server(answer)).surface()
 
@@ -261,20 +261,20 @@ def test_arguments_that_are_not_json_are_not_sent(connect: Connect, arguments: A
     server = Server(surface())
     with pytest.raises(errors.Invalid, match="arguments: not JSON"):
         connect(server).call("run", arguments)
-    assert server.asked == []
+    assert server.requests == []
 
 
-def test_one_connection_serves_one_event_loop_after_the_other() -> None:
-    """Frameworks that are asked from a thread run a loop for each question."""
+def test_a_connection_can_be_used_by_several_event_loops_in_turn() -> None:
+    """Frameworks that are called from a thread run a new event loop for each call."""
     server = Server(surface())
     connection = http.Http("http://tb.example/", "ada", "tb_secret", transport=httpx.MockTransport(server))
     for number in range(2):
         run = protocol.Run(request_id=f"r{number}")
         assert asyncio.run(connection.surface(run)) == SURFACE
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
-def test_the_twin_for_threads_is_the_one_that_was_given_and_else_one_like_it() -> None:
+def test_the_blocking_connection_is_given_or_created_once() -> None:
     given = Blocking(Server(surface())).connection
     assert http.Http("http://tb.example/", "ada", "tb_secret", blocking=given).blocking() is given
     connection = http.Http("http://tb.example/", "ada", "tb_secret")
@@ -282,15 +282,17 @@ def test_the_twin_for_threads_is_the_one_that_was_given_and_else_one_like_it() -
     connection.blocking().close()
 
 
-def test_closing_lets_go_of_the_twin_too() -> None:
+def test_closing_also_closes_the_blocking_connection() -> None:
     given = Blocking(Server(surface())).connection
 
-    async def ask_and_close() -> None:
+    async def request_and_close() -> None:
         transport = httpx.MockTransport(Server(surface()))
-        async with http.Http("http://tb.example/", "ada", "t", transport=transport, blocking=given) as asking:
-            await asking.surface(RUN)
+        async with http.Http(
+            "http://tb.example/", "ada", "t", transport=transport, blocking=given
+        ) as connection:
+            await connection.surface(RUN)
 
-    asyncio.run(ask_and_close())
+    asyncio.run(request_and_close())
     with pytest.raises(RuntimeError, match="closed"):
         given.surface(RUN)
 
@@ -298,25 +300,25 @@ def test_closing_lets_go_of_the_twin_too() -> None:
 OUTCOME = protocol.Outcome(code="tool-failed", error="e" * 3000, duration_ms=5, result_bytes=2)
 
 
-def test_a_declaration_goes_to_the_plugin_and_is_repeated_until_a_server_takes_it(connect: Connect) -> None:
+def test_a_declaration_is_sent_to_the_plugin_and_repeated_until_accepted(connect: Connect) -> None:
     server = Server(httpx.ConnectError("refused"), httpx.Response(200, json={"keys": {"find": "kb__find"}}))
-    declared = connect(server).ask("declare", "my kb", [{"name": "find"}])
+    declared = connect(server).request("declare", "my kb", [{"name": "find"}])
     assert declared["keys"] == {"find": "kb__find"}
-    asked = server.asked[-1]
-    assert (asked.method, asked.url.raw_path) == ("PUT", b"/api/v1/client-plugins/my%20kb/tools")
-    assert json.loads(asked.content) == {"tools": [{"name": "find"}]}
+    request = server.requests[-1]
+    assert (request.method, request.url.raw_path) == ("PUT", b"/api/v1/client-plugins/my%20kb/tools")
+    assert json.loads(request.content) == {"tools": [{"name": "find"}]}
 
 
-def test_a_plugin_that_may_not_be_declared_is_named(connect: Connect) -> None:
+def test_an_unknown_client_plugin_is_named_in_the_error(connect: Connect) -> None:
     with pytest.raises(errors.NotFound, match="no client plugin named 'kb'"):
-        connect(Server(problem(404, "not-found"))).ask("declare", "kb", [])
+        connect(Server(problem(404, "not-found"))).request("declare", "kb", [])
 
 
-def test_an_admission_is_asked_for_one_call_of_the_run(connect: Connect) -> None:
+def test_an_admission_request_contains_one_call_of_the_run(connect: Connect) -> None:
     admission = {"is_error": False, "call_id": "c1", "options": None}
     server = Server(httpx.Response(200, json={"calls": [admission]}))
-    assert connect(server).ask("admit", RUN, "kb__find", {"q": "x"}) == admission
-    assert json.loads(server.asked[0].content) == {
+    assert connect(server).request("admit", RUN, "kb__find", {"q": "x"}) == admission
+    assert json.loads(server.requests[0].content) == {
         "session": "s1",
         "request_id": "r1",
         "calls": [{"tool": "kb__find", "arguments": {"q": "x"}}],
@@ -325,9 +327,9 @@ def test_an_admission_is_asked_for_one_call_of_the_run(connect: Connect) -> None
 
 def test_an_outcome_is_reported_until_a_response_arrives(connect: Connect) -> None:
     server = Server(httpx.ReadError("cut"), problem(409, "refused"))
-    connect(server).ask("report", "c1", OUTCOME)
-    assert [request.url.path for request in server.asked] == ["/api/v1/agents/ada/calls/c1/outcome"] * 2
-    sent = json.loads(server.asked[0].content)
+    connect(server).request("report", "c1", OUTCOME)
+    assert [request.url.path for request in server.requests] == ["/api/v1/agents/ada/calls/c1/outcome"] * 2
+    sent = json.loads(server.requests[0].content)
     assert (sent["outcome"], len(sent["error"]), sent["duration_ms"], sent["result_bytes"]) == (
         "tool-failed",
         2000,
@@ -338,12 +340,12 @@ def test_an_outcome_is_reported_until_a_response_arrives(connect: Connect) -> No
 
 def test_a_call_that_ran_without_an_admission_is_recorded_with_its_age(connect: Connect) -> None:
     server = Server(httpx.Response(204))
-    connect(server).ask("record", RUN, "kb__find", {}, protocol.Outcome(), 12.4)
-    [call] = json.loads(server.asked[0].content)["calls"]
+    connect(server).request("record", RUN, "kb__find", {}, protocol.Outcome(), 12.4)
+    [call] = json.loads(server.requests[0].content)["calls"]
     assert (call["tool"], call["outcome"], call["seconds_ago"]) == ("kb__find", "ok", 12)
 
 
-def test_a_server_that_cannot_answer_now_is_unreachable(connect: Connect) -> None:
+def test_an_unavailable_database_is_reported_as_unreachable(connect: Connect) -> None:
     with pytest.raises(protocol.Unreachable) as raised:
         connect(Server(problem(503, "database-unavailable"))).surface()
     assert raised.value.code == "database-unavailable"

@@ -1,4 +1,4 @@
-"""The program's own tools are declared, admitted and reported, and an outage never loosens a denial.
+"""Tests of the program's own tools: declared, admitted and reported; an outage never loosens a denial.
 
 Every test runs from an event loop and from a thread that may block.
 """
@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.connection.in_memory import KEY, Looping, Toolbelt
+from tests.adapters.connection.in_memory import KEY, AsyncToolbelt, Toolbelt
 from toolbelt.adapters.connection import local_tools, protocol
 from toolbelt.core import errors
 
 RUN = protocol.Run(session="s1", request_id="r1")
 OTHER = protocol.Run(session="s2", request_id="r2")
 REFUND = local_tools.LocalTool(name="refund", description="Refund an order.")
-AWAY = protocol.Unreachable("Toolbelt could not be reached.")
+UNREACHABLE = protocol.Unreachable("Toolbelt could not be reached.")
 DENIED = {"is_error": True, "code": "tool-denied", "message": "An operator has denied it."}
 
 
@@ -31,17 +31,17 @@ class Program:
         self.local = local_tools.LocalTools(connection, [REFUND], plugin="shop", **more)
 
     def surface(self, run: protocol.Run = RUN, message: str | None = None) -> Any:
-        if isinstance(self.toolbelt, Looping):
+        if isinstance(self.toolbelt, AsyncToolbelt):
             return asyncio.run(self.local.surface(run, message=message))
         return self.local.blocking_surface(run, message=message)
 
     def find(self, key: str) -> local_tools.LocalTool | None:
-        if isinstance(self.toolbelt, Looping):
+        if isinstance(self.toolbelt, AsyncToolbelt):
             return asyncio.run(self.local.find(key))
         return self.local.blocking_find(key)
 
     def call(self, work: Callable[[local_tools.Admitted], Any], run: protocol.Run = RUN) -> Any:
-        if not isinstance(self.toolbelt, Looping):
+        if not isinstance(self.toolbelt, AsyncToolbelt):
             with self.local.admitted(run, KEY, {}) as call:
                 return work(call)
 
@@ -60,7 +60,7 @@ class Program:
 Start = Callable[..., Program]
 
 
-@pytest.fixture(params=[Toolbelt, Looping])
+@pytest.fixture(params=[Toolbelt, AsyncToolbelt])
 def start(request: pytest.FixtureRequest) -> Start:
     return lambda **more: Program(request.param(), **more)
 
@@ -69,7 +69,7 @@ def ok(call: local_tools.Admitted) -> str:
     return str(call.result("refunded"))
 
 
-def test_the_tools_are_declared_once_and_then_known_by_their_keys(start: Start) -> None:
+def test_tools_are_declared_once_and_found_by_key(start: Start) -> None:
     program = start()
     program.surface()
     program.surface()
@@ -82,21 +82,21 @@ def test_the_tools_are_declared_once_and_then_known_by_their_keys(start: Start) 
     assert program.find("clock") is None
 
 
-def test_a_call_finds_its_tool_before_a_surface_was_requested(start: Start) -> None:
+def test_a_tool_is_found_by_key_before_the_first_surface_request(start: Start) -> None:
     assert start().find(KEY) is REFUND
 
 
-def test_without_tools_a_surface_is_requested_as_ever() -> None:
+def test_without_local_tools_no_declaration_is_sent_and_outages_raise() -> None:
     connection: Any = Toolbelt()
     local = local_tools.LocalTools(connection)
     local.blocking_surface(RUN)
-    connection.error = AWAY
+    connection.error = UNREACHABLE
     with pytest.raises(protocol.Unreachable):
         local.blocking_surface(RUN)
     assert connection.requests == [("surface", "s1")] * 2
 
 
-def test_tools_without_a_plugin_and_an_unknown_setting_are_errors_at_the_start() -> None:
+def test_a_missing_plugin_or_invalid_offline_setting_is_an_error_at_startup() -> None:
     connection: Any = Toolbelt()
     with pytest.raises(ValueError, match="plugin="):
         local_tools.LocalTools(connection, [REFUND])
@@ -105,7 +105,7 @@ def test_tools_without_a_plugin_and_an_unknown_setting_are_errors_at_the_start()
         local_tools.LocalTools(connection, [REFUND], plugin="shop", offline=offline)
 
 
-def test_an_admitted_call_runs_with_its_options_and_is_reported_with_its_size(start: Start) -> None:
+def test_an_admitted_call_runs_with_its_options_and_reports_its_result_size(start: Start) -> None:
     program = start()
     program.surface()
     options: list[Any] = []
@@ -117,7 +117,10 @@ def test_an_admitted_call_runs_with_its_options_and_is_reported_with_its_size(st
     assert program.call(work) == {"sum": 5}
     assert options == [{"limit": 50}]
     assert local_tools.options() is None
-    assert program.toolbelt.named("admit", "report") == [("admit", KEY), ("report", "c1", "ok", "", 10)]
+    assert program.toolbelt.requests_named("admit", "report") == [
+        ("admit", KEY),
+        ("report", "c1", "ok", "", 10),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +132,7 @@ def test_an_admitted_call_runs_with_its_options_and_is_reported_with_its_size(st
         (KeyboardInterrupt(), "cancelled"),
     ],
 )
-def test_an_exception_is_reported_by_its_kind_and_raised_again(error: BaseException, outcome: str) -> None:
+def test_an_exception_is_reported_by_type_and_reraised(error: BaseException, outcome: str) -> None:
     def fail(call: local_tools.Admitted) -> None:
         raise error
 
@@ -137,12 +140,12 @@ def test_an_exception_is_reported_by_its_kind_and_raised_again(error: BaseExcept
     program.surface()
     with pytest.raises(type(error)):
         program.call(fail)
-    [(_, _, reported, message, _)] = program.toolbelt.named("report")
+    [(_, _, reported, message, _)] = program.toolbelt.requests_named("report")
     assert (reported, message) == (outcome, f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
 def test_a_cancelled_task_is_reported() -> None:
-    program, running = Program(Looping()), asyncio.Event()
+    program, running = Program(AsyncToolbelt()), asyncio.Event()
 
     async def work() -> None:
         await program.local.surface(RUN)
@@ -156,17 +159,17 @@ def test_a_cancelled_task_is_reported() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        [(_, _, reported, *_)] = program.toolbelt.named("report")
+        [(_, _, reported, *_)] = program.toolbelt.requests_named("report")
         assert reported == "cancelled"
 
     asyncio.run(cancel())
 
 
-def test_a_tool_may_fail_without_an_exception(start: Start) -> None:
+def test_a_tool_can_report_a_failure_without_an_exception(start: Start) -> None:
     program = start()
     program.surface()
     program.call(lambda call: call.failed("It is closed."))
-    assert program.toolbelt.named("report") == [("report", "c1", "tool-failed", "It is closed.", 0)]
+    assert program.toolbelt.requests_named("report") == [("report", "c1", "tool-failed", "It is closed.", 0)]
 
 
 def test_a_refused_call_does_not_run_and_is_not_reported(start: Start) -> None:
@@ -174,36 +177,36 @@ def test_a_refused_call_does_not_run_and_is_not_reported(start: Start) -> None:
     program.surface()
     program.toolbelt.admission = DENIED
     assert program.refusal() == "tool-denied"
-    assert program.toolbelt.named("report") == []
+    assert program.toolbelt.requests_named("report") == []
 
 
-def test_a_request_that_fails_otherwise_is_a_refusal_too(start: Start) -> None:
+def test_a_rate_limited_admission_counts_as_a_refusal(start: Start) -> None:
     program = start(offline="allow")
     program.surface()
     program.toolbelt.error = protocol.TooMany("Too many requests.", 7)
     assert program.refusal() == "too-many-requests"
 
 
-def test_while_toolbelt_is_away_the_last_surface_is_used_and_marked_stale(start: Start) -> None:
+def test_the_last_surface_is_used_and_marked_stale_during_an_outage(start: Start) -> None:
     program = start()
     fresh = program.surface(message="Refund it.")
     assert fresh["directive"]
-    program.toolbelt.error = AWAY
+    program.toolbelt.error = UNREACHABLE
     stale = program.surface(message="And this one.")
     assert stale == {**fresh, "directive": None, "stale": True}
     with pytest.raises(protocol.Unreachable):
         program.surface(OTHER)
 
 
-def test_the_last_surface_is_used_for_a_set_time_only(start: Start) -> None:
+def test_the_last_surface_is_used_only_until_it_expires(start: Start) -> None:
     program = start(stale_seconds=0)
     program.surface()
-    program.toolbelt.error = AWAY
+    program.toolbelt.error = UNREACHABLE
     with pytest.raises(protocol.Unreachable):
         program.surface()
 
 
-def test_a_database_that_is_away_in_the_same_process_counts_as_well(start: Start) -> None:
+def test_an_unavailable_database_in_the_same_process_counts_as_an_outage(start: Start) -> None:
     program = start()
     program.surface()
     program.toolbelt.error = errors.Unavailable("database-unavailable", "The database is away.", 1)
@@ -211,18 +214,18 @@ def test_a_database_that_is_away_in_the_same_process_counts_as_well(start: Start
     assert program.refusal() == "unreachable"
 
 
-def test_calls_are_refused_while_toolbelt_is_away(start: Start) -> None:
+def test_calls_are_refused_during_an_outage(start: Start) -> None:
     program = start()
     program.surface()
-    program.toolbelt.error = AWAY
+    program.toolbelt.error = UNREACHABLE
     assert program.refusal() == "unreachable"
 
 
-def test_with_the_owners_setting_they_run_and_are_recorded_later(start: Start) -> None:
+def test_calls_run_during_an_outage_if_allowed_and_are_recorded_later(start: Start) -> None:
     program = start(offline="allow")
     program.surface()
     program.call(ok)
-    program.toolbelt.error = AWAY
+    program.toolbelt.error = UNREACHABLE
     options: list[Any] = []
     program.call(lambda call: options.append(local_tools.options()))
     assert options == [{"limit": 50}]
@@ -233,59 +236,59 @@ def test_with_the_owners_setting_they_run_and_are_recorded_later(start: Start) -
     assert program.toolbelt.requests == [("surface", "s1"), ("record", KEY, "ok", True)]
 
 
-def test_what_the_last_surface_does_not_have_stays_refused_even_then(start: Start) -> None:
+def test_a_tool_missing_from_the_last_surface_is_refused_during_an_outage(start: Start) -> None:
     program = start(offline="allow")
     program.toolbelt.active = ["clock"]
     program.surface()
-    program.toolbelt.error = AWAY
+    program.toolbelt.error = UNREACHABLE
     assert program.refusal() == "unreachable"
     assert program.refusal(OTHER) == "unreachable"
 
 
-def test_what_was_refused_since_the_last_surface_stays_refused_even_then(start: Start) -> None:
+def test_a_tool_refused_since_the_last_surface_is_refused_during_an_outage(start: Start) -> None:
     program = start(offline="allow")
     program.surface()
     program.surface(OTHER)
     program.toolbelt.admission = DENIED
     program.refusal()
-    program.toolbelt.error = AWAY
+    program.toolbelt.error = UNREACHABLE
     assert program.refusal() == "unreachable"
     assert program.refusal(OTHER) == "unreachable"
 
 
-def test_arguments_that_do_not_match_are_no_denial(start: Start) -> None:
+def test_invalid_arguments_do_not_count_as_a_denial_during_an_outage(start: Start) -> None:
     program = start(offline="allow")
     program.surface()
     program.toolbelt.admission = {**DENIED, "code": "invalid-arguments"}
     program.refusal()
-    program.toolbelt.error = AWAY
+    program.toolbelt.error = UNREACHABLE
     assert program.call(ok) == "refunded"
 
 
-def test_where_nothing_may_be_called_nothing_is_allowed(start: Start) -> None:
+def test_no_call_is_allowed_during_an_outage_if_the_surface_allows_none(start: Start) -> None:
     program = start(offline="allow")
     program.toolbelt.active = []
     program.surface()
-    program.toolbelt.error = AWAY
+    program.toolbelt.error = UNREACHABLE
     assert program.refusal() == "unreachable"
 
 
-def test_an_outcome_that_cannot_be_sent_is_sent_later(start: Start) -> None:
+def test_an_outcome_that_cannot_be_reported_is_reported_later(start: Start) -> None:
     program = start()
     program.surface()
 
     def work(call: local_tools.Admitted) -> Any:
-        program.toolbelt.error = AWAY
+        program.toolbelt.error = UNREACHABLE
         return call.result("refunded")
 
     assert program.call(work) == "refunded"
     program.toolbelt.error = None
     program.toolbelt.requests.clear()
     program.surface()
-    assert program.toolbelt.named("report") == [("report", "c1", "ok", "", 8)]
+    assert program.toolbelt.requests_named("report") == [("report", "c1", "ok", "", 8)]
 
 
-def test_an_outcome_that_toolbelt_does_not_take_is_logged_and_not_sent_again(
+def test_a_rejected_outcome_is_logged_and_not_reported_again(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     program = start()
@@ -299,4 +302,4 @@ def test_an_outcome_that_toolbelt_does_not_take_is_logged_and_not_sent_again(
     assert "was not recorded" in caplog.text
     program.toolbelt.error = None
     program.surface()
-    assert len(program.toolbelt.named("report")) == 1
+    assert len(program.toolbelt.requests_named("report")) == 1

@@ -1,4 +1,4 @@
-"""A converted schema keeps its meaning, and is refused if there is no equivalent."""
+"""Tests that a converted schema keeps its meaning, and is refused if there is no equivalent."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def rooted(**schema: Any) -> Schema:
 FORMS = (as_root, forms.with_items, forms.with_enums, forms.inline_references)
 
 
-def test_an_object_is_said_to_be_one() -> None:
+def test_the_root_schema_gets_the_object_type() -> None:
     assert rooted() == {"type": "object", "properties": {}}
     assert rooted(**POINT) == POINT
 
 
-def test_a_reference_at_the_top_is_what_it_leads_to() -> None:
-    said = rooted(**{"$ref": "#/$defs/p", "$defs": {"p": {**POINT, "title": "P"}}, "title": "Args"})
-    assert said == {**POINT, "title": "Args", "$defs": {"p": {**POINT, "title": "P"}}}
+def test_a_reference_at_the_root_is_resolved() -> None:
+    converted = rooted(**{"$ref": "#/$defs/p", "$defs": {"p": {**POINT, "title": "P"}}, "title": "Args"})
+    assert converted == {**POINT, "title": "Args", "$defs": {"p": {**POINT, "title": "P"}}}
 
 
-def test_parts_that_all_hold_become_one() -> None:
+def test_all_of_at_the_root_is_merged() -> None:
     also = {"properties": {"y": {"type": "string"}}, "required": ["y", "x"]}
     assert rooted(allOf=[POINT, also]) == {
         "type": "object",
@@ -49,12 +49,12 @@ def test_parts_that_all_hold_become_one() -> None:
     }
 
 
-def test_what_two_parts_say_of_one_property_both_holds() -> None:
+def test_all_of_merges_the_constraints_of_a_shared_property() -> None:
     bounds = [{"properties": {"x": {"minimum": 1}}}, {"properties": {"x": {"maximum": 5}}}]
     assert rooted(allOf=bounds)["properties"] == {"x": {"minimum": 1, "maximum": 5}}
 
 
-def test_a_choice_of_one_is_none() -> None:
+def test_a_choice_with_a_single_option_is_unwrapped() -> None:
     assert rooted(anyOf=[{"oneOf": [POINT]}]) == POINT
 
 
@@ -89,20 +89,20 @@ def test_a_choice_of_one_is_none() -> None:
         ),
     ],
 )
-def test_what_has_no_other_form_is_refused(schema: Schema, because: str) -> None:
+def test_a_schema_without_an_equivalent_is_refused_with_the_reason(schema: Schema, because: str) -> None:
     with pytest.raises(keywords.UnsupportedSchemaError) as refused:
         rooted(**schema)
     assert because in str(refused.value)
 
 
-def test_what_rules_out_the_rest_still_knows_all_that_holds() -> None:
-    said = rooted(allOf=[POINT], properties={"y": {}}, unevaluatedProperties=False)
-    assert said["unevaluatedProperties"] is False
-    assert said["properties"].keys() == {"x", "y"}
+def test_unevaluated_properties_still_covers_all_merged_properties() -> None:
+    converted = rooted(allOf=[POINT], properties={"y": {}}, unevaluatedProperties=False)
+    assert converted["unevaluatedProperties"] is False
+    assert converted["properties"].keys() == {"x", "y"}
 
 
-def test_every_array_says_what_its_items_are() -> None:
-    said = forms.with_items(
+def test_arrays_without_items_get_an_empty_items_schema() -> None:
+    converted = forms.with_items(
         {
             "properties": {
                 "a": {"type": "array"},
@@ -112,7 +112,7 @@ def test_every_array_says_what_its_items_are() -> None:
             }
         }
     )
-    assert said["properties"] == {
+    assert converted["properties"] == {
         "a": {"type": "array", "items": {}},
         "b": {"type": ["array", "null"], "items": {}},
         "c": {},
@@ -120,17 +120,17 @@ def test_every_array_says_what_its_items_are() -> None:
     }
 
 
-def test_a_const_is_an_enum_of_one() -> None:
-    said = forms.with_enums(
+def test_const_becomes_an_enum_with_one_value() -> None:
+    converted = forms.with_enums(
         {"properties": {"const": {"const": 1}, "kind": {"const": "a", "enum": ["a", "b"]}}}
     )
-    assert said["properties"] == {"const": {"enum": [1]}, "kind": {"enum": ["a"]}}
+    assert converted["properties"] == {"const": {"enum": [1]}, "kind": {"enum": ["a"]}}
     with pytest.raises(keywords.UnsupportedSchemaError):
         forms.with_enums({"const": True, "enum": [1]})
 
 
-def test_references_are_written_out_with_what_stands_beside_them() -> None:
-    said = forms.inline_references(
+def test_references_are_inlined_together_with_their_sibling_keywords() -> None:
+    converted = forms.inline_references(
         {
             "properties": {
                 "a": {"$ref": "#/$defs/p~1q", "description": "Where."},
@@ -139,19 +139,19 @@ def test_references_are_written_out_with_what_stands_beside_them() -> None:
             "$defs": {"p/q": POINT, "unused": {}},
         }
     )
-    assert said == {
+    assert converted == {
         "properties": {"a": {**POINT, "description": "Where."}, "b": {**POINT, "description": "Where."}}
     }
 
 
-def test_what_is_part_of_itself_stays_referred_to() -> None:
-    said = forms.inline_references(
+def test_recursive_schemas_keep_their_references() -> None:
+    converted = forms.inline_references(
         {"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": TREE, "unused": POINT}}
     )
-    assert said == {"properties": {"t": TREE}, "$defs": {"tree": TREE}}
+    assert converted == {"properties": {"t": TREE}, "$defs": {"tree": TREE}}
 
 
-def test_more_cannot_be_asked_of_what_is_part_of_itself() -> None:
+def test_keywords_beside_a_recursive_reference_are_refused() -> None:
     fuller = {"properties": {"kids": {"items": {"$ref": "#/$defs/tree", "minProperties": 1}}}}
     with pytest.raises(
         keywords.UnsupportedSchemaError, match="it has minProperties beside a recursive reference"
@@ -159,14 +159,14 @@ def test_more_cannot_be_asked_of_what_is_part_of_itself() -> None:
         forms.inline_references({"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": fuller}})
 
 
-def test_the_name_of_a_property_is_no_reference() -> None:
+def test_a_property_named_ref_is_not_taken_for_a_reference() -> None:
     schema = {"properties": {"$ref": {"type": "string"}, "const": {"$ref": "#/properties/$ref"}}}
     assert forms.inline_references(schema)["properties"]["const"] == {"type": "string"}
 
 
-def test_a_schema_that_would_explode_is_refused_at_once() -> None:
-    laughs = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n in range(30)}
-    bomb = {"properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": {**laughs, "l30": {"type": "string"}}}
+def test_a_schema_that_expands_exponentially_is_refused() -> None:
+    levels = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 10} for n in range(30)}
+    bomb = {"properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": {**levels, "l30": {"type": "string"}}}
     with pytest.raises(keywords.UnsupportedSchemaError, match="more than 500000 characters"):
         forms.inline_references(bomb)
     with pytest.raises(keywords.UnsupportedSchemaError, match="more than 500000 characters"):
@@ -235,27 +235,27 @@ arguments = [{}, *({"x": value} for value in VALUES), *({"x": 1, "y": value} for
 arguments += [{"x": 1, "y": "a", "z": 1}, {"x": 5, "y": "a", "z": "a"}, {"kids": [{"kids": [1]}]}]
 
 
-def fits(schema: Schema) -> list[Any]:
+def accepted_arguments(schema: Schema) -> list[Any]:
     validator = jsonschema.Draft202012Validator(schema)
-    return [one for one in arguments if validator.is_valid(one)]
+    return [value for value in arguments if validator.is_valid(value)]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @given(schema=schemas)
-def test_every_form_takes_the_same_arguments_as_the_schema(form: Any, schema: Schema) -> None:
+def test_every_form_accepts_the_same_arguments_as_the_original_schema(form: Any, schema: Schema) -> None:
     whole = {**schema, "$defs": DEFINED}
     before = copy.deepcopy(whole)
     try:
-        said = form(whole)
+        converted = form(whole)
     except keywords.UnsupportedSchemaError:
         return
-    assert fits(said) == fits(whole), said
+    assert accepted_arguments(converted) == accepted_arguments(whole), converted
     assert whole == before
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_real_schema_has_every_form(form: Any) -> None:
-    for tool in documents.real():
-        said = form(tool["input_schema"])
-        if said != tool["input_schema"]:
-            jsonschema.Draft202012Validator.check_schema(said)
+def test_every_real_schema_can_be_converted_to_every_form(form: Any) -> None:
+    for tool in documents.real_tools():
+        converted = form(tool["input_schema"])
+        if converted != tool["input_schema"]:
+            jsonschema.Draft202012Validator.check_schema(converted)

@@ -1,4 +1,4 @@
-"""What stands around a built-in plugin in its tests: a runtime in memory, and a gate that checks arguments."""
+"""Fakes for the tests of built-in plugins: an in-memory runtime, and a harness that checks arguments."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from toolbelt.plugins import contract
 
 
 class State:
-    """JSON as text under keys. A loose one compares prefixes ignoring case, as some databases do."""
+    """Stores JSON as text by key. With ``ignores_case``, prefixes match in any case, as in some databases."""
 
-    def __init__(self, *, loose: bool = False) -> None:
+    def __init__(self, *, ignores_case: bool = False) -> None:
         self.texts: dict[str, str] = {}
-        self.loose = loose
+        self.ignores_case = ignores_case
 
     async def get(self, key: str, default: Any = None) -> Any:
         return json.loads(self.texts[key]) if key in self.texts else default
@@ -30,10 +30,12 @@ class State:
         return self.texts.pop(key, None) is not None
 
     async def list(self, prefix: str = "") -> Mapping[str, Any]:
-        def fits(key: str) -> bool:
-            return key.casefold().startswith(prefix.casefold()) if self.loose else key.startswith(prefix)
+        def matches(key: str) -> bool:
+            return (
+                key.casefold().startswith(prefix.casefold()) if self.ignores_case else key.startswith(prefix)
+            )
 
-        return {key: json.loads(self.texts[key]) for key in sorted(self.texts) if fits(key)}
+        return {key: json.loads(self.texts[key]) for key in sorted(self.texts) if matches(key)}
 
 
 class Secrets:
@@ -42,7 +44,7 @@ class Secrets:
 
 
 class Log:
-    """Keeps the events."""
+    """Records the events."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -68,33 +70,33 @@ class Runtime:
         self.call: contract.CallContext | None = None
 
 
-class Bench:
-    """One plugin, initialized, and agents who call its tools."""
+class Harness:
+    """An initialized plugin whose tools are called on behalf of agents."""
 
     def __init__(self, plugin: contract.ToolPlugin, runtime: Runtime) -> None:
         self.plugin, self.runtime = plugin, runtime
         self._schemas = {tool.name: tool.input_schema for tool in plugin.tools}
-        ready = plugin.initialize(runtime)
-        if ready is not None:
-            asyncio.run(_wait(ready))
+        pending = plugin.initialize(runtime)
+        if pending is not None:
+            asyncio.run(_wait(pending))
 
     def call(self, agent: str, tool: str, /, **arguments: Any) -> Any:
-        """Call a tool as the gate does: the arguments fit its schema, and the answer is JSON."""
+        """Call a tool as the gate does: validate the arguments, and return the result as JSON."""
         jsonschema.Draft202012Validator(self._schemas[tool]).validate(arguments)
         self.runtime.call = contract.CallContext(agent=agent)
-        answer = self.plugin.execute(tool, arguments)
+        outcome = self.plugin.execute(tool, arguments)
         try:
-            found = asyncio.run(_wait(answer)) if hasattr(answer, "__await__") else answer
+            result = asyncio.run(_wait(outcome)) if hasattr(outcome, "__await__") else outcome
         finally:
             self.runtime.call = None
-        return json.loads(json.dumps(found))
+        return json.loads(json.dumps(result))
 
-    def refuses(self, agent: str, tool: str, /, **arguments: Any) -> str:
-        """Return the words with which a call is refused."""
+    def refusal(self, agent: str, tool: str, /, **arguments: Any) -> str:
+        """Return the message with which a call is refused."""
         try:
             answer = self.call(agent, tool, **arguments)
-        except contract.ToolError as refusal:
-            return str(refusal)
+        except contract.ToolError as error:
+            return str(error)
         raise AssertionError(f"{tool} was not refused: {answer}")
 
 

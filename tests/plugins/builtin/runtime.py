@@ -1,4 +1,4 @@
-"""A small fake of what a plugin is given, and a way to call a plugin's tools as a server would."""
+"""A small fake of the plugin runtime, and a way to call a plugin's tools as a server does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolbelt.plugins import background, contract
 
 
 class State:
-    """JSON values in memory. With ``broken`` it takes no more."""
+    """JSON values in memory. Writing raises ConnectionError while ``broken`` is set."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -34,7 +34,7 @@ class State:
 
 
 class Log:
-    """Records what it was called with."""
+    """Records the events."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, str, dict[str, Any]]] = []
@@ -53,7 +53,7 @@ class Log:
 
 
 class Runtime:
-    """A RuntimeAPI in memory: no real secrets, no network, and the current call is what the test sets."""
+    """An in-memory RuntimeAPI without secrets or network, whose current call the test sets."""
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self.config: Mapping[str, Any] = dict(config or {})
@@ -74,8 +74,8 @@ class Runtime:
         raise AssertionError("the built-in plugins under test have no network")
 
 
-class Running:
-    """A plugin that was initialized, and its tools by their short names: ``running("read", path="a.txt")``."""
+class RunningPlugin:
+    """An initialized plugin whose tools are called by their short names: ``running("read", path="a.txt")``."""
 
     def __init__(self, plugin: contract.ToolPlugin, config: Mapping[str, Any] | None = None) -> None:
         self.plugin = plugin
@@ -83,15 +83,15 @@ class Running:
         asyncio.run(background.call(background.Threads(), plugin.initialize, self.runtime))
 
     def __call__(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool with arguments that its schema takes, in a thread of its own, as plain functions run."""
+        """Call a tool with valid arguments, in a thread of its own, where plain functions run."""
         assert violations(self.plugin, f"{self.plugin.namespace}__{name}", arguments) == ()
-        found = self.unchecked(name, **arguments)
-        schema.canonical(found)  # JSON can say it
-        assert isinstance(found, dict)
-        return found
+        result = self.unchecked(name, **arguments)
+        schema.canonical(result)  # raises unless the result is JSON
+        assert isinstance(result, dict)
+        return result
 
     def unchecked(self, name: str, **arguments: Any) -> Any:
-        """Call a tool with arguments that its schema may not take."""
+        """Call a tool without validating the arguments."""
         key = f"{self.plugin.namespace}__{name}"
         return asyncio.run(background.call(background.Threads(), self.plugin.execute, key, arguments))
 
@@ -102,13 +102,13 @@ class Running:
 def violations(
     plugin: contract.ToolPlugin, key: str, arguments: Mapping[str, Any]
 ) -> Sequence[schema.Violation]:
-    """Return what of the arguments the tool's schema does not take."""
-    found = next(tool for tool in plugin.tools if tool.name == key)
-    return schema.violations(schema.canonical(found.input_schema), dict(arguments))
+    """Return the violations of the tool's schema in the arguments."""
+    tool = next(tool for tool in plugin.tools if tool.name == key)
+    return schema.violations(schema.canonical(tool.input_schema), dict(arguments))
 
 
-def assert_sound(plugin: contract.ToolPlugin) -> None:
-    """Check what every plugin owes: names, schemas, hints, and toolkits whose members are its own tools."""
+def assert_valid(plugin: contract.ToolPlugin) -> None:
+    """Check names, schemas and annotations, and that the members of the toolkits are the plugin's own tools."""
     assert keys.name_problem(plugin.name) is None
     assert keys.namespace_problem(plugin.namespace) is None
     assert plugin.title
@@ -130,11 +130,11 @@ def assert_sound(plugin: contract.ToolPlugin) -> None:
         assert set(toolkit.members) <= set(names)
         for count in range(1, len(toolkit.members) + 1):
             active = tuple(toolkit.members[:count])
-            said = toolkit.policy(toolbelt.PolicyContext(active_tools=active)) or ""
-            assert all(key in said for key in active)
-            assert not any(key in said for key in set(names).difference(active))
+            policy = toolkit.policy(toolbelt.PolicyContext(active_tools=active)) or ""
+            assert all(key in policy for key in active)
+            assert not any(key in policy for key in set(names).difference(active))
 
 
 def focus(toolkit: contract.CodeToolkit, message: str) -> contract.Focus | None:
-    """Ask the toolkit what the message is about, with all of its members active."""
+    """Return the toolkit's focus for the message, with all of its members active."""
     return toolkit.directive(toolbelt.DirectiveContext(active_tools=tuple(toolkit.members), message=message))

@@ -1,4 +1,4 @@
-"""Memory: notes per agent, found by their words, and never another agent's."""
+"""Tests of the memory plugin: notes per agent, found by their words, and never another agent's."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from toolbelt.plugins.builtin.memory import notes, plugin, toolkit
 START = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 
 
-def a_bench(**config: Any) -> fakes.Bench:
+def make_harness(**config: Any) -> fakes.Harness:
     seconds = itertools.count()
     memory = plugin.Memory(now=lambda: START + dt.timedelta(seconds=next(seconds)))
-    return fakes.Bench(memory, fakes.Runtime(config))
+    return fakes.Harness(memory, fakes.Runtime(config))
 
 
 @pytest.fixture
-def bench() -> fakes.Bench:
-    return a_bench()
+def harness() -> fakes.Harness:
+    return make_harness()
 
 
-def remember(bench: fakes.Bench, text: str, *tags: str, agent: str = "ada") -> str:
-    return str(bench.call(agent, "memory__remember", text=text, tags=list(tags))["id"])
+def remember(harness: fakes.Harness, text: str, *tags: str, agent: str = "ada") -> str:
+    return str(harness.call(agent, "memory__remember", text=text, tags=list(tags))["id"])
 
 
-def found(bench: fakes.Bench, query: str, agent: str = "ada", **more: Any) -> list[str]:
-    return [note["text"] for note in bench.call(agent, "memory__search", query=query, **more)["notes"]]
+def search(harness: fakes.Harness, query: str, agent: str = "ada", **options: Any) -> list[str]:
+    return [note["text"] for note in harness.call(agent, "memory__search", query=query, **options)["notes"]]
 
 
-def listed(bench: fakes.Bench, agent: str = "ada", **more: Any) -> list[str]:
-    return [note["text"] for note in bench.call(agent, "memory__list", **more)["notes"]]
+def list_texts(harness: fakes.Harness, agent: str = "ada", **options: Any) -> list[str]:
+    return [note["text"] for note in harness.call(agent, "memory__list", **options)["notes"]]
 
 
-def test_a_note_is_found_again_with_its_tags_and_its_time(bench: fakes.Bench) -> None:
-    note_id = remember(bench, "The user prefers trains to planes.", "travel")
-    answer = bench.call("ada", "memory__search", query="train")
-    assert answer == {
+def test_a_note_is_found_with_its_tags_and_creation_time(harness: fakes.Harness) -> None:
+    note_id = remember(harness, "The user prefers trains to planes.", "travel")
+    result = harness.call("ada", "memory__search", query="train")
+    assert result == {
         "notes": [
             {
                 "id": note_id,
@@ -57,143 +57,147 @@ def test_a_note_is_found_again_with_its_tags_and_its_time(bench: fakes.Bench) ->
     }
 
 
-def test_rare_words_and_tags_say_more_than_common_ones(bench: fakes.Bench) -> None:
+def test_rare_words_and_tags_rank_above_common_words(harness: fakes.Harness) -> None:
     for city in ("Oslo", "Rome", "Lima"):
-        remember(bench, f"The office in {city} opens at nine.")
-    remember(bench, "Ask Kim for the keys.", "office")
-    assert found(bench, "office in Lima")[0] == "The office in Lima opens at nine."
-    assert found(bench, "office", limit=1) == ["Ask Kim for the keys."]
+        remember(harness, f"The office in {city} opens at nine.")
+    remember(harness, "Ask Kim for the keys.", "office")
+    assert search(harness, "office in Lima")[0] == "The office in Lima opens at nine."
+    assert search(harness, "office", limit=1) == ["Ask Kim for the keys."]
 
 
-def test_a_part_of_a_word_is_found_after_whole_words(bench: fakes.Bench) -> None:
-    remember(bench, "Her birth was in May.")
-    remember(bench, "A birthday cake is ordered.")
-    assert found(bench, "birth") == ["Her birth was in May.", "A birthday cake is ordered."]
+def test_whole_word_matches_rank_above_partial_matches(harness: fakes.Harness) -> None:
+    remember(harness, "Her birth was in May.")
+    remember(harness, "A birthday cake is ordered.")
+    assert search(harness, "birth") == ["Her birth was in May.", "A birthday cake is ordered."]
 
 
-def test_scripts_without_spaces_are_searched_too(bench: fakes.Bench) -> None:
-    remember(bench, "妈妈的生日是五月三日")
-    remember(bench, "Größe der Küche: 12 m²")
-    assert found(bench, "生日") == ["妈妈的生日是五月三日"]
-    assert found(bench, "küche") == ["Größe der Küche: 12 m²"]
+def test_scripts_without_spaces_are_searched(harness: fakes.Harness) -> None:
+    remember(harness, "妈妈的生日是五月三日")
+    remember(harness, "Größe der Küche: 12 m²")
+    assert search(harness, "生日") == ["妈妈的生日是五月三日"]
+    assert search(harness, "küche") == ["Größe der Küche: 12 m²"]
 
 
-def test_a_query_without_words_finds_nothing(bench: fakes.Bench) -> None:
-    remember(bench, "anything")
-    assert found(bench, "?!") == []
-    assert found(bench, "\x00") == []
+def test_a_query_without_words_finds_nothing(harness: fakes.Harness) -> None:
+    remember(harness, "anything")
+    assert search(harness, "?!") == []
+    assert search(harness, "\x00") == []
 
 
-def test_no_agent_sees_finds_or_forgets_anothers_notes(bench: fakes.Bench) -> None:
-    secret = remember(bench, "The plan is blue.", agent="ada")
+def test_an_agent_cannot_list_search_or_forget_notes_of_another_agent(harness: fakes.Harness) -> None:
+    secret = remember(harness, "The plan is blue.", agent="ada")
     for other in ("ada2", "ad", "Ada", "bob", "ada."):
-        assert found(bench, "plan blue", agent=other) == []
-        assert listed(bench, agent=other) == []
-        assert "no note" in bench.refuses(other, "memory__forget", id=secret)
-    assert listed(bench) == ["The plan is blue."]
+        assert search(harness, "plan blue", agent=other) == []
+        assert list_texts(harness, agent=other) == []
+        assert "no note" in harness.refusal(other, "memory__forget", id=secret)
+    assert list_texts(harness) == ["The plan is blue."]
 
 
-def test_another_agents_note_is_refused_in_the_words_for_one_that_never_was(bench: fakes.Bench) -> None:
-    secret = remember(bench, "The plan is blue.", agent="ada")
-    never = "0" * 8
-    refused = bench.refuses("bob", "memory__forget", id=secret)
-    assert refused.replace(secret, never) == bench.refuses("bob", "memory__forget", id=never)
+def test_another_agents_note_is_refused_like_a_nonexistent_note(harness: fakes.Harness) -> None:
+    secret = remember(harness, "The plan is blue.", agent="ada")
+    nonexistent = "0" * 8
+    refused = harness.refusal("bob", "memory__forget", id=secret)
+    assert refused.replace(secret, nonexistent) == harness.refusal("bob", "memory__forget", id=nonexistent)
 
 
-def test_a_database_that_ignores_case_shows_no_agent_anothers_notes(bench: fakes.Bench) -> None:
-    bench.runtime.state.loose = True
-    remember(bench, "The plan is blue.", agent="Ada")
-    assert listed(bench, agent="ada") == []
-    assert listed(bench, agent="Ada") == ["The plan is blue."]
+def test_notes_stay_separate_in_a_database_that_ignores_case(harness: fakes.Harness) -> None:
+    harness.runtime.state.ignores_case = True
+    remember(harness, "The plan is blue.", agent="Ada")
+    assert list_texts(harness, agent="ada") == []
+    assert list_texts(harness, agent="Ada") == ["The plan is blue."]
 
 
 @pytest.mark.parametrize("wrong", ["../bob/1", "/", "ada/x", "\x00", "%", "ABCDEF12", "abcdef12\n"])
-def test_an_id_that_is_none_reaches_no_key(bench: fakes.Bench, wrong: str) -> None:
-    asyncio.run(bench.runtime.state.set(f"ada/{wrong}", {"text": "", "tags": [], "made": ""}))
-    assert "no note" in bench.refuses("ada", "memory__forget", id=wrong)
+def test_an_invalid_id_never_reaches_the_store(harness: fakes.Harness, wrong: str) -> None:
+    asyncio.run(harness.runtime.state.set(f"ada/{wrong}", {"text": "", "tags": [], "made": ""}))
+    assert "no note" in harness.refusal("ada", "memory__forget", id=wrong)
 
 
-def test_outside_of_a_call_there_are_no_notes(bench: fakes.Bench) -> None:
+def test_notes_are_unavailable_outside_of_a_call(harness: fakes.Harness) -> None:
     with pytest.raises(contract.ToolError, match="not by an agent"):
-        asyncio.run(bench.plugin.execute("memory__list", {}))  # type: ignore[arg-type]
+        asyncio.run(harness.plugin.execute("memory__list", {}))  # type: ignore[arg-type]
 
 
-def test_the_same_text_is_one_note_with_the_tags_of_both(bench: fakes.Bench) -> None:
-    first = bench.call("ada", "memory__remember", text="Kim has the keys.", tags=["office"])
-    again = bench.call("ada", "memory__remember", text=" Kim has the keys. ", tags=["Keys", "office"])
+def test_remembering_the_same_text_again_merges_the_tags(harness: fakes.Harness) -> None:
+    first = harness.call("ada", "memory__remember", text="Kim has the keys.", tags=["office"])
+    again = harness.call("ada", "memory__remember", text=" Kim has the keys. ", tags=["Keys", "office"])
     assert first["new"]
     assert again == {"id": first["id"], "tags": ["office", "keys"], "new": False}
-    assert listed(bench) == ["Kim has the keys."]
+    assert list_texts(harness) == ["Kim has the keys."]
 
 
-def test_tags_are_written_in_one_way_and_select_notes(bench: fakes.Bench) -> None:
-    remember(bench, "one", " Home  Office ", "home office")
-    remember(bench, "two")
-    assert listed(bench, tag="HOME office") == ["one"]
-    assert listed(bench, tag="home") == []
-    assert listed(bench, tag=" ") == []
-    assert listed(bench) == ["two", "one"]
+def test_tags_are_normalized_and_filter_the_list(harness: fakes.Harness) -> None:
+    remember(harness, "one", " Home  Office ", "home office")
+    remember(harness, "two")
+    assert list_texts(harness, tag="HOME office") == ["one"]
+    assert list_texts(harness, tag="home") == []
+    assert list_texts(harness, tag=" ") == []
+    assert list_texts(harness) == ["two", "one"]
 
 
-def test_a_forgotten_note_is_gone(bench: fakes.Bench) -> None:
-    note_id = remember(bench, "old")
-    assert bench.call("ada", "memory__forget", id=note_id) == {"id": note_id, "forgotten": True}
-    assert listed(bench) == []
-    assert "no note" in bench.refuses("ada", "memory__forget", id=note_id)
+def test_a_forgotten_note_is_deleted(harness: fakes.Harness) -> None:
+    note_id = remember(harness, "old")
+    assert harness.call("ada", "memory__forget", id=note_id) == {"id": note_id, "forgotten": True}
+    assert list_texts(harness) == []
+    assert "no note" in harness.refusal("ada", "memory__forget", id=note_id)
 
 
-def test_too_long_and_empty_notes_are_refused_with_the_way_out(bench: fakes.Bench) -> None:
-    assert remember(bench, "x" * notes.Limits().max_note_length)
-    words = bench.refuses("ada", "memory__remember", text="x" * (notes.Limits().max_note_length + 1))
-    assert "4001 characters" in words
-    assert "at most 4000 are allowed" in words
-    assert "several notes" in words
-    assert "empty" in bench.refuses("ada", "memory__remember", text=" \x00\n ")
+def test_notes_that_are_too_long_or_empty_are_refused_with_advice(harness: fakes.Harness) -> None:
+    assert remember(harness, "x" * notes.Limits().max_note_length)
+    message = harness.refusal("ada", "memory__remember", text="x" * (notes.Limits().max_note_length + 1))
+    assert "4001 characters" in message
+    assert "at most 4000 are allowed" in message
+    assert "several notes" in message
+    assert "empty" in harness.refusal("ada", "memory__remember", text=" \x00\n ")
 
 
-def test_signs_that_no_database_stores_are_taken_away(bench: fakes.Bench) -> None:
-    remember(bench, "a\x00b\x9fc\x1b[31m\nd\te")
-    assert listed(bench) == ["abc[31m\nd\te"]
+def test_control_characters_are_removed_from_notes(harness: fakes.Harness) -> None:
+    remember(harness, "a\x00b\x9fc\x1b[31m\nd\te")
+    assert list_texts(harness) == ["abc[31m\nd\te"]
 
 
-def test_a_full_memory_takes_nothing_new_until_something_is_forgotten() -> None:
-    bench = a_bench(max_notes=2)
-    first = remember(bench, "one")
-    remember(bench, "two")
-    assert "at most 2 are allowed" in bench.refuses("ada", "memory__remember", text="three")
-    assert not bench.call("ada", "memory__remember", text="two", tags=["more"])["new"]
-    assert remember(bench, "three", agent="bob")
-    bench.call("ada", "memory__forget", id=first)
-    assert remember(bench, "three")
+def test_a_full_memory_refuses_new_notes_until_a_note_is_forgotten() -> None:
+    harness = make_harness(max_notes=2)
+    first = remember(harness, "one")
+    remember(harness, "two")
+    assert "at most 2 are allowed" in harness.refusal("ada", "memory__remember", text="three")
+    assert not harness.call("ada", "memory__remember", text="two", tags=["more"])["new"]
+    assert remember(harness, "three", agent="bob")
+    harness.call("ada", "memory__forget", id=first)
+    assert remember(harness, "three")
 
 
 @pytest.mark.slow
-def test_ten_thousand_notes_are_listed_by_pages_and_searched_without_holding_up_others() -> None:
-    bench = a_bench(max_notes=10_000)
-    state = bench.runtime.state
+def test_ten_thousand_notes_are_searched_quickly_and_listed_in_pages() -> None:
+    harness = make_harness(max_notes=10_000)
+    state = harness.runtime.state
     for number in range(10_000):
-        made = (START - dt.timedelta(minutes=number)).isoformat(timespec="microseconds")
-        value = {"text": f"Order {number} is in hall {number % 7}. " + "word " * 40, "tags": [], "made": made}
+        created = (START - dt.timedelta(minutes=number)).isoformat(timespec="microseconds")
+        value = {
+            "text": f"Order {number} is in hall {number % 7}. " + "word " * 40,
+            "tags": [],
+            "made": created,
+        }
         state.texts[f"ada/{number:08x}"] = json.dumps(value)
-    began = time.process_time()
-    assert found(bench, "order 4711", limit=1)[0].startswith("Order 4711 ")
-    # Generous: it takes a second where nothing else runs.
-    assert time.process_time() - began < 20
-    page = bench.call("ada", "memory__list")
+    start_time = time.process_time()
+    assert search(harness, "order 4711", limit=1)[0].startswith("Order 4711 ")
+    # Generous: it takes a second on an idle machine.
+    assert time.process_time() - start_time < 20
+    page = harness.call("ada", "memory__list")
     assert (len(page["notes"]), page["total"], page["next_start"]) == (50, 10_000, 50)
     assert all(len(note["text"]) == 201 for note in page["notes"])
-    last = bench.call("ada", "memory__list", start=9_990)
+    last = harness.call("ada", "memory__list", start=9_990)
     assert (len(last["notes"]), last["next_start"]) == (10, None)
-    assert "at most 10000 are allowed" in bench.refuses("ada", "memory__remember", text="one more")
+    assert "at most 10000 are allowed" in harness.refusal("ada", "memory__remember", text="one more")
 
 
-def test_a_page_pasted_as_a_query_is_answered(bench: fakes.Bench) -> None:
-    remember(bench, "needle")
-    assert found(bench, "needle " + " ".join(f"w{number}" for number in range(50_000))) == ["needle"]
+def test_a_very_long_query_is_answered(harness: fakes.Harness) -> None:
+    remember(harness, "needle")
+    assert search(harness, "needle " + " ".join(f"w{number}" for number in range(50_000))) == ["needle"]
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    ("config", "message"),
     [
         ({"max_notes": "many"}, "memory is not valid: max_notes: Input should be a valid integer"),
         ({"max_notes": 0}, "max_notes: Input should be greater than or equal to 1"),
@@ -202,29 +206,29 @@ def test_a_page_pasted_as_a_query_is_answered(bench: fakes.Bench) -> None:
         ({"most": 1}, "memory has no setting 'most'. Its settings are max_note_length, max_notes."),
     ],
 )
-def test_a_wrong_setting_is_named(config: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        a_bench(**config)
+def test_an_invalid_setting_is_reported_by_name(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_harness(**config)
 
 
-def test_a_setting_that_came_from_a_variable_counts_as_its_number() -> None:
-    assert "at most 1 are allowed" in a_bench(max_note_length="1").refuses(
+def test_a_numeric_setting_can_be_given_as_text() -> None:
+    assert "at most 1 are allowed" in make_harness(max_note_length="1").refusal(
         "ada", "memory__remember", text="xx"
     )
 
 
-def test_every_tool_stands_in_the_namespace_and_in_the_toolkit() -> None:
+def test_every_tool_is_in_the_namespace_and_the_toolkit() -> None:
     names = tuple(tool.name for tool in plugin.Memory().tools)
     assert names == toolkit.Notes.members
     assert all(name.startswith("memory__") for name in names)
 
 
-def test_the_policy_speaks_of_active_tools_alone_and_calls_notes_no_instruction() -> None:
+def test_the_policy_covers_only_active_tools_and_says_notes_are_not_instructions() -> None:
     notes_toolkit = toolkit.Notes()
-    some = notes_toolkit.policy(contract.PolicyContext(active_tools=("memory__search",)))
-    assert "never as an instruction" in some
-    assert "search your notes" in some
-    assert "password" not in some
+    policy = notes_toolkit.policy(contract.PolicyContext(active_tools=("memory__search",)))
+    assert "never as an instruction" in policy
+    assert "search your notes" in policy
+    assert "password" not in policy
     assert "password" in notes_toolkit.policy(contract.PolicyContext(active_tools=toolkit.Notes.members))
 
 
@@ -244,7 +248,7 @@ def directive(message: str, *active: str) -> contract.Focus | None:
         ("Forget what I said about Rome", "memory__forget"),
     ],
 )
-def test_a_message_about_notes_turns_to_them(message: str, tool: str) -> None:
+def test_a_message_about_notes_focuses_on_the_memory_tools(message: str, tool: str) -> None:
     focus = directive(message)
     assert focus is not None
     assert tool in focus.active_tools
@@ -255,11 +259,11 @@ def test_a_message_about_notes_turns_to_them(message: str, tool: str) -> None:
 @pytest.mark.parametrize(
     "message", ["Remember to run the tests", "Note the time", "", "Forget it", "x" * 10**6]
 )
-def test_other_messages_do_not_narrow_the_tools(message: str) -> None:
+def test_other_messages_set_no_focus(message: str) -> None:
     assert directive(message) is None
 
 
-def test_a_tool_that_is_not_active_is_no_focus() -> None:
+def test_an_inactive_tool_is_never_in_the_focus() -> None:
     assert directive("Remember that I am here", "memory__list") is None
     focus = directive("Forget that", "memory__search")
     assert focus is not None

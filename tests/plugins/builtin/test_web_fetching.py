@@ -1,4 +1,4 @@
-"""Web: what may be fetched, and how much of it. The servers here are hostile."""
+"""Tests of the web plugin: which addresses may be fetched, and how much of a response. The servers are hostile."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 
 async def stream(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """A body as the network gives it: not known before it is read."""
+    """Yield a body in parts, so that its length is unknown until it is read."""
     for part in parts:
         yield part
 
 
 def response(body: bytes | Iterator[bytes] = b"", status: int = 200, **headers: str) -> httpx.Response:
-    written = {name.replace("_", "-"): value for name, value in headers.items()}
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
     parts = iter([body]) if isinstance(body, bytes) else body
-    return httpx.Response(status, headers=written, content=stream(parts))
+    return httpx.Response(status, headers=fields, content=stream(parts))
 
 
-def a_bench(answer: Answer, **config: Any) -> fakes.Bench:
+def make_harness(answer: Answer, **config: Any) -> fakes.Harness:
     http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
-    return fakes.Bench(plugin.Web(), fakes.Runtime(config, http=http))
+    return fakes.Harness(plugin.Web(), fakes.Runtime(config, http=http))
 
 
-def fetched(answer: Answer, url: str = "https://example.com/", **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = a_bench(answer).call("ada", "web__fetch", url=url, **more)
-    return found
+def fetch(answer: Answer, url: str = "https://example.com/", **options: Any) -> dict[str, Any]:
+    result: dict[str, Any] = make_harness(answer).call("ada", "web__fetch", url=url, **options)
+    return result
 
 
-def refused(answer: Answer, url: str = "https://example.com/", **config: Any) -> str:
-    return a_bench(answer, **config).refuses("ada", "web__fetch", url=url)
+def refusal(answer: Answer, url: str = "https://example.com/", **config: Any) -> str:
+    return make_harness(answer, **config).refusal("ada", "web__fetch", url=url)
 
 
-def nowhere(request: httpx.Request) -> httpx.Response:
+def no_request(request: httpx.Request) -> httpx.Response:
     raise AssertionError(f"a request went out to {request.url}")
 
 
-def test_a_text_comes_with_its_address_and_status() -> None:
-    answer = fetched(
+def test_a_text_is_returned_with_its_address_and_status() -> None:
+    answer = fetch(
         lambda request: response(b"hello", 404, content_type="text/plain"), "HTTPS://Example.com/a#b"
     )
     assert answer == {
@@ -62,21 +62,21 @@ def test_a_text_comes_with_its_address_and_status() -> None:
     }
 
 
-def test_a_request_says_who_asks_and_what_can_be_read() -> None:
-    seen: list[httpx.Request] = []
+def test_a_request_sends_the_user_agent_and_accepted_encoding() -> None:
+    requests: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
+        requests.append(request)
         return response(b"x", content_type="text/plain")
 
-    a_bench(answer, user_agent="Reader/1").call("ada", "web__fetch", url="http://example.com")
-    assert seen[0].method == "GET"
-    assert seen[0].headers["user-agent"] == "Reader/1"
-    assert seen[0].headers["accept-encoding"] == "gzip"
+    make_harness(answer, user_agent="Reader/1").call("ada", "web__fetch", url="http://example.com")
+    assert requests[0].method == "GET"
+    assert requests[0].headers["user-agent"] == "Reader/1"
+    assert requests[0].headers["accept-encoding"] == "gzip"
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
+    ("url", "reason"),
     [
         ("file:///etc/passwd", "'file:'"),
         ("javascript:alert(1)", "'javascript:'"),
@@ -103,30 +103,30 @@ def test_a_request_says_who_asks_and_what_can_be_read() -> None:
         ("?", "without a scheme"),
     ],
 )
-def test_what_is_no_address_of_a_page_never_leaves(url: str, words: str) -> None:
-    said = refused(nowhere, url)
-    assert words in said
-    assert "secret" not in said
+def test_an_invalid_url_is_refused_without_sending_a_request(url: str, reason: str) -> None:
+    message = refusal(no_request, url)
+    assert reason in message
+    assert "secret" not in message
 
 
-def test_an_overlong_address_is_refused_also_behind_a_redirect() -> None:
-    said = refused(lambda request: response(status=302, location="/" + "x" * addresses.MAX_LENGTH))
-    assert "at most 2000 are allowed" in said
+def test_a_redirect_to_an_overlong_address_is_refused() -> None:
+    message = refusal(lambda request: response(status=302, location="/" + "x" * addresses.MAX_LENGTH))
+    assert "at most 2000 are allowed" in message
 
 
-def test_a_name_of_another_script_is_found_by_its_ascii_form() -> None:
-    assert fetched(lambda request: response(b"x", content_type="text/plain"), "https://exämple.de/ü")[
+def test_an_international_host_name_is_converted_to_ascii() -> None:
+    assert fetch(lambda request: response(b"x", content_type="text/plain"), "https://exämple.de/ü")[
         "url"
     ] == ("https://xn--exmple-cua.de/%C3%BC")
 
 
-def test_redirects_are_followed_and_the_last_address_is_told() -> None:
+def test_redirects_are_followed_and_the_final_address_is_returned() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/c":
             return response(b"here", content_type="text/plain")
         return response(status=301, location={"/": "/b", "/b": "//other.test/c"}[request.url.path])
 
-    assert fetched(answer)["url"] == "https://other.test/c"
+    assert fetch(answer)["url"] == "https://other.test/c"
 
 
 def test_five_redirects_are_followed_and_a_sixth_is_not() -> None:
@@ -141,19 +141,19 @@ def test_five_redirects_are_followed_and_a_sixth_is_not() -> None:
 
         return step
 
-    assert fetched(answer(5))["url"] == "https://example.com/5"
-    assert "more than 5 redirects" in refused(answer(6))
+    assert fetch(answer(5))["url"] == "https://example.com/5"
+    assert "more than 5 redirects" in refusal(answer(6))
 
 
-def test_redirects_in_a_circle_end() -> None:
-    asked: list[str] = []
+def test_circular_redirects_are_refused() -> None:
+    paths: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request.url.path)
+        paths.append(request.url.path)
         return response(status=302, location="/b" if request.url.path == "/a" else "/a")
 
-    assert "in a circle" in refused(answer, "https://example.com/a")
-    assert asked == ["/a", "/b"]
+    assert "in a circle" in refusal(answer, "https://example.com/a")
+    assert paths == ["/a", "/b"]
 
 
 @pytest.mark.parametrize(
@@ -165,22 +165,22 @@ def test_redirects_in_a_circle_end() -> None:
         "ftp://x/",
     ],
 )
-def test_a_redirect_is_judged_like_an_address(target: str) -> None:
-    assert "example.com redirects to" in refused(lambda request: response(status=302, location=target))
+def test_a_redirect_target_is_checked_like_an_address(target: str) -> None:
+    assert "example.com redirects to" in refusal(lambda request: response(status=302, location=target))
 
 
 @pytest.mark.parametrize(
     "target", ["javascript:alert(1)", "https://[", "https://xn--/", "\x7f", "http://a:b/"]
 )
-def test_a_redirect_to_nothing_sensible_is_refused_in_words(target: str) -> None:
-    assert "example.com" in refused(lambda request: response(status=302, location=target))
+def test_a_malformed_redirect_target_is_refused(target: str) -> None:
+    assert "example.com" in refusal(lambda request: response(status=302, location=target))
 
 
-def test_a_redirect_without_a_target_is_an_answer() -> None:
-    assert fetched(lambda request: response(b"lost", 302, content_type="text/plain"))["status"] == 302
+def test_a_redirect_without_a_target_is_returned_as_a_response() -> None:
+    assert fetch(lambda request: response(b"lost", 302, content_type="text/plain"))["status"] == 302
 
 
-def test_a_body_without_end_is_cut_at_the_limit() -> None:
+def test_an_endless_body_is_truncated_at_the_limit() -> None:
     sent = 0
 
     def endless() -> Iterator[bytes]:
@@ -189,60 +189,64 @@ def test_a_body_without_end_is_cut_at_the_limit() -> None:
             sent += 1000
             yield b"x" * 1000
 
-    bench = a_bench(lambda request: response(endless(), content_type="text/plain"), max_body_bytes=100_000)
-    answer = bench.call("ada", "web__fetch", url="https://example.com/")
+    harness = make_harness(
+        lambda request: response(endless(), content_type="text/plain"), max_body_bytes=100_000
+    )
+    answer = harness.call("ada", "web__fetch", url="https://example.com/")
     assert answer["cut_off"]
     assert answer["total_chars"] == 100_000
     assert sent <= 102_000
 
 
-def test_a_cut_within_a_letter_leaves_the_letters_before_it() -> None:
-    bench = a_bench(lambda request: response("ä".encode() * 10, content_type="text/plain"), max_body_bytes=5)
-    assert bench.call("ada", "web__fetch", url="https://example.com/")["text"] == "ää"
+def test_truncation_within_a_character_drops_that_character() -> None:
+    harness = make_harness(
+        lambda request: response("ä".encode() * 10, content_type="text/plain"), max_body_bytes=5
+    )
+    assert harness.call("ada", "web__fetch", url="https://example.com/")["text"] == "ää"
 
 
-def test_a_packed_body_is_unpacked() -> None:
-    answer = fetched(
+def test_a_compressed_body_is_decompressed() -> None:
+    answer = fetch(
         lambda request: response(gzip.compress(b"hello"), content_encoding="gzip", content_type="text/plain")
     )
     assert (answer["text"], answer["cut_off"]) == ("hello", False)
 
 
-def test_a_small_body_that_unpacks_to_a_huge_one_is_cut_at_the_limit() -> None:
+def test_a_decompression_bomb_is_truncated_at_the_limit() -> None:
     bomb = gzip.compress(b"\0" * 50_000_000)
     assert len(bomb) < 100_000
-    bench = a_bench(
+    harness = make_harness(
         lambda request: response(bomb, content_encoding="gzip", content_type="text/plain"),
         max_body_bytes=100_000,
     )
-    assert bench.call("ada", "web__fetch", url="https://example.com/")["cut_off"]
+    assert harness.call("ada", "web__fetch", url="https://example.com/")["cut_off"]
 
 
-def test_a_packed_body_that_never_holds_anything_ends_at_the_limit() -> None:
-    def stored() -> Iterator[bytes]:
-        packer = zlib.compressobj(wbits=31)
-        yield packer.compress(b"a") + packer.flush(zlib.Z_FULL_FLUSH)
+def test_an_endless_compressed_body_without_content_is_truncated() -> None:
+    def empty_blocks() -> Iterator[bytes]:
+        compressor = zlib.compressobj(wbits=31)
+        yield compressor.compress(b"a") + compressor.flush(zlib.Z_FULL_FLUSH)
         while True:
             yield b"\0\0\0\xff\xff"
 
-    bench = a_bench(
-        lambda request: response(stored(), content_encoding="gzip", content_type="text/plain"),
+    harness = make_harness(
+        lambda request: response(empty_blocks(), content_encoding="gzip", content_type="text/plain"),
         max_body_bytes=10_000,
     )
-    answer = bench.call("ada", "web__fetch", url="https://example.com/")
+    answer = harness.call("ada", "web__fetch", url="https://example.com/")
     assert (answer["text"], answer["cut_off"]) == ("a", True)
 
 
-def test_a_broken_or_unknown_packing_is_refused() -> None:
-    assert "cannot be decompressed" in refused(
+def test_invalid_or_unknown_compression_is_refused() -> None:
+    assert "cannot be decompressed" in refusal(
         lambda request: response(b"plain", content_encoding="gzip", content_type="text/plain")
     )
-    assert "'br'" in refused(lambda request: response(b"x", content_encoding="br", content_type="text/plain"))
+    assert "'br'" in refusal(lambda request: response(b"x", content_encoding="br", content_type="text/plain"))
 
 
-def test_a_packed_body_that_breaks_off_is_marked_as_cut() -> None:
-    packed = gzip.compress(b"hello " * 1000)[:-8]
-    assert fetched(lambda request: response(packed, content_encoding="gzip", content_type="text/plain"))[
+def test_an_incomplete_compressed_body_is_marked_as_cut_off() -> None:
+    compressed = gzip.compress(b"hello " * 1000)[:-8]
+    assert fetch(lambda request: response(compressed, content_encoding="gzip", content_type="text/plain"))[
         "cut_off"
     ]
 
@@ -250,61 +254,61 @@ def test_a_packed_body_that_breaks_off_is_marked_as_cut() -> None:
 @pytest.mark.parametrize(
     "kind", ["image/png", "application/pdf", "application/octet-stream", "video/mp4", "x" * 999]
 )
-def test_what_is_no_text_is_refused_before_it_is_read(kind: str) -> None:
+def test_a_response_that_is_not_text_is_refused_without_reading_its_body(kind: str) -> None:
     def unread() -> Iterator[bytes]:
         yield pytest.fail("the body was read")
 
-    said = refused(lambda request: response(unread(), content_type=kind))
-    assert "Only text can be read" in said
-    assert len(said) < 300
+    message = refusal(lambda request: response(unread(), content_type=kind))
+    assert "Only text can be read" in message
+    assert len(message) < 300
 
 
 @pytest.mark.parametrize(
     "kind", ["text/csv", "application/json", "application/ld+json", "TEXT/Plain; charset=utf-8"]
 )
-def test_text_of_every_kind_is_read_as_it_is(kind: str) -> None:
-    assert fetched(lambda request: response(b'{"a": "<b>"}', content_type=kind))["text"] == '{"a": "<b>"}'
+def test_text_that_is_not_html_is_returned_unchanged(kind: str) -> None:
+    assert fetch(lambda request: response(b'{"a": "<b>"}', content_type=kind))["text"] == '{"a": "<b>"}'
 
 
-def test_content_of_no_stated_kind_is_refused_unless_there_is_none() -> None:
-    assert "no content type" in refused(lambda request: response(b"\x7fELF"))
-    assert fetched(lambda request: response(status=204))["text"] == ""
+def test_a_body_without_a_content_type_is_refused_unless_it_is_empty() -> None:
+    assert "no content type" in refusal(lambda request: response(b"\x7fELF"))
+    assert fetch(lambda request: response(status=204))["text"] == ""
 
 
-def test_a_server_that_dawdles_is_given_up() -> None:
+def test_a_slow_server_times_out() -> None:
     async def slow(request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(30)
         return response()
 
-    assert "took too long" in refused(slow, seconds=1)  # type: ignore[arg-type]
+    assert "took too long" in refusal(slow, seconds=1)  # type: ignore[arg-type]
 
 
-def test_an_address_that_the_runtime_refuses_is_told_without_what_is_internal() -> None:
+def test_a_refused_address_is_reported_without_internal_addresses() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("wiki is at 10.1.2.3, which is not a public address")
 
-    bench = a_bench(answer)
-    said = bench.refuses("ada", "web__fetch", url="https://wiki/")
-    assert said == "wiki cannot be reached: it does not exist, or has no public address."
-    assert "10.1.2.3" in bench.runtime.log.events[0][1]["error"]
+    harness = make_harness(answer)
+    message = harness.refusal("ada", "web__fetch", url="https://wiki/")
+    assert message == "wiki cannot be reached: it does not exist, or has no public address."
+    assert "10.1.2.3" in harness.runtime.log.events[0][1]["error"]
 
 
 @pytest.mark.parametrize(
     "error", [httpx.RemoteProtocolError("?"), httpx.ReadError("?"), httpx.DecodingError("?")]
 )
-def test_a_server_that_breaks_the_rules_is_told_in_words(error: httpx.HTTPError) -> None:
+def test_a_protocol_error_is_reported_as_an_invalid_response(error: httpx.HTTPError) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         raise error
 
-    assert "did not send a valid HTTP response" in refused(answer)
+    assert "did not send a valid HTTP response" in refusal(answer)
 
 
-def test_a_long_text_comes_in_parts_that_fit_together() -> None:
+def test_a_long_text_is_returned_in_consecutive_parts() -> None:
     text = "".join(f"{number} " for number in range(5_000))
     parts: list[str] = []
     start: int | None = 0
     while start is not None:
-        answer = fetched(
+        answer = fetch(
             lambda request: response(text.encode(), content_type="text/plain"), max_chars=7_000, start=start
         )
         parts.append(answer["text"])
@@ -313,15 +317,15 @@ def test_a_long_text_comes_in_parts_that_fit_together() -> None:
     assert len(parts) == 4
 
 
-def test_a_start_behind_the_end_is_told() -> None:
-    said = a_bench(lambda request: response(b"abc", content_type="text/plain")).refuses(
+def test_a_start_past_the_end_is_refused() -> None:
+    message = make_harness(lambda request: response(b"abc", content_type="text/plain")).refusal(
         "ada", "web__fetch", url="https://example.com/", start=3
     )
-    assert said == "The text has only 3 characters, so it cannot be read from 3. Use a smaller start."
+    assert message == "The text has only 3 characters, so it cannot be read from 3. Use a smaller start."
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    ("config", "reason"),
     [
         ({"max_body_bytes": "lots"}, "web is not valid: max_body_bytes: Input should be a valid integer"),
         ({"seconds": 0}, "seconds: Input should be greater than or equal to 1"),
@@ -330,6 +334,6 @@ def test_a_start_behind_the_end_is_told() -> None:
         ({"proxy": "x"}, "web has no setting 'proxy'"),
     ],
 )
-def test_a_wrong_setting_is_named(config: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        a_bench(nowhere, **config)
+def test_an_invalid_setting_is_reported_by_name(config: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        make_harness(no_request, **config)

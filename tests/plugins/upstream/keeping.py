@@ -1,8 +1,8 @@
-"""A server that keeps state for each connection.
+"""A server that stores a value for each connection.
 
-Its tools: ``put`` keeps a text, ``get`` returns what was kept, ``who`` names the process, ``hold`` runs until there is
-a file ``go``. Over pipes, each process is a connection, and leaves a file with its id in the directory: the scripted
-server, because the SDK takes a process a second to load. Over HTTP, it is the official SDK's, with session ids, in a
+Its tools: ``put`` stores a text, ``get`` returns it, ``who`` returns the process id, ``hold`` runs until a file ``go``
+exists. Over pipes, each connection is a process, which leaves a file with its id in the directory: the scripted server,
+because the SDK takes a second to load in a process. Over HTTP, it is the official SDK's server, with session ids, in a
 thread of the tests.
 """
 
@@ -21,20 +21,20 @@ from tests.plugins.upstream import listing, scripting, serving, stateful
 TOOLS = ("put", "get", "who", "hold")
 
 
-def _served() -> MCPServer:
+def _http_server() -> MCPServer:
     server = MCPServer("keeping")
-    kept: dict[str, str] = {}
+    texts: dict[str, str] = {}
 
     @server.tool()
     def put(text: str, ctx: Context) -> str:
-        """Keep a text."""
-        kept[_session(ctx)] = text
+        """Store a text."""
+        texts[_session(ctx)] = text
         return "kept"
 
     @server.tool()
     def get(ctx: Context) -> str:
-        """Return the text that was kept."""
-        return kept.get(_session(ctx), "nothing")
+        """Return the stored text."""
+        return texts.get(_session(ctx), "nothing")
 
     return server
 
@@ -45,7 +45,7 @@ def _session(ctx: Context) -> str:
 
 
 def over_pipes(directory: Path) -> dict[str, Any]:
-    """Return how it is reached over pipes, as a belt has it."""
+    """Return the connection over pipes, as in a belt."""
     script = scripting.Script(directory)
     text = {"text": {"type": "string"}}
     script.lists(*(listing.tool(name, f"Does {name}.", text if name == "put" else None) for name in TOOLS))
@@ -53,7 +53,7 @@ def over_pipes(directory: Path) -> dict[str, Any]:
 
 
 def processes(directory: Path) -> set[int]:
-    """Return the ids of the processes over pipes that run."""
+    """Return the ids of the running processes over pipes."""
     return {pid for mark in directory.glob("process-*") if _runs(pid := int(mark.name.partition("-")[2]))}
 
 
@@ -67,6 +67,6 @@ def _runs(pid: int) -> bool:
 
 @contextlib.contextmanager
 def over_http() -> Iterator[str]:
-    """Serve it over HTTP, and yield its address."""
-    with serving.running(stateful.WithSessions(_served().streamable_http_app())) as address:
+    """Run the server over HTTP; yield its address."""
+    with serving.running(stateful.WithSessions(_http_server().streamable_http_app())) as address:
         yield address

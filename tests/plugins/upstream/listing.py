@@ -1,4 +1,4 @@
-"""Tools as a server lists them, in MCP's words."""
+"""Tools as an MCP server lists them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 
 def tool(
-    name: str, description: str = "", properties: dict[str, Any] | None = None, **more: Any
+    name: str, description: str = "", properties: dict[str, Any] | None = None, **fields: Any
 ) -> dict[str, Any]:
     return {
         "name": name,
         "description": description,
         "inputSchema": {"type": "object", "properties": properties or {}},
-        **more,
+        **fields,
     }

@@ -1,6 +1,6 @@
 """A real MCP server over stdio (the official SDK's) with prompts, resources and templates, run as a program.
 
-``python providing.py DIRECTORY``: it writes each request for content into ``asked`` there, one a line.
+``python providing.py DIRECTORY`` writes each request for content to the file ``asked`` in the directory, one per line.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ PIXEL = bytes.fromhex("89504e470d0a1a0a")
 def made(directory: Path) -> MCPServer:
     server = MCPServer("providing", version="3")
 
-    def note(*said: Any) -> None:
+    def log_request(*fields: Any) -> None:
         with (directory / "asked").open("a") as asked:
-            asked.write(json.dumps(said) + "\n")
+            asked.write(json.dumps(fields) + "\n")
 
     @server.tool()
     def echo(text: str) -> str:
-        """Return it again."""
+        """Return the text."""
         return text
 
     @server.tool()
     async def announce(ctx: Context[Any]) -> str:
-        """Offer another prompt and another resource, and tell of it."""
+        """Add a prompt and a resource, and notify the client."""
 
         @server.prompt(name="fresh", description="Is new.")
         def fresh() -> str:
@@ -51,12 +51,12 @@ def made(directory: Path) -> MCPServer:
 
     @server.prompt(description="Sums something up.")
     def summarize(topic: str, length: str = "short") -> str:
-        note("prompt", topic, length)
+        log_request("prompt", topic, length)
         return f"Sum up {topic}, {length}."
 
     @server.resource("note://readme", name="readme", mime_type="text/plain", description="What to read.")
     def readme() -> str:
-        note("resource", "note://readme")
+        log_request("resource", "note://readme")
         return "Read me."
 
     @server.resource("note://pixel", name="pixel", mime_type="image/png")
@@ -65,14 +65,14 @@ def made(directory: Path) -> MCPServer:
 
     @server.resource("db://users/{user_id}", name="user", mime_type="application/json")
     def user(user_id: str) -> str:
-        note("template", user_id)
+        log_request("template", user_id)
         return json.dumps({"id": user_id})
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(ref: Any, argument: Any, context: Any) -> Any:
         import mcp_types
 
-        note("complete", argument.name, argument.value)
+        log_request("complete", argument.name, argument.value)
         return mcp_types.Completion(values=[f"{argument.value}!"], total=1, has_more=False)
 
     return server

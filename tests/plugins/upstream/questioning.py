@@ -1,4 +1,4 @@
-"""A real MCP server over HTTP that asks the user: the official SDK's, in a thread, in either era."""
+"""A real MCP server over HTTP that asks the user: the official SDK's, in a thread, in either era of the protocol."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def _server() -> MCPServer:
 
     @server.tool()
     def greet(name: Annotated[Name, Resolve(ask_name)], city: Annotated[City, Resolve(ask_city)]) -> str:
-        """Greet the user, who is asked twice."""
+        """Greet the user; asks the user twice."""
         return f"Hello {name.name} of {city.city}."
 
     @server.tool()
     async def think(ctx: Context[Any]) -> str:
-        """Return what happens."""
+        """Send a log message and return a thought."""
         with warnings.catch_warnings():
-            # MCP's own log messages are deprecated, and still sent by many.
+            # MCP's log messages are deprecated, but many servers still send them.
             warnings.simplefilter("ignore")
             await ctx.log("info", "thinking", logger_name="mind")
         return "thought"
 
     @server.tool()
     def pay() -> str:
-        """Fail until the user has opened a page, which is never noticed here."""
+        """Ask the user to open a page; always fail, because this server never learns that they have."""
         page = types.ElicitRequestURLParams(
             message="Pay first.", url="https://pay.example/1", elicitation_id="e1"
         )
@@ -58,12 +58,12 @@ def _server() -> MCPServer:
 
     @server.prompt()
     async def welcome(ctx: Context[Any]) -> Any:
-        """Welcome the user, who is asked once."""
+        """Welcome the user; asks the user once."""
         return await _city(ctx, "Welcome to {}.")
 
     @server.resource("home://{user}", name="home")
     async def home(user: str, ctx: Context[Any]) -> Any:
-        """Return where the user lives, who is asked once."""
+        """Return where the user lives; asks the user once."""
         return await _city(ctx, user + " of {}.")
 
     return server
@@ -73,8 +73,8 @@ async def _city(ctx: Context[Any], text: str) -> Any:
     """Return the text with the user's city, or the question for it."""
     question = "Where do you live?"
     if (ctx.protocol_version or "") < "2026-07-28":
-        asked = await ctx.elicit(question, City)
-        return text.format(asked.data.city if asked.action == "accept" else "nowhere")
+        elicited = await ctx.elicit(question, City)
+        return text.format(elicited.data.city if elicited.action == "accept" else "nowhere")
     if not ctx.input_responses:
         form = types.ElicitRequestFormParams(message=question, requested_schema=City.model_json_schema())
         return types.InputRequiredResult(input_requests={"city": types.ElicitRequest(params=form)})
@@ -84,7 +84,7 @@ async def _city(ctx: Context[Any], text: str) -> Any:
 
 @contextlib.contextmanager
 def served(*, is_modern: bool) -> Iterator[str]:
-    """Serve on a free port, and yield the address; the first era has sessions, and refuses the second."""
+    """Run the server on a free port; yield the address. In the first era, it has sessions and refuses the second."""
     app: Any = _server().streamable_http_app()
     with serving.running(app if is_modern else stateful.WithSessions(app)) as address:
         yield address

@@ -1,11 +1,12 @@
-"""A small MCP server over stdio that does what a file tells it, run as a program.
+"""A small MCP server over stdio whose behavior is set by files, run as a program.
 
-``python scripted.py DIRECTORY``: in it, ``tools.json`` is read at each listing, so that a test changes what the
-server lists while it runs. Tools by these names do something of their own; any other one returns its arguments.
-It needs nothing but Python, so that it starts quickly.
+``python scripted.py DIRECTORY`` reads ``tools.json`` there at each listing, so that a test can change what the running
+server lists. Some tools have special behavior by their names; any other returns its arguments. The program needs only
+Python, so that it starts quickly.
 
-``others.json``, if it exists, says what other methods answer, and that it has prompts, resources and completions: a
-result, ``{"error": {…}}``, or null for no answer at all. What they are asked is written to ``asked``, one a line.
+``others.json``, if it exists, contains the answers to other methods, and adds prompts, resources and completions to the
+capabilities. An answer is a result, ``{"error": {…}}``, or null for none. Their requests are written to ``asked``, one
+per line.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ OTHERS = {
     "resources": {"listChanged": True, "subscribe": True},
     "completions": {},
 }
-# What came while a user was asked.
-LATER: list[dict[str, Any]] = []
+# Messages that arrived while the user was asked.
+POSTPONED: list[dict[str, Any]] = []
 
-# What ``put`` kept.
-_kept = {"text": "nothing"}
+# The text that ``put`` stored.
+_stored = {"text": "nothing"}
 
 
 def main(directory: Path) -> None:
@@ -46,8 +47,8 @@ def main(directory: Path) -> None:
             (directory / "cancelled").write_text(str(message["params"]["requestId"]))
         if "id" in message and "method" in message:
             answer(directory, message)
-        while LATER:
-            answer(directory, LATER.pop(0))
+        while POSTPONED:
+            answer(directory, POSTPONED.pop(0))
 
 
 def answer(directory: Path, message: dict[str, Any]) -> None:
@@ -72,11 +73,11 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
     elif method == "tools/call":
         call(directory, message["id"], params)
     elif method in others(directory):
-        with (directory / "asked").open("a") as asked:
-            asked.write(json.dumps([method, params]) + "\n")
-        said = others(directory)[method]
-        if said is not None:
-            send({"id": message["id"], **(said if "error" in said else {"result": said})})
+        with (directory / "asked").open("a") as requests:
+            requests.write(json.dumps([method, params]) + "\n")
+        response = others(directory)[method]
+        if response is not None:
+            send({"id": message["id"], **(response if "error" in response else {"result": response})})
     else:
         send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
 
@@ -84,8 +85,8 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
 def others(directory: Path) -> dict[str, Any]:
     if not (directory / "others.json").exists():
         return {}
-    found: dict[str, Any] = json.loads((directory / "others.json").read_text())
-    return found
+    answers: dict[str, Any] = json.loads((directory / "others.json").read_text())
+    return answers
 
 
 def call(directory: Path, number: object, params: dict[str, Any]) -> None:
@@ -109,18 +110,18 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
         case "progress":
             token = params["_meta"]["progressToken"]
             for step in (1, 2):
-                said = {"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"}
-                send({"method": "notifications/progress", "params": said})
-            # Notifications are handled side by side; the answer would overtake them.
+                message = {"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"}
+                send({"method": "notifications/progress", "params": message})
+            # Notifications are handled concurrently: without a pause, the answer would overtake them.
             time.sleep(0.05)
             text(number, "done")
         case "work":
-            # Until the time is over, with a word now and then.
+            # Works for the given time, and reports progress.
             end, steps = time.monotonic() + arguments["seconds"], 0
             while time.monotonic() < end:
                 steps += 1
-                said = {"progressToken": params["_meta"]["progressToken"], "progress": steps}
-                send({"method": "notifications/progress", "params": said})
+                message = {"progressToken": params["_meta"]["progressToken"], "progress": steps}
+                send({"method": "notifications/progress", "params": message})
                 time.sleep(0.1)
             text(number, "worked")
         case "notify":
@@ -128,10 +129,10 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
                 send({"method": arguments["method"], "params": arguments.get("params", {})})
             text(number, "notified")
         case "put":
-            _kept["text"] = arguments["text"]
+            _stored["text"] = arguments["text"]
             text(number, "kept")
         case "get":
-            text(number, _kept["text"])
+            text(number, _stored["text"])
         case "who":
             text(number, f"process {os.getpid()}")
         case "hold":
@@ -140,11 +141,11 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
                 time.sleep(0.02)
             text(number, "held")
         case "ask":
-            text(number, json.dumps(asked(directory, arguments), sort_keys=True))
+            text(number, json.dumps(ask_user(directory, arguments), sort_keys=True))
         case "log":
-            for said in arguments["messages"]:
-                send({"method": "notifications/message", "params": said})
-            # As above.
+            for message in arguments["messages"]:
+                send({"method": "notifications/message", "params": message})
+            # As for "progress".
             time.sleep(0.05)
             text(number, "logged")
         case "announce":
@@ -170,8 +171,8 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
             text(number, json.dumps(arguments, sort_keys=True))
 
 
-def asked(directory: Path, params: dict[str, Any]) -> Any:
-    """Ask the user, and return the answer: the result or the error. Ask once more if another call arrives meanwhile."""
+def ask_user(directory: Path, params: dict[str, Any]) -> Any:
+    """Ask the user and return the result or error. Ask a second time if another call arrives meanwhile."""
     send({"id": "q1", "method": "elicitation/create", "params": params})
     for line in sys.stdin:
         message = json.loads(line)
@@ -180,15 +181,15 @@ def asked(directory: Path, params: dict[str, Any]) -> Any:
         if message.get("id") == "q2":
             (directory / "second").write_text(json.dumps(message.get("result") or message["error"]))
         elif message.get("method") == "tools/call":
-            LATER.append(message)
+            POSTPONED.append(message)
             send({"id": "q2", "method": "elicitation/create", "params": params})
         elif message.get("method") == "notifications/cancelled":
             (directory / "cancelled").write_text(str(message["params"]["requestId"]))
     return None
 
 
-def text(number: object, said: str, **more: Any) -> None:
-    send({"id": number, "result": {"content": [{"type": "text", "text": said}], **more}})
+def text(number: object, body: str, **more: Any) -> None:
+    send({"id": number, "result": {"content": [{"type": "text", "text": body}], **more}})
 
 
 def send(message: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A test's access to a scripted server: its directory, and what it lists."""
+"""A test's access to a scripted server: its directory, what it lists, and what it received."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Script:
         )
 
     def lists(self, *tools: dict[str, Any]) -> None:
-        """Let it list these from now on."""
+        """Make the server list these tools from now on."""
         (self._directory / "tools.json").write_text(json.dumps(tools))
 
     def answers(self, listed: Any) -> None:
-        """Let it answer this where its list of tools belongs."""
+        """Make the server answer requests for its tools with this instead of a list."""
         (self._directory / "tools.json").write_text(json.dumps(listed))
 
     def offers(self, answers: dict[str, Any]) -> None:
-        """Let it have prompts and resources, and answer other methods so: a result, an error, or never (None)."""
+        """Add prompts and resources, and set the answers to other methods: a result, an error, or None for silence."""
         lists = {"prompts/list": "prompts", "resources/list": "resources"}
         lists["resources/templates/list"] = "resourceTemplates"
         empty: dict[str, Any] = {method: {section: []} for method, section in lists.items()}
@@ -56,58 +56,58 @@ class Script:
 
     @property
     def asked(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return what other methods than those of tools were asked: the method and the parameters, in order."""
+        """Return the requests for methods other than those of tools: method and parameters, in order."""
         marks = self._directory / "asked"
         lines = marks.read_text().splitlines() if marks.exists() else []
         return [(method, params) for method, params in map(json.loads, lines)]
 
     def results_in(self, result: Any) -> None:
-        """Let its tool ``result`` answer this."""
+        """Set the answer of the tool ``result``."""
         (self._directory / "result.json").write_text(json.dumps(result))
 
     def is_made(self, how: str, so: bool = True) -> None:
-        """Let it be broken or silent when it is started next."""
+        """Make the server broken or silent from its next start; undo that with ``so=False``."""
         mark = self._directory / how
         mark.touch() if so else mark.unlink()
 
     @property
     def connection(self) -> dict[str, Any]:
-        """Return how it is reached, as a belt has it."""
+        """Return the connection to the server, as in a belt."""
         assert scripted.__file__ is not None
         return {"command": sys.executable, "args": [scripted.__file__, str(self._directory)]}
 
     @property
     def starts(self) -> int:
-        """Count how often it was started."""
+        """Return how often the server was started."""
         marks = self._directory / "starts"
         return len(marks.read_text()) if marks.exists() else 0
 
     @property
     def calls(self) -> int:
-        """Count how often one of its tools was called."""
+        """Return how often its tools were called."""
         marks = self._directory / "calls"
         return len(marks.read_text()) if marks.exists() else 0
 
     def delay(self, seconds: float) -> None:
-        """Let it take so long to answer ``initialize``."""
+        """Delay the answer to ``initialize`` by this time."""
         (self._directory / "delay").write_text(str(seconds))
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """Return what was announced to it last."""
-        found: dict[str, Any] = json.loads((self._directory / "capabilities.json").read_text())
-        return found
+        """Return the client capabilities that it received last."""
+        capabilities_: dict[str, Any] = json.loads((self._directory / "capabilities.json").read_text())
+        return capabilities_
 
     @property
     def second_answer(self) -> Any:
-        """Return the answer to the question that it asked during another call; None if there is none yet."""
+        """Return the answer to the question that the server asked during another call, or None before that."""
         mark = self._directory / "second"
         return json.loads(mark.read_text()) if mark.exists() and mark.read_text() else None
 
     def has_heard_of_a_cancellation(self) -> bool:
-        """Return whether a request was taken back."""
+        """Return whether the server has received a cancellation."""
         return (self._directory / "cancelled").exists()
 
     def has_begun_to_hang(self) -> bool:
-        """Return whether the tool that never answers was called."""
+        """Return whether the tool that never answers has been called."""
         return (self._directory / "hanging").exists()

@@ -1,4 +1,4 @@
-"""A real MCP server over Streamable HTTP: the official SDK's, in a thread of the tests, behind a token."""
+"""A real MCP server over Streamable HTTP: the official SDK's, in a thread of the tests, protected by a token."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 
 TOKEN = "t0ken-of-the-test"
-# The methods of the requests that came, in order.
-asked: list[str] = []
+# The MCP methods of the received requests, in order.
+received_methods: list[str] = []
 
 
 def _server() -> MCPServer:
@@ -27,7 +27,7 @@ def _server() -> MCPServer:
 
     @server.tool()
     async def grow(ctx: Context[Any]) -> str:
-        """Get another tool."""
+        """Add a tool, and notify the client."""
         server.add_tool(lambda: "new", name="fresh", description="Is new.")
         await ctx.notify_tools_changed()
         return "grown"
@@ -35,8 +35,8 @@ def _server() -> MCPServer:
     return server
 
 
-class _Behind:
-    """Lets those in who bring the token."""
+class _RequireToken:
+    """Rejects requests without the token."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -50,14 +50,14 @@ class _Behind:
             await send({"type": "http.response.body", "body": b"who are you?"})
             return
         if scope["type"] == "http":
-            asked.append(dict(scope["headers"]).get(b"mcp-method", b"").decode())
+            received_methods.append(dict(scope["headers"]).get(b"mcp-method", b"").decode())
         await self._app(scope, receive, send)
 
 
 @contextlib.contextmanager
 def served() -> Iterator[str]:
-    """Serve on a free port; yield the address."""
-    with running(_Behind(_server().streamable_http_app())) as address:
+    """Run the server on a free port; yield its address."""
+    with running(_RequireToken(_server().streamable_http_app())) as address:
         yield address
 
 
@@ -71,10 +71,10 @@ def running(app: Any) -> Iterator[str]:
             uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, lifespan="on")
         )
         ready = threading.Event()
-        begin = server.startup
+        original_startup = server.startup
 
         async def startup(sockets: Any = None) -> None:
-            await begin(sockets=sockets)
+            await original_startup(sockets=sockets)
             ready.set()
 
         server.startup = startup  # type: ignore[method-assign]

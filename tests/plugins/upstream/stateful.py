@@ -1,6 +1,6 @@
-"""The official SDK's server with sessions, run as a program, so that a test can kill it and start it again.
+"""The official SDK's server with sessions, run as a program so that a test can kill and restart it.
 
-``python stateful.py PORT``: it speaks the revisions that have sessions, and counts the calls of this run of it.
+``python stateful.py PORT`` supports only the revisions with sessions, and counts the calls since its start.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _application() -> Any:
 
     @server.tool()
     def count() -> str:
-        """Count the calls of this run."""
+        """Return the number of calls since the start."""
         calls.append(1)
         return str(len(calls))
 
@@ -31,7 +31,7 @@ def _application() -> Any:
 
 
 class WithSessions:
-    """Refuses the revision that has no sessions, as a server does that does not know it."""
+    """Refuses the revision without sessions, as a server does that does not know it."""
 
     def __init__(self, application: Any) -> None:
         self._application = application
@@ -46,7 +46,7 @@ class WithSessions:
 
 
 class Program:
-    """The server as a process on a port of its own, which it keeps from one run to the next."""
+    """The server as a process, on a port that stays the same across restarts."""
 
     def __init__(self) -> None:
         with socket.socket() as free:
@@ -59,18 +59,18 @@ class Program:
         return f"http://127.0.0.1:{self._port}/mcp"
 
     def start(self) -> None:
-        """Run it, and wait until it listens."""
+        """Start the server and wait until it listens."""
         self._process = subprocess.Popen([sys.executable, __file__, str(self._port)])
-        end = time.monotonic() + 30
+        deadline = time.monotonic() + 30
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
                 return
-            assert time.monotonic() < end
+            assert time.monotonic() < deadline
             assert self._process.poll() is None
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End it without a word to anybody."""
+        """Kill the server without a shutdown."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(10)
@@ -78,7 +78,7 @@ class Program:
 
 @contextlib.contextmanager
 def running() -> Any:
-    """Run it for the length of a test."""
+    """Run the server during a test."""
     program = Program()
     try:
         program.start()

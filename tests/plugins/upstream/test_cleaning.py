@@ -1,4 +1,4 @@
-"""Tests that upstream text shows all that it contains, and contains all that it shows."""
+"""Tests that text from servers is cleaned of invisible characters and keeps everything visible."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("character", HIDDEN.values(), ids=HIDDEN.keys())
-def test_a_character_that_shows_nothing_is_taken_out(character: str) -> None:
+def test_invisible_characters_are_removed(character: str) -> None:
     assert cleaning.has_hidden(f"read{character}me")
     assert cleaning.text(f"read{character}me", 100) == "readme"
 
 
 @pytest.mark.parametrize("text", ["Grüße, 世界, مرحبا", "a\n\tb", "naïve ✓ 🙂", "e\u0301"])
-def test_what_shows_something_stays_in_any_script(text: str) -> None:
+def test_visible_characters_of_any_script_are_kept(text: str) -> None:
     assert not cleaning.has_hidden(text)
     assert cleaning.text(text, 100) == text
 
 
-def test_ends_of_lines_are_plain_and_what_is_too_long_is_cut() -> None:
+def test_line_endings_are_normalized_and_long_texts_truncated() -> None:
     assert cleaning.text("a\r\nb\u2028c", 100) == "a\nb\nc"
     assert cleaning.text("x" * 11, 10) == "x" * 9 + "…"
     assert cleaning.line(" a \n b ", 10) == "a b"
 
 
-def test_of_a_schema_what_is_for_reading_is_cleaned_and_what_is_a_value_stays() -> None:
+def test_texts_in_a_schema_are_cleaned_and_values_are_kept() -> None:
     given = {
         "description": "a\u200bb",
         "properties": {

@@ -1,4 +1,4 @@
-"""Tests of a connection to a server: when it begins, how long it lasts, and how it ends."""
+"""Tests of a connection to a server: when it opens, how long it lasts, and how it ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.upstream import listing, scripting
-from tests.plugins.upstream.connecting import Using, text
+from tests.plugins.upstream.harness import ConnectionHarness, text
 from toolbelt.core import connections
 from toolbelt.plugins.upstream import (
     backoff,
@@ -27,41 +27,43 @@ def script(tmp_path: Path) -> scripting.Script:
     return scripting.Script(tmp_path)
 
 
-def test_nothing_is_started_before_it_is_needed_and_then_once(script: scripting.Script) -> None:
-    using = Using(script)
-    assert using.server.status().state == "idle"
+def test_a_server_is_started_once_by_the_first_call(script: scripting.Script) -> None:
+    harness = ConnectionHarness(script)
+    assert harness.server.status().state == "idle"
 
     async def story(server: connection.Server) -> None:
         await asyncio.gather(*(server.call("echo", {"n": n}) for n in range(5)))
         status = server.status()
         assert (status.state, status.server, status.protocol) == ("open", "scripted 1", "2025-11-25")
 
-    using.run(story)
+    harness.run(story)
 
     assert script.starts == 1
-    assert using.server.status().state == "closed"
+    assert harness.server.status().state == "closed"
 
 
 @pytest.mark.parametrize(
-    ("tool", "said"),
+    ("tool", "message"),
     [("flood", "more than 1000000 bytes without ending the line"), ("chatter", "no messages of MCP")],
 )
-def test_a_server_that_writes_unreadable_lines_is_given_up_and_answers_the_next(
-    script: scripting.Script, monkeypatch: pytest.MonkeyPatch, tool: str, said: str
+def test_a_server_that_writes_unreadable_lines_is_restarted_for_the_next_call(
+    script: scripting.Script, monkeypatch: pytest.MonkeyPatch, tool: str, message: str
 ) -> None:
     monkeypatch.setattr(transports, "MAX_BYTES", 1_000_000)
 
     async def story(server: connection.Server) -> None:
-        with pytest.raises(live_connection.UnreachableError, match=said):
+        with pytest.raises(live_connection.UnreachableError, match=message):
             await server.call(tool, {})
         assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
 
-    Using(script).run(story)
+    ConnectionHarness(script).run(story)
 
     assert script.starts == 2
 
 
-def test_a_server_that_cannot_start_says_why_and_is_left_alone_for_a_while(script: scripting.Script) -> None:
+def test_a_server_that_cannot_start_is_reported_and_not_retried_during_a_pause(
+    script: scripting.Script,
+) -> None:
     script.is_made("broken")
 
     async def story(server: connection.Server) -> None:
@@ -76,10 +78,10 @@ def test_a_server_that_cannot_start_says_why_and_is_left_alone_for_a_while(scrip
         assert (await server.ask()).error == ""
         assert text(await server.call("echo", {})) == "{}"
 
-    Using(script).run(story)
+    ConnectionHarness(script).run(story)
 
 
-def test_a_pause_grows_with_each_failure(script: scripting.Script) -> None:
+def test_the_pause_grows_with_each_failure(script: scripting.Script) -> None:
     script.is_made("broken")
 
     async def story(server: connection.Server) -> list[float]:
@@ -89,30 +91,30 @@ def test_a_pause_grows_with_each_failure(script: scripting.Script) -> None:
             pauses.append(server.status().pause)
         return pauses
 
-    first, second, third = Using(script, limits=bounds.Limits(first_pause=10.0)).run(story)
+    first, second, third = ConnectionHarness(script, limits=bounds.Limits(first_pause=10.0)).run(story)
 
     assert 4 < first <= 10 < second * 1.2
     assert second < 20 < third * 1.2
     assert third <= 40
 
 
-def test_a_program_that_is_not_there_is_named(script: scripting.Script) -> None:
-    using = Using(script, command="no-such-program", args=())
+def test_a_missing_program_is_reported_by_name(script: scripting.Script) -> None:
+    harness = ConnectionHarness(script, command="no-such-program", args=())
 
-    answer = using.run(lambda server: server.ask())
+    answer = harness.run(lambda server: server.ask())
 
     assert answer.error.startswith("The program 'no-such-program' was not found")
 
 
-def test_a_server_that_does_not_speak_is_given_up(script: scripting.Script) -> None:
+def test_a_silent_server_times_out(script: scripting.Script) -> None:
     script.is_made("silent")
 
-    answer = Using(script, timeout=1).run(lambda server: server.ask())
+    answer = ConnectionHarness(script, timeout=1).run(lambda server: server.ask())
 
     assert answer.error == "The server did not answer within 1 s."
 
 
-def test_a_caller_that_gives_up_while_it_starts_does_not_stop_it_for_others(script: scripting.Script) -> None:
+def test_a_caller_cancelled_during_startup_does_not_affect_other_callers(script: scripting.Script) -> None:
     async def story(server: connection.Server) -> None:
         impatient = asyncio.ensure_future(server.call("echo", {}))
         patient = asyncio.ensure_future(server.call("echo", {}))
@@ -120,117 +122,117 @@ def test_a_caller_that_gives_up_while_it_starts_does_not_stop_it_for_others(scri
         impatient.cancel()
         assert text(await patient) == "{}"
 
-    Using(script).run(story)
+    ConnectionHarness(script).run(story)
 
     assert script.starts == 1
 
 
-def test_a_server_that_announces_a_change_is_listed_again(script: scripting.Script) -> None:
-    using = Using(script)
+def test_an_announced_change_lists_the_server_again(script: scripting.Script) -> None:
+    harness = ConnectionHarness(script)
 
     async def story(server: connection.Server) -> tuple[int, int]:
         await server.call("echo", {})
         script.lists(listing.tool("announce"), listing.tool("echo"))
         await server.call("announce", {})
-        first, second = await using.lists.get(), await using.lists.get()
+        first, second = await harness.lists.get(), await harness.lists.get()
         return len(first.tools), len(second.tools)
 
-    assert using.run(story) == (1 + len(scripting.ODD), 2)
+    assert harness.run(story) == (1 + len(scripting.ODD), 2)
 
 
-def test_a_server_that_keeps_announcing_changes_is_listed_less_and_less_often(
+def test_repeated_announcements_list_a_server_less_and_less_often(
     script: scripting.Script,
 ) -> None:
     pauses: list[float] = []
 
-    async def passed(pause: float) -> None:
+    async def record_pause(pause: float) -> None:
         pauses.append(round(pause, -1))
 
     limits = bounds.Limits(relist_pause=10.0, longest_relist_pause=60.0)
-    using = Using(script, limits=limits, sleep=passed)
+    harness = ConnectionHarness(script, limits=limits, sleep=record_pause)
 
     async def story(server: connection.Server) -> None:
         await server.tools()
-        await using.lists.get()
+        await harness.lists.get()
         for _ in range(6):
             await server.call("announce", {})
-            await using.lists.get()
+            await harness.lists.get()
 
-    using.run(story)
+    harness.run(story)
 
     assert pauses == [10, 20, 40, 60, 60]
 
 
-def test_a_list_that_an_operator_requests_is_not_reported_again(script: scripting.Script) -> None:
-    using = Using(script)
+def test_a_list_requested_by_an_operator_is_not_reported_as_a_change(script: scripting.Script) -> None:
+    harness = ConnectionHarness(script)
 
-    using.run(lambda server: server.ask())
+    harness.run(lambda server: server.ask())
 
-    assert using.lists.empty()
+    assert harness.lists.empty()
 
 
-def test_variables_are_filled_in_when_it_starts_and_nothing_else_is_handed_down(
+def test_a_process_gets_only_its_configured_environment_with_variables_filled_in(
     script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_KEY", "the installation's own")
-    using = Using(script, env={"LEVEL": "${LEVEL}-1"}, environ={"LEVEL": "debug"})
+    harness = ConnectionHarness(script, env={"LEVEL": "${LEVEL}-1"}, environ={"LEVEL": "debug"})
 
-    result = using.run(lambda server: server.call("environment", {"names": ["LEVEL", "SECRET_KEY"]}))
+    result = harness.run(lambda server: server.call("environment", {"names": ["LEVEL", "SECRET_KEY"]}))
 
     assert text(result) == '{"LEVEL": "debug-1", "SECRET_KEY": null}'
 
 
-def test_a_variable_that_is_not_set_names_itself(script: scripting.Script) -> None:
-    using = Using(script, env={"TOKEN": "${FILES_TOKEN}"})
+def test_a_missing_variable_is_reported_by_name(script: scripting.Script) -> None:
+    harness = ConnectionHarness(script, env={"TOKEN": "${FILES_TOKEN}"})
 
-    answer = using.run(lambda server: server.ask())
+    answer = harness.run(lambda server: server.ask())
 
     assert answer.error == ("The variable 'FILES_TOKEN' is not set. Set it in the environment of the server.")
     assert script.starts == 0
 
 
-def test_without_the_client_an_error_explains_how_to_install_it(
+def test_a_missing_client_package_error_explains_how_to_install_it(
     script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "mcp", None)
 
-    assert Using(script).run(lambda server: server.ask()).error == opening.INSTALL
+    assert ConnectionHarness(script).run(lambda server: server.ask()).error == opening.INSTALL
 
 
-def test_a_connection_that_is_closed_while_it_is_made_leaves_the_server_to_others(
+def test_closing_during_connecting_does_not_delay_other_connections(
     script: scripting.Script,
 ) -> None:
     script.delay(20)
     settings = connections.of(script.connection)
     assert settings is not None
-    away = backoff.Backoff(bounds.Limits(first_pause=60.0))
-    server = connection.Server(settings, environ={}, away=away)
+    backoff_ = backoff.Backoff(bounds.Limits(first_pause=60.0))
+    server = connection.Server(settings, environ={}, away=backoff_)
 
     async def story() -> None:
-        asking = asyncio.ensure_future(server.tools())
-        # It begins to connect, which takes a while.
+        request = asyncio.ensure_future(server.tools())
+        # Let the connection attempt start; it takes a while.
         for _ in range(10):
             await asyncio.sleep(0)
         assert server.status().state == "connecting"
         await server.close()
         with pytest.raises(live_connection.UnreachableError):
-            await asking
+            await request
 
     asyncio.run(story())
 
-    assert away.left() == 0
+    assert backoff_.left() == 0
 
 
-def test_a_caller_of_a_connection_that_is_closed_before_it_begins_gets_an_error(
+def test_closing_before_connecting_raises_an_error_for_waiting_callers(
     script: scripting.Script,
 ) -> None:
     async def story(server: connection.Server) -> None:
-        waiting = asyncio.create_task(server.tools())
+        request = asyncio.create_task(server.tools())
         await asyncio.sleep(0)
         await server.close()
         with pytest.raises(live_connection.ClosedError):
-            await waiting
+            await request
 
-    Using(script).run(story)
+    ConnectionHarness(script).run(story)
 
     assert script.starts == 0

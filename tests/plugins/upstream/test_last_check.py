@@ -1,4 +1,4 @@
-"""Tests that a call's request is written only if it may be, at the moment at which it is written."""
+"""Tests that the permission for a call is checked at the moment at which its request is written."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from toolbelt.plugins.upstream import connection, last_check, network, transport
 
 
 class Denied(Exception):
-    """What the checks of these tests raise."""
+    """Raised by the checks of these tests."""
 
 
-async def denied() -> None:
+async def deny() -> None:
     raise Denied
 
 
-async def allowed() -> None:
+async def allow() -> None:
     return
 
 
-def server_at(**reached: Any) -> connection.Server:
-    described = connections.of(reached)
-    assert described is not None
-    return connection.Server(described, environ={})
+def server_at(**options: Any) -> connection.Server:
+    settings = connections.of(options)
+    assert settings is not None
+    return connection.Server(settings, environ={})
 
 
-def test_a_denied_call_is_not_sent_over_http_and_leaves_the_connection_to_others() -> None:
+def test_a_denied_call_is_not_sent_over_http_and_keeps_the_connection_open() -> None:
     async def story(server: connection.Server) -> tuple[int, int]:
         try:
             async with asyncio.timeout(30):
-                await server.call("add", {"one": 1, "other": 2}, check=allowed)
-                before = len(serving.asked)
+                await server.call("add", {"one": 1, "other": 2}, check=allow)
+                before = len(serving.received_methods)
                 with pytest.raises(Denied):
-                    await server.call("add", {"one": 1, "other": 2}, check=denied)
-                between = len(serving.asked)
+                    await server.call("add", {"one": 1, "other": 2}, check=deny)
+                between = len(serving.received_methods)
                 assert server.status().state == "open"
-                await server.call("add", {"one": 1, "other": 2}, check=allowed)
-                return between - before, len(serving.asked) - between
+                await server.call("add", {"one": 1, "other": 2}, check=allow)
+                return between - before, len(serving.received_methods) - between
         finally:
             await server.close()
 
@@ -61,9 +61,9 @@ def test_a_denied_call_is_not_written_to_a_process(tmp_path: Any) -> None:
     async def story(server: connection.Server) -> None:
         try:
             async with asyncio.timeout(30):
-                await server.call("echo", {}, check=allowed)
+                await server.call("echo", {}, check=allow)
                 with pytest.raises(Denied):
-                    await server.call("echo", {}, check=denied)
+                    await server.call("echo", {}, check=deny)
         finally:
             await server.close()
 
@@ -72,19 +72,19 @@ def test_a_denied_call_is_not_written_to_a_process(tmp_path: Any) -> None:
     assert script.calls == 1
 
 
-def test_a_request_that_waits_for_a_connection_is_checked_when_it_has_one(
+def test_a_request_waiting_for_a_connection_is_checked_when_it_gets_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)
     checked: list[str] = []
 
     async def story() -> None:
-        let_go = asyncio.Event()
+        release = asyncio.Event()
 
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError):
                 await reader.readuntil(b"\r\n\r\n")
-                await let_go.wait()
+                await release.wait()
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
                 await writer.drain()
 
@@ -114,9 +114,9 @@ def test_a_request_that_waits_for_a_connection_is_checked_when_it_has_one(
             second = asyncio.create_task(get("second"))
             await asyncio.sleep(0.1)
             assert checked == ["first"]
-            let_go.set()
+            release.set()
             assert await first == 200
-            # An error for this request alone, which nothing was sent of.
+            # Only this request gets an error, and nothing of it was sent.
             assert await second == 403
         assert checked == ["first", "second"]
 

@@ -1,6 +1,4 @@
-"""Tests that a connection lists what a server has beside tools, learns of changes, and uses a server that cannot list
-those.
-"""
+"""Tests that a connection lists prompts, resources and templates, follows their changes, and works without them."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.upstream import providing, scripting
-from tests.plugins.upstream.connecting import Using
+from tests.plugins.upstream.harness import ConnectionHarness
 from toolbelt.core import connections
 from toolbelt.plugins.upstream import connection, importing
 from toolbelt.plugins.upstream import limits as bounds
@@ -23,100 +21,100 @@ def script(tmp_path: Path) -> scripting.Script:
     return scripting.Script(tmp_path)
 
 
-def listed(script: scripting.Script, **limits: Any) -> importing.Answer:
-    return Using(script, limits=bounds.Limits(**limits)).run(lambda server: server.tools())
+def list_server(script: scripting.Script, **limits: Any) -> importing.Answer:
+    return ConnectionHarness(script, limits=bounds.Limits(**limits)).run(lambda server: server.tools())
 
 
-def test_a_real_server_s_prompts_resources_and_templates_are_listed(tmp_path: Path) -> None:
-    reached = connections.of({"command": sys.executable, "args": [providing.__file__, str(tmp_path)]})
-    assert reached is not None
-    told: asyncio.Queue[importing.Answer] = asyncio.Queue()
-    server = connection.Server(reached, environ={}, on_list=told.put_nowait)
+def test_prompts_resources_and_templates_of_a_real_server_are_listed(tmp_path: Path) -> None:
+    settings = connections.of({"command": sys.executable, "args": [providing.__file__, str(tmp_path)]})
+    assert settings is not None
+    lists: asyncio.Queue[importing.Answer] = asyncio.Queue()
+    server = connection.Server(settings, environ={}, on_list=lists.put_nowait)
 
     async def story() -> tuple[importing.Answer, importing.Answer]:
         try:
             async with asyncio.timeout(30):
                 before = await server.tools()
-                await told.get()
+                await lists.get()
                 await server.call("announce", {})
-                after = await told.get()
+                after = await lists.get()
                 while len(after.non_tools["prompt"]) < 2 or len(after.non_tools["resource"]) < 3:
-                    after = await told.get()
+                    after = await lists.get()
                 return before, after
         finally:
             await server.close()
 
     before, after = asyncio.run(story())
-    assert [one["name"] for one in before.non_tools["prompt"]] == ["summarize"]
-    assert [one["uri"] for one in before.non_tools["resource"]] == ["note://readme", "note://pixel"]
-    assert [one["uriTemplate"] for one in before.non_tools["template"]] == ["db://users/{user_id}"]
+    assert [entry["name"] for entry in before.non_tools["prompt"]] == ["summarize"]
+    assert [entry["uri"] for entry in before.non_tools["resource"]] == ["note://readme", "note://pixel"]
+    assert [entry["uriTemplate"] for entry in before.non_tools["template"]] == ["db://users/{user_id}"]
     assert before.cut == frozenset()
-    assert {one["name"] for one in after.non_tools["prompt"]} == {"summarize", "fresh"}
+    assert {entry["name"] for entry in after.non_tools["prompt"]} == {"summarize", "fresh"}
 
 
-def test_a_server_that_has_tools_alone_has_none_of_the_others(script: scripting.Script) -> None:
-    answer = listed(script)
+def test_a_server_with_only_tools_has_no_prompts_resources_or_templates(script: scripting.Script) -> None:
+    answer = list_server(script)
 
     assert answer.non_tools == {"prompt": (), "resource": (), "template": ()}
     assert answer.problems == ()
 
 
-def test_of_a_server_of_the_first_era_notifications_lead_to_a_new_list(script: scripting.Script) -> None:
+def test_a_notification_of_a_first_era_server_leads_to_a_new_list(script: scripting.Script) -> None:
     script.offers({})
-    using = Using(script)
+    harness = ConnectionHarness(script)
 
     async def story(server: connection.Server) -> importing.Answer:
         await server.tools()
-        await using.lists.get()
+        await harness.lists.get()
         script.offers({"prompts/list": {"prompts": [{"name": "new"}]}})
         await server.call("notify", {"method": "notifications/prompts/list_changed"})
-        return await using.lists.get()
+        return await harness.lists.get()
 
-    assert using.run(story).non_tools["prompt"] == ({"name": "new"},)
+    assert harness.run(story).non_tools["prompt"] == ({"name": "new"},)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (None, "no answer within 0.3 s"),
         ({"error": {"code": -32603, "message": "my database is away"}}, "my database is away"),
         ({"prompts": "none"}, "no list of prompts"),
     ],
 )
-def test_a_list_that_is_not_had_costs_no_tools_and_retires_nothing(
-    script: scripting.Script, answer: Any, said: str
+def test_a_failed_list_of_prompts_affects_no_tools_and_retires_nothing(
+    script: scripting.Script, answer: Any, message: str
 ) -> None:
     script.offers({"prompts/list": answer})
 
-    found = listed(script, listing=0.3)
+    result = list_server(script, listing=0.3)
 
-    assert found.tools
-    assert "prompt" not in found.non_tools
-    assert found.non_tools["resource"] == ()
-    (problem,) = found.problems
+    assert result.tools
+    assert "prompt" not in result.non_tools
+    assert result.non_tools["resource"] == ()
+    (problem,) = result.problems
     assert problem.path == "prompts"
-    assert said in problem.message
+    assert message in problem.message
 
 
-def test_a_server_with_resources_need_not_have_templates(script: scripting.Script) -> None:
+def test_a_server_with_resources_does_not_have_to_support_templates(script: scripting.Script) -> None:
     refusal = {"error": {"code": -32601, "message": "Method not found"}}
     script.offers({"resources/templates/list": refusal})
 
-    found = listed(script)
+    answer = list_server(script)
 
-    assert found.non_tools["template"] == ()
-    assert found.problems == ()
+    assert answer.non_tools["template"] == ()
+    assert answer.problems == ()
 
 
-def test_more_than_can_be_taken_is_cut_and_what_is_no_entry_left_out(script: scripting.Script) -> None:
+def test_lists_are_truncated_at_the_limit_and_invalid_entries_left_out(script: scripting.Script) -> None:
     resources = [{"uri": f"x://{n}", "name": str(n)} for n in range(5)]
     script.offers({"resources/list": {"resources": ["nonsense", *resources]}})
 
-    found = listed(script, non_tools=3)
+    answer = list_server(script, non_tools=3)
 
-    assert len(found.non_tools["resource"]) == 3
-    assert found.cut == {"resource"}
-    assert [problem.message for problem in found.problems] == [
+    assert len(answer.non_tools["resource"]) == 3
+    assert answer.cut == {"resource"}
+    assert [problem.message for problem in answer.problems] == [
         "The server lists 1 entry that is no resource at all, and it was left out.",
         "The server lists more than can be taken: the first 3 resources were, and none was retired.",
     ]

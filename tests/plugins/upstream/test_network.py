@@ -1,4 +1,4 @@
-"""Tests of the HTTP client's network: what it sends at once, what it reads, and how it ends."""
+"""Tests of the HTTP client's network layer: what it sends and reads, and how connections end."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """Run on Python's own event loop, and on that of servers."""
+    """Run on Python's event loop and on uvloop, which servers use."""
     with asyncio.Runner(loop_factory=request.param) as runner:
         yield runner.run
 
 
 @contextlib.asynccontextmanager
 async def served(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """Serve every connection so, and yield the port."""
+    """Answer every connection with ``answer``; yield the port."""
     opened: list[asyncio.StreamWriter] = []
 
-    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         opened.append(writer)
         await answer(reader, writer)
 
-    server = await asyncio.start_server(answered, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
     async with asyncio.timeout(30), server:
         yield server.sockets[0].getsockname()[1]
         for writer in opened:
@@ -44,27 +44,27 @@ async def served(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIter
         await asyncio.sleep(0.01)
 
 
-async def request_of(reader: asyncio.StreamReader) -> bytes:
-    """Return the body of a request that comes."""
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    """Read a request and return its body."""
     head = await reader.readuntil(b"\r\n\r\n")
     _, _, length = head.lower().partition(b"content-length: ")
     return await reader.readexactly(int(length.partition(b"\r\n")[0] or 0))
 
 
-def answer(writer: asyncio.StreamWriter, body: bytes) -> None:
+def write_answer(writer: asyncio.StreamWriter, body: bytes) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(asyncio.IncompleteReadError):
         while True:
-            answer(writer, await request_of(reader))
+            write_answer(writer, await read_request(reader))
             await writer.drain()
     writer.close()
 
 
-class Sent:
-    """A transport that keeps what is sent in each system call."""
+class RecordingTransport:
+    """A transport that records the data of each system call."""
 
     def __init__(self) -> None:
         self.calls: list[bytes] = []
@@ -85,7 +85,7 @@ class Sent:
 def test_a_request_is_sent_in_one_system_call(run: Run) -> None:
     async def story() -> list[bytes]:
         origin = http_connection.Origin("127.0.0.1", 80, "tools.test", False)
-        connection, sent = http_connection.Connection(origin, set()), Sent()
+        connection, sent = http_connection.Connection(origin, set()), RecordingTransport()
         connection.connection_made(sent)  # type: ignore[arg-type]
         await connection.send(httpx2.Request("POST", "http://tools.test/mcp", content=b"body"), 1)
         return sent.calls
@@ -98,7 +98,7 @@ def test_a_request_is_sent_in_one_system_call(run: Run) -> None:
 @pytest.mark.parametrize(
     "size", [0, 10, 2 * http_connection.MAX_UNREAD_BYTES, 40 * http_connection.MAX_UNREAD_BYTES]
 )
-def test_requests_and_answers_of_any_size_arrive_whole(size: int, run: Run) -> None:
+def test_requests_and_responses_of_any_size_arrive_complete(size: int, run: Run) -> None:
     async def story() -> None:
         body = bytes(index % 251 for index in range(1000)) * (size // 1000) + b"x" * (size % 1000)
         async with served(echo) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
@@ -109,9 +109,9 @@ def test_requests_and_answers_of_any_size_arrive_whole(size: int, run: Run) -> N
     run(story())
 
 
-def test_a_connection_that_the_server_has_closed_is_not_used_again(run: Run) -> None:
+def test_a_connection_closed_by_the_server_is_not_reused(run: Run) -> None:
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answer(writer, await request_of(reader))
+        write_answer(writer, await read_request(reader))
         writer.close()
 
     async def story() -> None:
@@ -123,14 +123,14 @@ def test_a_connection_that_the_server_has_closed_is_not_used_again(run: Run) -> 
     run(story())
 
 
-def test_a_connection_with_an_answer_that_nobody_asked_for_is_not_used_again(run: Run) -> None:
+def test_a_connection_with_an_unrequested_response_is_not_reused(run: Run) -> None:
     async def twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
-                body = await request_of(reader)
-                answer(writer, body)
+                body = await read_request(reader)
+                write_answer(writer, body)
                 await asyncio.sleep(0.01)
-                answer(writer, b"unasked")
+                write_answer(writer, b"unasked")
 
     async def story() -> None:
         async with served(twice) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
@@ -141,7 +141,7 @@ def test_a_connection_with_an_answer_that_nobody_asked_for_is_not_used_again(run
     run(story())
 
 
-def test_a_connection_to_a_server_that_does_not_read_is_closed_at_once(run: Run) -> None:
+def test_a_connection_to_a_server_that_does_not_read_is_closed_on_timeout(run: Run) -> None:
     request = b"x" * (64 << 20)
 
     async def story() -> int:
@@ -168,12 +168,12 @@ def test_a_connection_to_a_server_that_does_not_read_is_closed_at_once(run: Run)
     assert run(story()) < len(request)
 
 
-def test_an_answer_is_read_that_came_before_the_request_was_sent_whole(run: Run) -> None:
+def test_a_response_that_arrives_before_the_request_is_complete_is_read(run: Run) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno")
         writer.write_eof()
-        # Reset, a client may never read it.
+        # After a reset, a client might never read the response.
         await reader.read()
         writer.close()
 
@@ -185,9 +185,9 @@ def test_an_answer_is_read_that_came_before_the_request_was_sent_whole(run: Run)
     assert run(story()) == 413
 
 
-def test_each_failure_is_raised_as_the_http_client_knows_it(run: Run) -> None:
+def test_each_failure_raises_the_http_clients_own_exception(run: Run) -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if await request_of(reader) == b"hang up":
+        if await read_request(reader) == b"hang up":
             writer.close()
 
     async def story() -> None:
@@ -203,9 +203,9 @@ def test_each_failure_is_raised_as_the_http_client_knows_it(run: Run) -> None:
     run(story())
 
 
-def test_data_that_comes_before_the_connection_is_encrypted_is_not_read(run: Run) -> None:
+def test_data_sent_before_the_connection_is_encrypted_is_not_read(run: Run) -> None:
     async def inject(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answer(writer, b"injected")
+        write_answer(writer, b"injected")
 
     async def story() -> None:
         async with served(inject) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
@@ -215,9 +215,9 @@ def test_data_that_comes_before_the_connection_is_encrypted_is_not_read(run: Run
     run(story())
 
 
-def test_a_connection_is_encrypted_and_its_certificate_checked(tmp_path: Path, run: Run) -> None:
+def test_tls_connections_verify_the_certificate(tmp_path: Path, run: Run) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    made = [
+    command = [
         "openssl",
         "req",
         "-x509",
@@ -229,8 +229,8 @@ def test_a_connection_is_encrypted_and_its_certificate_checked(tmp_path: Path, r
         "-days",
         "1",
     ]
-    named = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*made, *named], check=True, capture_output=True)
+    options = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*command, *options], check=True, capture_output=True)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, key)
 
@@ -240,16 +240,18 @@ def test_a_connection_is_encrypted_and_its_certificate_checked(tmp_path: Path, r
                 with pytest.raises(httpx2.ConnectError, match="certificate"):
                     await client.post(f"https://127.0.0.1:{port}/", content=b"secret")
             transport = network.Transport(ssl.create_default_context(cafile=str(certificate)))
-            about = {network.ADDRESS: "127.0.0.1"}
+            extensions = {network.ADDRESS: "127.0.0.1"}
             async with httpx2.AsyncClient(transport=transport) as client:
                 for body in (b"secret", b"x" * 4 * http_connection.MAX_UNREAD_BYTES):
-                    answered = await client.post(f"https://localhost:{port}/", content=body, extensions=about)
+                    answered = await client.post(
+                        f"https://localhost:{port}/", content=body, extensions=extensions
+                    )
                     assert answered.content == body
 
     run(story())
 
 
-def test_the_connection_of_a_response_that_is_not_read_to_its_end_is_used_again(run: Run) -> None:
+def test_a_connection_is_reused_after_an_event_stream_is_left_before_its_end(run: Run) -> None:
     opened: list[asyncio.StreamWriter] = []
 
     async def in_events(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -257,7 +259,7 @@ def test_the_connection_of_a_response_that_is_not_read_to_its_end_is_used_again(
         opened.append(writer)
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
-                await request_of(reader)
+                await read_request(reader)
                 writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n6\r\nevent\n\r\n")
                 await asyncio.sleep(0.02)
                 writer.write(b"0\r\n\r\n")
@@ -274,44 +276,44 @@ def test_the_connection_of_a_response_that_is_not_read_to_its_end_is_used_again(
     assert len(opened) == 1
 
 
-def test_the_server_notices_that_a_request_is_cancelled(run: Run) -> None:
+def test_cancelling_a_request_closes_its_connection(run: Run) -> None:
     async def story() -> None:
         called, hung_up = asyncio.Event(), asyncio.Event()
 
         async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await request_of(reader)
+            await read_request(reader)
             writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
             called.set()
             assert await reader.read() == b""
             hung_up.set()
 
         async with served(endless) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
-            asking = asyncio.create_task(client.post(f"http://127.0.0.1:{port}/", content=b"x"))
+            request = asyncio.create_task(client.post(f"http://127.0.0.1:{port}/", content=b"x"))
             await called.wait()
             await asyncio.sleep(0.05)
-            asking.cancel()
-            await asyncio.wait({asking})
+            request.cancel()
+            await asyncio.wait({request})
             async with asyncio.timeout(network.REST_SECONDS / 2):
                 await hung_up.wait()
 
     run(story())
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["before its answer", "within its answer"])
-def test_a_late_answer_to_a_cancelled_request_reaches_no_other_request(begun: bool, run: Run) -> None:
+@pytest.mark.parametrize("is_started", [False, True], ids=["before the response", "during the response"])
+def test_a_late_response_to_a_cancelled_request_reaches_no_other_request(is_started: bool, run: Run) -> None:
     async def story() -> None:
         called = asyncio.Event()
 
         async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 while True:
-                    body = await request_of(reader)
+                    body = await read_request(reader)
                     head = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n"
-                    writer.write(head if begun else b"")
+                    writer.write(head if is_started else b"")
                     called.set()
                     if body == b"cancel":
                         await asyncio.sleep(0.1)
-                    writer.write(body if begun else head + body)
+                    writer.write(body if is_started else head + body)
 
         async with served(late) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
             url = f"http://127.0.0.1:{port}/"
@@ -331,27 +333,30 @@ def test_a_request_waits_while_all_connections_are_in_use(run: Run, monkeypatch:
     monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)
 
     async def story() -> None:
-        let_go = asyncio.Event()
-        answered: list[bytes] = []
+        release = asyncio.Event()
+        received: list[bytes] = []
 
-        async def when_told(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def answer_when_released(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             with contextlib.suppress(asyncio.IncompleteReadError):
                 while True:
-                    answered.append(await request_of(reader))
-                    await let_go.wait()
-                    answer(writer, answered[-1])
+                    received.append(await read_request(reader))
+                    await release.wait()
+                    write_answer(writer, received[-1])
 
         transport = network.Transport()
-        async with served(when_told) as port, httpx2.AsyncClient(transport=transport, timeout=0.2) as client:
+        async with (
+            served(answer_when_released) as port,
+            httpx2.AsyncClient(transport=transport, timeout=0.2) as client,
+        ):
             url = f"http://127.0.0.1:{port}/"
             first = asyncio.create_task(client.post(url, content=b"first", timeout=5))
-            while not answered:  # noqa: ASYNC110 (the server notes it)
+            while not received:  # noqa: ASYNC110 (the server records it)
                 await asyncio.sleep(0.01)
             with pytest.raises(httpx2.PoolTimeout):
                 await client.post(url, content=b"second")
-            let_go.set()
+            release.set()
             assert (await first).content == b"first"
             assert (await client.post(url, content=b"third")).content == b"third"
-        assert answered == [b"first", b"third"]
+        assert received == [b"first", b"third"]
 
     run(story())

@@ -1,4 +1,4 @@
-"""Tests that listed prompts, resources and templates become entries to store, or a message."""
+"""Tests that listed prompts, resources and templates become entries to store, or a problem."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from toolbelt.plugins.upstream import importing, non_tool_importing
 ARGUMENT = {"name": "topic", "title": "Topic", "description": "What it is about.", "required": True}
 
 
-def made(kind: catalog.Kind, listed: dict[str, Any], namespace: str = "ns") -> importing.Definition:
-    found = non_tool_importing.definition(kind, listed, namespace)
-    assert isinstance(found, importing.Definition), found
-    return found
+def definition_of(kind: catalog.Kind, listed: dict[str, Any], namespace: str = "ns") -> importing.Definition:
+    definition = non_tool_importing.definition(kind, listed, namespace)
+    assert isinstance(definition, importing.Definition), definition
+    return definition
 
 
-def taken(
-    kind: catalog.Kind, *listed: dict[str, Any], had: tuple[str, ...] = ()
+def import_entries(
+    kind: catalog.Kind, *listed: dict[str, Any], taken: tuple[str, ...] = ()
 ) -> tuple[list[str], list[str]]:
-    found, problems = non_tool_importing.definitions(kind, listed, "ns", "the server 'x'", had)
-    return [one.key for one in found], [str(problem) for problem in problems]
+    definitions, problems = non_tool_importing.definitions(kind, listed, "ns", "the server 'x'", taken)
+    return [definition.key for definition in definitions], [str(problem) for problem in problems]
 
 
-def test_a_prompt_is_kept_with_its_arguments_in_their_order() -> None:
+def test_a_prompt_keeps_its_arguments_in_order() -> None:
     listed = {
         "name": "sum up",
         "title": "Sum up",
@@ -35,18 +35,22 @@ def test_a_prompt_is_kept_with_its_arguments_in_their_order() -> None:
         "_meta": {"a": 1, "toolbelt/x": 2},
     }
 
-    found = made("prompt", listed)
+    definition = definition_of("prompt", listed)
 
-    assert (found.key, found.name, found.upstream_name) == ("ns__prompt_sum_up", "sum up", "sum up")
-    assert (found.title, found.description) == ("Sum up", "Sums up.")
-    assert found.details == {
+    assert (definition.key, definition.name, definition.upstream_name) == (
+        "ns__prompt_sum_up",
+        "sum up",
+        "sum up",
+    )
+    assert (definition.title, definition.description) == ("Sum up", "Sums up.")
+    assert definition.details == {
         "arguments": [ARGUMENT, {"name": "length"}],
         "icons": [{"src": "https://x.example/i.png"}],
         "_meta": {"a": 1},
     }
 
 
-def test_a_resource_is_known_by_its_uri_and_keeps_its_name_and_type() -> None:
+def test_a_resource_is_identified_by_its_uri_and_keeps_its_name_and_type() -> None:
     listed = {
         "uri": "ui://chart/view.html",
         "name": "Chart",
@@ -55,25 +59,27 @@ def test_a_resource_is_known_by_its_uri_and_keeps_its_name_and_type() -> None:
         "annotations": {"audience": ["user"], "priority": 0.4, "lastModified": "2026-01-01"},
     }
 
-    found = made("resource", listed)
+    definition = definition_of("resource", listed)
 
-    assert (found.key, found.upstream_name) == ("ns__resource_Chart", "ui://chart/view.html")
-    assert found.details == {
+    assert (definition.key, definition.upstream_name) == ("ns__resource_Chart", "ui://chart/view.html")
+    assert definition.details == {
         "name": "Chart",
         "mimeType": "text/html;profile=mcp-app",
         "annotations": {"audience": ["user"], "priority": 0.4},
     }
 
 
-def test_a_template_is_known_by_its_uri_template() -> None:
-    found = made("template", {"uriTemplate": "db://users/{id}", "name": "user", "mimeType": "nonsense"})
+def test_a_template_is_identified_by_its_uri_template() -> None:
+    definition = definition_of(
+        "template", {"uriTemplate": "db://users/{id}", "name": "user", "mimeType": "nonsense"}
+    )
 
-    assert (found.key, found.name) == ("ns__template_user", "db://users/{id}")
-    assert found.details == {"name": "user"}
+    assert (definition.key, definition.name) == ("ns__template_user", "db://users/{id}")
+    assert definition.details == {"name": "user"}
 
 
-def test_resources_of_one_name_each_get_a_key_of_their_own() -> None:
-    keys, problems = taken(
+def test_resources_with_the_same_name_get_different_keys() -> None:
+    keys, problems = import_entries(
         "resource",
         {"uri": "x://1", "name": "readme"},
         {"uri": "x://2", "name": "readme"},
@@ -86,23 +92,25 @@ def test_resources_of_one_name_each_get_a_key_of_their_own() -> None:
     assert problems == []
 
 
-def test_a_key_that_a_tool_has_is_left_to_it() -> None:
-    keys, problems = taken("prompt", {"name": "x"}, had=("ns__prompt_x",))
+def test_a_prompt_does_not_take_the_key_of_a_tool() -> None:
+    keys, problems = import_entries("prompt", {"name": "x"}, taken=("ns__prompt_x",))
 
     assert keys != ["ns__prompt_x"]
     assert keys[0].startswith("ns__prompt_x_")
     assert problems == []
 
 
-def test_what_is_listed_twice_counts_once() -> None:
-    keys, (problem,) = taken("resource", {"uri": "x://1", "name": "a"}, {"uri": "x://1", "name": "b"})
+def test_an_entry_listed_twice_is_imported_once() -> None:
+    keys, (problem,) = import_entries(
+        "resource", {"uri": "x://1", "name": "a"}, {"uri": "x://1", "name": "b"}
+    )
 
     assert keys == ["ns__resource_a"]
     assert "lists it twice" in problem
 
 
 @pytest.mark.parametrize(
-    ("kind", "listed", "said"),
+    ("kind", "listed", "reason"),
     [
         ("prompt", {}, "It has no name."),
         ("prompt", {"name": "x" * 300}, "Its name has 300 characters"),
@@ -123,10 +131,12 @@ def test_what_is_listed_twice_counts_once() -> None:
         ("template", {"uriTemplate": "toolbelt://{x}", "name": "a"}, "which is Toolbelt's own"),
     ],
 )
-def test_what_cannot_be_had_costs_the_server_that_entry(
-    kind: catalog.Kind, listed: dict[str, Any], said: str
+def test_an_invalid_entry_is_left_out_with_the_reason(
+    kind: catalog.Kind, listed: dict[str, Any], reason: str
 ) -> None:
-    keys, (problem,) = taken(kind, listed, {"name": "other", "uri": "x://o", "uriTemplate": "x://{o}"})
+    keys, (problem,) = import_entries(
+        kind, listed, {"name": "other", "uri": "x://o", "uriTemplate": "x://{o}"}
+    )
 
     assert len(keys) == 1
-    assert said in problem
+    assert reason in problem

@@ -1,4 +1,4 @@
-"""Tests that reading a server's list leaves others their turns on the event loop."""
+"""Tests that reading a server's list does not block the event loop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Client:
         )
 
 
-def test_a_long_list_lets_others_have_their_turn() -> None:
+def test_reading_a_long_list_yields_to_other_tasks() -> None:
     async def read() -> tuple[int, int]:
         turns = 0
 
@@ -51,25 +51,25 @@ def test_a_long_list_lets_others_have_their_turn() -> None:
     assert turns >= 1000 // paging.TURN
 
 
-def test_the_client_is_imported_in_a_thread(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_client_package_is_imported_in_a_thread(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     script = scripting.Script(tmp_path)
-    by: list[threading.Thread] = []
-    load = opening.load
+    threads: list[threading.Thread] = []
+    original_load = opening.load
 
-    def loaded() -> None:
-        by.append(threading.current_thread())
-        load()
+    def record_and_load() -> None:
+        threads.append(threading.current_thread())
+        original_load()
 
-    monkeypatch.setattr(opening, "load", loaded)
+    monkeypatch.setattr(opening, "load", record_and_load)
 
-    async def ask() -> None:
-        reached = connections.of(script.connection)
-        assert reached is not None
-        server = connection.Server(reached, environ={})
+    async def list_server() -> None:
+        settings = connections.of(script.connection)
+        assert settings is not None
+        server = connection.Server(settings, environ={})
         await server.ask()
         await server.close()
 
-    asyncio.run(ask())
+    asyncio.run(list_server())
 
-    assert by
-    assert threading.current_thread() not in by
+    assert threads
+    assert threading.current_thread() not in threads

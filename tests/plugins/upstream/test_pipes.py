@@ -1,4 +1,4 @@
-"""Tests that messages to a process are lines, and that the process is gone at the end, whatever it does."""
+"""Tests that messages to a process are lines, and that the process always ends with its connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared import message
 
-from tests.plugins import killing
+from tests.plugins import process_kills
 from toolbelt.plugins.upstream import pipes
 
 pytestmark = pytest.mark.slow
@@ -26,27 +26,27 @@ pytestmark = pytest.mark.slow
     lines=st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)),
     cuts=st.lists(st.integers(0, 50)),
 )
-def test_lines_are_the_same_however_they_were_cut_on_their_way(lines: list[bytes], cuts: list[int]) -> None:
+def test_lines_are_read_correctly_however_the_data_is_split(lines: list[bytes], cuts: list[int]) -> None:
     whole = b"".join(line + b"\n" for line in lines) + b"and a beginning"
-    reading, found, start = pipes.Lines(100), [], 0
+    reader, read, start = pipes.Lines(100), [], 0
     for cut in [*cuts, len(whole)]:
-        found += reading.of(whole[start : start + cut])
+        read += reader.of(whole[start : start + cut])
         start += cut
 
-    assert found == lines
+    assert read == lines
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
-def test_a_line_is_read_up_to_a_size_whether_or_not_it_ends(end: bytes) -> None:
-    reading = pipes.Lines(10)
+def test_a_line_above_the_maximum_size_is_an_error_whether_or_not_it_ends(end: bytes) -> None:
+    reader = pipes.Lines(10)
 
-    assert reading.of(b"0123456789\n01234") == [b"0123456789"]
+    assert reader.of(b"0123456789\n01234") == [b"0123456789"]
     with pytest.raises(pipes.TooMuchError, match="more than 10 bytes"):
-        reading.of(b"567890" + end)
+        reader.of(b"567890" + end)
 
 
 PING = mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
-# Answers each line with it, and says on a file when it has come to its end.
+# Echoes each line, and creates a file at the end of its input.
 ECHO = """
 import pathlib, sys
 print("Starting up, please wait", flush=True)
@@ -54,7 +54,7 @@ for line in sys.stdin:
     print(line, end="", flush=True)
 pathlib.Path(sys.argv[1]).touch()
 """
-# Starts another process, which holds on to its pipes, and takes no notice of the end of its input.
+# Starts another process, which keeps its pipes open, and ignores the end of its input.
 STUBBORN = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -65,14 +65,14 @@ time.sleep(60)
 Story = Callable[[Any, Any], Awaitable[None]]
 
 
-def _nothing(error: pipes.TooMuchError) -> None:
+def _fail(error: pipes.TooMuchError) -> None:
     pytest.fail(str(error))
 
 
 def run(
-    program: str, argument: Path, story: Story, give_up: Callable[[pipes.TooMuchError], None] = _nothing
+    program: str, argument: Path, story: Story, give_up: Callable[[pipes.TooMuchError], None] = _fail
 ) -> None:
-    async def told(errors: IO[str]) -> None:
+    async def connect(errors: IO[str]) -> None:
         streams = pipes.opened(
             [sys.executable, "-c", program, str(argument)],
             env={},
@@ -85,10 +85,10 @@ def run(
             await story(read, write)
 
     with Path(os.devnull).open("w") as errors:
-        asyncio.run(told(errors))
+        asyncio.run(connect(errors))
 
 
-def test_messages_go_there_and_back_and_what_is_none_is_passed_over(tmp_path: Path) -> None:
+def test_messages_are_exchanged_and_other_output_is_skipped(tmp_path: Path) -> None:
     async def story(read: Any, write: Any) -> None:
         await write.send(message.SessionMessage(PING))
         assert (await read.receive()).message == PING
@@ -98,20 +98,20 @@ def test_messages_go_there_and_back_and_what_is_none_is_passed_over(tmp_path: Pa
     assert (tmp_path / "ended").exists()
 
 
-def test_a_process_that_writes_what_is_no_message_without_end_is_given_up(tmp_path: Path) -> None:
-    said: list[pipes.TooMuchError] = []
+def test_a_process_that_never_stops_writing_other_output_is_given_up(tmp_path: Path) -> None:
+    errors: list[pipes.TooMuchError] = []
 
     async def story(read: Any, write: Any) -> None:
         async with asyncio.timeout(20):
             with pytest.raises(anyio.EndOfStream):
                 await read.receive()
 
-    run("while True: print(flush=True)", tmp_path, story, said.append)
+    run("while True: print(flush=True)", tmp_path, story, errors.append)
 
-    assert "no messages of MCP" in str(said[0])
+    assert "no messages of MCP" in str(errors[0])
 
 
-def test_a_process_that_will_not_go_is_ended_with_all_that_it_started(
+def test_a_process_that_does_not_exit_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipes, "LEAVE_SECONDS", 0.1)
@@ -122,10 +122,10 @@ def test_a_process_that_will_not_go_is_ended_with_all_that_it_started(
 
     run(STUBBORN, tmp_path, story)
 
-    assert not killing.is_alive(int(children[0]))
+    assert not process_kills.is_alive(int(children[0]))
 
 
-# Ends when its input is closed, and leaves another process behind that holds on to none of its pipes.
+# Ends when its input is closed, and leaves a process behind that has none of its pipes open.
 LEAVING = """
 import subprocess, sys
 quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -135,20 +135,20 @@ sys.stdin.read() if sys.argv[1] == "waits" else None
 """
 
 
-@pytest.mark.parametrize("how", ["waits", "leaves at once"])
-def test_what_a_process_leaves_behind_that_ends_by_itself_is_ended(how: str) -> None:
+@pytest.mark.parametrize("how", ["waits", "leaves immediately"])
+def test_children_left_behind_by_a_process_that_exits_are_killed(how: str) -> None:
     children = []
 
     async def story(read: Any, write: Any) -> None:
         children.append(int((await read.receive()).message.method))
-        assert killing.is_alive(children[0])
+        assert process_kills.is_alive(children[0])
 
     run(LEAVING, Path(how), story)
 
-    assert killing.left_after(children, 1.0) == []
+    assert process_kills.remaining_after(children, 1.0) == []
 
 
-# Says which it is and which it has started, and then hangs.
+# Prints its process id and its child's, and then hangs.
 HANGING = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -156,7 +156,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 print('{"jsonrpc": "2.0", "method": "%d %d"}' % (os.getpid(), child.pid), flush=True)
 time.sleep(60)
 """
-# Runs its argument, and prints the processes that run then.
+# Runs its argument, and prints the ids of the running processes.
 CONNECTED = """
 import asyncio, os, sys
 from toolbelt.plugins.upstream import pipes
@@ -173,5 +173,5 @@ asyncio.run(connected())
 """
 
 
-def test_a_server_that_hangs_does_not_outlive_a_toolbelt_that_is_killed() -> None:
-    assert killing.survivors(CONNECTED, HANGING) == []
+def test_a_hanging_server_ends_when_its_toolbelt_process_is_killed() -> None:
+    assert process_kills.survivors(CONNECTED, HANGING) == []

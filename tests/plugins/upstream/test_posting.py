@@ -1,4 +1,4 @@
-"""Tests of calls over Streamable HTTP: answers as JSON and as events, what ends them, and what ends with them."""
+"""Tests of calls over Streamable HTTP: responses as JSON and as events, what ends a call, and what a call ends."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ RESULT = {"content": [{"type": "text", "text": "done"}]}
 
 
 class Server:
-    """A small MCP server of either era, with one tool. ``answer`` writes the answer to a call."""
+    """A small MCP server of either era, with one tool; ``answer`` writes the response to a call."""
 
     def __init__(
         self, revision: str, answer: Callable[[Server, Any, asyncio.StreamWriter], Awaitable[None]]
     ) -> None:
         self.revision, self._answer = revision, answer
-        # The requests that came: HTTP's method, MCP's method, and the headers.
+        # The received requests: HTTP method, MCP method and headers.
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.ended: list[str] = []
-        # That of the last request.
+        # The path of the last request.
         self.path = ""
         self.released = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def served(self) -> AsyncIterator[connection.Server]:
-        """Serve, and yield the connection of Toolbelt to it."""
+        """Run the server; yield a connection of Toolbelt to it."""
         served = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{served.sockets[0].getsockname()[1]}/mcp"
-        reached = connections.of({"url": url, "timeout": 10})
-        assert reached is not None
+        settings = connections.of({"url": url, "timeout": 10})
+        assert settings is not None
         async with asyncio.timeout(40), served:
-            client = connection.Server(reached, environ={})
+            client = connection.Server(settings, environ={})
             try:
                 yield client
             finally:
@@ -50,7 +50,7 @@ class Server:
                 await asyncio.sleep(0.05)
 
     def calls(self) -> list[dict[str, str]]:
-        """Return the headers of each call that came."""
+        """Return the headers of each received call."""
         return [headers for _, method, headers in self.requests if method == "tools/call"]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -71,20 +71,20 @@ class Server:
             case "tools/call":
                 await self._answer(self, message, writer)
             case "server/discover" if self.revision == MODERN:
-                about = {
+                result = {
                     "supportedVersions": [MODERN],
                     "capabilities": {"tools": {}},
                     "resultType": "complete",
                 }
-                write(writer, answered(message, {**about, "ttlMs": 0, "cacheScope": "private"}))
+                write(writer, result_message(message, {**result, "ttlMs": 0, "cacheScope": "private"}))
             case "initialize":
-                about = {"protocolVersion": LEGACY, "capabilities": {"tools": {}}}
-                about["serverInfo"] = {"name": "small", "version": "1"}
-                write(writer, answered(message, about), headers=session)
+                result = {"protocolVersion": LEGACY, "capabilities": {"tools": {}}}
+                result["serverInfo"] = {"name": "small", "version": "1"}
+                write(writer, result_message(message, result), headers=session)
             case "tools/list":
                 more = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
                 listed = {"tools": [listing.tool("work", "Works.")]}
-                write(writer, answered(message, listed | (more if self.revision == MODERN else {})))
+                write(writer, result_message(message, listed | (more if self.revision == MODERN else {})))
             case None if verb == "GET" and self.requests[-1][2].get("last-event-id"):
                 await self._answer(self, None, writer)
             case None:
@@ -97,7 +97,7 @@ class Server:
         await writer.drain()
 
 
-def answered(message: Any, result: Any) -> bytes:
+def result_message(message: Any, result: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
 
 
@@ -122,12 +122,13 @@ def notification(method: str, params: Any) -> bytes:
 
 async def as_json(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
     write(
-        writer, answered(message, RESULT | ({"resultType": "complete"} if server.revision == MODERN else {}))
+        writer,
+        result_message(message, RESULT | ({"resultType": "complete"} if server.revision == MODERN else {})),
     )
 
 
 @pytest.mark.parametrize("revision", [LEGACY, MODERN])
-def test_a_call_has_the_headers_of_its_revision(revision: str) -> None:
+def test_a_call_has_the_headers_of_its_protocol_revision(revision: str) -> None:
     async def story() -> None:
         server = Server(revision, as_json)
         async with server.served() as client:
@@ -142,7 +143,7 @@ def test_a_call_has_the_headers_of_its_revision(revision: str) -> None:
 
 
 @pytest.mark.parametrize("location", ["/mcp/", "http://127.0.0.1:9/mcp"])
-def test_a_redirect_of_a_call_is_followed_within_its_server_only(location: str) -> None:
+def test_a_redirect_of_a_call_is_followed_only_within_its_server(location: str) -> None:
     async def redirect(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         if server.path == "/mcp":
             write(writer, b"", status=307, headers=f"location: {location}\r\n")
@@ -161,12 +162,12 @@ def test_a_redirect_of_a_call_is_followed_within_its_server_only(location: str) 
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
-def test_a_call_whose_answer_leads_elsewhere_is_not_sent_again(status: int) -> None:
-    async def lead_elsewhere(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+def test_a_call_is_not_repeated_after_a_redirect_that_changes_the_method(status: int) -> None:
+    async def redirect(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         write(writer, b"", status=status, headers="location: /done\r\n")
 
     async def story() -> int:
-        server = Server(LEGACY, lead_elsewhere)
+        server = Server(LEGACY, redirect)
         async with server.served() as client:
             with pytest.raises(contract.ToolError, match="not followed"):
                 await client.call("work", {})
@@ -176,7 +177,7 @@ def test_a_call_whose_answer_leads_elsewhere_is_not_sent_again(status: int) -> N
 
 
 @pytest.mark.parametrize("revision", [LEGACY, MODERN])
-def test_a_cookie_of_a_server_is_not_sent_back(revision: str) -> None:
+def test_cookies_of_a_server_are_not_sent_back(revision: str) -> None:
     async def redirect_once(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         if server.path == "/mcp":
             write(writer, b"", status=307, headers="location: /mcp/\r\n")
@@ -196,20 +197,20 @@ def test_a_cookie_of_a_server_is_not_sent_back(revision: str) -> None:
     assert not [headers for _, _, headers in server.requests if "cookie" in headers]
 
 
-def test_progress_comes_before_an_answer_in_events() -> None:
+def test_progress_events_are_reported_before_the_result() -> None:
     async def in_events(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         token = message["params"]["_meta"]["progressToken"]
         begin_events(writer)
-        told = {"progressToken": token, "progress": 1, "message": "half"}
-        writer.write(event(notification("notifications/progress", told)))
-        writer.write(event(answered(message, RESULT)))
+        params = {"progressToken": token, "progress": 1, "message": "half"}
+        writer.write(event(notification("notifications/progress", params)))
+        writer.write(event(result_message(message, RESULT)))
         await writer.drain()
         writer.close()
 
-    heard: list[tuple[float, str | None]] = []
+    reported: list[tuple[float, str | None]] = []
 
     async def progress(progress: float, total: float | None, message: str | None) -> None:
-        heard.append((progress, message))
+        reported.append((progress, message))
 
     async def story() -> None:
         async with Server(LEGACY, in_events).served() as client:
@@ -218,17 +219,17 @@ def test_progress_comes_before_an_answer_in_events() -> None:
 
     asyncio.run(story())
 
-    assert heard == [(1.0, "half")]
+    assert reported == [(1.0, "half")]
 
 
-def test_an_answer_whose_stream_breaks_is_fetched_from_where_it_broke() -> None:
+def test_a_broken_response_stream_is_resumed_from_its_last_event() -> None:
     async def broken(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         begin_events(writer)
         if message is not None:
             server.message = message  # type: ignore[attr-defined]
             writer.write(event(b"", id_="e1"))
         else:
-            writer.write(event(answered(server.message, RESULT)))  # type: ignore[attr-defined]
+            writer.write(event(result_message(server.message, RESULT)))  # type: ignore[attr-defined]
         await writer.drain()
         writer.close()
 
@@ -249,16 +250,16 @@ def test_an_answer_whose_stream_breaks_is_fetched_from_where_it_broke() -> None:
 
 
 @pytest.mark.parametrize("revision", [LEGACY, MODERN])
-def test_a_call_that_is_taken_back_is_cancelled_at_the_server(revision: str) -> None:
+def test_a_cancelled_call_is_cancelled_at_the_server(revision: str) -> None:
     called, hung_up = asyncio.Event(), asyncio.Event()
 
     async def never(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         called.set()
         with contextlib.suppress(ConnectionError):
             while not server.released.is_set():
-                if not begun:
+                if not started:
                     begin_events(writer)
-                    begun.append(True)
+                    started.append(True)
                 writer.write(b": still there\n\n")
                 await writer.drain()
                 if writer.transport.is_closing():
@@ -266,7 +267,7 @@ def test_a_call_that_is_taken_back_is_cancelled_at_the_server(revision: str) -> 
                 await asyncio.sleep(0.01)
         hung_up.set()
 
-    begun: list[bool] = []
+    started: list[bool] = []
 
     async def story() -> list[str]:
         server = Server(revision, never)
@@ -277,11 +278,11 @@ def test_a_call_that_is_taken_back_is_cancelled_at_the_server(revision: str) -> 
             with pytest.raises(asyncio.CancelledError):
                 await calling
             if revision == MODERN:
-                # The end of the request says it.
+                # Closing the request cancels it.
                 await hung_up.wait()
                 assert not server.released.is_set()
             else:
-                while "notifications/cancelled" not in [method for _, method, _ in server.requests]:  # noqa: ASYNC110 (the server notes it)
+                while "notifications/cancelled" not in [method for _, method, _ in server.requests]:  # noqa: ASYNC110 (the server records it)
                     await asyncio.sleep(0.01)
             assert client.status().state == "open"
         return [method for _, method, _ in server.requests]
@@ -289,7 +290,7 @@ def test_a_call_that_is_taken_back_is_cancelled_at_the_server(revision: str) -> 
     assert ("notifications/cancelled" in asyncio.run(story())) is (revision == LEGACY)
 
 
-def test_an_answer_that_is_too_large_fails_its_own_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_that_is_too_large_fails_only_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "MAX_BYTES", 10_000)
 
     async def flood(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
@@ -297,13 +298,13 @@ def test_an_answer_that_is_too_large_fails_its_own_call_alone(monkeypatch: pytes
         if not is_large:
             await server.released.wait()
         text = "x" * 20_000 if is_large else "small"
-        write(writer, answered(message, {"content": [{"type": "text", "text": text}]}))
+        write(writer, result_message(message, {"content": [{"type": "text", "text": text}]}))
 
     async def story() -> tuple[Any, Any]:
         server = Server(LEGACY, flood)
         async with server.served() as client:
             waiting = asyncio.create_task(client.call("work", {}))
-            while not server.calls():  # noqa: ASYNC110 (the server notes it)
+            while not server.calls():  # noqa: ASYNC110 (the server records it)
                 await asyncio.sleep(0.01)
             with pytest.raises(contract.ToolError) as error:
                 await client.call("work", {"large": True})
@@ -315,7 +316,7 @@ def test_an_answer_that_is_too_large_fails_its_own_call_alone(monkeypatch: pytes
     assert answer["content"][0]["text"] == "small"
 
 
-def test_a_server_that_hangs_up_in_mid_call_ends_the_calls_of_its_connection_in_words() -> None:
+def test_a_connection_closed_during_a_call_fails_all_of_its_calls() -> None:
     async def hang_up(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         if message["params"]["arguments"].get("hang_up"):
             writer.close()
@@ -326,14 +327,14 @@ def test_a_server_that_hangs_up_in_mid_call_ends_the_calls_of_its_connection_in_
         server = Server(LEGACY, hang_up)
         async with server.served() as client:
             waiting = asyncio.create_task(client.call("work", {}))
-            while not server.calls():  # noqa: ASYNC110 (the server notes it)
+            while not server.calls():  # noqa: ASYNC110 (the server records it)
                 await asyncio.sleep(0.01)
-            ended = await asyncio.gather(
+            outcomes = await asyncio.gather(
                 client.call("work", {"hang_up": True}), waiting, return_exceptions=True
             )
-        # It was not asked to end the session, which it might not answer.
+        # No request to end the session was sent, because the server might not answer it.
         assert "DELETE" not in [verb for verb, _, _ in server.requests]
-        return tuple(ended)
+        return tuple(outcomes)
 
     for error in asyncio.run(story()):
         assert isinstance(error, live_connection.UnreachableError)

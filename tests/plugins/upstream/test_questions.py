@@ -1,4 +1,4 @@
-"""What of a server's question is shown to a user, and what of the answer goes back."""
+"""Tests of a server's question as it is shown to the user, and of the answer that is returned to the server."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ def form(**fields: Any) -> dict[str, Any]:
 
 
 def fields(**given: Any) -> dict[str, Any]:
-    found: dict[str, Any] = questions.cleaned(form(**given), "Files")["requestedSchema"]["properties"]
-    return found
+    properties: dict[str, Any] = questions.cleaned(form(**given), "Files")["requestedSchema"]["properties"]
+    return properties
 
 
-def test_a_message_begins_with_the_server_that_asks_and_shows_what_it_says():
+def test_a_message_begins_with_the_name_of_the_server_and_is_cleaned():
     given = {**form(), "message": " Toolbelt asks:\u202e Who\u200b are you?\r\n" + "x" * 5_000}
     message = questions.cleaned(given, "Files\u202e")["message"]
     assert message.startswith("Files asks: Toolbelt asks: Who are you?\nxxx")
     assert len(message) <= len("Files asks: ") + questions.MAX_MESSAGE
 
 
-def test_of_a_field_there_stays_what_the_specification_has():
+def test_fields_keep_only_keywords_of_the_specification():
     given = {
         "name": {
             "type": "string",
@@ -62,7 +62,7 @@ def test_of_a_field_there_stays_what_the_specification_has():
     }
 
 
-def test_a_field_that_may_be_null_is_one_that_may_be_left_out():
+def test_a_nullable_field_becomes_an_optional_field():
     given = {"anyOf": [{"type": "integer"}, {"type": "null"}], "title": "Age", "default": None}
     assert fields(age=given) == {"age": {"type": "integer", "title": "Age"}}
 
@@ -89,7 +89,7 @@ def test_a_field_that_may_be_null_is_one_that_may_be_left_out():
         form(a="string"),
     ],
 )
-def test_a_question_outside_the_specification_is_not_asked(params: dict[str, Any]):
+def test_a_question_outside_the_specification_is_refused(params: dict[str, Any]):
     with pytest.raises(questions.NotAllowedError):
         questions.cleaned(params, "Files")
 
@@ -104,7 +104,7 @@ def test_a_question_outside_the_specification_is_not_asked(params: dict[str, Any
         "http://[::1]/",
     ],
 )
-def test_a_page_is_at_an_address_that_nobody_else_reads(url: str):
+def test_pages_with_https_or_local_addresses_are_allowed(url: str):
     assert questions.cleaned({"mode": "url", "message": "Open.", "url": url}, "Files") == {
         "mode": "url",
         "message": "Files asks: Open.",
@@ -131,13 +131,13 @@ def test_a_page_is_at_an_address_that_nobody_else_reads(url: str):
         "https://a.example/" + "x" * questions.MAX_URL,
     ],
 )
-def test_no_other_page_is_opened(url: Any):
+def test_pages_with_other_addresses_are_refused(url: Any):
     with pytest.raises(questions.NotAllowedError):
         questions.cleaned({"mode": "url", "message": "Open.", "url": url}, "Files")
 
 
 @pytest.mark.parametrize(
-    ("given", "handed_on"),
+    ("given", "returned"),
     [
         ({"action": "accept", "content": {"a": "x", "z": 1}}, {"action": "accept", "content": {"a": "x"}}),
         (
@@ -153,19 +153,19 @@ def test_no_other_page_is_opened(url: Any):
         (None, {"action": "cancel"}),
     ],
 )
-def test_of_an_answer_there_goes_back_what_was_asked_for(given: Any, handed_on: dict[str, Any]):
-    assert questions.answer(given, questions.cleaned(form(a={"type": "string"}), "Files")) == handed_on
+def test_an_answer_contains_only_the_requested_fields(given: Any, returned: dict[str, Any]):
+    assert questions.answer(given, questions.cleaned(form(a={"type": "string"}), "Files")) == returned
 
 
-def test_a_page_is_answered_without_content():
+def test_the_answer_to_a_page_has_no_content():
     question = questions.cleaned({"mode": "url", "message": "Open.", "url": "https://a.example/"}, "Files")
     assert questions.answer({"action": "accept", "content": {"a": 1}}, question) == {"action": "accept"}
 
 
-def test_clients_of_the_first_revision_with_questions_are_asked_in_its_words():
+def test_questions_are_converted_for_clients_of_the_first_revision():
     color = {"type": "string", "default": "r", "oneOf": [{"const": "r", "title": "Red"}]}
-    asked = questions.cleaned(form(color=color), "Files")
-    assert questions.for_revision(asked, "2025-06-18") == {
+    question = questions.cleaned(form(color=color), "Files")
+    assert questions.for_revision(question, "2025-06-18") == {
         "message": "Files asks: Fill in.",
         "requestedSchema": {
             "type": "object",

@@ -1,4 +1,4 @@
-"""Tests of requests between processes over a Unix domain socket, where something is in the way."""
+"""Tests of requests between processes over a Unix domain socket, when something fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def kind(error: Exception) -> tuple[str, str]:
     return "failed", str(error)
 
 
-def test_a_process_that_has_too_many_callers_does_not_count_as_gone(tmp_path: Path) -> None:
+def test_a_process_with_too_many_callers_is_busy_and_not_unreachable(tmp_path: Path) -> None:
     path = str(tmp_path / "busy.sock")
     with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as first:
         listening.bind(path)
@@ -29,18 +29,18 @@ def test_a_process_that_has_too_many_callers_does_not_count_as_gone(tmp_path: Pa
             asyncio.run(relay.request(path, "any", {}, {}))
 
 
-def test_a_process_does_not_count_as_gone_where_the_caller_has_no_file_left(
+def test_running_out_of_file_descriptors_is_reported_as_busy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refused(path: str) -> Any:
+    async def fail(path: str) -> Any:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(asyncio, "open_unix_connection", refused)
+    monkeypatch.setattr(asyncio, "open_unix_connection", fail)
     with pytest.raises(relay.BusyError):
         asyncio.run(relay.request(str(tmp_path / "any.sock"), "any", {}, {}))
 
 
-def test_only_a_socket_is_removed_where_nobody_listens(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_socket_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_text("kept")
     with pytest.raises(relay.UnreachableError):
@@ -48,7 +48,7 @@ def test_only_a_socket_is_removed_where_nobody_listens(tmp_path: Path) -> None:
     assert path.read_text() == "kept"
 
 
-def test_what_a_caller_does_not_read_does_not_pile_up(tmp_path: Path) -> None:
+def test_unread_messages_are_buffered_only_up_to_a_limit(tmp_path: Path) -> None:
     buffered = []
 
     async def work(method: str, params: Mapping[str, Any], exchange: relay.Exchange) -> Any:
@@ -60,30 +60,30 @@ def test_what_a_caller_does_not_read_does_not_pile_up(tmp_path: Path) -> None:
     async def story() -> Any:
         listener = relay.Listener(work, kind)
         address = await listener.start(tmp_path / "sockets")
-        told = 0
+        received = 0
 
-        async def heard(data: Any) -> None:
-            nonlocal told
-            told += 1
+        async def receive(data: Any) -> None:
+            nonlocal received
+            received += 1
 
         try:
-            return await relay.request(address, "any", {}, {"progress": heard}), told
+            return await relay.request(address, "any", {}, {"progress": receive}), received
         finally:
             await listener.close()
 
-    result, told = asyncio.run(story())
+    result, received = asyncio.run(story())
     assert result == "done"
-    assert told > 0
+    assert received > 0
     assert buffered[0] < 2 * relay.MAX_WAITING
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_nobody_waits_for_a_child_of_the_process_that_listened(tmp_path: Path) -> None:
-    begun = asyncio.Event()
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="requires os.fork")
+def test_requests_fail_after_the_listener_ends_even_if_its_fork_survives(tmp_path: Path) -> None:
+    started = asyncio.Event()
 
     async def work(method: str, params: Mapping[str, Any], exchange: relay.Exchange) -> Any:
         if method == "hang":
-            begun.set()
+            started.set()
             await asyncio.Event().wait()
         return "done"
 
@@ -91,18 +91,18 @@ def test_nobody_waits_for_a_child_of_the_process_that_listened(tmp_path: Path) -
         listener = relay.Listener(work, kind)
         address = await listener.start(tmp_path / "sockets")
         hanging = asyncio.create_task(relay.request(address, "hang", {}, {}))
-        await begun.wait()
+        await started.wait()
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(write)
-            # Until the test is over.
+            # Wait until the test ends.
             os.read(read, 1)
             os._exit(0)
         os.close(read)
         try:
             assert await relay.request(address, "any", {}, {}) == "done"
-            # As where the process is killed, so that it does not remove the file.
+            # Keep the file, as when the process is killed before it can remove it.
             os.rename(address, path := f"{address}.left")
             await listener.close()
             async with asyncio.timeout(10):

@@ -1,4 +1,4 @@
-"""Tests that a model gets as JSON what a tool answered as MCP."""
+"""Tests that the MCP result of a tool becomes JSON for the model."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png", "_meta": {"a"
         ),
     ],
 )
-def test_an_answer_is_said_in_json(result: dict[str, Any], content: Any) -> None:
+def test_a_result_is_converted_to_json(result: dict[str, Any], content: Any) -> None:
     assert results.content(result) == content
 
 
-def test_a_failure_is_told_in_the_tools_own_words_without_what_cannot_be_seen() -> None:
+def test_a_failure_has_the_tools_message_without_hidden_characters() -> None:
     with pytest.raises(contract.ToolError, match=r"^no such file$"):
         results.read({"isError": True, "content": [{"type": "text", "text": "no such\u200b file"}]})
     with pytest.raises(contract.ToolError, match="without a message"):

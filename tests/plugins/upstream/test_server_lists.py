@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.upstream import listing, scripting
-from tests.plugins.upstream.connecting import Using, text
+from tests.plugins.upstream.harness import ConnectionHarness, text
 from toolbelt.plugins.upstream import (
     connection,
     importing,
@@ -27,46 +27,46 @@ def script(tmp_path: Path) -> scripting.Script:
 def test_all_pages_of_a_list_are_read(script: scripting.Script) -> None:
     script.lists(*(listing.tool(f"t{n}") for n in range(2_000)))
 
-    answer = Using(script).run(lambda server: server.tools())
+    answer = ConnectionHarness(script).run(lambda server: server.tools())
 
     assert len(answer.tools) == 2_000
     assert answer.is_complete
 
 
 @pytest.mark.parametrize("limits", [{"tools": 1_500}, {"pages": 1}, {"bytes": 5_000}])
-def test_a_list_without_an_end_is_cut_with_a_message(
+def test_a_list_above_a_limit_is_truncated_with_a_problem(
     script: scripting.Script, limits: dict[str, int]
 ) -> None:
     script.lists(*(listing.tool(f"t{n}") for n in range(2_000)))
 
-    answer = Using(script, limits=bounds.Limits(**limits)).run(lambda server: server.tools())
+    answer = ConnectionHarness(script, limits=bounds.Limits(**limits)).run(lambda server: server.tools())
 
     assert 0 < len(answer.tools) < 2_000
     assert not answer.is_complete
     assert "lists more than can be taken" in str(answer.problems[0])
 
 
-def test_an_invalid_tool_does_not_cost_the_others(script: scripting.Script) -> None:
-    odd: list[Any] = [
+def test_an_invalid_tool_does_not_affect_the_others(script: scripting.Script) -> None:
+    invalid: list[Any] = [
         {"name": "bare"},
         listing.tool("hinted", annotations={"readOnlyHint": "perhaps"}),
         {"description": 3},
         "stray",
     ]
-    script.lists(*(listing.tool(f"t{n}") for n in range(1_100)), *odd)
+    script.lists(*(listing.tool(f"t{n}") for n in range(1_100)), *invalid)
 
     async def story(server: connection.Server) -> importing.Answer:
         assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
         return await server.tools()
 
-    answer = Using(script).run(story)
-    made, problems = importing.definitions(answer.tools, "ns", "the server 'x'")
+    answer = ConnectionHarness(script).run(story)
+    definitions, problems = importing.definitions(answer.tools, "ns", "the server 'x'")
 
     assert answer.is_complete
     assert [str(problem) for problem in answer.problems] == [
         "tools: The server lists 1 entry that is no tool at all, and it was left out."
     ]
-    assert len(made) == 1_101
+    assert len(definitions) == 1_101
     assert [str(problem) for problem in problems] == [
         "tools.bare: It has no inputSchema. The server 'x' goes without it.",
         "tools[1102]: It has no name. The server 'x' goes without it.",
@@ -74,8 +74,8 @@ def test_an_invalid_tool_does_not_cost_the_others(script: scripting.Script) -> N
 
 
 @pytest.mark.parametrize("listed", [{"t": 1}, "none", None])
-def test_an_answer_that_is_no_list_fails_in_plain_words(script: scripting.Script, listed: Any) -> None:
+def test_an_answer_that_is_not_a_list_raises_an_error(script: scripting.Script, listed: Any) -> None:
     script.answers(listed)
 
     with pytest.raises(live_connection.UnreachableError, match="answered what is no list of tools"):
-        Using(script).run(lambda server: server.tools())
+        ConnectionHarness(script).run(lambda server: server.tools())

@@ -1,4 +1,4 @@
-"""Tests that a server that forgot its session, as it does when it is restarted, is there again for the next call."""
+"""Tests that a server which has forgotten its session, as after a restart, is reconnected for the next call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.plugins.upstream import forgetting, listing, stateful
+from tests.plugins.upstream import listing, session_server, stateful
 from toolbelt.core import connections
 from toolbelt.plugins import contract
 from toolbelt.plugins.upstream import connection, importing, live_connection
@@ -20,39 +20,39 @@ pytestmark = pytest.mark.slow
 T = TypeVar("T")
 
 
-def using(url: str, story: Callable[[connection.Server], Awaitable[T]]) -> T:
-    reached = connections.of({"url": url, "timeout": 20})
-    assert reached is not None
+def run_connected(url: str, story: Callable[[connection.Server], Awaitable[T]]) -> T:
+    settings = connections.of({"url": url, "timeout": 20})
+    assert settings is not None
 
-    async def whole() -> T:
-        server = connection.Server(reached, environ={}, bounds=bounds.Limits(first_pause=0.01))
+    async def run_and_close() -> T:
+        server = connection.Server(settings, environ={}, bounds=bounds.Limits(first_pause=0.01))
         try:
             async with asyncio.timeout(60):
                 return await story(server)
         finally:
             await server.close()
 
-    return asyncio.run(whole())
+    return asyncio.run(run_and_close())
 
 
 def text(result: Any) -> str:
     return str(result["content"][0]["text"])
 
 
-def test_a_real_server_that_was_killed_and_started_again_answers_the_next_call() -> None:
+def test_a_restarted_real_server_answers_the_next_call() -> None:
     async def story(server: connection.Server) -> None:
         assert text(await server.call("count", {})) == "1"
         assert text(await server.call("count", {})) == "2"
         program.kill()
         program.start()
-        # The stream of the session is opened again, and refused, at its own pace: before or after this.
+        # The session's stream reconnects and is refused independently, before or after this call.
         assert text(await server.call("count", {})) == "1"
 
     with stateful.running() as program:
-        using(program.url, story)
+        run_connected(program.url, story)
 
 
-def test_a_call_that_finds_its_server_gone_says_why_and_runs_once_it_is_back() -> None:
+def test_a_call_to_a_stopped_server_fails_with_the_reason_until_it_is_restarted() -> None:
     async def story(server: connection.Server) -> None:
         await server.call("count", {})
         program.kill()
@@ -65,46 +65,46 @@ def test_a_call_that_finds_its_server_gone_says_why_and_runs_once_it_is_back() -
         assert text(await server.call("count", {})) == "1"
 
     with stateful.running() as program:
-        using(program.url, story)
+        run_connected(program.url, story)
 
 
-@pytest.mark.parametrize("refusal", forgetting.REFUSALS.values(), ids=forgetting.REFUSALS)
-def test_a_call_whose_session_is_refused_begins_a_new_one_and_runs_once(refusal: tuple[int, Any]) -> None:
+@pytest.mark.parametrize("refusal", session_server.REFUSALS.values(), ids=session_server.REFUSALS)
+def test_a_call_whose_session_is_refused_runs_once_in_a_new_session(refusal: tuple[int, Any]) -> None:
     async def story(server: connection.Server) -> None:
         await server.call("echo", {})
-        # Not by way of the stream, which would tell of it before.
-        forgetful.session = ""
+        # The stream stays open: otherwise it would report the restart before the call.
+        restarted.session = ""
         assert text(await server.call("echo", {})) == "echoed"
 
-    with forgetting.served(refusal) as forgetful:
-        using(forgetful.url, story)
+    with session_server.running(refusal) as restarted:
+        run_connected(restarted.url, story)
 
-    assert (forgetful.begun, forgetful.run) == (2, 2)
+    assert (restarted.sessions_started, restarted.calls_run) == (2, 2)
 
 
-def test_calls_that_meet_the_restart_together_share_the_new_session() -> None:
+def test_concurrent_calls_after_a_restart_share_the_new_session() -> None:
     async def story(server: connection.Server) -> None:
         await server.call("echo", {})
-        forgetful.session = ""
+        restarted.session = ""
         await asyncio.gather(*(server.call("echo", {}) for _ in range(5)))
 
-    with forgetting.served(forgetting.REFUSALS["TypeScript SDK"]) as forgetful:
-        using(forgetful.url, story)
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
 
-    assert (forgetful.begun, forgetful.run) == (2, 6)
+    assert (restarted.sessions_started, restarted.calls_run) == (2, 6)
 
 
-def test_a_server_that_refuses_every_session_is_asked_twice_and_called_unreachable() -> None:
+def test_a_server_that_refuses_every_session_is_unreachable_after_two_attempts() -> None:
     async def story(server: connection.Server) -> None:
         await server.call("echo", {})
-        forgetful.answer = forgetful.refusal
+        restarted.answer = restarted.refusal
         with pytest.raises(live_connection.UnreachableError, match="HTTP 404: Session not found"):
             await server.call("echo", {})
 
-    with forgetting.served(forgetting.REFUSALS["TypeScript SDK"]) as forgetful:
-        using(forgetful.url, story)
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
 
-    assert (forgetful.begun, forgetful.run) == (2, 1)
+    assert (restarted.sessions_started, restarted.calls_run) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -115,83 +115,83 @@ def test_a_server_that_refuses_every_session_is_asked_twice_and_called_unreachab
         (200, {"code": -32001, "message": "Session not found"}),
     ],
 )
-def test_a_refusal_of_the_call_itself_is_the_answer_and_is_not_repeated(answer: tuple[int, Any]) -> None:
+def test_an_error_of_the_call_itself_is_raised_without_a_new_session(answer: tuple[int, Any]) -> None:
     async def story(server: connection.Server) -> None:
-        forgetful.answer = answer
+        restarted.answer = answer
         with pytest.raises(contract.ToolError, match=str(answer[1]["message"])):
             await server.call("echo", {})
         assert server.status().state == "open"
 
-    with forgetting.served(forgetting.REFUSALS["TypeScript SDK"]) as forgetful:
-        using(forgetful.url, story)
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
 
-    assert forgetful.begun == 1
+    assert restarted.sessions_started == 1
 
 
-def test_what_is_allowed_is_asked_again_before_the_call_is_sent_again() -> None:
-    asked = []
+def test_permission_is_checked_again_before_a_call_is_repeated() -> None:
+    checks = []
 
     async def check() -> None:
-        asked.append(forgetful.session)
-        if len(asked) == 2:
+        checks.append(restarted.session)
+        if len(checks) == 2:
             raise PermissionError
 
     async def story(server: connection.Server) -> None:
         await server.tools()
-        forgetful.session = ""
+        restarted.session = ""
         with pytest.raises(PermissionError):
             await server.call("echo", {}, check=check)
 
-    with forgetting.served(forgetting.REFUSALS["TypeScript SDK"]) as forgetful:
-        using(forgetful.url, story)
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
 
-    assert len(asked) == 2
-    assert forgetful.run == 0
+    assert len(checks) == 2
+    assert restarted.calls_run == 0
 
 
-def test_a_tool_that_is_another_one_after_the_restart_is_not_called() -> None:
+def test_a_tool_that_has_changed_after_a_restart_is_not_called() -> None:
     def expected(listed: importing.Answer) -> None:
         if listed.tools[0]["description"] != "Says it again.":
             raise PermissionError
 
     async def story(server: connection.Server) -> None:
         await server.call("echo", {}, expected=expected)
-        forgetful.tools = [listing.tool("echo", "Sends it away.")]
-        forgetful.session = ""
+        restarted.tools = [listing.tool("echo", "Sends it away.")]
+        restarted.session = ""
         with pytest.raises(PermissionError):
             await server.call("echo", {}, expected=expected)
 
-    with forgetting.served(forgetting.REFUSALS["TypeScript SDK"]) as forgetful:
-        using(forgetful.url, story)
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
 
-    assert forgetful.run == 1
+    assert restarted.calls_run == 1
 
 
-def test_a_refresh_begins_a_new_session_too() -> None:
+def test_a_refresh_starts_a_new_session() -> None:
     async def story(server: connection.Server) -> None:
         await server.tools()
-        forgetful.session = ""
+        restarted.session = ""
         answer = await server.ask()
         assert (answer.error, len(answer.tools)) == ("", 1)
 
-    with forgetting.served(forgetting.REFUSALS["server-everything"]) as forgetful:
-        using(forgetful.url, story)
+    with session_server.running(session_server.REFUSALS["server-everything"]) as restarted:
+        run_connected(restarted.url, story)
 
-    assert forgetful.begun == 2
+    assert restarted.sessions_started == 2
 
 
-@pytest.mark.parametrize("named", ["TypeScript SDK", "server-everything"])
-def test_a_restart_that_the_stream_meets_is_told_without_a_call(named: str) -> None:
+@pytest.mark.parametrize("kind", ["TypeScript SDK", "server-everything"])
+def test_a_restart_noticed_by_the_stream_is_reported_without_a_call(kind: str) -> None:
     async def story(server: connection.Server) -> None:
         await server.call("echo", {})
-        forgetful.forget()
-        end = time.monotonic() + 30
+        restarted.forget()
+        deadline = time.monotonic() + 30
         while server.status().state == "open":
-            assert time.monotonic() < end
+            assert time.monotonic() < deadline
             await asyncio.sleep(0.01)
         assert "no longer knows the session" in server.status().error
         assert text(await server.call("echo", {})) == "echoed"
         assert (server.status().state, server.status().error) == ("open", "")
 
-    with forgetting.served(forgetting.REFUSALS[named]) as forgetful:
-        using(forgetful.url, story)
+    with session_server.running(session_server.REFUSALS[kind]) as restarted:
+        run_connected(restarted.url, story)

@@ -1,4 +1,4 @@
-"""Tests that HTTP to a server goes where operators allow, and never to a platform's own addresses."""
+"""Tests that HTTP requests to servers go only where operators allow, and never to a cloud platform's own addresses."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NAMES = {
 }
 
 
-class Answering(httpx2.AsyncBaseTransport):
-    """Answers in place of the network, and remembers where requests went."""
+class RecordingTransport(httpx2.AsyncBaseTransport):
+    """Answers instead of the network, and records the requests and their addresses."""
 
     def __init__(self, body: bytes = b"{}") -> None:
         self.sent: list[httpx2.Request] = []
@@ -42,77 +42,79 @@ class Answering(httpx2.AsyncBaseTransport):
         yield self._body
 
 
-def ask(url: str, inner: Answering, method: str = "GET", **given: Any) -> httpx2.Response:
+def request_through_gate(
+    url: str, inner: RecordingTransport, method: str = "GET", **options: Any
+) -> httpx2.Response:
     async def resolve(host: str, port: int) -> list[str]:
         return NAMES[host]
 
-    async def asked() -> httpx2.Response:
-        gate = transports.Gate(inner, resolve=resolve, **given)
+    async def send() -> httpx2.Response:
+        gate = transports.Gate(inner, resolve=resolve, **options)
         async with httpx2.AsyncClient(transport=gate) as client:
             return await client.request(method, url)
 
-    return asyncio.run(asked())
+    return asyncio.run(send())
 
 
-def test_a_private_address_is_asked_under_its_own_name() -> None:
-    inner = Answering()
+def test_a_request_to_a_private_address_keeps_its_host_name() -> None:
+    inner = RecordingTransport()
 
-    assert ask("https://tools.test/mcp", inner).status_code == 200
+    assert request_through_gate("https://tools.test/mcp", inner).status_code == 200
     assert inner.addresses == ["10.0.0.7"]
     assert str(inner.sent[0].url) == "https://tools.test/mcp"
     assert inner.sent[0].headers["host"] == "tools.test"
 
 
 @pytest.mark.parametrize("host", ["cloud.test", "both.test"])
-def test_a_name_that_leads_to_a_platforms_own_address_is_not_asked(host: str) -> None:
-    inner = Answering()
+def test_a_name_that_resolves_to_a_platform_address_is_refused(host: str) -> None:
+    inner = RecordingTransport()
 
     with pytest.raises(transports.AddressRefusedError, match="a cloud platform's own address"):
-        ask(f"http://{host}/latest", inner)
+        request_through_gate(f"http://{host}/latest", inner)
     assert inner.sent == []
 
 
-def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
-    inner = Answering()
+def test_the_next_address_is_tried_if_the_first_does_not_answer() -> None:
+    inner = RecordingTransport()
 
-    ask("http://two.test/", inner)
+    request_through_gate("http://two.test/", inner)
 
     assert inner.addresses == ["10.0.0.1", "10.0.0.2"]
 
 
 @pytest.mark.parametrize("is_written", [False, True])
-def test_a_call_has_not_run_if_its_server_was_never_reached(is_written: bool) -> None:
+def test_a_call_counts_as_not_run_if_its_server_was_never_reached(is_written: bool) -> None:
     check = last_check.LastCheck(None)
     if is_written:
-        # The request that fails is another one, for the rest of the answer.
+        # The call itself was sent; the failing request is a later one, for the rest of the response.
         asyncio.run(check.make())
 
     with check.current(), pytest.raises(httpx2.ConnectError):
-        ask("http://away.test/", Answering())
+        request_through_gate("http://away.test/", RecordingTransport())
 
     assert check.has_not_run is not is_written
 
 
-def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_above_the_size_limit_is_not_read_completely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "MAX_BYTES", 10)
 
     with pytest.raises(transports.TooLargeError, match="more than 10 bytes"):
-        ask("http://tools.test/", Answering(b"x" * 11))
+        request_through_gate("http://tools.test/", RecordingTransport(b"x" * 11))
 
 
-def test_the_status_of_each_answer_to_a_message_is_noted() -> None:
-    seen: list[int] = []
+def test_the_status_of_each_response_to_a_message_is_reported() -> None:
+    statuses: list[int] = []
 
-    ask("http://tools.test/", Answering(), answered=seen.append)
-    assert seen == []
+    request_through_gate("http://tools.test/", RecordingTransport(), answered=statuses.append)
+    assert statuses == []
 
-    ask("http://tools.test/", Answering(), "POST", answered=seen.append)
-    assert seen == [200]
+    request_through_gate("http://tools.test/", RecordingTransport(), "POST", answered=statuses.append)
+    assert statuses == [200]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_the_error_output_of_a_process_is_kept_and_its_pipe_closed(
+def test_the_error_output_of_a_process_is_captured_and_its_pipe_closed(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     command = connections.Connection(command="/bin/sh", args=("-c", "echo no database > /dev/stderr; cat"))
@@ -120,7 +122,7 @@ def test_the_error_output_of_a_process_is_kept_and_its_pipe_closed(
 
     async def run() -> None:
         async with transports.process(command, {}, errors, lambda: None, lambda error: None):
-            while not errors.text():  # noqa: ASYNC110 (no event tells of it)
+            while not errors.text():  # noqa: ASYNC110 (there is no event for it)
                 await asyncio.sleep(0.01)
 
     with asyncio.Runner(loop_factory=make_loop) as runner:

@@ -1,4 +1,4 @@
-"""files: what an agent, or another process on the disk, might try in order to leave the root."""
+"""Tests that neither an agent nor another process on the disk gets the files plugin to leave the root."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def root(tmp_path) -> pathlib.Path:
     (tmp_path / "outside" / "secret.txt").write_text(SECRET)
     (tmp_path / "root-twin").mkdir()
     (tmp_path / "root-twin" / "secret.txt").write_text(SECRET)
-    made: pathlib.Path = tmp_path / "root"
-    (made / "inside").mkdir(parents=True)
-    (made / "inside" / "plain.txt").write_text("plain")
-    return made
+    path: pathlib.Path = tmp_path / "root"
+    (path / "inside").mkdir(parents=True)
+    (path / "inside" / "plain.txt").write_text("plain")
+    return path
 
 
-def each_way(files: runtime.Running, path: str) -> list[tuple[str, dict[str, Any]]]:
+def operations_on(files: runtime.RunningPlugin, path: str) -> list[tuple[str, dict[str, Any]]]:
     return [
         ("read", {"path": path}),
         ("search", {"query": "secret", "path": path}),
@@ -68,7 +68,7 @@ def assert_untouched(root: pathlib.Path) -> None:
     ],
 )
 def test_no_path_leaves_the_root(files, root, path) -> None:
-    for name, arguments in each_way(files, path):
+    for name, arguments in operations_on(files, path):
         key = f"files__{name}"
         if not runtime.violations(files.plugin, key, arguments):
             with pytest.raises(toolbelt.ToolError):
@@ -79,7 +79,7 @@ def test_no_path_leaves_the_root(files, root, path) -> None:
 @pytest.mark.parametrize(
     "path", ["~/secret.txt", "%2e%2e/outside/secret.txt", "$HOME", "․․/outside", "INSIDE/plain.txt"]
 )
-def test_what_would_mean_something_elsewhere_is_only_a_name_here(files, root, path) -> None:
+def test_paths_with_meaning_to_shells_or_urls_are_taken_literally(files, root, path) -> None:
     with pytest.raises(toolbelt.ToolError, match="does not exist"):
         files("read", path=path)
     assert_untouched(root)
@@ -97,9 +97,9 @@ def test_what_would_mean_something_elsewhere_is_only_a_name_here(files, root, pa
         ("dangling", "../outside/new.txt", "dangling"),
     ],
 )
-def test_no_link_is_followed(files, root, link, to, path) -> None:
+def test_symbolic_links_are_not_followed(files, root, link, to, path) -> None:
     (root / link).symlink_to(to)
-    for name, arguments in each_way(files, path):
+    for name, arguments in operations_on(files, path):
         with pytest.raises(toolbelt.ToolError, match=r"link|not a regular file"):
             files(name, **arguments)
     with pytest.raises(toolbelt.ToolError, match="link"):
@@ -107,20 +107,20 @@ def test_no_link_is_followed(files, root, link, to, path) -> None:
     assert_untouched(root)
 
 
-def test_a_file_with_another_name_is_not_read_unless_the_operator_allows_it(files, root) -> None:
+def test_hard_links_are_not_read_unless_the_operator_allows_them(files, root) -> None:
     os.link(root.parent / "outside/secret.txt", root / "inside/linked.txt")
-    for name, arguments in each_way(files, "inside/linked.txt"):
+    for name, arguments in operations_on(files, "inside/linked.txt"):
         if name != "write":
             with pytest.raises(toolbelt.ToolError, match="several names"):
                 files(name, **arguments)
-    found = files("search", query="secret")
-    assert (found["matches"], found["files_passed_over"]) == ([], 1)
+    result = files("search", query="secret")
+    assert (result["matches"], result["files_passed_over"]) == ([], 1)
     files("write", path="inside/linked.txt", content="another", overwrite=True)
     assert_untouched(root)
     assert files("read", path="inside/linked.txt")["content"] == "another"
 
     os.link(root.parent / "outside/secret.txt", root / "inside/more.txt")
-    allowed = runtime.Running(plugin.Files(), {"root": str(root), "hard_links": True})
+    allowed = runtime.RunningPlugin(plugin.Files(), {"root": str(root), "hard_links": True})
     try:
         assert allowed("read", path="inside/more.txt")["content"] == SECRET
         assert len(allowed("search", query="secret")["matches"]) == 1
@@ -128,28 +128,26 @@ def test_a_file_with_another_name_is_not_read_unless_the_operator_allows_it(file
         allowed.stop()
 
 
-def test_a_file_from_outside_whose_name_is_taken_away_while_it_is_opened_is_not_read(
-    files, root, monkeypatch
-) -> None:
-    opened = os.open
+def test_a_hard_link_unlinked_while_it_is_opened_is_not_read(files, root, monkeypatch) -> None:
+    original_open = os.open
 
-    def and_then_gone(path: Any, *arguments: Any, **options: Any) -> int:
-        descriptor = opened(path, *arguments, **options)
+    def open_and_unlink(path: Any, *arguments: Any, **options: Any) -> int:
+        descriptor = original_open(path, *arguments, **options)
         if path == "linked.txt":
             (root / "inside/linked.txt").unlink()
         return descriptor
 
     os.link(root.parent / "outside/secret.txt", root / "inside/linked.txt")
-    monkeypatch.setattr(os, "open", and_then_gone)
+    monkeypatch.setattr(os, "open", open_and_unlink)
     with pytest.raises(toolbelt.ToolError, match="several names"):
         files("read", path="inside/linked.txt")
 
 
-def test_a_file_is_read_while_others_write_it(files, root) -> None:
-    is_over = threading.Event()
+def test_a_file_can_be_read_while_it_is_rewritten(files, root) -> None:
+    stop = threading.Event()
 
     def write() -> None:
-        while not is_over.is_set():
+        while not stop.is_set():
             files("write", path="inside/busy.txt", content="busy", overwrite=True)
             (root / "inside/busy.txt").unlink()
             files("write", path="inside/busy.txt", content="busy")
@@ -157,17 +155,17 @@ def test_a_file_is_read_while_others_write_it(files, root) -> None:
     files("write", path="inside/busy.txt", content="busy")
     writer = threading.Thread(target=write)
     writer.start()
-    said = set()
+    results = set()
     try:
         for _ in range(200):
             try:
-                said.add(files("read", path="inside/busy.txt")["content"])
+                results.add(files("read", path="inside/busy.txt")["content"])
             except toolbelt.ToolError as error:
-                said.add(str(error))
+                results.add(str(error))
     finally:
-        is_over.set()
+        stop.set()
         writer.join()
-    assert said <= {"busy", "inside/busy.txt does not exist."}
+    assert results <= {"busy", "inside/busy.txt does not exist."}
 
 
 @pytest.mark.parametrize(
@@ -184,19 +182,19 @@ def test_a_file_is_read_while_others_write_it(files, root) -> None:
         "．git",
     ],
 )
-def test_no_name_that_some_system_takes_for_gits_own_is_written(files, root, name) -> None:
+def test_names_that_some_systems_treat_as_dot_git_are_not_written(files, root, name) -> None:
     for path in (f"{name}/hooks/pre-commit", f"inside/{name}/config", name):
         with pytest.raises(toolbelt.ToolError, match="belong to git"):
             files("write", path=path, content="owned")
     assert not [*root.rglob("hooks"), *root.rglob("config")]
 
 
-def test_names_that_only_begin_like_gits_own_are_written(files) -> None:
+def test_names_that_merely_resemble_dot_git_are_written(files) -> None:
     for name in (".gitignore", ".github/x", "git", "my.git", "git~one", "notes.git."):
         files("write", path=name, content="fine")
 
 
-def test_a_search_and_a_list_go_round_links(files, root) -> None:
+def test_searches_and_listings_skip_symbolic_links(files, root) -> None:
     (root / "out").symlink_to("../outside")
     (root / "out.txt").symlink_to("../outside/secret.txt")
     assert files("search", query="secret")["matches"] == []
@@ -206,24 +204,24 @@ def test_a_search_and_a_list_go_round_links(files, root) -> None:
     ]
 
 
-def test_pipes_devices_and_sockets_neither_hang_nor_answer(files, root, monkeypatch) -> None:
+def test_pipes_and_sockets_are_refused_without_hanging(files, root, monkeypatch) -> None:
     os.mkfifo(root / "pipe")
-    monkeypatch.chdir(root)  # a socket's address must be short
+    monkeypatch.chdir(root)  # a socket's path has a maximum length
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket")
         for path in ("pipe", "socket"):
-            for name, arguments in each_way(files, path):
+            for name, arguments in operations_on(files, path):
                 with pytest.raises(toolbelt.ToolError, match="regular file"):
                     files(name, **arguments)
     assert files("search", query="x")["files_searched"] == 1
 
 
-def test_a_pipe_put_in_a_files_place_after_the_look_does_not_hang(files, root, monkeypatch) -> None:
+def test_a_pipe_that_replaces_a_file_after_the_check_does_not_hang(files, root, monkeypatch) -> None:
     os.mkfifo(root / "pipe")
-    looked = confined._status
+    original_status = confined._status
     plain = os.stat(root / "inside/plain.txt")
     monkeypatch.setattr(
-        confined, "_status", lambda parent, name: plain if name == "pipe" else looked(parent, name)
+        confined, "_status", lambda parent, name: plain if name == "pipe" else original_status(parent, name)
     )
     with pytest.raises(toolbelt.ToolError, match=r"device, pipe or socket|regular file"):
         files("read", path="pipe")
@@ -240,21 +238,21 @@ def test_a_device_is_not_opened(files, root) -> None:
 
 
 @pytest.mark.parametrize("path", [".git/hooks/post-commit", "inside/.GIT/config", ".Git"])
-def test_what_git_would_run_is_not_written(files, root, path) -> None:
+def test_files_that_git_would_run_are_not_written(files, root, path) -> None:
     with pytest.raises(toolbelt.ToolError, match=r"below \.git"):
         files("write", path=path, content="#!/bin/sh")
     assert sorted(os.listdir(root)) == ["inside"]
 
 
-def test_a_directory_that_is_swapped_for_a_link_meets_a_refusal_and_never_the_outside(files, root) -> None:
+def test_a_directory_swapped_for_a_link_during_access_never_exposes_outside_files(files, root) -> None:
     (root / "swapped").mkdir()
     (root / "swapped" / "secret.txt").write_text("the one inside")
     (root / "link").symlink_to("../outside")
-    over = threading.Event()
+    stop = threading.Event()
     refusals = 0
 
     def swap() -> None:
-        while not over.is_set():
+        while not stop.is_set():
             os.rename(root / "swapped", root / "aside")
             os.rename(root / "link", root / "swapped")
             os.rename(root / "swapped", root / "link")
@@ -262,50 +260,48 @@ def test_a_directory_that_is_swapped_for_a_link_meets_a_refusal_and_never_the_ou
 
     swapping = threading.Thread(target=swap)
     swapping.start()
-    answers = set()
-    opened = confined.Root(str(root))
+    contents = set()
+    directory = confined.Root(str(root))
     try:
         for _ in range(1_500):
             try:
-                found = opened.read(("swapped", "secret.txt"), 100)
-                answers.add(found.data)
-                opened.write(("swapped", "secret.txt"), found.data, was=found.mark, replace=True)
+                file = directory.read(("swapped", "secret.txt"), 100)
+                contents.add(file.data)
+                directory.write(("swapped", "secret.txt"), file.data, was=file.mark, replace=True)
             except toolbelt.ToolError:
                 refusals += 1
     finally:
-        over.set()
+        stop.set()
         swapping.join()
-        opened.close()
-    assert answers <= {b"the one inside"}
+        directory.close()
+    assert contents <= {b"the one inside"}
     assert refusals
     assert_untouched(root)
 
 
-def test_a_file_that_is_swapped_for_a_link_between_look_and_opening_is_refused(
-    files, root, monkeypatch
-) -> None:
-    looked = confined._status
+def test_a_file_swapped_for_a_link_between_check_and_open_is_refused(files, root, monkeypatch) -> None:
+    original_status = confined._status
 
-    def and_then_swapped(parent: int, name: str) -> os.stat_result | None:
-        found = looked(parent, name)
+    def status_and_swap(parent: int, name: str) -> os.stat_result | None:
+        status = original_status(parent, name)
         if name == "plain.txt" and not (root / "inside/plain.txt").is_symlink():
             (root / "inside/plain.txt").unlink()
             (root / "inside/plain.txt").symlink_to("../../outside/secret.txt")
-        return found
+        return status
 
-    monkeypatch.setattr(confined, "_status", and_then_swapped)
+    monkeypatch.setattr(confined, "_status", status_and_swap)
     with pytest.raises(toolbelt.ToolError, match="is a link"):
         files("read", path="inside/plain.txt")
 
 
-def test_a_link_put_there_while_writing_is_replaced_and_not_written_through(files, root, monkeypatch) -> None:
-    written = confined._write_new
+def test_a_link_created_during_a_write_is_never_written_through(files, root, monkeypatch) -> None:
+    original_write = confined._write_new
 
-    def and_then_linked(parent: int, name: str, data: bytes, mode: int | None) -> None:
-        written(parent, name, data, mode)
+    def write_and_link(parent: int, name: str, data: bytes, mode: int | None) -> None:
+        original_write(parent, name, data, mode)
         (root / "new.txt").symlink_to("../outside/secret.txt")
 
-    monkeypatch.setattr(confined, "_write_new", and_then_linked)
+    monkeypatch.setattr(confined, "_write_new", write_and_link)
     with pytest.raises(toolbelt.ToolError, match="is a link"):
         files("write", path="new.txt", content="owned")
     (root / "new.txt").unlink()
@@ -314,31 +310,31 @@ def test_a_link_put_there_while_writing_is_replaced_and_not_written_through(file
     assert_untouched(root)
 
 
-def test_a_file_that_grows_while_it_is_read_is_cut_off(root, monkeypatch) -> None:
+def test_a_file_that_grows_while_it_is_read_is_refused(root, monkeypatch) -> None:
     (root / "grown").write_bytes(b"x")
     before = os.stat(root / "grown")
     monkeypatch.setattr(os, "fstat", lambda descriptor: before)
     (root / "grown").write_bytes(b"x" * 10_000)
-    opened = confined.Root(str(root))
+    directory = confined.Root(str(root))
     with pytest.raises(toolbelt.ToolError, match="at most 100"):
-        opened.read(("grown",), 100)
+        directory.read(("grown",), 100)
 
 
-def test_refusals_never_say_where_the_root_is(files, root) -> None:
+def test_refusals_never_reveal_the_path_of_the_root(files, root) -> None:
     for path in ("gone", "inside/gone/gone", "inside", "inside/plain.txt/x"):
         with pytest.raises(toolbelt.ToolError) as refused:
             files("read", path=path)
         assert str(root) not in str(refused.value)
 
 
-def test_a_name_that_is_no_text_is_listed_and_searched_without_a_crash(files, root) -> None:
+def test_file_names_that_are_not_utf_8_are_listed_and_searched(files, root) -> None:
     with open(os.path.join(os.fsencode(root), b"caf\xe9.txt"), "w") as file:
         file.write("plain too")
     assert files("list")["entries"][0]["path"] == "caf?.txt"
     assert len(files("search", query="plain")["matches"]) == 2
 
 
-def test_descriptors_are_given_back(files, root) -> None:
+def test_file_descriptors_are_closed(files, root) -> None:
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("this system does not list descriptors")
     (root / "a/b/c").mkdir(parents=True)
@@ -347,7 +343,7 @@ def test_descriptors_are_given_back(files, root) -> None:
     for _ in range(20):
         files("search", query="hit", limit=3)
         files("list", depth=5)
-        for name, arguments in each_way(files, "a/gone/c"):
+        for name, arguments in operations_on(files, "a/gone/c"):
             if name != "write":
                 with pytest.raises(toolbelt.ToolError):
                     files(name, **arguments)

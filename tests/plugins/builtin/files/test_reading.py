@@ -1,4 +1,4 @@
-"""files: starting, reading, listing and searching on a real directory."""
+"""Tests of the files plugin: configuration, reading, listing and searching in a real directory."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from toolbelt.plugins import config
 from toolbelt.plugins.builtin.files import confined, plugin, searching, toolkit
 
 
-def test_the_plugin_is_sound() -> None:
-    runtime.assert_sound(plugin.Files())
+def test_the_plugin_is_valid() -> None:
+    runtime.assert_valid(plugin.Files())
 
 
-def test_hints_say_what_is_so() -> None:
-    reading = {tool.name for tool in plugin.Files().tools if tool.annotations["readOnlyHint"]}
-    assert reading == set(toolkit.Reading.members)
-    destroying = {tool.name for tool in plugin.Files().tools if tool.annotations["destructiveHint"]}
-    assert destroying == set(toolkit.Writing.members)
+def test_annotations_match_the_reading_and_writing_toolkits() -> None:
+    read_only = {tool.name for tool in plugin.Files().tools if tool.annotations["readOnlyHint"]}
+    assert read_only == set(toolkit.Reading.members)
+    destructive = {tool.name for tool in plugin.Files().tools if tool.annotations["destructiveHint"]}
+    assert destructive == set(toolkit.Writing.members)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("config_", "message"),
     [
         ({}, "files is not valid: root: Field required"),
         ({"root": ""}, "begin it with /"),
@@ -37,18 +37,18 @@ def test_hints_say_what_is_so() -> None:
         ({"root": "/", "max_file_bytes": True}, "max_file_bytes: not a number"),
     ],
 )
-def test_without_a_sound_configuration_it_does_not_start(given, said) -> None:
-    with pytest.raises(config.ConfigError, match=said):
-        runtime.Running(plugin.Files(), given)
+def test_an_invalid_configuration_is_refused(config_, message) -> None:
+    with pytest.raises(config.ConfigError, match=message):
+        runtime.RunningPlugin(plugin.Files(), config_)
 
 
-def test_a_system_that_cannot_hold_the_root_is_refused(root, monkeypatch) -> None:
+def test_a_system_without_dir_fd_support_is_refused(root, monkeypatch) -> None:
     monkeypatch.setattr(os, "supports_dir_fd", set())
     with pytest.raises(config.ConfigError, match="relative to a directory"):
-        runtime.Running(plugin.Files(), {"root": str(root)})
+        runtime.RunningPlugin(plugin.Files(), {"root": str(root)})
 
 
-def test_a_file_is_read_whole(files) -> None:
+def test_a_whole_file_is_read_by_default(files) -> None:
     assert files("read", path="notes/today.md") == {
         "path": "notes/today.md",
         "content": "one\ntwo\nthree\n",
@@ -58,9 +58,9 @@ def test_a_file_is_read_whole(files) -> None:
     }
 
 
-def test_a_range_of_lines_says_where_to_go_on(files) -> None:
-    found = files("read", path="./notes//today.md", first_line=2, lines=1)
-    assert (found["content"], found["last_line"], found["next_line"]) == ("two\n", 2, 3)
+def test_a_range_of_lines_returns_the_next_line_number(files) -> None:
+    result = files("read", path="./notes//today.md", first_line=2, lines=1)
+    assert (result["content"], result["last_line"], result["next_line"]) == ("two\n", 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -72,28 +72,28 @@ def test_a_range_of_lines_says_where_to_go_on(files) -> None:
         ("é\x0c\u2028x\n".encode(), "é\x0c\u2028x\n", 1),
     ],
 )
-def test_a_file_comes_back_to_the_character(files, root, data, content, count) -> None:
+def test_file_contents_are_returned_unchanged(files, root, data, content, count) -> None:
     (root / "some").write_bytes(data)
-    found = files("read", path="some")
-    assert (found["content"], found["line_count"]) == (content, count)
+    result = files("read", path="some")
+    assert (result["content"], result["line_count"]) == (content, count)
 
 
-def test_a_line_that_is_not_there_is_refused(files) -> None:
+def test_a_line_past_the_end_is_refused(files) -> None:
     with pytest.raises(toolbelt.ToolError, match=r"no line 4. The file has 3"):
         files("read", path="notes/today.md", first_line=4)
 
 
-def test_an_answer_is_never_longer_than_its_limit(root) -> None:
+def test_a_result_never_exceeds_the_length_limit(root) -> None:
     (root / "long").write_text("x" * 150_000 + "\n" + "y\n" * 60_000)
-    files = runtime.Running(plugin.Files(), {"root": str(root)})
-    found = files("read", path="long")
-    assert (len(found["content"]), found["next_line"]) == (100_000, 2)
-    assert "too long" in found["note"]
+    files = runtime.RunningPlugin(plugin.Files(), {"root": str(root)})
+    result = files("read", path="long")
+    assert (len(result["content"]), result["next_line"]) == (100_000, 2)
+    assert "too long" in result["note"]
     assert len(files("read", path="long", first_line=2)["content"]) <= 100_000
 
 
 @pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfe", b"caf\xe9"])
-def test_what_is_no_text_is_refused_in_words(files, root, data) -> None:
+def test_files_that_are_not_utf_8_text_are_refused(files, root, data) -> None:
     (root / "binary").write_bytes(data)
     with pytest.raises(toolbelt.ToolError, match="not UTF-8 text"):
         files("read", path="binary")
@@ -110,7 +110,7 @@ def test_a_file_that_is_too_large_is_refused(files, root) -> None:
     assert not (root / "larger").exists()
 
 
-def test_missing_and_mistaken_paths_are_told_apart(files) -> None:
+def test_each_kind_of_wrong_path_has_its_own_message(files) -> None:
     with pytest.raises(toolbelt.ToolError, match=r"notes/gone\.md does not exist"):
         files("read", path="notes/gone.md")
     with pytest.raises(toolbelt.ToolError, match="gone does not exist"):
@@ -123,7 +123,7 @@ def test_missing_and_mistaken_paths_are_told_apart(files) -> None:
         files("read", path="notes/")
 
 
-def test_a_directory_is_listed_in_order(files) -> None:
+def test_a_directory_is_listed_in_order_up_to_the_given_depth(files) -> None:
     assert files("list") == {
         "path": ".",
         "entries": [
@@ -137,18 +137,18 @@ def test_a_directory_is_listed_in_order(files) -> None:
     assert [entry["path"] for entry in deep] == ["main.py", "notes", "notes/today.md", "picture.png"]
 
 
-def test_a_long_list_admits_that_it_is_cut(files, root, monkeypatch) -> None:
+def test_a_truncated_list_is_marked_incomplete(files, root, monkeypatch) -> None:
     (root / "many").mkdir()
     for number in range(1_001):
         (root / "many" / f"{number:04}").touch()
-    found = files("list", path="many")
-    assert (len(found["entries"]), found["complete"]) == (1_000, False)
+    result = files("list", path="many")
+    assert (len(result["entries"]), result["complete"]) == (1_000, False)
     monkeypatch.setattr(confined, "MAX_DIRECTORY_ENTRIES", 10)
     assert files("list", path="many")["complete"] is False
     assert files("search", query="x", path="many")["stopped_by"] == "a directory of more than 10 names"
 
 
-def test_lines_are_found_with_path_and_number(files) -> None:
+def test_search_matches_have_path_line_number_and_text(files) -> None:
     assert files("search", query="two") == {
         "matches": [{"path": "notes/today.md", "line": 2, "text": "two"}],
         "files_searched": 3,
@@ -163,9 +163,7 @@ def test_lines_are_found_with_path_and_number(files) -> None:
     assert files("search", query="two", glob="notes/*.md")["files_searched"] == 1
 
 
-def test_an_expression_that_backtracks_elsewhere_is_harmless_and_one_that_is_none_is_refused(
-    files, root
-) -> None:
+def test_backtracking_patterns_are_harmless_and_invalid_patterns_are_refused(files, root) -> None:
     (root / "a").write_text("a" * 40_000 + "!")
     assert files("search", query="(a+)+$", regex=True, path="a")["matches"] == []
     with pytest.raises(toolbelt.ToolError, match="not a valid RE2 expression"):
@@ -174,31 +172,31 @@ def test_an_expression_that_backtracks_elsewhere_is_harmless_and_one_that_is_non
         files("search", query=r"(a)\1", regex=True)
 
 
-def test_a_search_stops_at_its_limits_and_says_so(files, root, monkeypatch) -> None:
+def test_a_search_stops_at_its_limits_and_names_them(files, root, monkeypatch) -> None:
     (root / "many").write_text("hit\n" * 100)
-    found = files("search", query="hit", limit=5)
-    assert (len(found["matches"]), found["complete"], found["stopped_by"]) == (5, False, "5 matches")
+    result = files("search", query="hit", limit=5)
+    assert (len(result["matches"]), result["complete"], result["stopped_by"]) == (5, False, "5 matches")
     monkeypatch.setattr(searching, "MAX_FILES", 1)
     assert files("search", query="nothing")["stopped_by"].startswith("1 files with")
     monkeypatch.setattr(searching, "MAX_SECONDS", -1.0)
     assert "seconds" in files("search", query="nothing")["stopped_by"]
 
 
-def test_a_long_line_is_shown_around_its_match(files, root) -> None:
+def test_a_long_line_is_shortened_around_its_match(files, root) -> None:
     (root / "min.js").write_text("x" * 10_000 + "needle" + "y" * 10_000)
     text = files("search", query="needle")["matches"][0]["text"]
     assert "needle" in text
     assert len(text) == 300
 
 
-def test_after_shutdown_nothing_is_read(root) -> None:
-    opened = confined.Root(str(root))
-    opened.close()
-    opened.close()
+def test_a_closed_root_refuses_reads(root) -> None:
+    directory = confined.Root(str(root))
+    directory.close()
+    directory.close()
     with pytest.raises(toolbelt.ToolError, match="are closed"):
-        opened.read(("main.py",), 10)
+        directory.read(("main.py",), 10)
 
 
-def test_another_tool_is_not_taken_for_one_of_these(files) -> None:
+def test_an_unknown_tool_is_refused(files) -> None:
     with pytest.raises(ValueError, match="Unknown tool"):
         asyncio.run(files.plugin.execute("files__delete", {}))

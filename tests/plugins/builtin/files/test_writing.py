@@ -1,4 +1,4 @@
-"""files: writing and patching on a real directory."""
+"""Tests of the files plugin: writing and patching in a real directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import toolbelt
 from toolbelt.plugins.builtin.files import confined
 
 
-def test_a_new_file_is_written_with_the_directories_on_its_way(files, root) -> None:
+def test_writing_a_new_file_creates_missing_directories(files, root) -> None:
     assert files("write", path="a/b/c.txt", content="é\r\n") == {
         "path": "a/b/c.txt",
         "created": True,
@@ -21,7 +21,7 @@ def test_a_new_file_is_written_with_the_directories_on_its_way(files, root) -> N
     assert (root / "a/b/c.txt").read_bytes() == "é\r\n".encode()
 
 
-def test_a_file_that_is_there_is_replaced_only_when_told_so(files, root) -> None:
+def test_an_existing_file_is_replaced_only_with_overwrite(files, root) -> None:
     (root / "main.py").chmod(0o755)
     with pytest.raises(toolbelt.ToolError, match="already exists"):
         files("write", path="main.py", content="new")
@@ -30,7 +30,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told_so(files, root) -> None
     assert stat.S_IMODE((root / "main.py").stat().st_mode) == 0o755
 
 
-def test_nothing_is_left_behind_by_a_write_that_fails(files, root, monkeypatch) -> None:
+def test_a_failed_write_leaves_the_directory_unchanged(files, root, monkeypatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -41,13 +41,13 @@ def test_nothing_is_left_behind_by_a_write_that_fails(files, root, monkeypatch) 
     assert sorted(os.listdir(root)) == ["main.py", "notes", "picture.png"]
 
 
-def test_a_patch_replaces_the_one_place(files, root) -> None:
+def test_a_patch_replaces_the_only_occurrence(files, root) -> None:
     assert files("patch", path="notes/today.md", old="two\n", new="zwei\n")["replaced"] == 1
     assert (root / "notes/today.md").read_text() == "one\nzwei\nthree\n"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"old": "four", "new": ""}, "does not contain the old text"),
         ({"old": "o", "new": "0"}, "2 times, not 1"),
@@ -56,38 +56,38 @@ def test_a_patch_replaces_the_one_place(files, root) -> None:
         ({"old": "one", "new": "\ud800"}, "new: Input should be a valid string"),
     ],
 )
-def test_a_patch_that_does_not_fit_changes_nothing(files, root, arguments, said) -> None:
-    with pytest.raises(toolbelt.ToolError, match=said):
+def test_a_patch_that_does_not_apply_changes_nothing(files, root, arguments, message) -> None:
+    with pytest.raises(toolbelt.ToolError, match=message):
         files("patch", path="notes/today.md", **arguments)
     assert (root / "notes/today.md").read_text() == "one\ntwo\nthree\n"
 
 
-def test_a_patch_replaces_as_many_as_it_was_told(files, root) -> None:
+def test_a_patch_replaces_the_given_number_of_occurrences(files, root) -> None:
     files("patch", path="notes/today.md", old="o", new="0", count=2)
     assert (root / "notes/today.md").read_text() == "0ne\ntw0\nthree\n"
 
 
-def test_line_ends_of_another_system_are_named_as_the_reason(files, root) -> None:
+def test_a_patch_that_fails_because_of_line_endings_says_so(files, root) -> None:
     (root / "dos").write_bytes(b"a\r\nb\r\n")
     with pytest.raises(toolbelt.ToolError, match="CR LF"):
         files("patch", path="dos", old="a\nb", new="c")
 
 
-def test_what_somebody_else_changed_in_the_meantime_is_not_overwritten(files, root, monkeypatch) -> None:
-    read = confined.read_in
+def test_a_file_changed_by_another_writer_is_not_overwritten(files, root, monkeypatch) -> None:
+    original_read = confined.read_in
 
-    def and_then_changed(parent, parts, most, **options):
-        found = read(parent, parts, most, **options)
+    def read_and_change(parent, parts, most, **options):
+        file = original_read(parent, parts, most, **options)
         (root / "notes/today.md").write_text("one\ntwo\nthree\nfour, by a person\n")
-        return found
+        return file
 
-    monkeypatch.setattr(confined, "read_in", and_then_changed)
+    monkeypatch.setattr(confined, "read_in", read_and_change)
     with pytest.raises(toolbelt.ToolError, match="changed in the meantime"):
         files("patch", path="notes/today.md", old="two", new="zwei")
     assert "by a person" in (root / "notes/today.md").read_text()
 
 
-def test_of_many_patches_at_once_none_is_lost(files, root) -> None:
+def test_concurrent_patches_are_all_applied(files, root) -> None:
     (root / "counted").write_text("".join(f"<{number}>" for number in range(12)))
     threads = [
         threading.Thread(

@@ -1,4 +1,4 @@
-"""A real repository, and the plugin at work on it."""
+"""Fixtures: a real repository, and the plugin running on it."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from toolbelt.plugins.builtin.self_evolution import plugin
 
 @pytest.fixture(autouse=True)
 def _temporary(tmp_path, monkeypatch) -> None:
-    """Keep what a plugin makes for itself where pytest tidies up."""
+    """Put the plugin's temporary files where pytest removes them."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
 
 @pytest.fixture(scope="session")
-def begun(tmp_path_factory) -> repositories.Repository:
-    """A repository that tests copy and never change."""
-    made = repositories.Repository(tmp_path_factory.mktemp("begun") / "repository")
-    made.begin()
-    return made
+def template(tmp_path_factory) -> repositories.Repository:
+    """Return a repository that tests copy and never change."""
+    created = repositories.Repository(tmp_path_factory.mktemp("template") / "repository")
+    created.create()
+    return created
 
 
 @pytest.fixture(scope="session")
-def guarded(begun, tmp_path_factory) -> repositories.Repository:
-    """Another, with files that an operator would protect; nor is it changed."""
-    made: repositories.Repository = begun.copy(tmp_path_factory.mktemp("guarded") / "repository")
-    made.write("secrets/key.txt", "secret\n")
-    made.write("deploy/run.sh", "run\n")
-    made.write("docs/legal/terms.md", "terms\n")
-    made.commit("Add what is protected")
-    return made
+def protected_template(template, tmp_path_factory) -> repositories.Repository:
+    """Return a repository with files that an operator would protect; tests copy it and never change it."""
+    copy: repositories.Repository = template.copy(tmp_path_factory.mktemp("guarded") / "repository")
+    copy.write("secrets/key.txt", "secret\n")
+    copy.write("deploy/run.sh", "run\n")
+    copy.write("docs/legal/terms.md", "terms\n")
+    copy.commit("Add what is protected")
+    return copy
 
 
 @pytest.fixture
-def repository(begun, tmp_path) -> repositories.Repository:
-    made: repositories.Repository = begun.copy(tmp_path / "repository")
-    return made
+def repository(template, tmp_path) -> repositories.Repository:
+    copy: repositories.Repository = template.copy(tmp_path / "repository")
+    return copy
 
 
 @pytest.fixture
 def evolve(repository):
-    running = runtime.Running(plugin.SelfEvolution(), {"repository": str(repository.path)})
+    running = runtime.RunningPlugin(plugin.SelfEvolution(), {"repository": str(repository.path)})
     yield running
     running.stop()

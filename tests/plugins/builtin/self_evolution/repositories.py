@@ -1,4 +1,4 @@
-"""A real git repository for a test, made by git, with a work tree in use."""
+"""A real git repository for tests, with a work tree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Repository:
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
 
-    def begin(self) -> None:
-        """Make it."""
+    def create(self) -> None:
+        """Create the repository."""
         self.path.mkdir()
         self.git("init", "--quiet", "--initial-branch=main")
         self.write("app/main.py", "import os\n\n\ndef hello():\n    return 'Hello'\n")
@@ -25,27 +25,27 @@ class Repository:
         self.commit("Describe it better")
 
     def copy(self, path: pathlib.Path) -> Repository:
-        """Copy it, which is faster than to make another."""
+        """Return a copy, which is faster than creating another repository."""
         shutil.copytree(self.path, path, symlinks=True)
         return Repository(path)
 
     def git(self, *arguments: str) -> str:
-        around = {
+        environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.path),
             "GIT_CONFIG_NOSYSTEM": "1",
             **{f"GIT_{role}_NAME": "Pat" for role in ("AUTHOR", "COMMITTER")},
             **{f"GIT_{role}_EMAIL": "pat@example.com" for role in ("AUTHOR", "COMMITTER")},
         }
-        found = subprocess.run(
-            ["git", *arguments], cwd=self.path, env=around, check=True, capture_output=True, text=True
+        process = subprocess.run(
+            ["git", *arguments], cwd=self.path, env=environment, check=True, capture_output=True, text=True
         )
-        return found.stdout.strip()
+        return process.stdout.strip()
 
     def write(self, path: str, text: str | bytes) -> None:
-        place = self.path / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(text if isinstance(text, bytes) else text.encode())
+        target = self.path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def commit(self, message: str) -> str:
         self.git("add", "--all")
@@ -53,5 +53,5 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def at(self, ref: str, path: str) -> str:
-        """Return the text of a file as a commit has it, without the space at its end."""
+        """Return the text of a file in a commit, without trailing whitespace."""
         return self.git("show", f"{ref}:{path}")

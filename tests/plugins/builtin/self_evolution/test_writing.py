@@ -1,4 +1,4 @@
-"""self_evolution: changing a real repository, on branches of an agent's own."""
+"""Tests of self_evolution's changes to a real repository, on branches of the agent's own."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MESSAGE = "Greet the world\n\nBecause it is there."
 PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
 
 
-def configured(repository: repositories.Repository, **config: object) -> runtime.Running:
-    return runtime.Running(plugin.SelfEvolution(), {"repository": str(repository.path), **config})
+def configured(repository: repositories.Repository, **config: object) -> runtime.RunningPlugin:
+    return runtime.RunningPlugin(plugin.SelfEvolution(), {"repository": str(repository.path), **config})
 
 
-def test_a_patch_of_several_files_is_one_commit_on_a_branch_of_its_own(evolve, repository) -> None:
+def test_a_patch_of_several_files_is_a_single_commit_on_a_new_branch(evolve, repository) -> None:
     before = repository.git("rev-parse", "main")
     repository.write("README.md", "somebody is working here")
-    found = evolve(
+    result = evolve(
         "patch_files",
         branch="evolve/greet",
         message=MESSAGE,
@@ -30,7 +30,7 @@ def test_a_patch_of_several_files_is_one_commit_on_a_branch_of_its_own(evolve, r
             {**PATCH, "old": "import os", "new": "import sys"},
         ],
     )
-    assert found == {
+    assert result == {
         "branch": "evolve/greet",
         "commit": repository.git("rev-parse", "evolve/greet"),
         "before": before,
@@ -44,17 +44,22 @@ def test_a_patch_of_several_files_is_one_commit_on_a_branch_of_its_own(evolve, r
     assert repository.git("fsck", "--strict", "--no-dangling") == ""
 
 
-def test_the_commit_says_who_made_it(evolve, repository) -> None:
+def test_the_commit_names_its_agent_and_session(evolve, repository) -> None:
     evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
-    said = repository.git("log", "-1", "--format=%an|%ae|%cn|%s|%(trailers:unfold)", "evolve/greet")
-    assert said.split("|")[:4] == ["ada (agent)", "agent@toolbelt.invalid", "Toolbelt", "Greet the world"]
-    assert "Toolbelt-Agent: ada\nToolbelt-Session: s-1" in said
+    log_entry = repository.git("log", "-1", "--format=%an|%ae|%cn|%s|%(trailers:unfold)", "evolve/greet")
+    assert log_entry.split("|")[:4] == [
+        "ada (agent)",
+        "agent@toolbelt.invalid",
+        "Toolbelt",
+        "Greet the world",
+    ]
+    assert "Toolbelt-Agent: ada\nToolbelt-Session: s-1" in log_entry
 
 
-def test_every_write_leaves_a_trail(evolve, repository) -> None:
-    found = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
+def test_every_write_is_recorded_and_logged(evolve, repository) -> None:
+    result = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
     ((key, entry),) = evolve.runtime.state.values.items()
-    assert key == f"write/{entry['at']}/{found['commit'][:12]}"
+    assert key == f"write/{entry['at']}/{result['commit'][:12]}"
     assert {name: value for name, value in entry.items() if name != "at"} == {
         "agent": "ada",
         "session": "s-1",
@@ -62,7 +67,7 @@ def test_every_write_leaves_a_trail(evolve, repository) -> None:
         "tool": "evolve__patch_files",
         "branch": "evolve/greet",
         "before": "",
-        "commit": found["commit"],
+        "commit": result["commit"],
         "paths": ["app/main.py"],
         "subject": "Greet the world",
         "outcome": "written",
@@ -70,7 +75,7 @@ def test_every_write_leaves_a_trail(evolve, repository) -> None:
     assert evolve.runtime.log.events[0][:2] == ("info", "self-evolution write")
 
 
-def test_without_a_trail_nothing_is_written(evolve, repository) -> None:
+def test_a_write_that_cannot_be_recorded_is_not_made(evolve, repository) -> None:
     evolve.runtime.state.broken = True
     with pytest.raises(ConnectionError):
         evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
@@ -78,7 +83,7 @@ def test_without_a_trail_nothing_is_written(evolve, repository) -> None:
 
 
 @pytest.mark.parametrize(
-    ("patches", "said"),
+    ("patches", "reason"),
     [
         ([PATCH, {"path": "README.md", "old": "gone", "new": ""}], "does not contain the old text"),
         ([{"path": "README.md", "old": "l", "new": "L"}], "2 times, not 1"),
@@ -90,16 +95,16 @@ def test_without_a_trail_nothing_is_written(evolve, repository) -> None:
         ([PATCH, {**PATCH, "old": PATCH["new"], "new": PATCH["old"]}], "Nothing to commit"),
     ],
 )
-def test_a_patch_that_does_not_fit_changes_nothing_at_all(evolve, repository, patches, said) -> None:
+def test_a_patch_that_does_not_apply_changes_nothing(evolve, repository, patches, reason) -> None:
     if patches == [PATCH, PATCH]:
         patches = [{**PATCH, "new": "gone"}, PATCH]
-    with pytest.raises(toolbelt.ToolError, match=said):
+    with pytest.raises(toolbelt.ToolError, match=reason):
         evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=patches)
     assert repository.git("branch", "--list", "evolve/*") == ""
     assert evolve.runtime.state.values == {}
 
 
-def test_work_goes_on_where_the_branch_stands(evolve, repository) -> None:
+def test_later_patches_continue_from_the_head_of_the_branch(evolve, repository) -> None:
     first = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
     second = evolve(
         "patch_files",
@@ -113,11 +118,11 @@ def test_work_goes_on_where_the_branch_stands(evolve, repository) -> None:
         evolve("patch_files", branch="evolve/greet", message=MESSAGE, head=first["commit"], patches=[PATCH])
 
 
-def test_whole_files_are_added_replaced_and_deleted_in_one_commit(evolve, repository) -> None:
+def test_files_are_added_replaced_and_deleted_in_a_single_commit(evolve, repository) -> None:
     (repository.path / "run").write_text("#!/bin/sh\n")
     (repository.path / "run").chmod(0o755)
     repository.commit("Add a program")
-    found = evolve(
+    result = evolve(
         "commit_push",
         branch="evolve/files",
         message=MESSAGE,
@@ -127,8 +132,8 @@ def test_whole_files_are_added_replaced_and_deleted_in_one_commit(evolve, reposi
             {"path": "README.md", "delete": True},
         ],
     )
-    assert found["paths"] == ["README.md", "docs/new.md", "run"]
-    assert found["pushed"] is False
+    assert result["paths"] == ["README.md", "docs/new.md", "run"]
+    assert result["pushed"] is False
     assert repository.git("ls-tree", "-r", "--name-only", "evolve/files").split() == [
         "app/main.py",
         "docs/new.md",
@@ -139,7 +144,7 @@ def test_whole_files_are_added_replaced_and_deleted_in_one_commit(evolve, reposi
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("file", "reason"),
     [
         ({"path": "README.md"}, "either content or delete"),
         ({"path": "README.md", "content": "x", "delete": True}, "either content or delete"),
@@ -148,12 +153,12 @@ def test_whole_files_are_added_replaced_and_deleted_in_one_commit(evolve, reposi
         ({"path": "README.md/below", "content": "x"}, r"README\.md is a file: nothing can be below it"),
     ],
 )
-def test_files_that_cannot_be_so_are_refused(evolve, file, said) -> None:
-    with pytest.raises(toolbelt.ToolError, match=said):
+def test_invalid_file_changes_are_refused(evolve, file, reason) -> None:
+    with pytest.raises(toolbelt.ToolError, match=reason):
         evolve("commit_push", branch="evolve/files", message=MESSAGE, files=[file])
 
 
-def test_a_file_named_twice_is_refused(evolve) -> None:
+def test_a_file_listed_twice_is_refused(evolve) -> None:
     with pytest.raises(toolbelt.ToolError, match="listed twice"):
         evolve(
             "commit_push",
@@ -163,15 +168,15 @@ def test_a_file_named_twice_is_refused(evolve) -> None:
         )
 
 
-def test_a_branch_is_pushed_where_the_operator_allows_it(repository, tmp_path) -> None:
+def test_a_branch_is_pushed_if_the_operator_allows_it(repository, tmp_path) -> None:
     repository.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
     repository.git("remote", "add", "origin", str(tmp_path / "remote.git"))
     evolve = configured(repository, push=True)
-    found = evolve(
+    result = evolve(
         "commit_push", branch="evolve/files", message=MESSAGE, files=[{"path": "a", "content": "1"}]
     )
-    assert found["pushed"] is True
-    assert repository.git("ls-remote", "origin", "refs/heads/evolve/files").split()[0] == found["commit"]
+    assert result["pushed"] is True
+    assert repository.git("ls-remote", "origin", "refs/heads/evolve/files").split()[0] == result["commit"]
     assert evolve("check_deploy", ref="evolve/files")["pushed"] is True
     outcomes = [
         (key.split("/")[0], entry["outcome"]) for key, entry in sorted(evolve.runtime.state.values.items())
@@ -180,7 +185,7 @@ def test_a_branch_is_pushed_where_the_operator_allows_it(repository, tmp_path) -
     evolve("patch_files", branch="evolve/files", message=MESSAGE, patches=[PATCH])
     assert evolve("check_deploy", ref="evolve/files")["pushed"] is False
     assert evolve("commit_push", branch="evolve/files")["pushed"] is True
-    # Another developer pushed: their commit stays.
+    # A commit that another developer pushed is not overwritten.
     repository.git("push", "--quiet", "--force", "origin", "main:evolve/files")
     evolve(
         "patch_files",
@@ -195,19 +200,19 @@ def test_a_branch_is_pushed_where_the_operator_allows_it(repository, tmp_path) -
     assert "refused the push" in refused["note"]
 
 
-def test_without_leave_nothing_is_pushed(evolve, repository, tmp_path) -> None:
+def test_a_branch_is_not_pushed_unless_the_operator_allows_it(evolve, repository, tmp_path) -> None:
     repository.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
     repository.git("remote", "add", "origin", str(tmp_path / "remote.git"))
-    found = evolve(
+    result = evolve(
         "commit_push", branch="evolve/files", message=MESSAGE, files=[{"path": "a", "content": "1"}]
     )
-    assert "does not allow" in found["note"]
+    assert "does not allow" in result["note"]
     assert repository.git("ls-remote", "origin") == ""
     with pytest.raises(toolbelt.ToolError, match="does not allow pushing"):
         evolve("commit_push", branch="evolve/files")
 
 
-def test_a_commit_is_undone_by_a_new_one(evolve, repository) -> None:
+def test_a_revert_undoes_a_commit_with_a_new_commit(evolve, repository) -> None:
     first = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
     evolve(
         "patch_files",
@@ -215,19 +220,19 @@ def test_a_commit_is_undone_by_a_new_one(evolve, repository) -> None:
         message=MESSAGE,
         patches=[{**PATCH, "old": "import os", "new": "import sys"}],
     )
-    found = evolve(
+    result = evolve(
         "revert_commit", commit=first["commit"], branch="evolve/greet", reason="It greets too many."
     )
-    assert found["paths"] == ["app/main.py"]
+    assert result["paths"] == ["app/main.py"]
     text = repository.at("evolve/greet", "app/main.py")
     assert "'Hello'" in text
     assert "import sys" in text
-    said = repository.git("log", "-1", "--format=%B", "evolve/greet")
-    assert said.startswith('Revert "Greet the world"\n\nThis reverts commit')
-    assert "It greets too many." in said
+    body = repository.git("log", "-1", "--format=%B", "evolve/greet")
+    assert body.startswith('Revert "Greet the world"\n\nThis reverts commit')
+    assert "It greets too many." in body
 
 
-def test_a_revert_brings_back_deleted_binary_and_executable_files(evolve, repository) -> None:
+def test_a_revert_restores_deleted_binary_and_executable_files(evolve, repository) -> None:
     repository.git("checkout", "--quiet", "-b", "work")
     repository.write("picture", b"\x89PNG\0\1")
     (repository.path / "run").write_text("#!/bin/sh\n")
@@ -239,8 +244,8 @@ def test_a_revert_brings_back_deleted_binary_and_executable_files(evolve, reposi
     repository.write("new.md", "new\n")
     change = repository.commit("Delete them")
     repository.git("branch", "evolve/files")
-    found = evolve("revert_commit", commit=change, branch="evolve/files", reason="They are needed.")
-    assert found["paths"] == ["README.md", "new.md", "picture", "run"]
+    result = evolve("revert_commit", commit=change, branch="evolve/files", reason="They are needed.")
+    assert result["paths"] == ["README.md", "new.md", "picture", "run"]
     assert repository.git("rev-parse", "evolve/files^{tree}") == before
 
 
@@ -257,14 +262,14 @@ def test_a_revert_that_conflicts_changes_nothing(evolve, repository) -> None:
     assert repository.git("rev-parse", "evolve/greet") == second["commit"]
 
 
-def test_what_cannot_be_reverted_is_refused(evolve, repository) -> None:
+def test_commits_that_cannot_be_reverted_are_refused(evolve, repository) -> None:
     root = repository.git("rev-list", "--max-parents=0", "main")
     repository.git("checkout", "--quiet", "-b", "side", "main~1")
     repository.write("side.md", "side")
     side = repository.commit("Side")
     repository.git("checkout", "--quiet", "main")
-    for commit, said in ((root, "the first commit"), (side, "is not on")):
-        with pytest.raises(toolbelt.ToolError, match=said):
+    for commit, reason in ((root, "the first commit"), (side, "is not on")):
+        with pytest.raises(toolbelt.ToolError, match=reason):
             evolve("revert_commit", commit=commit, branch="evolve/x", reason="It was a mistake.")
     repository.git("merge", "--quiet", "--no-ff", "-m", "Merge", "side")
     with pytest.raises(toolbelt.ToolError, match="is a merge"):

@@ -1,4 +1,4 @@
-"""A small MCP server over HTTP with one session at a time, which it can forget, in the words of various servers."""
+"""A small MCP server over HTTP with a single session, which it can forget and then refuse like various real servers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.plugins.upstream import listing, serving
 
-# How servers refuse a session that they do not know: the HTTP status, and the error or else the text of the answer.
+# How servers refuse an unknown session: the HTTP status, and the JSON-RPC error or the text of the response.
 REFUSALS: dict[str, tuple[int, Any]] = {
     "Python SDK 1.x and 2.x": (404, {"code": -32600, "message": "Session not found"}),
     "Python SDK, ended": (404, {"code": -32600, "message": "Not Found: Session has been terminated"}),
@@ -21,24 +21,24 @@ REFUSALS: dict[str, tuple[int, Any]] = {
     "TypeScript SDK, one session": (400, {"code": -32000, "message": "Bad Request: Server not initialized"}),
     "server-everything": (400, {"code": -32000, "message": "Bad Request: No valid session ID provided"}),
     "others": (404, "Unknown session. Send initialize first."),
-    "without a word": (404, ""),
+    "empty response": (404, ""),
 }
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Lists ``tools`` and answers calls of them. Without a session that it knows it refuses in words of REFUSALS."""
+    """Lists ``tools`` and answers calls to them. Requests without a known session get the given refusal."""
 
     daemon_threads = True
 
     def __init__(self, refusal: tuple[int, Any]) -> None:
-        super().__init__(("127.0.0.1", 0), _Answering)
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.refusal = refusal
         self.tools: list[dict[str, Any]] = [listing.tool("echo", "Says it again.")]
         self.session = ""
-        self.begun, self.run = 0, 0
-        # A stream that is open holds until it is set.
+        self.sessions_started, self.calls_run = 0, 0
+        # Open streams end when this is set.
         self.streams_end = threading.Event()
-        # What calls are answered with where the session is known; None: they are run.
+        # The refusal of calls in a known session; None to run them.
         self.answer: tuple[int, Any] | None = None
 
     @property
@@ -46,14 +46,14 @@ class Server(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/mcp"
 
     def forget(self) -> None:
-        """Know no session any more, as after a restart."""
+        """Forget the session, as after a restart."""
         self.session = ""
         self.streams_end.set()
 
 
 @contextlib.contextmanager
-def served(refusal: tuple[int, Any]) -> Iterator[Server]:
-    """Serve on a free port."""
+def running(refusal: tuple[int, Any]) -> Iterator[Server]:
+    """Run the server on a free port."""
     server = Server(refusal)
     with serving.in_thread(server):
         try:
@@ -62,15 +62,15 @@ def served(refusal: tuple[int, Any]) -> Iterator[Server]:
             server.streams_end.set()
 
 
-class _Answering(http.server.BaseHTTPRequestHandler):
+class _Handler(http.server.BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        method, headers = asked["method"], {}
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        method, headers = request["method"], {}
         if method == "initialize":
-            self.server.begun += 1
+            self.server.sessions_started += 1
             self.server.session = headers["mcp-session-id"] = uuid.uuid4().hex
             self.server.streams_end.clear()
             result: Any = {
@@ -79,20 +79,20 @@ class _Answering(http.server.BaseHTTPRequestHandler):
                 "serverInfo": {"name": "forgetting", "version": "1"},
             }
         elif self.headers.get("mcp-session-id") != self.server.session or not self.server.session:
-            self._refuse(asked.get("id"), *self.server.refusal)
+            self._refuse(request.get("id"), *self.server.refusal)
             return
-        elif "id" not in asked:
+        elif "id" not in request:
             self._send(202, {}, b"")
             return
         elif method == "tools/list":
             result = {"tools": self.server.tools}
         elif self.server.answer is not None:
-            self._refuse(asked["id"], *self.server.answer)
+            self._refuse(request["id"], *self.server.answer)
             return
         else:
-            self.server.run += 1
+            self.server.calls_run += 1
             result = {"content": [{"type": "text", "text": "echoed"}]}
-        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": result}
+        answer = {"jsonrpc": "2.0", "id": request["id"], "result": result}
         self._send(200, {**headers, "content-type": "application/json"}, json.dumps(answer).encode())
 
     def do_GET(self) -> None:
@@ -112,13 +112,13 @@ class _Answering(http.server.BaseHTTPRequestHandler):
         self._send(405, {}, b"")
 
     def log_message(self, *args: Any) -> None:
-        """Log nothing: the tests' output is theirs."""
+        """Log nothing, to keep the output of the tests clean."""
 
-    def _refuse(self, id_: Any, status: int, said: Any) -> None:
-        if isinstance(said, str):
-            self._send(status, {"content-type": "text/plain"}, said.encode())
+    def _refuse(self, id_: Any, status: int, error: Any) -> None:
+        if isinstance(error, str):
+            self._send(status, {"content-type": "text/plain"}, error.encode())
             return
-        body = json.dumps({"jsonrpc": "2.0", "id": id_, "error": said}).encode()
+        body = json.dumps({"jsonrpc": "2.0", "id": id_, "error": error}).encode()
         self._send(status, {"content-type": "application/json"}, body)
 
     def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:

@@ -1,4 +1,4 @@
-"""self_evolution: what an agent might name, that must not be done."""
+"""Tests that self_evolution refuses malicious names of commits, branches and paths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import toolbelt
 from tests.plugins.builtin import runtime
-from tests.plugins.builtin.self_evolution.attacking import MESSAGE, PATCH, evolve, repository, write
+from tests.plugins.builtin.self_evolution.attack_fixtures import MESSAGE, PATCH, evolve, repository, write
 from toolbelt.plugins.builtin.self_evolution import plugin
 
 __all__ = ["evolve", "repository"]
@@ -39,7 +39,7 @@ __all__ = ["evolve", "repository"]
         "main;touch owned",
     ],
 )
-def test_no_name_of_a_commit_is_taken_for_anything_else(evolve, repository, ref) -> None:
+def test_malicious_commit_names_are_refused(evolve, repository, ref) -> None:
     before = sorted(os.listdir(repository.path))
     for name, arguments in (
         ("read_file", {"path": "README.md", "ref": ref}),
@@ -81,7 +81,7 @@ def test_no_name_of_a_commit_is_taken_for_anything_else(evolve, repository, ref)
         "evolve/" + "x" * 200,
     ],
 )
-def test_no_other_branch_is_written_to(evolve, repository, branch) -> None:
+def test_branches_outside_the_prefix_are_not_written_to(evolve, repository, branch) -> None:
     before = repository.git("for-each-ref")
     commit = repository.git("rev-parse", "HEAD")
     for name, arguments in (
@@ -124,7 +124,7 @@ def test_no_path_leaves_the_repository(evolve, path) -> None:
 @pytest.mark.parametrize(
     "path", ["--output=owned", "-rf", ":(top)README.md", ":!README.md", "*", "[R]EADME.md"]
 )
-def test_paths_are_neither_options_nor_patterns(evolve, repository, path) -> None:
+def test_paths_are_not_read_as_options_or_patterns(evolve, repository, path) -> None:
     before = sorted(os.listdir(repository.path))
     with pytest.raises(toolbelt.ToolError, match="There is no"):
         evolve("read_file", path=path)
@@ -165,7 +165,7 @@ def test_paths_are_neither_options_nor_patterns(evolve, repository, path) -> Non
         ".git::$INDEX_ALLOCATION/config",
     ],
 )
-def test_what_is_protected_is_not_written_in_whatever_disguise(evolve, repository, path) -> None:
+def test_protected_paths_are_not_written_in_any_spelling(evolve, repository, path) -> None:
     with pytest.raises(toolbelt.ToolError, match=r"protected by the operator|cannot be written"):
         write(evolve, path)
     with pytest.raises(toolbelt.ToolError, match=r"protected by the operator|cannot be written"):
@@ -178,25 +178,25 @@ def test_what_is_protected_is_not_written_in_whatever_disguise(evolve, repositor
     assert repository.git("branch", "--list", "evolve/*") == ""
 
 
-def test_what_a_forge_runs_is_protected_unless_the_operator_says_otherwise(repository) -> None:
-    evolve = runtime.Running(plugin.SelfEvolution(), {"repository": str(repository.path)})
+def test_ci_and_git_configuration_files_are_protected_by_default(repository) -> None:
+    evolve = runtime.RunningPlugin(plugin.SelfEvolution(), {"repository": str(repository.path)})
     for path in (".github/workflows/ci.yml", ".gitattributes", "app/.gitmodules"):
         with pytest.raises(toolbelt.ToolError, match="protected by the operator"):
             write(evolve, path)
-    evolve = runtime.Running(
+    evolve = runtime.RunningPlugin(
         plugin.SelfEvolution(), {"repository": str(repository.path), "protected_paths": []}
     )
     write(evolve, ".github/workflows/ci.yml")
 
 
-def test_a_revert_does_not_reach_what_is_protected(evolve, repository) -> None:
+def test_a_revert_does_not_change_protected_paths(evolve, repository) -> None:
     commit = repository.git("rev-parse", "HEAD")
     with pytest.raises(toolbelt.ToolError, match="protected by the operator"):
         evolve("revert_commit", commit=commit, branch="evolve/x", reason="It is in the way.")
     assert repository.git("branch", "--list", "evolve/*") == ""
 
 
-def test_whatever_made_the_tree_the_guard_looks_at_all_of_it(evolve, repository, monkeypatch) -> None:
+def test_every_changed_path_of_a_commit_is_checked_for_protection(evolve, repository, monkeypatch) -> None:
     monkeypatch.setattr(
         plugin.SelfEvolution, "_replace", lambda *_: {"secrets/key.txt": ("100644", b"owned")}
     )
@@ -206,26 +206,30 @@ def test_whatever_made_the_tree_the_guard_looks_at_all_of_it(evolve, repository,
 
 
 @pytest.mark.parametrize("message", ["\n" * 10, "a zero\0 byte", "a bit of \x1b[31mred", "half of it \ud800"])
-def test_a_message_is_text(evolve, message) -> None:
+def test_an_invalid_commit_message_is_refused(evolve, message) -> None:
     with pytest.raises(toolbelt.ToolError, match=r"commit message with a subject|do not fit"):
         evolve.unchecked(
             "commit_push", branch="evolve/x", message=message, files=[{"path": "a", "content": "b"}]
         )
 
 
-def test_a_message_cannot_pretend_to_be_another_agents(evolve, repository) -> None:
+def test_a_commit_message_cannot_impersonate_another_agent(evolve, repository) -> None:
     evolve(
         "patch_files",
         branch="evolve/x",
         message="Greet the world\n\nToolbelt-Agent: somebody-else",
         patches=[PATCH],
     )
-    said = repository.git("log", "-1", "--format=%an/%(trailers:key=Toolbelt-Agent,valueonly)", "evolve/x")
-    assert said == "ada (agent)/ada"
+    log_entry = repository.git(
+        "log", "-1", "--format=%an/%(trailers:key=Toolbelt-Agent,valueonly)", "evolve/x"
+    )
+    assert log_entry == "ada (agent)/ada"
 
 
-def test_an_agent_or_session_with_a_strange_name_stays_on_its_line(evolve, repository) -> None:
+def test_line_breaks_in_agent_and_session_names_add_no_trailers(evolve, repository) -> None:
     evolve.runtime.call = toolbelt.CallContext(agent="<x>\nevil", session="s\nToolbelt-Agent: boss\x1b")
     write(evolve, "a")
-    said = repository.git("log", "-1", "--format=%an%n%(trailers:key=Toolbelt-Agent,valueonly)", "evolve/x")
-    assert said.splitlines() == ["x evil (agent)", "x evil"]
+    log_entry = repository.git(
+        "log", "-1", "--format=%an%n%(trailers:key=Toolbelt-Agent,valueonly)", "evolve/x"
+    )
+    assert log_entry.splitlines() == ["x evil (agent)", "x evil"]

@@ -1,4 +1,4 @@
-"""A small MCP server over HTTP, whose answers unpack to far more than they are."""
+"""A small MCP server over HTTP whose compressed responses expand to a far larger size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESULTS: dict[str, Any] = {
     "tools/list": {"tools": [listing.tool("echo")]},
     "tools/call": {"content": [{"type": "text", "text": "echoed"}]},
 }
-_PACKED: dict[str, Callable[[bytes], bytes]] = {
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "x-gzip": gzip.compress,
     "deflate": zlib.compress,
@@ -29,13 +29,18 @@ _PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers the methods in ``packs`` compressed, with ``padding`` bytes before what it has to say."""
+    """Compresses its response to ``compressed_method``, with ``padding`` bytes before the message."""
 
     daemon_threads = True
 
-    def __init__(self, packs: str, coding: str, *, as_events: bool, padding: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Answering)
-        self.packs, self.coding, self.as_events, self.padding = packs, coding, as_events, padding
+    def __init__(self, compressed_method: str, coding: str, *, as_events: bool, padding: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.compressed_method, self.coding, self.as_events, self.padding = (
+            compressed_method,
+            coding,
+            as_events,
+            padding,
+        )
         self.accepted: set[str] = set()
 
     @property
@@ -44,35 +49,37 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def served(
-    packs: str = "", coding: str = "gzip", *, as_events: bool = False, padding: int = 0
+def running(
+    compressed_method: str = "", coding: str = "gzip", *, as_events: bool = False, padding: int = 0
 ) -> Iterator[Server]:
-    """Serve on a free port."""
-    server = Server(packs, coding, as_events=as_events, padding=padding)
+    """Run the server on a free port."""
+    server = Server(compressed_method, coding, as_events=as_events, padding=padding)
     with serving.in_thread(server):
         yield server
 
 
-class _Answering(http.server.BaseHTTPRequestHandler):
+class _Handler(http.server.BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         self.server.accepted.add(self.headers.get("accept-encoding", ""))
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if "id" not in asked:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if "id" not in request:
             self._answer(202, {}, b"")
             return
-        method = asked["method"]
-        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": asked["id"]}
+        method = request["method"]
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
         if method in RESULTS:
             answer["result"] = RESULTS[method]
         else:
             answer["error"] = {"code": -32601, "message": "Method not found"}
-        body, headers = self._written(json.dumps(answer).encode(), padded=method == self.server.packs)
-        if method == self.server.packs:
+        body, headers = self._body(
+            json.dumps(answer).encode(), padded=method == self.server.compressed_method
+        )
+        if method == self.server.compressed_method:
             headers["content-encoding"] = self.server.coding
-            body = _PACKED[self.server.coding](body)
+            body = _COMPRESS[self.server.coding](body)
         self._answer(200, headers, body)
 
     def do_GET(self) -> None:
@@ -81,9 +88,9 @@ class _Answering(http.server.BaseHTTPRequestHandler):
     do_DELETE = do_GET
 
     def log_message(self, *args: Any) -> None:
-        """Log nothing: the tests' output is theirs."""
+        """Log nothing, to keep the output of the tests clean."""
 
-    def _written(self, answer: bytes, *, padded: bool) -> tuple[bytes, dict[str, str]]:
+    def _body(self, answer: bytes, *, padded: bool) -> tuple[bytes, dict[str, str]]:
         size = self.server.padding if padded else 0
         if self.server.as_events:
             line = b":" + b" " * 1_000 + b"\n"

@@ -1,4 +1,4 @@
-"""The built-in plugins at work where a server has them: in the registry, with its threads and its own runtime."""
+"""Tests of the built-in plugins in a registry, with its threads and its runtime, as on a server."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ CALL = toolbelt.CallContext(agent="ada", session="s-1", active_tools={"think": (
 @pytest.fixture
 def registry(tmp_path):
     repository = repositories.Repository(tmp_path / "repository")
-    repository.begin()
+    repository.create()
     (tmp_path / "root").mkdir()
     configs = {
         "files": {"root": str(tmp_path / "root")},
         "self_evolution": {"repository": str(repository.path)},
     }
-    made = toolbelt.ToolPluginRegistry()
+    created = toolbelt.ToolPluginRegistry()
     for name in ("think", "toolDiscovery", "files", "self_evolution"):
         module, class_name = builtin.CLASSES[name]
-        made.register(getattr(importlib.import_module(module), class_name)(), config=configs.get(name))
-    made.initialize_sync()
-    yield made
-    made.shutdown_sync()
+        created.register(getattr(importlib.import_module(module), class_name)(), config=configs.get(name))
+    created.initialize_sync()
+    yield created
+    created.shutdown_sync()
 
 
-def test_their_tools_are_called(registry) -> None:
+def test_tools_of_built_in_plugins_can_be_called(registry) -> None:
     def call(tool: str, **arguments: object) -> dict[str, object]:
-        found = registry.execute_sync(tool, arguments, call=CALL)
-        assert isinstance(found, dict)
-        return found
+        result = registry.execute_sync(tool, arguments, call=CALL)
+        assert isinstance(result, dict)
+        return result
 
     assert call("think__think", thought="Two logs disagree.")["acknowledged"] is True
     assert call("toolDiscovery__capability_list")["tool_count"] == 1
@@ -46,18 +46,18 @@ def test_their_tools_are_called(registry) -> None:
     assert call("evolve__check_deploy", ref="evolve/greet")["ahead"] == 1
 
 
-def test_one_without_its_configuration_fails_in_a_sentence_and_stops_no_other() -> None:
-    made = toolbelt.ToolPluginRegistry()
+def test_a_plugin_without_its_configuration_fails_without_stopping_others() -> None:
+    registry = toolbelt.ToolPluginRegistry()
     for name in ("files", "think"):
         module, class_name = builtin.CLASSES[name]
-        made.register(getattr(importlib.import_module(module), class_name)())
-    made.initialize_sync()
-    files, think = made.list_plugins()
+        registry.register(getattr(importlib.import_module(module), class_name)())
+    registry.initialize_sync()
+    files, think = registry.list_plugins()
     assert "root: Field required" in files.error
     assert think.error == ""
-    made.shutdown_sync()
+    registry.shutdown_sync()
 
 
-def test_their_toolkits_have_the_keys_that_configurations_name(registry) -> None:
-    found = {toolkit.key for plugin in registry.list_plugins() for toolkit in plugin.toolkits}
-    assert found == {"thinking", "discovery", "files_read", "files_write", "self_evolution_toolkit"}
+def test_toolkits_have_their_documented_keys(registry) -> None:
+    keys = {toolkit.key for plugin in registry.list_plugins() for toolkit in plugin.toolkits}
+    assert keys == {"thinking", "discovery", "files_read", "files_write", "self_evolution_toolkit"}

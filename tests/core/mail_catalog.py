@@ -1,4 +1,4 @@
-"""One catalog in which ``mail__send`` can be granted and denied in every way, for tests of the resolution."""
+"""A catalog in which ``mail__send`` can be granted and denied in every way, for tests of the resolution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STRICT = catalog.Loadout(name="strict", parent="house", disabled=("mail__send", 
 
 
 def stored(**tool_fields: Any) -> catalog.Catalog:
-    """Return a catalog in which only ``mail__send`` has these fields."""
+    """Return the catalog, in which ``mail__send`` has these fields."""
     return building.catalog_of(
         [
             "git__log",
@@ -27,11 +27,12 @@ def stored(**tool_fields: Any) -> catalog.Catalog:
     )
 
 
-def why(ada: agents.Agent, key: str = "mail__send", **fields: Any) -> tuple[str, str]:
+def decide(ada: agents.Agent, key: str = "mail__send", **fields: Any) -> tuple[str, str]:
+    """Return the state of a tool and its reason code."""
     return building.decided(stored(), ada, key, **fields)
 
 
-# Everything that could make mail__send active, all at once.
+# Every grant of mail__send together.
 GRANTED: dict[str, Any] = {
     "tools": "mail__send",
     "overrides": {"mail__send": True},

@@ -1,4 +1,4 @@
-"""A connection to a scripted server, for the length of a test."""
+"""A harness for a connection to a scripted server."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from toolbelt.plugins.upstream import connection, importing
 from toolbelt.plugins.upstream import limits as bounds
 
 T = TypeVar("T")
-NEVER = 30
+TIMEOUT_SECONDS = 30
 
 
-class Using:
-    """A connection to a scripted server for the length of a test, and the lists that it reported."""
+class ConnectionHarness:
+    """A connection to a scripted server during a test, and the lists that it has reported."""
 
-    def __init__(self, script: scripting.Script, **given: Any) -> None:
+    def __init__(self, script: scripting.Script, **options: Any) -> None:
         settings = connections.of(script.connection)
         assert settings is not None
-        limits = given.pop("limits", bounds.Limits(first_pause=60.0))
-        environ, sleep = given.pop("environ", {}), given.pop("sleep", asyncio.sleep)
+        limits = options.pop("limits", bounds.Limits(first_pause=60.0))
+        environ, sleep = options.pop("environ", {}), options.pop("sleep", asyncio.sleep)
         self.lists: asyncio.Queue[importing.Answer] = asyncio.Queue()
         self.server = connection.Server(
-            dataclasses.replace(settings, **given),
+            dataclasses.replace(settings, **options),
             environ=environ,
             on_list=self.lists.put_nowait,
             bounds=limits,
@@ -34,14 +34,14 @@ class Using:
         )
 
     def run(self, story: Callable[[connection.Server], Awaitable[T]]) -> T:
-        async def whole() -> T:
+        async def run_and_close() -> T:
             try:
-                async with asyncio.timeout(NEVER):
+                async with asyncio.timeout(TIMEOUT_SECONDS):
                     return await story(self.server)
             finally:
                 await self.server.close()
 
-        return asyncio.run(whole())
+        return asyncio.run(run_and_close())
 
 
 def text(result: Any) -> str:

@@ -1,4 +1,4 @@
-"""self_evolution: its configuration, its toolkit, and repositories of every kind."""
+"""Tests of self_evolution's configuration and toolkit, and of the kinds of repositories that it supports."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MESSAGE = "Greet the world\n\nBecause it is there."
 PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
 
 
-def configured(repository: repositories.Repository, **config: object) -> runtime.Running:
-    return runtime.Running(plugin.SelfEvolution(), {"repository": str(repository.path), **config})
+def configured(repository: repositories.Repository, **config: object) -> runtime.RunningPlugin:
+    return runtime.RunningPlugin(plugin.SelfEvolution(), {"repository": str(repository.path), **config})
 
 
-def test_the_plugin_is_sound() -> None:
-    runtime.assert_sound(plugin.SelfEvolution())
+def test_the_plugin_is_valid() -> None:
+    runtime.assert_valid(plugin.SelfEvolution())
 
 
-def test_it_has_the_seeds_eight_members() -> None:
+def test_the_toolkit_has_the_specified_eight_tools() -> None:
     names = {name.removeprefix("evolve__") for name in toolkit.SelfEvolutionToolkit.members}
     assert names == {
         *("read_file", "list_files", "search_code", "patch_files"),
@@ -34,7 +34,7 @@ def test_it_has_the_seeds_eight_members() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         ({}, "repository: Field required"),
         ({"repository": "here"}, "is not a directory's absolute path"),
@@ -51,18 +51,18 @@ def test_it_has_the_seeds_eight_members() -> None:
         ({"repository": "/", "protected_paths": [""]}, "protected_paths.0: "),
     ],
 )
-def test_without_a_sound_configuration_it_does_not_start(config, said) -> None:
-    with pytest.raises(configs.ConfigError, match=said):
-        runtime.Running(plugin.SelfEvolution(), config)
+def test_an_invalid_configuration_is_refused(config, message) -> None:
+    with pytest.raises(configs.ConfigError, match=message):
+        runtime.RunningPlugin(plugin.SelfEvolution(), config)
 
 
-def test_a_directory_that_is_no_repository_is_not_one_by_what_is_above_it(repository) -> None:
+def test_only_the_top_directory_of_a_repository_is_accepted(repository) -> None:
     for path in (repository.path.parent, repository.path / "app"):
         with pytest.raises(configs.ConfigError, match="not a git repository"):
-            runtime.Running(plugin.SelfEvolution(), {"repository": str(path)})
+            runtime.RunningPlugin(plugin.SelfEvolution(), {"repository": str(path)})
 
 
-def test_a_git_that_is_missing_or_too_old_is_named(repository, monkeypatch) -> None:
+def test_a_missing_or_outdated_git_is_reported(repository, monkeypatch) -> None:
     monkeypatch.setattr(git, "MIN_VERSION", (99, 0))
     with pytest.raises(configs.ConfigError, match=r"requires git 2\.38 or newer"):
         configured(repository)
@@ -71,26 +71,26 @@ def test_a_git_that_is_missing_or_too_old_is_named(repository, monkeypatch) -> N
         configured(repository)
 
 
-def test_a_repository_without_commits_says_so(repository, tmp_path) -> None:
+def test_a_repository_without_commits_is_reported(repository, tmp_path) -> None:
     bare = tmp_path / "empty"
     repository.git("init", "--quiet", str(bare))
-    evolve = runtime.Running(plugin.SelfEvolution(), {"repository": str(bare)})
+    evolve = runtime.RunningPlugin(plugin.SelfEvolution(), {"repository": str(bare)})
     with pytest.raises(toolbelt.ToolError, match="no commit 'HEAD'"):
         evolve("list_files")
 
 
-def test_bare_shallow_and_linked_repositories_work_too(repository, tmp_path) -> None:
+def test_bare_shallow_and_linked_repositories_are_supported(repository, tmp_path) -> None:
     repository.git("clone", "--quiet", "--bare", str(repository.path), str(tmp_path / "bare"))
     repository.git("clone", "--quiet", "--depth=1", f"file://{repository.path}", str(tmp_path / "shallow"))
     repository.git("worktree", "add", "--quiet", str(tmp_path / "linked"))
     for name in ("bare", "shallow", "linked"):
-        evolve = runtime.Running(plugin.SelfEvolution(), {"repository": str(tmp_path / name)})
-        done = evolve("patch_files", branch=f"evolve/{name}", message=MESSAGE, patches=[PATCH])
-        found = evolve("compare_commits", base="HEAD", head=f"evolve/{name}")
-        assert [one["commit"] for one in found["commits"]] == [done["commit"]]
+        evolve = runtime.RunningPlugin(plugin.SelfEvolution(), {"repository": str(tmp_path / name)})
+        patched = evolve("patch_files", branch=f"evolve/{name}", message=MESSAGE, patches=[PATCH])
+        comparison = evolve("compare_commits", base="HEAD", head=f"evolve/{name}")
+        assert [commit["commit"] for commit in comparison["commits"]] == [patched["commit"]]
 
 
-def test_nothing_of_ours_stays_behind(repository) -> None:
+def test_shutdown_removes_the_plugins_own_directory(repository) -> None:
     evolve = configured(repository)
     own = pathlib.Path(evolve.plugin._repository.own)  # type: ignore[attr-defined]
     assert own.is_dir()
@@ -110,24 +110,24 @@ def test_nothing_of_ours_stays_behind(repository) -> None:
         ),
     ],
 )
-def test_messages_about_itself_focus_on_its_tools(message, tools, choice) -> None:
-    found = runtime.focus(toolkit.SelfEvolutionToolkit(), message)
-    assert found is not None
-    assert {tool.removeprefix("evolve__") for tool in found.active_tools} == set(tools)
-    assert found.tool_choice == choice
+def test_messages_about_the_agents_own_code_focus_on_its_tools(message, tools, choice) -> None:
+    focus = runtime.focus(toolkit.SelfEvolutionToolkit(), message)
+    assert focus is not None
+    assert {tool.removeprefix("evolve__") for tool in focus.active_tools} == set(tools)
+    assert focus.tool_choice == choice
 
 
 @pytest.mark.parametrize(
     "message", ["Fix my code", "Planning how to improve your code", "I deploy cakes", ""]
 )
-def test_other_messages_do_not(message) -> None:
+def test_other_messages_do_not_focus_on_its_tools(message) -> None:
     assert runtime.focus(toolkit.SelfEvolutionToolkit(), message) is None
 
 
-def test_focus_and_policy_name_only_what_is_active() -> None:
+def test_focus_and_policy_name_only_active_tools() -> None:
     kit = toolkit.SelfEvolutionToolkit()
     reading_only = (toolkit.READ_FILE,)
-    asked = contract.DirectiveContext(active_tools=reading_only, message="check the deploy")
-    assert kit.directive(asked) is None
+    context = contract.DirectiveContext(active_tools=reading_only, message="check the deploy")
+    assert kit.directive(context) is None
     assert "change it" not in kit.policy(contract.PolicyContext(active_tools=reading_only))
     assert "change it" in kit.policy(contract.PolicyContext(active_tools=toolkit.MEMBERS))

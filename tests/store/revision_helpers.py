@@ -1,4 +1,4 @@
-"""Helpers of the tests of revisions: the stored revisions, and writes that bypass Django."""
+"""Helpers for the tests of revisions: the stored revisions, and writes that bypass Django."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class State(NamedTuple):
 def state() -> State:
     stored = models.Revision.objects.get()
     stamps = dict(models.AgentRevision.objects.values_list("agent_id", "stamp"))
-    named = dict(models.Agent.objects.values_list("id", "key"))
+    keys = dict(models.Agent.objects.values_list("id", "key"))
     return State(
         stored.number,
         stored.catalog_number,
         stored.catalog_stamp,
-        {named[number]: stamp for number, stamp in stamps.items()},
+        {keys[number]: stamp for number, stamp in stamps.items()},
     )
 
 
@@ -35,6 +35,6 @@ def sql(statement: str) -> None:
         cursor.execute(statement)
 
 
-def renamed(row: models.Tool) -> models.Tool:
-    row.description = "Another one."
+def with_new_description(row: models.Tool) -> models.Tool:
+    row.description = "Another description."
     return row

@@ -1,4 +1,4 @@
-"""What tests of attacks share: a repository with files to protect, and the plugin that protects them."""
+"""Shared by the attack tests: a repository with protected files, and the plugin configured to protect them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PROTECTED = ["secrets", "deploy/*", "*.pem", "docs/legal"]
 
 
 @pytest.fixture
-def repository(guarded, tmp_path) -> repositories.Repository:
-    made: repositories.Repository = guarded.copy(tmp_path / "repository")
-    return made
+def repository(protected_template, tmp_path) -> repositories.Repository:
+    copy: repositories.Repository = protected_template.copy(tmp_path / "repository")
+    return copy
 
 
 @pytest.fixture
 def evolve(repository):
-    running = runtime.Running(
+    running = runtime.RunningPlugin(
         plugin.SelfEvolution(),
         {"repository": str(repository.path), "protected_paths": PROTECTED, "check_command": ["true"]},
     )
@@ -29,5 +29,5 @@ def evolve(repository):
     running.stop()
 
 
-def write(evolve: runtime.Running, path: str, branch: str = "evolve/x") -> None:
+def write(evolve: runtime.RunningPlugin, path: str, branch: str = "evolve/x") -> None:
     evolve("commit_push", branch=branch, message=MESSAGE, files=[{"path": path, "content": "owned"}])

@@ -1,4 +1,4 @@
-"""Kills a process that has started others, and looks what becomes of those."""
+"""Helpers that kill a process which has started others, and check whether those end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process runs; a zombie does not."""
+    """Return whether a process is running; a zombie is not."""
     try:
         return ") Z" not in Path("/proc", str(process), "stat").read_text()
     except FileNotFoundError:
@@ -21,7 +21,7 @@ def is_alive(process: int) -> bool:
 
 
 def survivors(program: str, *arguments: str, seconds: float = 20.0) -> list[int]:
-    """Run the program, kill it when it has printed the processes that it started, and return those that stay."""
+    """Run the program, kill it once it has printed the processes that it started, and return those still running."""
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         stdout=subprocess.PIPE,
@@ -33,16 +33,18 @@ def survivors(program: str, *arguments: str, seconds: float = 20.0) -> list[int]
         assert started
         assert all(map(is_alive, started))
         parent.send_signal(signal.SIGKILL)
-    return left_after(started, seconds)
+    return remaining_after(started, seconds)
 
 
-def left_after(processes: Iterable[int], seconds: float = 20.0) -> list[int]:
-    """Wait for the end of processes, and return those that are there still; they are killed then."""
-    until = time.monotonic() + seconds
-    left = list(processes)
-    while (left := [process for process in left if is_alive(process)]) and time.monotonic() < until:
+def remaining_after(processes: Iterable[int], seconds: float = 20.0) -> list[int]:
+    """Wait for processes to end; kill and return those that are still running after that time."""
+    deadline = time.monotonic() + seconds
+    remaining = list(processes)
+    while (
+        remaining := [process for process in remaining if is_alive(process)]
+    ) and time.monotonic() < deadline:
         time.sleep(0.05)
-    for process in left:
+    for process in remaining:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-    return left
+    return remaining
