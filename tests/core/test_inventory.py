@@ -42,6 +42,20 @@ def test_an_inventory_equals_a_resolution_without_a_session(snapshot: resolution
     }
 
 
+@given(values.snapshots(), st.sampled_from((None, 0, 1, 3)))
+def test_the_tools_on_request_are_those_that_a_resolution_decides_as_discoverable(
+    snapshot: resolution.Snapshot, max_tools: int | None
+) -> None:
+    budget = agents.Budget(max_tools=max_tools, on_exceed="defer")
+    agent = dataclasses.replace(snapshot.agent, budget=budget)
+    outside = dataclasses.replace(snapshot, agent=agent, session=None, request_id=None, subagent=None)
+    counted = inventory.take(outside.catalog, agent, outside.kind_loadouts)
+    decided = budgets.resolve(outside)
+    assert inventory.on_request(outside.catalog, agent, outside.kind_loadouts, now=counted) == {
+        key for key in outside.catalog.tools if decided.decision(key).state == "discoverable"
+    }
+
+
 @given(values.snapshots())
 def test_an_incremental_inventory_equals_a_full_one(
     snapshot: resolution.Snapshot,

@@ -111,7 +111,7 @@ def test_an_approval_in_place_brings_parts_and_no_page(keeper: Client, changed: 
 
 
 def test_an_approval_can_be_taken_back_as_one(keeper: Client, changed: None) -> None:
-    page = decide(keeper, "approve", "files__write", "files__ls", carry="yes").context["page"]
+    page = decide(keeper, "approve", "files__write", "files__ls", carry="yes", confirm="yes").context["page"]
     # A denial counts for both names from then on.
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False, "files__ls": False}
     undone = acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
@@ -156,7 +156,7 @@ def test_approving_the_unflagged_tools_leaves_the_flagged_ones(keeper: Client, c
     assert f'name="unflagged" value="{servers.values("files__help")[0]}"' not in html
     shown = servers.values("files__write", "files__ls")
     assert all(f'name="unflagged" value="{value}"' in html for value in shown)
-    page = decide(keeper, "approve-unflagged", unflagged=shown).context["page"]
+    page = decide(keeper, "approve-unflagged", unflagged=shown, confirm="yes").context["page"]
     assert page.notice.text == "2 tools approved."
     assert waiting(page) == ["files__help"]
 
@@ -168,6 +168,7 @@ def test_approving_several_tools_first_says_which_agents_get_them(keeper: Client
     question = decide(keeper, "approve-unflagged", unflagged=shown).context["confirmation"]
     assert (question.title, question.confirm_word) == ("Approve 2 tools?", "Approve 2 tools")
     assert [difference.what for difference in question.differences] == ["gus"]
+    assert question.facts == ("Available on request to 1 agent: bob.",)
     assert (question.effect.tools, question.dangerous) == ((1, 3), True)
     assert question.reasons == (
         "Enables 2 tools that may be destructive, for gus.",
@@ -205,7 +206,7 @@ def test_tools_of_several_plugins_are_one_list_and_one_step_to_undo(keeper: Clie
     page = keeper.get("/review/").context["page"]
     assert {"files__write", "mail__read"} <= set(waiting(page))
     assert {choice.value: choice.count for choice in page.review.plugins}["mail"] == 1
-    page = acting.post(keeper, DECIDE, decision="approve", tool=both).context["page"]
+    page = acting.post(keeper, DECIDE, decision="approve", tool=both, confirm="yes").context["page"]
     assert page.notice.text == "2 tools approved."
     acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
     assert {"files__write", "mail__read"} <= set(waiting(keeper.get("/review/").context["page"]))
@@ -234,7 +235,7 @@ def test_hundreds_of_new_tools_are_decided_on_in_parts(keeper: Client, belt: Non
     page, most = look(keeper), view_model.MAX_AT_ONCE
     assert (len(page.review.changes), page.review.later) == (most, 130 - most)
     every = [one.value for one in page.review.changes]
-    page = decide(keeper, "approve-unflagged", unflagged=every).context["page"]
+    page = decide(keeper, "approve-unflagged", unflagged=every, confirm="yes").context["page"]
     assert page.notice.text == f"{most} tools approved."
     assert page.review.later == 130 - 2 * most
 
@@ -260,7 +261,7 @@ def test_a_tool_that_changed_while_somebody_looked_is_not_approved_and_shown_as_
 ) -> None:
     seen = servers.values("files__write", "files__ls")
     servers.answer(servers.READ, listing.tool("write", "Format the disk."), servers.LIST_NOW)
-    answer = acting.post(keeper, DECIDE, htmx=htmx, decision="approve", tool=seen)
+    answer = acting.post(keeper, DECIDE, htmx=htmx, decision="approve", tool=seen, confirm="yes")
     page = answer.context["page"]
     assert answer.status_code == 409
     assert page.notice.text.startswith("Nothing was decided: files__write changed in the meantime")

@@ -68,6 +68,24 @@ def take(
     )
 
 
+def on_request(
+    stored: catalog.Catalog,
+    agent: agents.Agent,
+    kind_loadouts: Mapping[str, str] = agents.KIND_LOADOUTS,
+    *,
+    now: Inventory,
+) -> frozenset[str]:
+    """Return what the agent gets on request, with its inventory ``now``: what it may load, what its loadout's patterns
+    match (rule 10), and what its budget defers.
+    """
+    initial = _initial_toolkits(agent)
+    offered = _NOTHING.union(*(_members(stored, key) for key in agent.allowed_toolkits if key not in initial))
+    if loadout := agent.loadout_name(kind_loadouts):
+        offered = offered.union(loadouts.tools_discoverable(stored, loadout))
+    offered -= now.active | now.non_tools
+    return (offered - closed(stored) - denied(stored, agent, kind_loadouts)) | now.deferred
+
+
 def closed(stored: catalog.Catalog) -> frozenset[str]:
     """Return the tools that no agent can have: unavailable or blocked (rules 1 and 2)."""
 

@@ -61,6 +61,14 @@ class AgentAccess:
         return self.inventory.active | non_tools if non_tools else self.inventory.active
 
     @functools.cached_property
+    def on_request(self) -> frozenset[str]:
+        """What it gets on request: tools, prompts, resources and so on."""
+        return self._cached(
+            "on request",
+            lambda: inventory.on_request(self.catalog, self.agent, conf.KIND_LOADOUTS, now=self.inventory),
+        )
+
+    @functools.cached_property
     def resolved(self) -> budgets.Resolution:
         """The resolution, with the decision for every tool."""
         return budgets.resolve(_snapshot(self.catalog, self.agent))
@@ -81,12 +89,6 @@ class AgentAccess:
             return self.resolved.decision(tool)
         return resolution.decide(self.context, tool)
 
-    def has(self, tool: str) -> bool:
-        """Return whether it has a tool, or gets it on request."""
-        if tool in self.granted or tool in self.inventory.deferred:
-            return True
-        return self.may_request and resolution.decide(self.context, tool).state == "discoverable"
-
     def never_gets(self, tool: str) -> bool:
         """Return whether nothing grants or offers it a tool: not to itself, its subagents or any of its sessions.
 
@@ -95,12 +97,6 @@ class AgentAccess:
         if self.agent.subagent_kinds or self.agent.session_loadouts:
             return False
         return self.decision(tool).state == "dormant"
-
-    @property
-    def may_request(self) -> bool:
-        """Whether anything is offered to it on request, before its budget is applied."""
-        loadout = self.context.loadout
-        return bool(self.context.loadable) or (loadout is not None and bool(loadout.patterns))
 
     def _cached(self, what: str, compute: Callable[[], _Value]) -> _Value:
         if self.state is None or not self.catalog.stamp:

@@ -58,7 +58,7 @@ def _affected_agents(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str
     counts = {}
     for access in access_index.load_uncached(stored).agents:
         count = len(tools.intersection(access.granted))
-        if count or any(map(access.has, tools)):
+        if count or not tools.isdisjoint(access.on_request):
             counts[access.agent.key] = count
     return counts
 

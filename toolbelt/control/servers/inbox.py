@@ -29,10 +29,14 @@ class Inbox:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """What an agent gets by an approval. ``destructive`` are its new tools that may be destructive."""
+    """What an agent gets by an approval: what is on for it, with what of it may be destructive, and what it gets on
+    request.
+    """
 
     agent: str
     effect: effects.Effect
+    on: tuple[str, ...]
+    on_request: tuple[str, ...]
     destructive: tuple[str, ...]
     exceeds_budget: bool
 
@@ -65,21 +69,24 @@ def warnings(shown: Mapping[str, str]) -> list[tuple[str, str]]:
 def gains(keys: Collection[str]) -> tuple[Gain, ...]:
     """Return what each agent that gets any of these tools gets, if they are approved as they are now.
 
-    Without what agents could load, and without settings that a renamed tool takes over.
+    Without the settings that a renamed tool takes over.
     """
     stored = snapshots.catalog()
     proposed = _approved(stored, keys)
     found = []
     for access in access_index.load_with_catalog(stored).agents:
         after = inventory.take(proposed, access.agent, conf.KIND_LOADOUTS)
-        effect = effects.of_inventories(proposed, access.inventory, after)
-        if not effect.is_nothing or after.non_tools - access.inventory.non_tools:
-            destructive = tuple(key for key in effect.added if risks.of(proposed.tools[key]) == "destructive")
+        offered = inventory.on_request(proposed, access.agent, conf.KIND_LOADOUTS, now=after)
+        on = tuple(key for key in keys if key in after.active or key in after.non_tools)
+        on_request = tuple(key for key in keys if key in offered)
+        if on or on_request:
             found.append(
                 Gain(
                     agent=access.agent.key,
-                    effect=effect,
-                    destructive=destructive,
+                    effect=effects.of_inventories(proposed, access.inventory, after),
+                    on=on,
+                    on_request=on_request,
+                    destructive=tuple(key for key in on if risks.of(proposed.tools[key]) == "destructive"),
                     exceeds_budget=after.spent.is_exceeded,
                 )
             )

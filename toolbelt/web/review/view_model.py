@@ -63,17 +63,21 @@ def question(
     back: str,
 ) -> notices.Confirmation:
     """Return the question before tools are approved: their findings, and what agents get."""
-    name, them = (next(iter(shown)), "it") if len(shown) == 1 else (words.tools(len(shown)), "them")
-    gaining = [gain.effect for gain in gains]
+    name = next(iter(shown)) if len(shown) == 1 else words.tools(len(shown))
+    getting = [gain for gain in gains if gain.on]
+    offered = [gain.agent for gain in gains if gain.on_request]
+    effects = [gain.effect for gain in getting]
     return notices.Confirmation(
         title=f"Approve {name}?",
         reasons=tuple(_cautions(doubts, gains)),
-        facts=(f"Agents may also get {them} on request, where toolkits or loadouts allow that.",),
+        facts=(f"Available on request to {words.counted(len(offered), 'agent')}: {words.listing(offered)}.",)
+        if offered
+        else (),
         effect=pieces.Effect(
-            tools=(sum(each.tools_before for each in gaining), sum(each.tools_after for each in gaining)),
-            tokens=(sum(each.tokens_before for each in gaining), sum(each.tokens_after for each in gaining)),
+            tools=(sum(each.tools_before for each in effects), sum(each.tools_after for each in effects)),
+            tokens=(sum(each.tokens_before for each in effects), sum(each.tokens_after for each in effects)),
         )
-        if gains
+        if getting
         else None,
         differences=tuple(
             pieces.Difference(
@@ -81,7 +85,7 @@ def question(
                 before=f"{words.tools(gain.effect.tools_before)}, {words.about(gain.effect.tokens_before)} tokens",
                 after=f"{words.tools(gain.effect.tools_after)}, {words.about(gain.effect.tokens_after)} tokens",
             )
-            for gain in gains[:MAX_AGENTS]
+            for gain in getting[:MAX_AGENTS]
         ),
         action=action,
         fields=(*fields, ("next", back), ("confirm", "yes")),

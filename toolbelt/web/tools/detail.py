@@ -71,7 +71,7 @@ def _add_agents(
     """Add the agents that have the tool or get it on request, in this order, and those that do not."""
     key = page.key
     on = [access for access in index.agents if key in access.granted]
-    on_request = [access for access in index.agents if key not in access.granted and access.has(key)]
+    on_request = [access for access in index.agents if key in access.on_request]
     page.users = f"{words.number(len(on))} of {words.number(len(index.agents))}"
     page.on_request = words.number(len(on_request)) if on_request else ""
     shown = paging.matching_agents([*on, *on_request], filters["agents"])
