@@ -36,7 +36,7 @@ def rows(page: Any) -> dict[str, Any]:
     return {row.key: row for section in acting.sections(page).values() for row in section.tools or ()}
 
 
-def test_it_shows_every_toolkit_and_what_is_outside_of_them(operator: Client, belt: None) -> None:
+def test_the_page_lists_every_toolkit_and_the_tools_outside_toolkits(operator: Client, belt: None) -> None:
     assert shown(look(operator)) == {
         "toolkit-issues": ["github__issue_read", "github__issue_write"],
         "toolkit-releases": ["github__merge", "github__issue_read"],
@@ -46,7 +46,7 @@ def test_it_shows_every_toolkit_and_what_is_outside_of_them(operator: Client, be
     }
 
 
-def test_it_says_what_the_agent_has_and_why(operator: Client, belt: None) -> None:
+def test_the_page_shows_each_tools_state_with_its_reason(operator: Client, belt: None) -> None:
     page = look(operator)
     assert (page.agent.active, page.agent.total, page.agent.profile) == ("4", "6", "no loadout")
     issues, releases, research = list(acting.sections(page).values())[:3]
@@ -63,7 +63,7 @@ def test_it_says_what_the_agent_has_and_why(operator: Client, belt: None) -> Non
     }
 
 
-def test_sections_stand_in_groups_by_what_the_agent_has_of_them(operator: Client, belt: None) -> None:
+def test_sections_are_grouped_by_state_unless_sorted_by_policy(operator: Client, belt: None) -> None:
     acting.switch(operator, "issues", "false", "true")
     page = look(operator)
     found = [
@@ -79,15 +79,13 @@ def test_sections_stand_in_groups_by_what_the_agent_has_of_them(operator: Client
     assert list(acting.sections(by_policy))[:3] == ["toolkit-issues", "toolkit-releases", "toolkit-research"]
 
 
-def test_a_folded_group_is_open_if_the_address_opens_one_of_its_sections(
-    operator: Client, belt: None
-) -> None:
+def test_a_folded_group_opens_when_the_url_opens_one_of_its_sections(operator: Client, belt: None) -> None:
     folded = {group.state: group.open for group in look(operator).groups}
     opened = {group.state: group.open for group in look(operator, open="plugin-acme.clock").groups}
     assert (folded["loose"], opened["loose"]) == (False, True)
 
 
-def test_what_was_searched_for_is_marked_and_escaped(operator: Client, belt: None) -> None:
+def test_search_matches_are_highlighted_and_escaped(operator: Client, belt: None) -> None:
     entries.change(OPERATOR, "toolkit", "research", {"title": "Read <b>papers</b>"})
     html = acting.text(operator.get(acting.ACCESS, {"q": "PAPERS"}))
     assert "Read &lt;b&gt;<mark>papers</mark>&lt;/b&gt;" in html
@@ -97,7 +95,7 @@ def test_what_was_searched_for_is_marked_and_escaped(operator: Client, belt: Non
     assert "<b>" not in hostile
 
 
-def test_inherit_says_what_it_would_give(operator: Client, belt: None) -> None:
+def test_each_override_shows_the_default_it_would_reset_to(operator: Client, belt: None) -> None:
     acting.override(operator, "shell", "false", "unset")
     page = look(operator)
     there = {key: (row.stored, row.inherits) for key, row in rows(page).items()}
@@ -106,14 +104,14 @@ def test_inherit_says_what_it_would_give(operator: Client, belt: None) -> None:
     assert there["papers"] == ("unset", "on request")
 
 
-def test_the_badge_of_a_tool_that_does_not_state_its_risk_says_so(operator: Client, belt: None) -> None:
+def test_a_tool_without_a_stated_risk_has_a_risk_not_stated_badge(operator: Client, belt: None) -> None:
     row = rows(look(operator))["shell"]
     assert (row.key, row.risk.word) == ("shell", "not stated")
     assert ">risk not stated<span" in acting.text(operator.get(acting.ACCESS))
     assert rows(look(operator))["github__merge"].risk.word == "destructive"
 
 
-def test_one_who_may_only_look_reads_states_in_words(viewer: Client, belt: None) -> None:
+def test_a_viewer_sees_states_as_text_without_controls(viewer: Client, belt: None) -> None:
     html = acting.text(viewer.get(acting.ACCESS))
     main = html.partition("<main")[2].partition("<aside")[0]
     for control in ('role="switch"', '<form class="override"', 'method="post"', "Reset", "Turn off"):
@@ -126,13 +124,13 @@ def test_one_who_may_only_look_reads_states_in_words(viewer: Client, belt: None)
     assert "view only" in main
 
 
-def test_one_who_may_change_gets_a_control_for_each(operator: Client, belt: None) -> None:
+def test_an_operator_gets_a_control_for_each_toolkit_and_tool(operator: Client, belt: None) -> None:
     html = operator.get(acting.ACCESS).content.decode()
     assert html.count('role="switch"') == 3
     assert html.count('data-control="override"') == 7  # one tool is in two toolkits
 
 
-def test_the_switch_posts_what_is_wanted_and_what_was_seen(operator: Client, belt: None) -> None:
+def test_a_switch_posts_the_requested_and_the_displayed_state(operator: Client, belt: None) -> None:
     html = acting.text(operator.get(acting.ACCESS))
     issues = html.partition('action="/agents/ada/switches/issues/"')[2].partition("</form>")[0]
     assert 'name="on" value="false" aria-checked="true"' in issues
@@ -143,7 +141,9 @@ def test_the_switch_posts_what_is_wanted_and_what_was_seen(operator: Client, bel
     assert 'name="was" value="unset"' in research
 
 
-def test_the_last_change_is_told_with_a_way_back(operator: Client, viewer: Client, belt: None) -> None:
+def test_the_last_change_is_shown_and_can_be_undone_by_its_author(
+    operator: Client, viewer: Client, belt: None
+) -> None:
     assert look(operator).agent.last_change is None
     acting.switch(operator, "issues", "false", "true")
     change = look(operator).agent.last_change
@@ -156,7 +156,7 @@ def test_the_last_change_is_told_with_a_way_back(operator: Client, viewer: Clien
 
 
 @pytest.mark.parametrize("other", [{"actor": "otto"}, {"hours": 2}])
-def test_another_operators_change_or_an_older_one_is_not_undone_beside_it(
+def test_no_undo_is_offered_for_old_changes_or_those_of_other_operators(
     operator: Client, belt: None, other: dict[str, Any]
 ) -> None:
     models.AuditEntry.objects.create(
@@ -188,7 +188,7 @@ def test_another_operators_change_or_an_older_one_is_not_undone_beside_it(
         ({"q": "no such tool"}, set()),
     ],
 )
-def test_it_is_narrowed_by_what_is_typed_and_chosen(
+def test_tools_are_filtered_by_search_text_and_state(
     operator: Client, belt: None, said: dict[str, str], keys: set[str]
 ) -> None:
     page = look(operator, **said)
@@ -199,20 +199,20 @@ def test_it_is_narrowed_by_what_is_typed_and_chosen(
     assert all(section.open for section in acting.sections(page).values())
 
 
-def test_nothing_that_fits_is_said_with_a_way_out(operator: Client, belt: None) -> None:
+def test_a_filter_without_matches_links_to_the_unfiltered_page(operator: Client, belt: None) -> None:
     html = acting.text(operator.get(acting.ACCESS, {"q": "no such tool"}))
     assert "No matching tools" in html
     assert '<a href="/agents/ada/">Show all</a>' in html
 
 
 @pytest.mark.parametrize("said", [{"show": "everything"}, {"q": "\0"}, {"message": "x" * 4001}])
-def test_nonsense_in_the_address_narrows_nothing(operator: Client, belt: None, said: dict[str, str]) -> None:
+def test_invalid_query_parameters_are_ignored(operator: Client, belt: None, said: dict[str, str]) -> None:
     page = look(operator, **said)
     assert not page.filter.narrowed
     assert len(shown(page)) == 5
 
 
-def test_typing_a_filter_gets_only_the_sections(operator: Client, belt: None) -> None:
+def test_an_htmx_filter_request_returns_only_the_sections(operator: Client, belt: None) -> None:
     headers = {**acting.HTMX, "HX-Target": "sections"}
     html = acting.text(operator.get(acting.ACCESS, {"q": "papers"}, headers=headers))
     assert html.startswith('<span id="filter-count"')
@@ -220,7 +220,7 @@ def test_typing_a_filter_gets_only_the_sections(operator: Client, belt: None) ->
     assert "papers" in html
 
 
-def test_a_message_shows_what_the_model_would_be_told_to_focus_on(operator: Client, belt: None) -> None:
+def test_a_trial_message_shows_the_directive_that_it_triggers(operator: Client, belt: None) -> None:
     directive = look(operator, message="there is a BUG").model.directive
     assert directive.tools == ("github__issue_write",)
     assert directive.because == (("issues", "file"),)
@@ -232,11 +232,11 @@ def test_a_message_shows_what_the_model_would_be_told_to_focus_on(operator: Clie
 
 
 @pytest.mark.parametrize("address", ["/agents/nobody/", "/agents/nobody/directive/", "/agents/%00/"])
-def test_an_agent_that_is_not_there_has_no_page(operator: Client, belt: None, address: str) -> None:
+def test_an_unknown_agent_is_not_found(operator: Client, belt: None, address: str) -> None:
     assert operator.get(address).status_code == 404
 
 
-def test_what_upstream_servers_write_is_text(operator: Client, belt: None) -> None:
+def test_texts_from_upstream_servers_are_escaped(operator: Client, belt: None) -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     entries.change(OPERATOR, "tool", "papers", {"description": evil, "title": evil})
     entries.change(OPERATOR, "toolkit", "research", {"title": evil, "description": evil, "policy": evil})
@@ -254,7 +254,7 @@ def test_what_upstream_servers_write_is_text(operator: Client, belt: None) -> No
     assert "&lt;script&gt;alert(1)" in pages[1].content.decode()
 
 
-def test_a_long_description_is_cut_in_the_row_and_searched_whole(operator: Client, belt: None) -> None:
+def test_a_long_description_is_truncated_but_searched_in_full(operator: Client, belt: None) -> None:
     entries.change(
         OPERATOR, "tool", "papers", {"description": "Finds papers.\n\n" + "Much more. " * 90 + "Needle."}
     )
@@ -264,7 +264,7 @@ def test_a_long_description_is_cut_in_the_row_and_searched_whole(operator: Clien
     assert len(row.description) <= 240
 
 
-def test_above_a_hundred_tools_a_section_brings_its_tools_when_it_is_opened(
+def test_sections_load_their_tools_on_opening_above_the_page_limit(
     operator: Client, belt: None, more_tools: Any
 ) -> None:
     more_tools(access.MAX_AT_ONCE)
@@ -282,7 +282,7 @@ def test_above_a_hundred_tools_a_section_brings_its_tools_when_it_is_opened(
     assert operator.get(section.open_url, headers=nothing).status_code == 404
 
 
-def test_a_filter_that_fits_hundreds_of_tools_counts_them_and_opens_on_request(
+def test_a_filter_matching_hundreds_of_tools_shows_counts_and_folded_sections(
     operator: Client, belt: None, more_tools: Any
 ) -> None:
     more_tools(access.MAX_AT_ONCE + 20)
@@ -294,7 +294,7 @@ def test_a_filter_that_fits_hundreds_of_tools_counts_them_and_opens_on_request(
     assert (len(opened), len(opened[section.id].tools)) == (10, 12)
 
 
-def test_what_a_budget_does_is_told_by_number(operator: Client, belt: None) -> None:
+def test_budget_usage_and_deferred_tools_are_shown_as_numbers(operator: Client, belt: None) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
     )
@@ -309,7 +309,7 @@ def test_what_a_budget_does_is_told_by_number(operator: Client, belt: None) -> N
     assert model.warnings == ("Over budget: this agent only gets a warning.",)
 
 
-def test_a_section_is_marked_by_what_stands_over_it(operator: Client, belt: None) -> None:
+def test_a_section_is_marked_as_blocked_off_or_failed(operator: Client, belt: None) -> None:
     entries.change(OPERATOR, "toolkit", "issues", {"blocked": True})
     entries.change(OPERATOR, "plugin", "acme.clock", {"active": False, "blocked": True})
     found = acting.sections(look(operator))
@@ -319,12 +319,12 @@ def test_a_section_is_marked_by_what_stands_over_it(operator: Client, belt: None
     assert acting.sections(look(operator))["plugin-acme.clock"].marks[0].word == "failed"
 
 
-def test_an_empty_catalog_says_what_to_do(operator: Client) -> None:
+def test_an_empty_catalog_shows_an_empty_state(operator: Client) -> None:
     factories.agent("ada")
     assert "No tools yet" in operator.get(acting.ACCESS).content.decode()
 
 
-def test_no_two_parts_of_the_page_share_an_id(operator: Client, belt: None) -> None:
+def test_element_ids_on_the_page_are_unique(operator: Client, belt: None) -> None:
     tools = list(models.Tool.objects.all())
     for key in ("dev", "dev-tools", "dev-title", "dev-counts"):
         factories.toolkit(key, *tools)
@@ -333,7 +333,7 @@ def test_no_two_parts_of_the_page_share_an_id(operator: Client, belt: None) -> N
     assert sorted(set(ids)) == sorted(ids)
 
 
-def test_it_asks_the_database_the_same_few_questions_however_many_tools_there_are(
+def test_query_counts_do_not_grow_with_the_number_of_tools(
     operator: Client, belt: None, more_tools: Any
 ) -> None:
     more_tools(44)
@@ -349,7 +349,7 @@ def test_it_asks_the_database_the_same_few_questions_however_many_tools_there_ar
     assert counts[0] <= (13, 30)
 
 
-def test_the_first_view_of_the_demo_is_light(operator: Client) -> None:
+def test_access_pages_of_the_demo_are_at_most_60_kb_compressed(operator: Client) -> None:
     fast_fixtures.demo()
     sizes = {}
     for key in models.Agent.objects.values_list("key", flat=True):

@@ -25,7 +25,7 @@ def change(browser: Client, old: str = "correct horse", new: str = NEW, again: s
     )
 
 
-def test_rights_are_said_in_words(operator: Client, olive: auth.User) -> None:
+def test_permissions_and_groups_are_listed_in_plain_words(operator: Client, olive: auth.User) -> None:
     olive.groups.add(auth.Group.objects.create(name="night shift"))
     html = acting.text(operator.get("/account/"))
     assert "night shift" in html
@@ -35,12 +35,12 @@ def test_rights_are_said_in_words(operator: Client, olive: auth.User) -> None:
     assert rights["API tokens"] == "nothing"
 
 
-def test_who_may_everything_is_told_so(admin_client: Client) -> None:
+def test_a_superuser_gets_no_list_of_permissions(admin_client: Client) -> None:
     page = admin_client.get("/account/").context["page"]
     assert (page.user.is_superuser, page.rights) == (True, ())
 
 
-def test_own_changes_and_own_tokens_stand_there_and_nobody_elses(operator: Client, olive: auth.User) -> None:
+def test_only_the_users_own_changes_and_tokens_are_listed(operator: Client, olive: auth.User) -> None:
     acting.switch(operator, "issues", "false", "true")
     auth.User.objects.create_user("sam")
     for name in ("olive", "sam"):
@@ -50,9 +50,7 @@ def test_own_changes_and_own_tokens_stand_there_and_nobody_elses(operator: Clien
     assert [line.token.name for line in page.tokens] == ["of olive"]
 
 
-def test_another_password_is_taken_and_the_browser_stays_logged_in(
-    operator: Client, olive: auth.User
-) -> None:
+def test_changing_the_password_keeps_this_session_and_ends_others(operator: Client, olive: auth.User) -> None:
     other = Client()
     other.force_login(olive)
     answer = change(operator)
@@ -72,7 +70,7 @@ def test_another_password_is_taken_and_the_browser_stays_logged_in(
         ({"new": "olive"}, "new_password2", "too similar"),
     ],
 )
-def test_what_is_wrong_with_it_is_told_at_its_field(
+def test_an_invalid_password_change_is_reported_at_its_field(
     operator: Client, olive: auth.User, typed: dict[str, str], field: str, told: str
 ) -> None:
     answer = change(operator, **typed)
@@ -84,7 +82,9 @@ def test_what_is_wrong_with_it_is_told_at_its_field(
     assert not re.findall(r'type="password"\s+value', answer.content.decode())
 
 
-def test_guessing_the_old_password_is_stopped(operator: Client, olive: auth.User, settings: Any) -> None:
+def test_repeated_wrong_current_passwords_lock_the_form(
+    operator: Client, olive: auth.User, settings: Any
+) -> None:
     settings.AXES_FAILURE_LIMIT = 3
     assert [change(operator, old=f"guess {n}").status_code for n in range(3)][-1] == 429
     assert change(operator).status_code == 429
@@ -92,7 +92,7 @@ def test_guessing_the_old_password_is_stopped(operator: Client, olive: auth.User
     assert olive.check_password("correct horse")
 
 
-def test_a_login_that_another_system_looks_after_has_no_password_here(
+def test_an_externally_managed_login_cannot_change_its_password_here(
     operator: Client, olive: auth.User
 ) -> None:
     olive.set_unusable_password()
@@ -103,7 +103,7 @@ def test_a_login_that_another_system_looks_after_has_no_password_here(
     assert "/account/password/" not in html
 
 
-def test_the_rules_for_passwords_stand_there_once(operator: Client) -> None:
+def test_password_rules_are_shown_once(operator: Client) -> None:
     html = acting.text(operator.get("/account/"))
     assert html.count("at least 12 characters") == 1
     assert 'aria-describedby="password-rules"' in html

@@ -32,7 +32,7 @@ def five(belt: None) -> None:
     factories.agent("Eve", position=4, kind="plan", role="Plans the day")
 
 
-def test_each_line_says_what_the_agent_has_and_where_it_comes_from(operator: Client, belt: None) -> None:
+def test_each_row_shows_the_agents_loadout_tools_and_last_change(operator: Client, belt: None) -> None:
     ada, bob = look(operator).agents
     assert (ada.key, ada.role, ada.profile, ada.protected) == (
         "ada",
@@ -47,7 +47,7 @@ def test_each_line_says_what_the_agent_has_and_where_it_comes_from(operator: Cli
     assert (ada.active, ada.last_change.who, ada.last_change.did) == ("2", "olive", "turned off issues")
 
 
-def test_what_needs_an_eye_is_marked(operator: Client, belt: None) -> None:
+def test_agents_over_or_deferred_by_budget_are_marked(operator: Client, belt: None) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "warn"}}
     )
@@ -76,40 +76,38 @@ def test_what_needs_an_eye_is_marked(operator: Client, belt: None) -> None:
         ({"q": "x" * 201}, []),
     ],
 )
-def test_it_is_narrowed_and_sorted_by_the_address(
+def test_the_list_is_filtered_and_sorted_by_query_parameters(
     operator: Client, five: None, said: dict[str, str], found: list[str]
 ) -> None:
     assert keys(look(operator, **said)) == found
 
 
-def test_a_heading_sorts_and_then_turns_round_and_keeps_the_filter(operator: Client, five: None) -> None:
+def test_column_headings_toggle_the_sort_order_and_keep_the_filter(operator: Client, five: None) -> None:
     column = look(operator, kind="plan").columns[0]
     assert (column.order, column.url) == ("", "/agents/?kind=plan&sort=agent")
     column = look(operator, kind="plan", sort="agent").columns[0]
     assert (column.order, column.url) == ("ascending", "/agents/?kind=plan&sort=-agent")
 
 
-def test_typing_gets_only_the_table_and_the_count(operator: Client, five: None) -> None:
+def test_an_htmx_filter_request_returns_only_the_table_and_count(operator: Client, five: None) -> None:
     html = acting.text(operator.get("/agents/", {"q": "day"}, headers=acting.HTMX))
     assert html.startswith('<div id="agents">')
     assert "<html" not in html
     assert '<p id="matches" hx-swap-oob="innerHTML">1 agent, 6 tools in the catalog</p>' in html
 
 
-def test_nothing_that_fits_is_said_with_a_way_out(operator: Client, belt: None) -> None:
+def test_a_filter_without_matches_shows_an_empty_state(operator: Client, belt: None) -> None:
     assert "No matching agents" in operator.get("/agents/", {"q": "nobody"}).content.decode()
 
 
-def test_without_agents_it_leads_to_the_first_one(operator: Client, admin_client: Client) -> None:
+def test_an_empty_list_links_to_agent_creation_if_permitted(operator: Client, admin_client: Client) -> None:
     html = operator.get("/agents/").content.decode()
     assert "No agents yet" in html
     assert "/new/agent/" not in html
     assert "/new/agent/" in admin_client.get("/agents/").content.decode()
 
 
-def test_it_asks_the_database_the_same_few_questions_however_many_agents_there_are(
-    operator: Client, belt: None
-) -> None:
+def test_query_count_does_not_grow_with_the_number_of_agents(operator: Client, belt: None) -> None:
     factories.agent("cyd")
     look(operator)
     of_three = acting.queries(lambda: look(operator))

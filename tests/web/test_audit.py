@@ -64,7 +64,7 @@ def history(operator: Client, belt: None) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_it_tells_who_did_what_newest_first(operator: Client) -> None:
+def test_entries_show_who_changed_what_newest_first(operator: Client) -> None:
     page = look(operator)
     assert told(page) == [
         "olive reset the override of clock__now",
@@ -87,7 +87,7 @@ def test_it_tells_who_did_what_newest_first(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_it_is_narrowed_by_person_agent_and_action(operator: Client) -> None:
+def test_the_log_is_filtered_by_person_agent_and_action(operator: Client) -> None:
     filters: list[tuple[dict[str, Any], int]] = [
         ({"person": "olive"}, 3),
         ({"person": "nobody"}, 0),
@@ -104,7 +104,7 @@ def test_it_is_narrowed_by_person_agent_and_action(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_it_offers_what_there_is_to_choose_from(operator: Client) -> None:
+def test_filter_choices_are_those_found_in_the_log(operator: Client) -> None:
     page = look(operator, agent="ada")
     assert [choice.label for choice in page.people] == ["Anyone", "olive", "test"]
     assert [choice.value for choice in page.agents if choice.chosen] == ["ada"]
@@ -112,7 +112,7 @@ def test_it_offers_what_there_is_to_choose_from(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
+def test_an_htmx_filter_request_returns_only_the_log_and_count(operator: Client) -> None:
     html = acting.text(operator.get("/audit/", {"agent": "bob"}, headers=acting.HTMX))
     assert html.startswith('<div id="log">')
     assert "<html" not in html
@@ -120,13 +120,13 @@ def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_who_may_only_look_gets_no_undo(viewer: Client) -> None:
+def test_a_viewer_is_not_offered_undo(viewer: Client) -> None:
     page = look(viewer)
     assert len(listed(page)) == 5
     assert not any(entry.undoable for entry in listed(page))
 
 
-def test_a_long_log_is_paged_and_keeps_the_filter(operator: Client) -> None:
+def test_a_long_log_is_paginated_and_pages_keep_the_filter(operator: Client) -> None:
     models.AuditEntry.objects.bulk_create(
         models.AuditEntry(
             actor="sam", via="api", action="agent.change", subject_kind="agent", subject_key="ada"
@@ -143,7 +143,7 @@ def test_a_long_log_is_paged_and_keeps_the_filter(operator: Client) -> None:
     assert [entry.id for entry in listed(again)] == [entry.id for entry in listed(second)]
 
 
-def test_days_are_told_apart(operator: Client) -> None:
+def test_entries_are_grouped_by_day(operator: Client) -> None:
     now = dt.datetime.now(dt.UTC)
     for days in (400, 40, 1, 0):
         record(at=now - dt.timedelta(days=days))
@@ -153,13 +153,13 @@ def test_days_are_told_apart(operator: Client) -> None:
     assert words[3].endswith(str((now - dt.timedelta(days=400)).year))
 
 
-def test_an_empty_log_says_what_will_be_in_it(operator: Client) -> None:
+def test_an_empty_log_and_a_filter_without_matches_show_an_empty_state(operator: Client) -> None:
     assert "No changes yet" in operator.get("/audit/").content.decode()
     assert "No matching changes" in operator.get("/audit/", {"agent": "bob"}).content.decode()
 
 
 @pytest.mark.usefixtures("history")
-def test_it_asks_the_database_the_same_few_questions_however_long_it_is(operator: Client) -> None:
+def test_query_count_does_not_grow_with_the_length_of_the_log(operator: Client) -> None:
     of_five = acting.queries(lambda: look(operator))
     for on, was in (("true", "false"), ("false", "true"), ("unset", "false"), ("false", "unset")) * 5:
         acting.switch(operator, "issues", on, was)
@@ -167,14 +167,14 @@ def test_it_asks_the_database_the_same_few_questions_however_long_it_is(operator
     assert acting.queries(lambda: look(operator)) == of_five <= 15
 
 
-def test_a_category_that_was_made_can_be_taken_back(operator: Client, olive: auth.User) -> None:
+def test_creating_a_category_can_be_undone(operator: Client, olive: auth.User) -> None:
     olive.user_permissions.add(auth.Permission.objects.get(codename="delete_category"))
     entries.put(OPERATOR, "category", {"name": "crm"})
     assert listed(look(operator))[0].undoable
 
 
 @pytest.mark.usefixtures("history")
-def test_it_is_narrowed_by_shell_key_and_days(operator: Client) -> None:
+def test_the_log_is_filtered_by_source_key_and_days(operator: Client) -> None:
     filters = [
         ({"via": "screen"}, 3),
         ({"via": "mcp"}, 0),
@@ -191,14 +191,14 @@ def test_it_is_narrowed_by_shell_key_and_days(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_the_last_day_that_is_asked_for_counts(operator: Client) -> None:
+def test_the_until_day_is_included(operator: Client) -> None:
     today = timezone.localdate()
     assert len(listed(look(operator, since=today, until=today))) == 5
     assert len(listed(look(operator, until=today - dt.timedelta(days=1)))) == 0
 
 
 @pytest.mark.usefixtures("history")
-def test_one_act_is_looked_at_alone_and_undone_as_one(operator: Client) -> None:
+def test_a_batch_is_shown_alone_and_undone_as_a_whole(operator: Client) -> None:
     tools_config.change(OPERATOR, "ada", {"releases": False, "research": False})
     entry = listed(look(operator))[0]
     assert entry.batch_url
@@ -210,13 +210,13 @@ def test_one_act_is_looked_at_alone_and_undone_as_one(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_an_act_of_one_change_is_not_offered_as_a_whole(operator: Client) -> None:
+def test_a_batch_of_one_change_has_no_batch_link(operator: Client) -> None:
     switches.flip(OPERATOR.replace(batch=uuid.uuid4()), "ada", "releases", False)
     assert listed(look(operator))[0].batch_url == ""
 
 
 @pytest.mark.usefixtures("history")
-def test_an_entry_leads_to_what_the_agent_was_then(operator: Client) -> None:
+def test_an_entry_links_to_the_agent_as_of_that_change(operator: Client) -> None:
     entry = listed(look(operator))[2]
     assert entry.then_url == f"/agents/ada/preview/?at={entry.id}"
     assert operator.get(entry.compare_url).context["page"].found.count == 2
@@ -225,7 +225,7 @@ def test_an_entry_leads_to_what_the_agent_was_then(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_what_is_in_a_plugin_is_told_to_those_who_may_look_at_plugins(
+def test_plugin_changes_are_detailed_only_for_users_who_may_view_plugins(
     operator: Client, olive: auth.User
 ) -> None:
     entries.change(OPERATOR, "plugin", "github", {"title": "Octo"})
@@ -237,7 +237,7 @@ def test_what_is_in_a_plugin_is_told_to_those_who_may_look_at_plugins(
 
 
 @pytest.mark.usefixtures("history")
-def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Client) -> None:
+def test_the_log_is_downloaded_as_json_or_csv_with_its_filters(operator: Client) -> None:
     urls = dict(look(operator, person="olive").downloads)
     answer = operator.get(urls["JSON"])
     taken = json.loads(b"".join(answer))
@@ -252,7 +252,7 @@ def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Clien
     assert json.loads(b"".join(operator.get("/audit/download/?form=json&person=nobody"))) == []
 
 
-def test_characters_that_would_turn_a_line_round_are_named(operator: Client) -> None:
+def test_bidirectional_and_invisible_characters_are_shown_as_code_points(operator: Client) -> None:
     turned = {
         "description": "Reads.\u202e",
         "input_schema": {"properties": {"a\u200b": {"default": "none\u202e"}}},
@@ -270,7 +270,7 @@ def test_characters_that_would_turn_a_line_round_are_named(operator: Client) -> 
     assert "Reads.[U+202E]" in html
 
 
-def test_a_spreadsheet_runs_nothing_of_the_log(operator: Client) -> None:
+def test_formulas_are_escaped_in_the_csv_download(operator: Client) -> None:
     formula = '=HYPERLINK("https://evil.example")'
     for reason in (formula, "+1", "-1", "@x", "\t=1"):
         entries.change(OPERATOR.replace(reason=reason), "toolkit", "research", {"title": reason.strip()})
@@ -279,7 +279,7 @@ def test_a_spreadsheet_runs_nothing_of_the_log(operator: Client) -> None:
     assert not [cell for line in lines for cell in line.values() if cell.startswith(("=", "+", "-", "@"))]
 
 
-def test_a_long_log_is_sent_while_it_is_read(operator: Client) -> None:
+def test_a_long_download_is_streamed(operator: Client) -> None:
     models.AuditEntry.objects.bulk_create(
         models.AuditEntry(
             actor="old", via="api", action="tool.change", subject_kind="tool", subject_key=f"t{n}"
@@ -292,7 +292,7 @@ def test_a_long_log_is_sent_while_it_is_read(operator: Client) -> None:
     assert [entry["name"] for entry in json.loads(b"".join(parts))] == [f"t{n}" for n in reversed(range(450))]
 
 
-def test_a_version_that_was_approved_is_named_by_the_beginning_of_its_hash_and_not_repeated(
+def test_an_approved_version_is_shown_once_as_a_shortened_hash(
     operator: Client,
 ) -> None:
     fields = {"approved": "sha256:" + "0123456789abcdef" * 4, "approved_version": {"description": "Read."}}
@@ -313,7 +313,7 @@ def test_the_differences_of_a_large_change_are_folded(operator: Client, count: i
     assert folded in html
 
 
-def test_the_agent_of_a_token_is_named_to_those_who_may_see_tokens(
+def test_a_tokens_agent_is_shown_only_to_users_who_may_view_tokens(
     viewer: Client, admin_client: Client
 ) -> None:
     issued = tokens.issue(writing.by("olive", via="command"), agent="ada")
@@ -326,12 +326,12 @@ def test_the_agent_of_a_token_is_named_to_those_who_may_see_tokens(
     assert "for <a" not in acting.text(viewer.get("/audit/"))
 
 
-def test_the_earlier_address_redirects_with_its_filters(operator: Client) -> None:
+def test_the_former_url_redirects_with_its_filters(operator: Client) -> None:
     answer = operator.get("/changes/", {"agent": "bob"})
     assert (answer.status_code, answer.headers["Location"]) == (301, "/audit/?agent=bob")
 
 
-def test_what_toolbelt_and_programs_changed_names_them(operator: Client) -> None:
+def test_changes_by_toolbelt_and_by_agents_show_their_author(operator: Client) -> None:
     for name in ("system", "toolbelt", "agent:ada"):
         record(actor=name, via="system", before={"title": "A"}, after={"title": "B"})
     # A person is never taken for it.
@@ -343,7 +343,7 @@ def test_what_toolbelt_and_programs_changed_names_them(operator: Client) -> None
     assert ("agent:ada", "Agent ada") in [(choice.value, choice.label) for choice in page.people]
 
 
-def test_many_names_that_a_list_gained_or_lost_are_counted_in_a_line(admin_client: Client) -> None:
+def test_many_added_or_removed_list_items_are_summarized(admin_client: Client) -> None:
     tools = [f"old__{number}" for number in range(5)]
     record(
         action="plugin.change",
@@ -361,7 +361,7 @@ def test_many_names_that_a_list_gained_or_lost_are_counted_in_a_line(admin_clien
     assert [line.after for line in of_tags.differences] == ["1 added: e", "4 removed: a, b, c and 1 more"]
 
 
-def test_the_argument_of_a_tool_that_changed_is_named(operator: Client) -> None:
+def test_a_schema_change_shows_the_path_of_the_argument(operator: Client) -> None:
     schemas = [{"properties": {"cents": {"maximum": limit}}} for limit in (10, 20)]
     record(
         action="tool.change",
@@ -378,20 +378,20 @@ def test_the_argument_of_a_tool_that_changed_is_named(operator: Client) -> None:
     ("field", "shown"),
     [("tool_notes", "tool notes.git__push"), ("output_schema", "output schema.git__push")],
 )
-def test_names_in_a_changed_field_stay_as_they_are(operator: Client, field: str, shown: str) -> None:
+def test_keys_within_a_changed_field_are_not_reformatted(operator: Client, field: str, shown: str) -> None:
     record(before={field: {"git__push": "a"}}, after={field: {"git__push": "b"}})
     [entry] = listed(look(operator))
     assert [line.what for line in entry.differences] == [shown]
 
 
-def test_only_a_switch_or_an_override_stands_in_the_sentence(operator: Client) -> None:
+def test_only_switch_and_override_changes_count_as_flips(operator: Client) -> None:
     record(action="session.evict", key="s1", before={"loaded": ["devops"]}, after=None)
     record(action="override.set", key="shell", before=None, after=False)
     assert [entry.is_flip for entry in listed(look(operator))] == [True, False]
 
 
 @pytest.mark.usefixtures("history")
-def test_titles_come_before_keys_and_lead_to_what_was_changed(operator: Client) -> None:
+def test_entries_show_titles_before_keys_and_link_to_the_subject(operator: Client) -> None:
     titles = [(entry.subject, entry.title, entry.url) for entry in listed(look(operator))]
     assert titles == [
         ("clock__now", "", "/tools/clock__now/"),

@@ -115,14 +115,14 @@ OWN = {
 }
 
 
-def test_the_walk_finds_the_screens_and_the_admin() -> None:
+def test_the_collected_urls_include_the_dashboard_and_the_admin() -> None:
     names = {name for name, _ in ADDRESSES}
     assert {"web:agents", "web:agent_access", "web:undo", "admin:index", "healthz"} <= names
     assert not [address for _, address in ADDRESSES if "<" in address or "(" in address]
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_nothing_opens_without_a_login(client: Client, method: str) -> None:
+def test_every_url_requires_a_login(client: Client, method: str) -> None:
     opened = {}
     for name, address in ADDRESSES:
         if address.startswith("/api/"):
@@ -147,7 +147,7 @@ def test_nothing_opens_without_a_login(client: Client, method: str) -> None:
     ("name", "address"), [one for one in OF_SCREENS if one[0] in CHANGES and one[0] not in OWN]
 )
 @pytest.mark.parametrize("htmx", [True, False])
-def test_who_may_only_look_changes_nothing(
+def test_a_viewer_cannot_change_anything(
     viewer: Client, operator: Client, belt: None, name: str, address: str, htmx: bool
 ) -> None:
     acting.switch(operator, "issues", "false", "true")
@@ -159,7 +159,7 @@ def test_who_may_only_look_changes_nothing(
     assert acting.stored().switches["issues"] is False
 
 
-def test_each_address_takes_only_what_it_is_for(operator: Client) -> None:
+def test_each_url_accepts_only_its_method(operator: Client) -> None:
     for name, address in OF_SCREENS:
         if name != "web:login":
             refused = operator.get if name in {*CHANGES, "web:logout"} else operator.post
@@ -209,7 +209,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_every_page_goes_out_closed(admin_client: Client, belt: None, address: str) -> None:
+def test_every_page_has_the_security_headers(admin_client: Client, belt: None, address: str) -> None:
     headers = admin_client.get(address).headers
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -221,7 +221,7 @@ def test_every_page_goes_out_closed(admin_client: Client, belt: None, address: s
     assert headers["Cache-Control"] == "private, no-store"
 
 
-def test_no_page_needs_what_its_own_policy_forbids(admin_client: Client, belt: None) -> None:
+def test_no_page_has_inline_scripts_or_styles(admin_client: Client, belt: None) -> None:
     for address in PAGES:
         answer = admin_client.get(address)
         assert answer.status_code == 200, address
@@ -235,14 +235,14 @@ def test_no_page_needs_what_its_own_policy_forbids(admin_client: Client, belt: N
 @pytest.mark.parametrize(
     "wanted", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", r"\\evil"]
 )
-def test_no_form_leads_to_another_place(operator: Client, belt: None, wanted: str) -> None:
+def test_forms_do_not_redirect_to_other_sites(operator: Client, belt: None, wanted: str) -> None:
     answer = acting.switch(operator, "issues", "false", "true", htmx=False, next=wanted)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada/")
     undone = acting.post(operator, f"/audit/{acting.newest().pk}/undo/", htmx=False, next=wanted)
     assert (undone.status_code, undone.headers["Location"]) == (303, "/audit/")
 
 
-def test_logging_in_leads_on_and_never_away(client: Client, olive: Any) -> None:
+def test_login_redirects_only_within_the_site(client: Client, olive: Any) -> None:
     known = {"username": "olive", "password": "correct horse"}
     for wanted, led in (("/audit/", "/audit/"), ("https://evil.example/", "/")):
         client.logout()
@@ -251,14 +251,14 @@ def test_logging_in_leads_on_and_never_away(client: Client, olive: Any) -> None:
     assert client.get("/login/").headers["Location"] == "/"
 
 
-def test_a_wrong_password_is_told_and_the_name_kept(client: Client, olive: Any) -> None:
+def test_a_wrong_password_shows_an_error_and_keeps_the_username(client: Client, olive: Any) -> None:
     answer = client.post("/login/", {"username": "olive", "password": "wrong"})
     assert answer.status_code == 200
     assert 'role="alert"' in answer.content.decode()
     assert 'value="olive"' in answer.content.decode()
 
 
-def test_guessing_passwords_is_stopped(client: Client, olive: Any, settings: Any) -> None:
+def test_repeated_wrong_passwords_lock_the_login(client: Client, olive: Any, settings: Any) -> None:
     settings.AXES_FAILURE_LIMIT = 3
     answers = [client.post("/login/", {"username": "olive", "password": f"guess {n}"}) for n in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
@@ -272,5 +272,5 @@ def test_logging_out_ends_the_session(operator: Client, belt: None) -> None:
     assert operator.get("/agents/").status_code == 302
 
 
-def test_the_start_is_a_page_of_its_own(operator: Client) -> None:
+def test_the_root_url_serves_a_page(operator: Client) -> None:
     assert operator.get("/").status_code == 200

@@ -34,9 +34,7 @@ def fields(answer: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_the_access_page_shows_is_asked_about_and_nothing_is_changed(
-    operator: Client, htmx: bool
-) -> None:
+def test_a_bulk_change_from_the_access_page_asks_for_confirmation_first(operator: Client, htmx: bool) -> None:
     answer = operator.get("/agents/ada/bulk/?q=issue&set=tools-false", headers=acting.HTMX if htmx else {})
 
     question = asked(answer)
@@ -53,14 +51,14 @@ def test_what_the_access_page_shows_is_asked_about_and_nothing_is_changed(
         assert (answer.headers["HX-Reswap"], answer.headers["HX-Replace-Url"]) == ("none", "false")
 
 
-def test_of_what_is_shown_only_the_selected_sections_are_set(operator: Client) -> None:
+def test_only_the_selected_sections_are_changed(operator: Client) -> None:
     picked = "/agents/ada/bulk/?set=toolkits-false&pick=toolkit-issues&pick=plugin-acme.clock"
     assert json.loads(fields(operator.get(picked))["seen"]) == {"ada": {"issues": True}}
     tools = operator.get("/agents/ada/bulk/?set=tools-false&q=write&pick=toolkit-issues")
     assert json.loads(fields(tools)["seen"]) == {"ada": {"github__issue_write": None}}
 
 
-def test_it_is_done_as_one_act_and_undone_as_one(operator: Client) -> None:
+def test_a_bulk_change_is_one_batch_and_is_undone_as_a_whole(operator: Client) -> None:
     question = operator.get("/agents/ada/bulk/?q=issue&set=tools-false")
     answer = acting.post(operator, "/bulk/", htmx=False, **fields(question))
 
@@ -73,7 +71,7 @@ def test_it_is_done_as_one_act_and_undone_as_one(operator: Client) -> None:
     assert overrides() == {}
 
 
-def test_in_place_the_page_gets_its_rows(operator: Client) -> None:
+def test_an_htmx_bulk_change_returns_the_displayed_rows(operator: Client) -> None:
     sent = fields(operator.get("/agents/ada/bulk/?q=issue&set=tools-false"))
     answer = operator.post("/bulk/", {"tools": "github__issue_read", **sent}, headers=acting.HTMX)
 
@@ -81,7 +79,7 @@ def test_in_place_the_page_gets_its_rows(operator: Client) -> None:
     assert answer.context["page"].notice.whole
 
 
-def test_toolkits_that_are_shown_are_switched(operator: Client) -> None:
+def test_a_bulk_change_switches_the_displayed_toolkits(operator: Client) -> None:
     sent = fields(operator.get("/agents/ada/bulk/?q=releases&set=toolkits-false"))
     assert json.loads(sent["seen"]) == {"ada": {"releases": None}}
 
@@ -94,17 +92,19 @@ def test_toolkits_that_are_shown_are_switched(operator: Client) -> None:
         ("/bulk/toolkits/releases/?set=toolkits-false&for=ada", {"ada": {"releases": None}}),
     ],
 )
-def test_other_lists_ask_the_same_way(operator: Client, address: str, seen: dict[str, Any]) -> None:
+def test_bulk_changes_from_other_lists_ask_for_confirmation(
+    operator: Client, address: str, seen: dict[str, Any]
+) -> None:
     assert json.loads(fields(operator.get(address))["seen"]) == seen
 
 
-def test_for_many_agents_the_question_has_a_line_for_each(operator: Client) -> None:
+def test_the_confirmation_lists_each_affected_agent(operator: Client) -> None:
     question = asked(operator.get("/bulk/tools/?tool=papers&for=*&set=tools-true"))
     assert {"ada", "bob"} <= {difference.what for difference in question.differences}
     assert question.title.startswith("Turn on papers for ")
 
 
-def test_a_bulk_change_of_tools_needs_tools_and_agents(operator: Client) -> None:
+def test_a_bulk_change_of_tools_requires_tools_and_agents(operator: Client) -> None:
     for query, missing in (
         ("for=*", "Select tools first, or choose all matching tools."),
         ("tool=papers", "Choose agents first, or All agents."),
@@ -116,14 +116,14 @@ def test_a_bulk_change_of_tools_needs_tools_and_agents(operator: Client) -> None
         assert missing in acting.text(answer)
 
 
-def test_only_the_selected_tools_are_set(operator: Client) -> None:
+def test_only_the_selected_tools_are_changed(operator: Client) -> None:
     question = operator.get("/bulk/tools/?q=issue&tool=github__issue_read&for=ada&set=tools-unset")
     assert question.status_code == 303  # nothing is stored for it
     question = operator.get("/bulk/tools/?q=issue&tool=github__issue_read&for=ada&set=tools-true")
     assert json.loads(fields(question)["seen"]) == {"ada": {"github__issue_read": None}}
 
 
-def test_turning_off_stores_nothing_where_a_tool_is_off_already(operator: Client) -> None:
+def test_turning_off_skips_tools_that_are_already_off(operator: Client) -> None:
     entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"tools_config": {"papers": False}})
     having = json.loads(fields(operator.get("/bulk/tools/?every=yes&for=ada&set=tools-false"))["seen"])
     every = json.loads(
@@ -136,13 +136,13 @@ def test_turning_off_stores_nothing_where_a_tool_is_off_already(operator: Client
     )
 
 
-def test_a_tool_that_is_off_only_for_the_moment_is_turned_off_too(operator: Client) -> None:
+def test_turning_off_includes_tools_that_are_only_unavailable(operator: Client) -> None:
     address = "/bulk/tools/?tool=github__issue_read&for=ada&set=tools-false"
     models.Plugin.objects.filter(name="github").update(status="failed")
     assert json.loads(fields(operator.get(address))["seen"]) == {"ada": {"github__issue_read": None}}
 
 
-def test_a_tool_that_a_subagent_may_get_is_turned_off_too(operator: Client) -> None:
+def test_turning_off_includes_tools_that_subagents_may_get(operator: Client) -> None:
     factories.agent("cleo")
     address = "/bulk/tools/?tool=github__merge&for=cleo&set=tools-false"
     assert operator.get(address).status_code == 303
@@ -150,13 +150,13 @@ def test_a_tool_that_a_subagent_may_get_is_turned_off_too(operator: Client) -> N
     assert json.loads(fields(operator.get(address))["seen"]) == {"cleo": {"github__merge": None}}
 
 
-def test_what_is_so_already_is_said(operator: Client) -> None:
+def test_a_bulk_change_without_effect_is_reported(operator: Client) -> None:
     answer = operator.get("/bulk/toolkits/issues/?set=toolkits-true&for=ada")
     assert answer.status_code == 303
     assert "No changes: it is already on." in acting.text(operator.get("/toolkits/issues/"))
 
 
-def test_what_changed_since_is_not_overwritten(operator: Client) -> None:
+def test_a_concurrent_change_is_not_overwritten(operator: Client) -> None:
     sent = fields(operator.get("/agents/ada/bulk/?q=issue&set=tools-false"))
     acting.override(operator, "github__issue_read", "true", "unset")
     acting.post(operator, "/bulk/", htmx=False, **sent)
@@ -165,7 +165,7 @@ def test_what_changed_since_is_not_overwritten(operator: Client) -> None:
     assert "was changed by another operator" in acting.text(operator.get("/agents/ada/"))
 
 
-def test_a_budget_that_refuses_is_named_in_the_question(operator: Client) -> None:
+def test_the_confirmation_names_agents_skipped_by_their_budget(operator: Client) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}
     )
@@ -176,7 +176,7 @@ def test_a_budget_that_refuses_is_named_in_the_question(operator: Client) -> Non
 
 
 @pytest.mark.parametrize("address", ["/agents/ada/bulk/?set=tools-true", "/bulk/tools/?set=tools-true"])
-def test_who_may_only_look_is_not_asked(viewer: Client, address: str) -> None:
+def test_a_viewer_cannot_open_bulk_changes(viewer: Client, address: str) -> None:
     assert viewer.get(address).status_code == 403
 
 
@@ -191,18 +191,18 @@ def test_who_may_only_look_is_not_asked(viewer: Client, address: str) -> None:
         pytest.param("[" * 100_000, id="nested without end"),
     ],
 )
-def test_nonsense_changes_nothing(operator: Client, seen: str) -> None:
+def test_an_invalid_seen_field_changes_nothing(operator: Client, seen: str) -> None:
     acting.post(operator, "/bulk/", htmx=False, on="true", seen=seen, confirm="yes")
     assert not models.AuditEntry.objects.exists()
 
 
-def test_the_lists_offer_it_to_who_may_and_to_nobody_else(operator: Client, viewer: Client) -> None:
+def test_lists_offer_bulk_actions_only_to_operators(operator: Client, viewer: Client) -> None:
     for address in ("/agents/", "/tools/"):
         assert operator.get(address).context["page"].bulk is not None
         assert viewer.get(address).context["page"].bulk is None
 
 
-def test_more_than_anybody_can_overlook_is_refused(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bulk_change_above_the_limit_is_refused(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "MAX_CHANGES", 1)
     operator.get("/agents/ada/bulk/?set=tools-true")
     assert "narrow the filter" in acting.text(operator.get("/agents/ada/"))

@@ -30,13 +30,13 @@ def log(browser: Client, **said: Any) -> Any:
     return look(browser, view="log", **said)
 
 
-def test_only_who_may_see_calls_sees_them_and_the_way_to_them(viewer: Client, reader: Client) -> None:
+def test_the_call_log_and_its_menu_entry_require_permission(viewer: Client, reader: Client) -> None:
     assert viewer.get("/calls/").status_code == 403
     assert "/calls/" not in acting.text(viewer.get("/agents/"))
     assert '<a href="/calls/" aria-current="page">' in acting.text(reader.get("/calls/"))
 
 
-def test_all_errors_are_found_with_one_filter(reader: Client) -> None:
+def test_the_error_filter_matches_refused_and_failed_calls(reader: Client) -> None:
     for outcome in ("ok", "cancelled", "tool-failed", "tool-denied"):
         factories.call(outcome=outcome)
     assert [one.outcome for one in log(reader, outcome="error").calls] == ["refused", "failed"]
@@ -44,7 +44,7 @@ def test_all_errors_are_found_with_one_filter(reader: Client) -> None:
     assert "/calls/?view=log&amp;outcome=error&amp;period=30d" in acting.text(reader.get("/"))
 
 
-def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
+def test_a_log_row_shows_the_caller_tool_and_outcome(reader: Client) -> None:
     factories.call(
         session="s1", outcome="tool-failed", error="It broke.", arguments_bytes=20, result_bytes=1500
     )
@@ -65,7 +65,7 @@ def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
     assert '120 ms <span class="quiet">20 bytes in, 1.5 KB out</span>' in html
 
 
-def test_a_session_leads_to_its_calls_of_the_period(reader: Client) -> None:
+def test_a_session_links_to_its_calls_in_the_period(reader: Client) -> None:
     factories.call(session="s1", days_ago=1)
     factories.call(session="s1", outcome="tool-failed")
     factories.call(session="s2")
@@ -80,7 +80,7 @@ def test_a_session_leads_to_its_calls_of_the_period(reader: Client) -> None:
     assert "session=s1" in html.partition('id="downloads"')[2].partition("</p>")[0]
 
 
-def test_what_no_longer_exists_is_named_and_leads_nowhere(reader: Client) -> None:
+def test_deleted_agents_and_tools_are_shown_without_a_link(reader: Client) -> None:
     factories.call("gone", agent="nobody", outcome="unknown-tool")
     (one,), (figure,) = log(reader).calls, look(reader).figures
     assert (one.agent_url, one.tool_url, figure.tool_url) == ("", "", "")
@@ -88,7 +88,7 @@ def test_what_no_longer_exists_is_named_and_leads_nowhere(reader: Client) -> Non
     assert [one.mark for one in look(reader).figures] == ["unknown", "Toolbelt's own"]
 
 
-def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) -> None:
+def test_figures_of_each_tool_are_relative_to_the_largest(reader: Client) -> None:
     for duration in (100, 200):
         factories.call("shell", duration_ms=duration)
     for outcome in ("ok", "tool-failed", "tool-denied", "ok"):
@@ -113,7 +113,7 @@ def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) 
     assert page.matches == "6 calls, 2 errors"
 
 
-def test_many_tools_are_folded_and_can_be_shown(reader: Client) -> None:
+def test_a_long_list_of_figures_is_folded_and_can_be_expanded(reader: Client) -> None:
     for number in range(20):
         factories.call(f"tool_{number}")
     page = look(reader)
@@ -121,7 +121,7 @@ def test_many_tools_are_folded_and_can_be_shown(reader: Client) -> None:
     assert len(look(reader, every="yes").figures) == 20
 
 
-def test_the_chart_has_a_bar_a_day_and_says_itself_in_words(reader: Client) -> None:
+def test_the_chart_has_a_bar_per_day_and_a_text_summary(reader: Client) -> None:
     for days_ago in (0, 2, 2):
         factories.call(days_ago=days_ago)
     factories.call(days_ago=2, outcome="tool-failed")
@@ -136,7 +136,7 @@ def test_the_chart_has_a_bar_a_day_and_says_itself_in_words(reader: Client) -> N
     assert [label.words for label in chart.days] == days
 
 
-def test_it_is_narrowed_by_the_address(reader: Client) -> None:
+def test_the_log_is_filtered_by_query_parameters(reader: Client) -> None:
     factories.call("shell")
     factories.call("papers", agent="bob", outcome="tool-denied")
     factories.call("shell", days_ago=40)
@@ -157,7 +157,7 @@ def test_it_is_narrowed_by_the_address(reader: Client) -> None:
 
 
 @pytest.mark.parametrize(("most", "days"), [(4, 30), (3, 7), (2, 1), (0, 1)])
-def test_where_there_are_too_many_calls_to_add_up_it_begins_later_for_who_asks_for_no_day(
+def test_the_default_period_is_shortened_if_there_are_too_many_calls(
     reader: Client, monkeypatch: pytest.MonkeyPatch, most: int, days: int
 ) -> None:
     monkeypatch.setattr(calls, "MAX_CALLS", most)
@@ -172,7 +172,7 @@ def test_where_there_are_too_many_calls_to_add_up_it_begins_later_for_who_asks_f
 @pytest.mark.parametrize(
     ("period", "days_ago"), [("today", [0]), ("yesterday", [1]), ("7d", [0, 1, 6]), ("30d", [0, 1, 6, 29])]
 )
-def test_a_preset_is_the_days_up_to_today(reader: Client, period: str, days_ago: list[int]) -> None:
+def test_each_preset_selects_its_range_of_days(reader: Client, period: str, days_ago: list[int]) -> None:
     called = {factories.call(days_ago=back).pk: back for back in (0, 1, 6, 29, 30)}
     page = log(reader, period=period)
     assert sorted(called[one.call.id] for one in page.calls) == days_ago
@@ -180,7 +180,7 @@ def test_a_preset_is_the_days_up_to_today(reader: Client, period: str, days_ago:
     assert period in page.download_url
 
 
-def test_a_preset_has_precedence_over_days_and_days_are_custom(reader: Client) -> None:
+def test_a_preset_takes_precedence_over_custom_days(reader: Client) -> None:
     factories.call(days_ago=3)
     day = (timezone.localdate() - dt.timedelta(days=3)).isoformat()
     assert len(log(reader, period="today", since=day).calls) == 0
@@ -190,7 +190,7 @@ def test_a_preset_has_precedence_over_days_and_days_are_custom(reader: Client) -
     assert [choice.value for choice in look(reader).period.choices if choice.chosen] == ["30d"]
 
 
-def test_the_values_of_the_charts_stand_in_tables_that_lead_to_each_day(reader: Client) -> None:
+def test_chart_values_are_also_tables_that_link_to_each_day(reader: Client) -> None:
     factories.call(agent="ada", days_ago=2)
     factories.call(agent="ada", days_ago=1)
     day = timezone.localdate() - dt.timedelta(days=2)
@@ -201,7 +201,7 @@ def test_the_values_of_the_charts_stand_in_tables_that_lead_to_each_day(reader: 
     assert "Duration by day as a table" in html
 
 
-def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
+def test_a_calls_page_shows_everything_recorded(reader: Client) -> None:
     told: dict[str, Any] = {
         "session": "s1",
         "request_id": "req-7",
@@ -239,7 +239,7 @@ def test_a_call_without_recorded_arguments_says_how_to_record_them(reader: Clien
     assert "/preview/" not in html
 
 
-def test_the_log_is_exported_as_it_is_narrowed_and_runs_no_formula(reader: Client) -> None:
+def test_the_export_keeps_the_filters_and_escapes_formulas(reader: Client) -> None:
     factories.call("papers", error='=cmd|"/c calc"!A1', arguments={"q": "x"})
     factories.call("shell")
     factories.call("papers", days_ago=40)
@@ -253,25 +253,25 @@ def test_the_log_is_exported_as_it_is_narrowed_and_runs_no_formula(reader: Clien
     assert line["arguments"] == '{"q": "x"}'
 
 
-def test_a_long_export_is_read_in_parts(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_export_is_read_in_chunks(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_calls, "WALKED", 2)
     for _ in range(5):
         factories.call()
     assert len(b"".join(reader.get("/calls/download/")).splitlines()) == 6
 
 
-def test_who_may_not_see_calls_gets_neither_a_call_nor_the_export(viewer: Client) -> None:
+def test_a_call_and_the_export_require_permission(viewer: Client) -> None:
     made = factories.call()
     assert viewer.get(f"/calls/{made.pk}/").status_code == 403
     assert viewer.get("/calls/download/").status_code == 403
 
 
-def test_what_ends_earlier_begins_earlier(reader: Client) -> None:
+def test_an_earlier_end_moves_the_default_start_back(reader: Client) -> None:
     last = timezone.localdate() - dt.timedelta(days=60)
     assert look(reader, until=last.isoformat()).period.since == (last - dt.timedelta(days=29)).isoformat()
 
 
-def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
+def test_the_log_is_paginated_and_pages_keep_the_filter(reader: Client) -> None:
     last = [factories.call() for _ in range(31)][-1]
     page = log(reader, agent="ada")
     assert (len(page.calls), page.pages.words, page.pages.newer_url) == (30, "30 of 31", "")
@@ -281,7 +281,7 @@ def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
     assert page.pages.newer_url == "/calls/?view=log&agent=ada"
 
 
-def test_durations_are_drawn_from_day_to_day(reader: Client) -> None:
+def test_durations_are_drawn_as_lines_by_day(reader: Client) -> None:
     for days_ago, duration in ((0, 100), (2, 400), (2, 200)):
         factories.call(days_ago=days_ago, duration_ms=duration)
     assert look(reader, since=timezone.localdate().isoformat()).lines is None
@@ -292,19 +292,19 @@ def test_durations_are_drawn_from_day_to_day(reader: Client) -> None:
     assert (lines.dots[0].median, lines.dots[0].slow) == ("200 ms", "400 ms")
 
 
-def test_choosing_gets_all_but_the_filter(reader: Client) -> None:
+def test_an_htmx_filter_request_returns_everything_but_the_filter(reader: Client) -> None:
     factories.call()
     html = acting.text(reader.get("/calls/", {"agent": "ada"}, headers=acting.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 call</p>' in html
     assert 'id="filter"' not in html
 
 
-def test_without_calls_it_says_what_would_be_here(reader: Client) -> None:
+def test_a_log_without_calls_shows_an_empty_state(reader: Client) -> None:
     assert "No calls in this period" in acting.text(reader.get("/calls/"))
     assert "No matching calls" in acting.text(reader.get("/calls/", {"agent": "ada"}))
 
 
-def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
+def test_hostile_texts_are_escaped(reader: Client) -> None:
     evil = "<script>alert(1)</script>\u202e"
     factories.call(evil, agent=evil, session=evil, outcome="unknown-tool", error=evil)
     # What a form sends back has to be what it was.
@@ -315,7 +315,7 @@ def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
         assert "&lt;script&gt;" in html
 
 
-def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
+def test_query_counts_do_not_grow_with_calls_and_agents(reader: Client) -> None:
     def ask() -> list[int]:
         return [acting.queries(partial(look, reader, view=view)) for view in forms.TABS]
 
@@ -330,7 +330,7 @@ def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reade
     assert max(before) <= 24
 
 
-def test_the_tabs_keep_the_filters_that_they_have(reader: Client) -> None:
+def test_tabs_keep_the_filters_that_apply_to_them(reader: Client) -> None:
     factories.call()
     usage, log, unused = look(reader, agent="ada", tool="shell", period="7d").tabs
     assert (usage.url, usage.is_current) == ("/calls/?agent=ada&tool=shell&period=7d", True)
@@ -343,7 +343,7 @@ def test_the_tabs_keep_the_filters_that_they_have(reader: Client) -> None:
 
 @pytest.mark.parametrize("day", ["0001-01-01", "0001-01-20", "9999-12-31"])
 @pytest.mark.parametrize("end", ["since", "until"])
-def test_a_day_at_an_end_of_the_calendar_narrows_nothing(reader: Client, end: str, day: str) -> None:
+def test_a_day_at_the_limits_of_the_calendar_is_ignored(reader: Client, end: str, day: str) -> None:
     factories.call()
     assert len(log(reader, **{end: day}).calls) == 1
     assert "1 new call" in acting.text(reader.get("/calls/", {end: day, "newer": "0"}))

@@ -54,7 +54,7 @@ def test_a_client_plugin_is_created_and_its_page_says_who_runs_it(keeper: Client
         ({"agent": ["no name"]}, "agent", "is not a name"),
     ],
 )
-def test_what_is_wrong_stands_at_its_field_and_the_form_keeps_what_was_typed(
+def test_errors_are_shown_at_their_field_and_input_is_kept(
     keeper: Client, typed: dict[str, Any], field: str, message: str
 ) -> None:
     answer = create(keeper, **{"title": "The shop", **typed})
@@ -66,7 +66,7 @@ def test_what_is_wrong_stands_at_its_field_and_the_form_keeps_what_was_typed(
     assert "shop" not in snapshots.catalog().plugins
 
 
-def test_the_lines_for_the_developer_declare_the_tools(keeper: Client) -> None:
+def test_the_developer_instructions_contain_a_valid_declaration(keeper: Client) -> None:
     create(keeper, namespace="shop", agent=["ada", "bob"])
     page = keeper.get("/plugins/shop/").context["page"].declaring
     assert page.names == "ada or bob"
@@ -89,7 +89,7 @@ def test_declared_tools_are_shown_with_their_review_state(keeper: Client) -> Non
     assert [change.key for change in review.changes] == ["shop__refund"]
 
 
-def test_who_may_declare_is_changed_on_its_page_and_can_be_undone(keeper: Client) -> None:
+def test_changing_who_may_declare_tools_can_be_undone(keeper: Client) -> None:
     create(keeper, agent=["ada"])
     html = editing.send(keeper, "/plugins/shop/", "/plugins/shop/declarers/", agent=["bob"])
     assert html.status_code == 303
@@ -100,7 +100,7 @@ def test_who_may_declare_is_changed_on_its_page_and_can_be_undone(keeper: Client
     assert plugin().declared_by == ("ada",)
 
 
-def test_two_operators_do_not_overwrite_who_may_declare(keeper: Client) -> None:
+def test_a_stale_form_does_not_overwrite_who_may_declare_tools(keeper: Client) -> None:
     create(keeper, agent=["ada"])
     answer = acting.post(keeper, "/plugins/shop/declarers/", htmx=False, agent=["bob"], was=["bob"])
     assert answer.status_code == 303
@@ -108,13 +108,13 @@ def test_two_operators_do_not_overwrite_who_may_declare(keeper: Client) -> None:
     assert keeper.get("/plugins/shop/").context["page"].notice.tone == "refused"
 
 
-def test_only_client_plugins_are_declared(keeper: Client) -> None:
+def test_only_client_plugins_accept_declarers(keeper: Client) -> None:
     servers.add()
     assert acting.post(keeper, "/plugins/files/declarers/", htmx=False, agent=["ada"]).status_code == 404
     assert keeper.get("/plugins/files/").context["page"].declaring is None
 
 
-def test_a_viewer_sees_how_to_declare_and_no_form(keeper: Client, viewer: Client) -> None:
+def test_a_viewer_sees_the_instructions_without_forms(keeper: Client, viewer: Client) -> None:
     create(keeper)
     html = acting.text(viewer.get("/plugins/shop/"))
     assert "client-plugins/shop/tools" in html

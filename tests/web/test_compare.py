@@ -42,7 +42,7 @@ def asked(browser: Client, *, htmx: bool = True, **fields: Any) -> dict[str, Any
     return found
 
 
-def test_both_sides_stand_beside_each_other_with_their_differences_only(operator: Client) -> None:
+def test_only_the_differences_of_both_sides_are_shown(operator: Client) -> None:
     page = look(operator)
     assert (page.found.a.name, page.found.b.name) == ("ada", "bob")
     assert rows(page) == [
@@ -76,7 +76,7 @@ def test_both_sides_stand_beside_each_other_with_their_differences_only(operator
     assert outcomes["shell"][0] == "active"
 
 
-def test_a_loadout_and_a_moment_are_sides_as_well(operator: Client) -> None:
+def test_a_loadout_or_an_earlier_version_can_be_compared(operator: Client) -> None:
     page = look(operator, "loadout:minimal", "ada")
     assert page.found.a.about == "on its own, as for an agent without other settings"
     assert ("setting:loadout", "minimal", "not set") in rows(page)
@@ -106,7 +106,7 @@ def test_the_missing_side_is_chosen_from_links(operator: Client) -> None:
     assert "Tools that differ" in acting.text(operator.get("/compare/?a=ada&b=bob"))
 
 
-def test_the_tools_that_are_on_for_one_side_stand_first_and_together(operator: Client) -> None:
+def test_tools_on_for_only_one_side_are_listed_first(operator: Client) -> None:
     found = look(operator, show="all").found
     only = [outcome.only for outcome in found.outcomes]
     groups = ["On only for ada", "On only for bob", "Not on for either"]
@@ -115,7 +115,7 @@ def test_the_tools_that_are_on_for_one_side_stand_first_and_together(operator: C
     assert "On only for bob" in only
 
 
-def test_nonsense_is_told(operator: Client) -> None:
+def test_unknown_agents_loadouts_and_times_are_reported(operator: Client) -> None:
     assert look(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
     assert "is not a time" in look(operator, "ada@soon").trouble
     # No clock can show these in its own zone.
@@ -126,7 +126,7 @@ def test_nonsense_is_told(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_is_ticked_is_copied_once_its_question_is_answered(operator: Client, htmx: bool) -> None:
+def test_selected_differences_are_copied_after_confirmation(operator: Client, htmx: bool) -> None:
     before = entries.read("agent", "bob")
     fields = asked(operator, htmx=htmx)
     assert entries.read("agent", "bob") == before
@@ -144,14 +144,14 @@ def test_what_is_ticked_is_copied_once_its_question_is_answered(operator: Client
     assert entries.read("agent", "bob") == before
 
 
-def test_all_of_it_is_copied_at_once(operator: Client) -> None:
+def test_all_differences_are_copied_together(operator: Client) -> None:
     fields = asked(operator, row=[], what="all")
     assert len(fields["row"]) == 5
     acting.post(operator, COPY, **fields)
     assert rows(look(operator)) == []
 
 
-def test_the_question_says_what_comes_of_it(operator: Client) -> None:
+def test_the_confirmation_shows_the_effect_of_copying(operator: Client) -> None:
     html = acting.text(acting.post(operator, COPY, a="ada", b="bob", row=["switch:issues"]))
     assert "bob is protected." in html
     assert "Copy 1 difference to bob?" in html
@@ -159,7 +159,7 @@ def test_the_question_says_what_comes_of_it(operator: Client) -> None:
     assert "Tools that can destroy" not in html
 
 
-def test_what_changed_since_the_question_is_not_copied(operator: Client) -> None:
+def test_copying_is_refused_if_the_target_changed_after_the_confirmation(operator: Client) -> None:
     fields = asked(operator)
     acting.override(operator, "clock__now", "false", "true")
     answer = acting.post(operator, COPY, htmx=False, **fields)
@@ -168,7 +168,7 @@ def test_what_changed_since_the_question_is_not_copied(operator: Client) -> None
     assert "tools_config" not in entries.read("agent", "bob")
 
 
-def test_a_row_that_is_not_there_and_no_row_at_all_are_told(operator: Client) -> None:
+def test_copying_unknown_or_no_differences_is_reported(operator: Client) -> None:
     for row, said in ((["switch:nothing"], "no difference named"), ([], "Select a difference first")):
         answer = acting.post(operator, COPY, htmx=False, a="ada", b="bob", row=row)
         assert said in operator.get(answer.headers["Location"]).context["page"].notice.text
@@ -177,14 +177,14 @@ def test_a_row_that_is_not_there_and_no_row_at_all_are_told(operator: Client) ->
     assert notice.text == "Nothing was copied: a: This field is required."
 
 
-def test_who_may_only_look_gets_no_ticks_and_copies_nothing(viewer: Client) -> None:
+def test_a_viewer_has_no_checkboxes_and_cannot_copy(viewer: Client) -> None:
     page = look(viewer)
     assert (page.found.to, len(rows(page))) == ("", 5)
     assert 'name="row"' not in viewer.get(COMPARE, {"a": "ada", "b": "bob"}).content.decode()
     assert acting.post(viewer, COPY, a="ada", b="bob", row=ROWS).status_code == 403
 
 
-def test_the_operator_of_one_agent_copies_its_switches_alone(viewer: Client) -> None:
+def test_an_operator_of_one_agent_copies_only_its_switches(viewer: Client) -> None:
     from toolbelt.control.people import roles
 
     roles.set_operators(OPERATOR, "bob", ["rosa"])
@@ -198,7 +198,7 @@ def test_the_operator_of_one_agent_copies_its_switches_alone(viewer: Client) -> 
     assert entries.read("agent", "bob")["tools_config"] == {"clock__now": True, "issues": True}
 
 
-def test_a_restored_agent_is_what_it_was(operator: Client, olive: auth.User) -> None:
+def test_copying_an_earlier_version_restores_the_agent(operator: Client, olive: auth.User) -> None:
     was = entries.read("agent", "ada")
     acting.switch(operator, "issues", "false", "true")
     first = acting.newest().pk
@@ -210,7 +210,7 @@ def test_a_restored_agent_is_what_it_was(operator: Client, olive: auth.User) -> 
     assert entries.read("agent", "ada") == {**was, "tools_config": {"clock__now": True, "issues": False}}
 
 
-def test_it_asks_the_same_few_questions_however_much_there_is(operator: Client, more_tools: Any) -> None:
+def test_query_count_does_not_grow_with_the_catalog_and_history(operator: Client, more_tools: Any) -> None:
     acting.switch(operator, "issues", "false", "true")
     entry = acting.newest().pk
     look(operator, f"ada@{entry}", "bob")

@@ -56,7 +56,7 @@ def keeper(operator: Client, olive: auth.User) -> Client:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_the_token_stands_once_in_what_connects_each_client(keeper: Client, htmx: bool) -> None:
+def test_a_new_token_appears_in_each_clients_instructions(keeper: Client, htmx: bool) -> None:
     answer = acting.post(keeper, ISSUE, htmx=htmx, way="cursor", days="30")
     assert answer.status_code == 200
     assert answer.headers["Cache-Control"] == "private, no-store"
@@ -78,7 +78,7 @@ def test_the_token_stands_once_in_what_connects_each_client(keeper: Client, htmx
     assert page.issued.text in answer.content.decode()
 
 
-def test_the_token_is_in_no_later_page_log_or_session(keeper: Client) -> None:
+def test_a_token_is_absent_from_later_pages_the_log_and_sessions(keeper: Client) -> None:
     text = acting.post(keeper, ISSUE, way="claude-code", days="90").context["page"].issued.text
     for address in (CONNECT, "/tokens/", "/audit/", "/"):
         assert text not in keeper.get(address).content.decode()
@@ -88,7 +88,7 @@ def test_the_token_is_in_no_later_page_log_or_session(keeper: Client) -> None:
     assert all(text not in str(session.get_decoded()) for session in Session.objects.all())
 
 
-def test_who_may_not_create_tokens_sees_the_command_with_a_variable(operator: Client) -> None:
+def test_instructions_use_a_variable_without_permission_to_create_tokens(operator: Client) -> None:
     assert operator.post(ISSUE, {"way": "claude-code", "days": "90"}).status_code == 403
     html = acting.text(operator.get(CONNECT))
     assert "Create token" not in html
@@ -97,14 +97,14 @@ def test_who_may_not_create_tokens_sees_the_command_with_a_variable(operator: Cl
     assert not models.ApiToken.objects.exists()
 
 
-def test_an_unknown_way_or_time_shows_and_creates_nothing_unexpected(keeper: Client) -> None:
+def test_an_unknown_client_or_lifetime_creates_no_token(keeper: Client) -> None:
     assert keeper.get(f"{CONNECT}?way=telegraph").context["page"].chosen == "claude-code"
     answer = acting.post(keeper, ISSUE, htmx=False, way="telegraph", days="1000000")
     assert answer.status_code == 303
     assert not models.ApiToken.objects.exists()
 
 
-def test_the_page_waits_until_the_token_is_used(keeper: Client) -> None:
+def test_the_page_polls_until_the_token_is_first_used(keeper: Client) -> None:
     issued = tokens.issue(OPERATOR, agent="ada")
     asked = f"{FIRST_REQUEST}?token={issued.token.prefix}"
     assert f'hx-get="{asked}"' in keeper.get(CONNECT).content.decode()
@@ -117,7 +117,7 @@ def test_the_page_waits_until_the_token_is_used(keeper: Client) -> None:
     assert "hx-get" not in html
 
 
-def test_the_page_stops_asking_after_a_while(keeper: Client) -> None:
+def test_polling_stops_after_a_timeout(keeper: Client) -> None:
     issued = tokens.issue(OPERATOR, agent="ada")
     models.ApiToken.objects.update(created=timezone.now() - dt.timedelta(minutes=16))
     answer = keeper.get(f"{FIRST_REQUEST}?token={issued.token.prefix}", headers=acting.HTMX)
@@ -126,7 +126,7 @@ def test_the_page_stops_asking_after_a_while(keeper: Client) -> None:
     assert "hx-get" not in answer.content.decode()
 
 
-def test_another_agents_token_says_nothing_here(keeper: Client) -> None:
+def test_another_agents_token_is_not_found(keeper: Client) -> None:
     others = tokens.issue(OPERATOR, agent="bob")
     assert keeper.get(f"{FIRST_REQUEST}?token={others.token.prefix}").status_code == 404
 
@@ -138,7 +138,7 @@ def test_an_archived_agent_gets_no_token(keeper: Client) -> None:
     assert "This agent is archived." in html
 
 
-def test_the_snippets_hold_this_agents_addresses(operator: Client) -> None:
+def test_snippets_contain_the_agents_urls(operator: Client) -> None:
     page = look(operator)
     assert page.command == ".venv/bin/python manage.py token issue --agent ada --days 90"
     curl = ways(page)["curl"].text
@@ -170,7 +170,7 @@ def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPat
     assert "is_error" in said
 
 
-def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operator: Client) -> None:
+def test_mcp_client_configurations_have_the_agents_url_and_no_token(operator: Client) -> None:
     offered = {label: way.text for label, way in ways(look(operator)).items() if way.is_client}
     written = {
         label: json.loads(text) for label, text in offered.items() if label not in ("Claude Code", "Codex")
@@ -220,7 +220,7 @@ def warnings(browser: Client) -> dict[str, tuple[str, ...]]:
     }
 
 
-def test_a_client_that_cuts_the_policy_is_warned_of(operator: Client) -> None:
+def test_a_client_that_truncates_the_policy_has_a_warning(operator: Client) -> None:
     assert warnings(operator) == {}
     issues = {**entries.read("toolkit", "issues"), "policy": "x" * 2048}
     belts.import_(OPERATOR, {"toolkits": [issues]})
@@ -234,7 +234,7 @@ def test_a_client_that_cuts_the_policy_is_warned_of(operator: Client) -> None:
         assert ("Claude Code reads the first 2,048" in preview) is is_warned
 
 
-def test_tools_whose_names_are_too_long_behind_a_clients_prefix_are_named(operator: Client) -> None:
+def test_tool_names_too_long_with_a_clients_prefix_have_a_warning(operator: Client) -> None:
     fits, long = "a" * 49, "b" * 50
     belts.import_(
         OPERATOR,
@@ -255,7 +255,7 @@ def test_tools_whose_names_are_too_long_behind_a_clients_prefix_are_named(operat
     assert "Copilot CLI" not in warnings(operator)
 
 
-def test_the_frameworks_programs_hold_this_agents_address_and_are_sound(operator: Client) -> None:
+def test_framework_snippets_have_the_agents_url_and_compile(operator: Client) -> None:
     """That they run, too, `make interop` shows, where the frameworks are."""
     offered = [way for group, every in look(operator).ways if group == "Frameworks" for way in every]
     assert [one.label for one in offered] == ["LangChain", "Pydantic AI", "OpenAI Agents", "Google ADK"]

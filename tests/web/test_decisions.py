@@ -28,7 +28,7 @@ def ways(browser: Client, key: str) -> list[tuple[str, str]]:
     return [(one.way.words, one.way.url) for one in decisions(browser, key) if one.way]
 
 
-def test_a_decision_says_who_made_it_and_for_which_tools(operator: Client, belt: None) -> None:
+def test_a_decision_shows_its_author_and_tools(operator: Client, belt: None) -> None:
     acting.switch(operator, "issues", "false", "true")
     (off,) = decisions(operator, "issues")
     assert (off.decision.code, off.by) == ("switch-off", "olive")
@@ -37,7 +37,9 @@ def test_a_decision_says_who_made_it_and_for_which_tools(operator: Client, belt:
     assert '<a href="/audit/?person=olive&amp;agent=ada">olive</a>' in html
 
 
-def test_the_way_out_of_a_switch_posts_the_opposite_and_what_was_seen(operator: Client, belt: None) -> None:
+def test_the_remedy_for_a_switch_posts_the_opposite_and_the_displayed_state(
+    operator: Client, belt: None
+) -> None:
     acting.switch(operator, "issues", "false", "true")
     (off,) = decisions(operator, "issues")
     assert (off.way.words, off.way.on, off.way.was) == ("Turn toolkit issues on", "true", "false")
@@ -45,7 +47,7 @@ def test_the_way_out_of_a_switch_posts_the_opposite_and_what_was_seen(operator: 
     assert acting.stored().switches["issues"] is True
 
 
-def test_what_nothing_grants_is_turned_on_by_its_toolkit_or_by_itself(operator: Client, belt: None) -> None:
+def test_an_ungranted_tool_is_turned_on_by_toolkit_or_override(operator: Client, belt: None) -> None:
     assert ways(operator, "github__merge") == [("Turn toolkit releases on", "/agents/ada/switches/releases/")]
     models.Tool.objects.filter(key="shell").update(default_on=False)
     entries.change(OPERATOR, "tool", "shell", {"description": "Runs commands"})
@@ -53,7 +55,7 @@ def test_what_nothing_grants_is_turned_on_by_its_toolkit_or_by_itself(operator: 
     assert ways(operator, "papers") == [("Turn toolkit research on", "/agents/ada/switches/research/")]
 
 
-def test_an_override_is_reset(operator: Client, belt: None) -> None:
+def test_the_remedy_for_an_override_is_to_reset_it(operator: Client, belt: None) -> None:
     (found,) = decisions(operator, "clock__now")
     assert (found.way.words, found.way.on, found.way.was) == (
         "Reset its override to default",
@@ -62,7 +64,7 @@ def test_an_override_is_reset(operator: Client, belt: None) -> None:
     )
 
 
-def test_what_has_a_page_of_its_own_is_changed_there(keeper: Client, belt: None) -> None:
+def test_remedies_for_blocks_and_failed_plugins_link_to_their_pages(keeper: Client, belt: None) -> None:
     entries.change(SURE, "toolkit", "issues", {"blocked": True})
     assert ways(keeper, "github__issue_write") == [("Unblock toolkit issues", "/toolkits/issues/")]
     models.Plugin.objects.filter(name="github").update(status="failed")
@@ -70,7 +72,7 @@ def test_what_has_a_page_of_its_own_is_changed_there(keeper: Client, belt: None)
     assert ways(keeper, "github__issue_write") == [("Reconnect plugin github", "/plugins/github/")]
 
 
-def test_a_loadout_that_is_stored_is_edited_and_a_built_in_one_opened(
+def test_the_remedy_edits_a_stored_loadout_and_opens_a_built_in_loadout(
     keeper: Client, operator: Client, belt: None
 ) -> None:
     factories.loadout("lobby", disabled=["shell"])
@@ -81,7 +83,7 @@ def test_a_loadout_that_is_stored_is_edited_and_a_built_in_one_opened(
     assert ways(keeper, "github__merge") == [("Open loadout full", "/loadouts/full/")]
 
 
-def test_a_viewer_reads_the_decision_and_gets_no_button(viewer: Client, belt: None) -> None:
+def test_a_viewer_sees_the_decision_without_a_button(viewer: Client, belt: None) -> None:
     html = acting.text(viewer.get("/agents/ada/why/issues/"))
     assert "Toolkit issues is on." in html
     assert 'method="post" action="/agents/' not in html
@@ -89,18 +91,18 @@ def test_a_viewer_reads_the_decision_and_gets_no_button(viewer: Client, belt: No
     assert ways(viewer, "issues") == [("Open toolkit issues", "/toolkits/issues/")]
 
 
-def test_htmx_gets_what_the_popover_shows(operator: Client, belt: None) -> None:
+def test_htmx_requests_get_the_popover_content(operator: Client, belt: None) -> None:
     html = acting.text(operator.get("/agents/ada/why/shell/", headers=acting.HTMX))
     assert "<html" not in html
     assert "On by default." in html
 
 
 @pytest.mark.parametrize("address", ["/agents/nobody/why/shell/", "/agents/ada/why/nothing/"])
-def test_what_is_not_there_has_no_decision(operator: Client, belt: None, address: str) -> None:
+def test_an_unknown_agent_or_tool_is_not_found(operator: Client, belt: None, address: str) -> None:
     assert operator.get(address).status_code == 404
 
 
-def test_everything_that_keeps_a_tool_off_is_named_with_its_way_out(keeper: Client, belt: None) -> None:
+def test_every_reason_that_a_tool_is_off_has_a_remedy(keeper: Client, belt: None) -> None:
     factories.loadout("lobby", disabled=["github__issue_write"])
     agents.equip(SURE, "ada", "lobby")
     switches.flip(SURE, "ada", "issues", False)
@@ -112,7 +114,7 @@ def test_everything_that_keeps_a_tool_off_is_named_with_its_way_out(keeper: Clie
     assert "After that, it is still off:" in acting.text(keeper.get("/agents/ada/why/github__issue_write/"))
 
 
-def test_a_switch_that_turns_nothing_on_says_why(operator: Client, belt: None) -> None:
+def test_an_override_without_effect_says_why(operator: Client, belt: None) -> None:
     factories.loadout("lobby", disabled=["github__issue_write"])
     agents.equip(SURE, "ada", "lobby")
     html = acting.text(acting.override(operator, "github__issue_write", "true", "unset"))

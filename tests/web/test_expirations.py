@@ -25,7 +25,7 @@ def overrides() -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_button_gives_a_tool_for_two_hours_whatever_the_radios_say(operator: Client, htmx: bool) -> None:
+def test_a_two_hour_button_takes_precedence_over_the_radio_buttons(operator: Client, htmx: bool) -> None:
     answer = acting.override(operator, "papers", "unset", "unset", given="true-2h", htmx=htmx)
 
     assert answer.status_code == (200 if htmx else 303)
@@ -41,7 +41,7 @@ def test_a_button_gives_a_tool_for_two_hours_whatever_the_radios_say(operator: C
     assert "left" in row
 
 
-def test_a_moment_can_be_typed_and_is_in_the_zone_of_the_server(operator: Client) -> None:
+def test_an_entered_end_time_is_in_the_servers_time_zone(operator: Client) -> None:
     acting.switch(operator, "releases", "true", "unset", given="false-at", at="2099-01-02T03:04")
     moment = dt.datetime(2099, 1, 2, 3, 4, tzinfo=timezone.get_current_timezone())
     assert acting.stored().ends["releases"].at == moment
@@ -55,14 +55,14 @@ def test_a_moment_can_be_typed_and_is_in_the_zone_of_the_server(operator: Client
         ({"given": "true-9h"}, "given"),
     ],
 )
-def test_an_end_that_cannot_be_is_said(operator: Client, sent: dict[str, str], said: str) -> None:
+def test_an_invalid_end_time_is_rejected(operator: Client, sent: dict[str, str], said: str) -> None:
     answer = acting.override(operator, "papers", "unset", "unset", **sent)
     assert answer.status_code == 422
     assert said in acting.text(answer)
     assert overrides() == {}
 
 
-def test_a_question_keeps_for_how_long_it_was_asked(operator: Client) -> None:
+def test_the_confirmation_keeps_the_requested_duration(operator: Client) -> None:
     answer = acting.override(operator, "github__merge", "unset", "unset", given="true-1h")
     kept = dict(answer.context["confirmation"].fields)
     assert kept["given"] == "true-1h"
@@ -70,7 +70,7 @@ def test_a_question_keeps_for_how_long_it_was_asked(operator: Client) -> None:
     assert "github__merge" in acting.stored().ends
 
 
-def test_the_log_tells_of_the_end_and_offers_no_undo_for_it(operator: Client) -> None:
+def test_a_logged_expiration_cannot_be_undone(operator: Client) -> None:
     moment = timezone.now() + dt.timedelta(hours=1)
     switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     with clock.stopped(moment):
@@ -82,7 +82,7 @@ def test_the_log_tells_of_the_end_and_offers_no_undo_for_it(operator: Client) ->
 
 
 @pytest.mark.parametrize("address", ["/agents/ada/history/", "/audit/"])
-def test_the_log_tells_of_an_end_that_nobody_has_written_yet(operator: Client, address: str) -> None:
+def test_an_expiration_is_shown_before_it_is_logged(operator: Client, address: str) -> None:
     moment = timezone.now().replace(microsecond=0) + dt.timedelta(hours=1)
     switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     before = queries.changes().total
@@ -108,7 +108,7 @@ def test_the_log_tells_of_an_end_that_nobody_has_written_yet(operator: Client, a
     assert queries.changes().total == before, "to look writes nothing"
 
 
-def test_an_end_that_is_written_is_told_once(operator: Client) -> None:
+def test_a_logged_expiration_is_shown_once(operator: Client) -> None:
     moment = timezone.now() + dt.timedelta(hours=1)
     switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     with clock.stopped(moment + dt.timedelta(hours=1)):
@@ -118,7 +118,7 @@ def test_an_end_that_is_written_is_told_once(operator: Client) -> None:
     assert [(entry.waits, bool(entry.id)) for entry in told] == [("", True)]
 
 
-def test_undoing_when_it_is_over_asks_with_what_is_so_now(operator: Client) -> None:
+def test_undoing_an_expired_override_is_refused(operator: Client) -> None:
     moment = timezone.now() + dt.timedelta(hours=1)
     given = switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     with clock.stopped(moment):
@@ -127,7 +127,7 @@ def test_undoing_when_it_is_over_asks_with_what_is_so_now(operator: Client) -> N
         assert "Not undone" in acting.text(answer)
 
 
-def test_the_menu_says_what_each_state_would_change_and_for_whom(operator: Client) -> None:
+def test_the_menu_shows_the_effect_of_each_state(operator: Client) -> None:
     calls.run("ada", "list_toolkits", {}, session="s1")
     for htmx in ({}, acting.HTMX):
         answer = operator.get("/agents/ada/effect/issues/", headers=htmx)
@@ -141,7 +141,7 @@ def test_the_menu_says_what_each_state_would_change_and_for_whom(operator: Clien
     assert operator.get("/agents/nobody/effect/issues/").status_code == 404
 
 
-def test_a_block_from_the_menu_applies_at_once_and_the_page_shows_it(admin_client: Client) -> None:
+def test_blocking_from_the_menu_applies_immediately_and_updates_the_page(admin_client: Client) -> None:
     answer = acting.post(
         admin_client,
         "/tools/github__issue_read/block/",
@@ -154,7 +154,7 @@ def test_a_block_from_the_menu_applies_at_once_and_the_page_shows_it(admin_clien
     assert "can no longer use it" in acting.text(answer)
 
 
-def test_spans_end_at_full_minutes_and_tomorrow_begins_at_midnight() -> None:
+def test_durations_end_at_full_minutes_and_tomorrow_starts_at_midnight() -> None:
     assert durations.end("1h").second == 0
     assert timezone.localtime(durations.end("tomorrow")).strftime("%H:%M:%S") == "00:00:00"
 
@@ -169,5 +169,5 @@ def test_spans_end_at_full_minutes_and_tomorrow_begins_at_midnight() -> None:
         (dt.timedelta(days=3, hours=4, seconds=9), "3 d 4 h left"),
     ],
 )
-def test_what_is_left_is_said_in_two_numbers_at_most(ahead: dt.timedelta, said: str) -> None:
+def test_the_remaining_time_has_at_most_two_units(ahead: dt.timedelta, said: str) -> None:
     assert words.time_left(timezone.now() + ahead) == said

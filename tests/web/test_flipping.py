@@ -27,7 +27,7 @@ def set_up(agent: str = "ada", **changes: Any) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_switch_that_goes_off_takes_its_tools_and_its_policy_with_it(operator: Client, htmx: bool) -> None:
+def test_turning_a_toolkit_off_removes_its_tools_and_policy(operator: Client, htmx: bool) -> None:
     before = surfaces.ask("ada")
     answer = acting.switch(operator, "issues", "false", "true", htmx=htmx)
     assert answer.status_code == (200 if htmx else 303)
@@ -41,7 +41,7 @@ def test_a_switch_that_goes_off_takes_its_tools_and_its_policy_with_it(operator:
     assert "You cannot see issues." in after.policy.text
 
 
-def test_in_place_the_page_gets_what_changed_and_nothing_else(operator: Client) -> None:
+def test_an_htmx_flip_returns_only_what_changed(operator: Client) -> None:
     answer = acting.switch(
         operator, "issues", "false", "true", tools="github__issue_read", sections="toolkit-issues"
     )
@@ -66,7 +66,7 @@ def test_in_place_the_page_gets_what_changed_and_nothing_else(operator: Client) 
     assert 'role="switch"' not in html
 
 
-def test_without_htmx_it_leads_back_and_the_next_page_tells_it_once(operator: Client) -> None:
+def test_without_htmx_a_flip_redirects_and_its_notice_is_shown_once(operator: Client) -> None:
     here = "/agents/ada/?q=issue#toolkit-issues"
     answer = acting.switch(operator, "issues", "false", "true", htmx=False, next=here)
     assert (answer.status_code, answer.headers["Location"]) == (303, here)
@@ -107,7 +107,7 @@ def test_an_override_has_three_states(
     assert (tool in active()) is (now is True)
 
 
-def test_an_override_that_is_on_says_what_holds_it_back(operator: Client) -> None:
+def test_an_ineffective_override_shows_the_reason(operator: Client) -> None:
     acting.override(operator, "github__issue_read", "true", "unset")
     answer = acting.switch(operator, "issues", "false", "true", tools="github__issue_read")
     row = answer.context["page"].rows[0]
@@ -115,7 +115,7 @@ def test_an_override_that_is_on_says_what_holds_it_back(operator: Client) -> Non
     assert row.reason == "toolkit issues is off (stored: On)"
 
 
-def test_what_is_so_already_is_told_and_not_recorded(operator: Client) -> None:
+def test_a_flip_without_effect_is_reported_and_not_logged(operator: Client) -> None:
     answer = acting.switch(operator, "issues", "true", "true")
     assert answer.context["page"].notice.text == "No changes: issues is on for ada already."
     assert not models.AuditEntry.objects.exists()
@@ -136,7 +136,7 @@ def test_a_change_based_on_a_stale_state_is_refused(operator: Client, htmx: bool
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_destructive_tool_goes_on_only_after_a_question(operator: Client, htmx: bool) -> None:
+def test_turning_on_a_destructive_tool_requires_confirmation(operator: Client, htmx: bool) -> None:
     asked = acting.switch(operator, "releases", "true", "unset", htmx=htmx, next="/agents/ada/?q=x")
     assert asked.status_code == 200
     html = acting.text(asked)
@@ -154,7 +154,7 @@ def test_a_destructive_tool_goes_on_only_after_a_question(operator: Client, htmx
     assert acting.newest().reason == "Release day."
 
 
-def test_a_question_shows_what_would_differ(operator: Client) -> None:
+def test_the_confirmation_shows_the_differences(operator: Client) -> None:
     question = acting.switch(operator, "releases", "true", "unset").context["confirmation"]
     assert tuple(question.effect.tools) == (4, 5)
     assert question.effect.notes == (
@@ -164,7 +164,7 @@ def test_a_question_shows_what_would_differ(operator: Client) -> None:
     assert [(d.what, d.before, d.after) for d in question.differences] == [("github__merge", "Not on", "On")]
 
 
-def test_a_protected_agent_asks_even_where_nothing_changes_for_the_model(operator: Client) -> None:
+def test_a_protected_agent_requires_confirmation_even_without_effect(operator: Client) -> None:
     question = acting.switch(operator, "research", "false", "unset", agent="bob").context["confirmation"]
     assert question.reasons == ("bob is protected.",)
     assert question.effect.notes == ("No change for the model.",)
@@ -178,7 +178,9 @@ def test_a_protected_agent_asks_even_where_nothing_changes_for_the_model(operato
     ["/agents/nobody/switches/issues/", "/agents/ada/switches/nothing/", "/agents/ada/overrides/nothing/"],
 )
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_is_not_there_cannot_be_flipped(operator: Client, address: str, htmx: bool) -> None:
+def test_flipping_an_unknown_agent_toolkit_or_tool_is_not_found(
+    operator: Client, address: str, htmx: bool
+) -> None:
     assert acting.post(operator, address, htmx=htmx, on="true", was="unset").status_code == 404
 
 
@@ -193,7 +195,7 @@ def test_what_is_not_there_cannot_be_flipped(operator: Client, address: str, htm
         {"on": "false", "was": "true", "reason": "\0"},
     ],
 )
-def test_nonsense_in_a_form_changes_nothing_and_is_told(operator: Client, fields: dict[str, Any]) -> None:
+def test_an_invalid_form_is_rejected_with_a_notice(operator: Client, fields: dict[str, Any]) -> None:
     answer = acting.post(operator, "/agents/ada/switches/issues/", **fields)
     assert answer.status_code == 422
     assert answer.context["page"].notice.text.startswith("Not changed: ")
@@ -203,7 +205,7 @@ def test_nonsense_in_a_form_changes_nothing_and_is_told(operator: Client, fields
     assert acting.stored().switches["issues"] is True
 
 
-def test_a_page_that_says_it_shows_nonsense_gets_only_what_is_there(operator: Client) -> None:
+def test_unknown_displayed_tools_and_sections_are_ignored(operator: Client) -> None:
     answer = acting.switch(
         operator, "issues", "false", "true", tools="'] nothing papers", sections="<b> toolkit-x plugin-github"
     )
@@ -212,19 +214,19 @@ def test_a_page_that_says_it_shows_nonsense_gets_only_what_is_there(operator: Cl
     assert page.sections == ()
 
 
-def test_an_agent_that_is_gone_leads_an_open_page_to_the_list(operator: Client) -> None:
+def test_flipping_for_a_deleted_agent_redirects_to_the_list(operator: Client) -> None:
     answer = acting.post(operator, "/agents/gone/switches/issues/", on="nonsense")
     assert (answer.status_code, answer.headers["HX-Redirect"]) == (200, "/agents/")
 
 
-def test_the_message_that_is_tried_stays_tried(operator: Client) -> None:
+def test_a_trial_message_is_kept_after_a_flip(operator: Client) -> None:
     answer = acting.override(operator, "papers", "true", "unset", message="there is a bug")
     assert answer.context["page"].model.directive.tools == ("github__issue_write",)
     gone = acting.switch(operator, "issues", "false", "true", message="there is a bug")
     assert gone.context["page"].model.directive.tools == ()
 
 
-def test_parts_of_a_page_say_as_of_which_revision_they_are(operator: Client) -> None:
+def test_partial_responses_state_their_revision(operator: Client) -> None:
     first = acting.switch(operator, "issues", "false", "true").headers["X-Toolbelt-As-Of"].split()
     second = (
         acting.switch(operator, "issues", "true", "false", cells="issues").headers["X-Toolbelt-As-Of"].split()
@@ -233,7 +235,7 @@ def test_parts_of_a_page_say_as_of_which_revision_they_are(operator: Client) -> 
     assert int(first[1]) < int(second[1])
 
 
-def test_an_address_in_which_no_agent_can_be_named_is_answered_all_the_same(operator: Client) -> None:
+def test_an_invalid_agent_key_is_quoted_in_the_revision_header(operator: Client) -> None:
     answer = acting.switch(operator, "issues", "perhaps", "true", agent="a%0Ab", cells="issues")
     assert answer.status_code == 422
     assert answer.headers["X-Toolbelt-As-Of"].startswith("a%0Ab ")

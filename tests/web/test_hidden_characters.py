@@ -69,7 +69,7 @@ _FIELDS = re.compile(r"<textarea.*?</textarea>|<input[^>]*>", re.DOTALL)
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("address", PAGES)
-def test_what_a_person_wrote_is_shown_with_what_is_hidden_in_it(address: str, admin_client: Client) -> None:
+def test_no_page_contains_raw_control_or_bidirectional_characters(address: str, admin_client: Client) -> None:
     fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
     answer = admin_client.get(address)
@@ -81,7 +81,7 @@ def test_what_a_person_wrote_is_shown_with_what_is_hidden_in_it(address: str, ad
 
 
 @pytest.mark.django_db
-def test_the_code_points_are_named(admin_client: Client) -> None:
+def test_hidden_characters_are_shown_as_code_points(admin_client: Client) -> None:
     fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
     for address in (
@@ -96,7 +96,7 @@ def test_the_code_points_are_named(admin_client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_what_a_form_holds_is_sent_back_as_it_is(admin_client: Client) -> None:
+def test_form_fields_keep_hidden_characters_unchanged(admin_client: Client) -> None:
     fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
     toolkit = models.Toolkit.objects.get(key="times")
 
@@ -124,11 +124,11 @@ def test_what_a_form_holds_is_sent_back_as_it_is(admin_client: Client) -> None:
         ),
     ],
 )
-def test_each_part_of_a_page_is_read_as_a_browser_reads_it(before: str, after: str) -> None:
+def test_only_displayed_text_and_attributes_are_rewritten(before: str, after: str) -> None:
     assert hidden_characters.page(before) == after
 
 
-def test_a_page_that_is_no_sound_html_takes_no_exponential_time() -> None:
+def test_malformed_html_takes_no_exponential_time() -> None:
     begun = time.perf_counter()
     hidden_characters.page('<a b="' * 2_000 + "\u202e" + "<textarea>" * 500)
     assert time.perf_counter() - begun < 5

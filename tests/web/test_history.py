@@ -38,7 +38,7 @@ def past(operator: Client, belt: None) -> None:
 
 
 @pytest.mark.usefixtures("past")
-def test_it_tells_of_this_agent_alone_with_what_differs(operator: Client) -> None:
+def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: Client) -> None:
     page = look(operator)
     assert [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)] == [
         "olive turned on the tool papers",
@@ -67,12 +67,14 @@ def test_it_tells_of_this_agent_alone_with_what_differs(operator: Client) -> Non
         ({"older": "nonsense"}, 3),
     ],
 )
-def test_it_is_narrowed_by_person_change_and_key(operator: Client, said: dict[str, str], count: int) -> None:
+def test_the_history_is_filtered_by_person_action_and_key(
+    operator: Client, said: dict[str, str], count: int
+) -> None:
     assert len(listed(look(operator, **said))) == count
 
 
 @pytest.mark.usefixtures("past")
-def test_it_offers_only_what_happened_to_this_agent(operator: Client) -> None:
+def test_filter_choices_are_limited_to_this_agents_changes(operator: Client) -> None:
     page = look(operator, key="papers")
     assert [choice.label for choice in page.keys] == ["Any toolkit or tool", "issues", "papers"]
     assert [choice.value for choice in page.keys if choice.chosen] == ["papers"]
@@ -81,7 +83,7 @@ def test_it_offers_only_what_happened_to_this_agent(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("past")
-def test_undoing_comes_back_to_the_history(operator: Client) -> None:
+def test_undoing_redirects_back_to_the_history(operator: Client) -> None:
     entry = listed(look(operator, person="olive"))[0]
     answer = acting.post(
         operator, f"/audit/{entry.id}/undo/", htmx=False, next="/agents/ada/history/?person=olive"
@@ -94,7 +96,7 @@ def test_undoing_comes_back_to_the_history(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("past")
-def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
+def test_an_htmx_filter_request_returns_only_the_log_and_count(operator: Client) -> None:
     html = acting.text(operator.get(HISTORY, {"key": "papers"}, headers=acting.HTMX))
     assert html.startswith('<div id="log">')
     assert "<html" not in html
@@ -102,22 +104,22 @@ def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("past")
-def test_who_may_only_look_gets_no_undo(viewer: Client) -> None:
+def test_a_viewer_is_not_offered_undo(viewer: Client) -> None:
     assert len(listed(look(viewer))) == 3
     assert not any(entry.undoable for entry in listed(look(viewer)))
 
 
-def test_an_empty_history_says_what_will_be_in_it(operator: Client) -> None:
+def test_an_empty_history_and_a_filter_without_matches_show_an_empty_state(operator: Client) -> None:
     assert "No changes yet" in operator.get(HISTORY).content.decode()
     assert "No matching changes" in operator.get(HISTORY, {"key": "papers"}).content.decode()
 
 
-def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+def test_an_unknown_agent_is_not_found(operator: Client) -> None:
     assert operator.get("/agents/nobody/history/").status_code == 404
 
 
 @pytest.mark.usefixtures("past")
-def test_it_asks_the_same_few_questions_however_long_it_is(operator: Client) -> None:
+def test_query_count_does_not_grow_with_the_length_of_the_history(operator: Client) -> None:
     of_three = acting.queries(lambda: look(operator))
     for on, was in (("true", "false"), ("false", "true")) * 6:
         acting.switch(operator, "issues", on, was)

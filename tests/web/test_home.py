@@ -40,7 +40,7 @@ def done(browser: Client) -> dict[str, bool]:
     return {re.findall('step-title">(.*?)<', step)[0]: step.startswith(" done") for step in steps}
 
 
-def test_an_empty_installation_greets_with_the_first_steps_and_the_demo(admin_client: Client) -> None:
+def test_an_empty_installation_shows_the_first_steps_and_the_demo(admin_client: Client) -> None:
     html = acting.text(admin_client.get("/"))
     assert "manage.py demo</code>" in html
     assert '<a class="button primary small" href="/plugins/add/">Add server</a>' in html
@@ -53,7 +53,7 @@ def test_an_empty_installation_greets_with_the_first_steps_and_the_demo(admin_cl
     }
 
 
-def test_the_first_steps_tick_themselves_and_disappear_with_the_first_call(admin_client: Client) -> None:
+def test_first_steps_are_checked_off_and_disappear_after_the_first_call(admin_client: Client) -> None:
     def ticked() -> list[str]:
         return [title for title, is_done in done(admin_client).items() if is_done]
 
@@ -75,14 +75,14 @@ def test_the_first_steps_tick_themselves_and_disappear_with_the_first_call(admin
     assert not done(admin_client)
 
 
-def test_who_may_not_take_a_step_is_told_who_does(viewer: Client) -> None:
+def test_steps_without_permission_are_left_to_an_administrator(viewer: Client) -> None:
     html = acting.text(viewer.get("/"))
     assert "An administrator does this." in html
     assert "/plugins/add/" not in html
     assert "/new/agent/" not in html
 
 
-def test_each_agent_stands_there_with_what_it_has(reader: Client) -> None:
+def test_each_agent_is_listed_with_its_tools(reader: Client) -> None:
     page = look(reader)
     assert [(one.key, one.protected) for one in page.agents] == [("ada", False), ("bob", True)]
     html = acting.text(reader.get("/"))
@@ -93,7 +93,7 @@ def test_each_agent_stands_there_with_what_it_has(reader: Client) -> None:
     assert '<a href="/" aria-current="page">' in html
 
 
-def test_what_changed_today_is_told_and_undone_from_here(reader: Client) -> None:
+def test_todays_changes_are_listed_and_can_be_undone(reader: Client) -> None:
     acting.switch(reader, "issues", "false", "true")
     entry = acting.newest()
     page = look(reader)
@@ -106,7 +106,7 @@ def test_what_changed_today_is_told_and_undone_from_here(reader: Client) -> None
     assert acting.stored().switches["issues"] is True
 
 
-def test_what_changed_before_today_is_told_in_a_line(reader: Client) -> None:
+def test_the_last_earlier_change_is_summarized(reader: Client) -> None:
     models.AuditEntry.objects.create(
         at=timezone.now() - dt.timedelta(days=3),
         actor="sam",
@@ -122,19 +122,19 @@ def test_what_changed_before_today_is_told_in_a_line(reader: Client) -> None:
     assert (page.entries, page.last) == ((), "sam turned on issues, 3 d ago")
 
 
-def test_who_may_not_change_is_offered_no_undo(viewer: Client, operator: Client, belt: None) -> None:
+def test_a_viewer_is_not_offered_undo(viewer: Client, operator: Client, belt: None) -> None:
     acting.switch(operator, "issues", "false", "true")
     assert [one.undoable for one in look(viewer).entries] == [False]
 
 
-def test_nothing_needs_an_eye_where_all_is_well(reader: Client) -> None:
+def test_nothing_needs_attention_in_a_healthy_installation(reader: Client) -> None:
     models.Tool.objects.update(seen=True)
     models.Plugin.objects.update(status="ready")
     assert concerns(reader) == []
     assert "Nothing needs attention" in acting.text(reader.get("/"))
 
 
-def test_tools_that_no_process_can_run_need_attention_unless_an_operator_turned_them_off(
+def test_tools_not_running_need_attention_unless_turned_off_or_blocked(
     reader: Client,
 ) -> None:
     models.Tool.objects.update(seen=True)
@@ -150,7 +150,7 @@ def test_tools_that_no_process_can_run_need_attention_unless_an_operator_turned_
         assert not any("not running" in title for title in concerns(reader))
 
 
-def test_failed_plugins_waiting_tools_budgets_and_blocks_need_attention(reader: Client) -> None:
+def test_failed_plugins_unreviewed_tools_budgets_and_blocks_need_attention(reader: Client) -> None:
     models.Tool.objects.update(seen=True)
     models.Plugin.objects.filter(name="github").update(status="failed", error="It <b>broke</b>.")
     clock = models.Plugin.objects.create(name="clock")
@@ -169,7 +169,7 @@ def test_failed_plugins_waiting_tools_budgets_and_blocks_need_attention(reader: 
         assert reader.get(one.url.partition("#")[0]).status_code == 200, one.url
 
 
-def test_what_is_broken_stands_above_what_merely_waits(reader: Client) -> None:
+def test_more_severe_concerns_are_listed_first(reader: Client) -> None:
     models.Plugin.objects.update(status="ready")
     models.Tool.objects.update(seen=True)
     models.Agent.objects.filter(key="ada").update(max_tools=3, on_exceed="defer")
@@ -177,7 +177,7 @@ def test_what_is_broken_stands_above_what_merely_waits(reader: Client) -> None:
     assert concerns(reader)[:2] == ["bob: over budget", "ada: deferred by budget"]
 
 
-def test_overrides_that_come_to_nothing_need_an_eye(reader: Client) -> None:
+def test_overrides_without_effect_need_attention(reader: Client) -> None:
     models.Plugin.objects.update(status="ready")
     models.Tool.objects.update(seen=True)
     sam = writing.by("sam", via="api")
@@ -191,7 +191,7 @@ def test_overrides_that_come_to_nothing_need_an_eye(reader: Client) -> None:
     assert one.url == "/agents/ada/?show=overridden"
 
 
-def test_an_override_that_does_something_is_left_in_peace(reader: Client) -> None:
+def test_effective_overrides_need_no_attention(reader: Client) -> None:
     models.Plugin.objects.update(status="ready")
     models.Tool.objects.update(seen=True)
     sam = writing.by("sam", via="api")
@@ -200,7 +200,7 @@ def test_an_override_that_does_something_is_left_in_peace(reader: Client) -> Non
     assert not [title for title in concerns(reader) if "override" in title]
 
 
-def test_calls_are_drawn_and_told_in_words(reader: Client) -> None:
+def test_calls_are_shown_as_a_chart_with_a_text_summary(reader: Client) -> None:
     for days_ago in (0, 1, 1, 40):
         factories.call(days_ago=days_ago)
     factories.call(days_ago=1, outcome="tool-failed")
@@ -212,13 +212,13 @@ def test_calls_are_drawn_and_told_in_words(reader: Client) -> None:
     assert f'aria-label="{usage.words}"' in reader.get("/").content.decode()
 
 
-def test_who_may_not_see_calls_is_told_none(viewer: Client, belt: None) -> None:
+def test_call_statistics_require_permission(viewer: Client, belt: None) -> None:
     factories.call()
     assert look(viewer).usage is None
     assert "/calls/" not in acting.text(viewer.get("/"))
 
 
-def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
+def test_query_count_does_not_grow_with_agents_calls_and_changes(reader: Client) -> None:
     def flip(times: int) -> None:
         for number in range(times):
             on, was = ("false", "true") if number % 2 else ("true", "false")
@@ -240,7 +240,7 @@ def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reade
     assert acting.queries(lambda: look(reader)) == before <= MAX_QUERIES
 
 
-def test_the_context_that_all_agents_saved_is_one_figure(reader: Client) -> None:
+def test_the_context_saved_by_all_agents_is_one_figure(reader: Client) -> None:
     assert look(reader).saved is None
     assert "Context saved" not in acting.text(reader.get("/"))
 
@@ -257,7 +257,7 @@ def test_the_context_that_all_agents_saved_is_one_figure(reader: Client) -> None
     assert "95 % less context: ~100 instead of ~2.0k tokens" in acting.text(reader.get("/"))
 
 
-def test_only_ones_own_changes_can_be_undone_from_here(reader: Client) -> None:
+def test_only_your_own_changes_can_be_undone_from_the_overview(reader: Client) -> None:
     switches.flip(writing.by("sam", via="api"), "ada", "issues", False)
     acting.switch(reader, "issues", "true", "false")
     assert [(one.who, one.undoable) for one in look(reader).entries] == [("olive", True), ("sam", False)]

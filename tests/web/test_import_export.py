@@ -60,7 +60,7 @@ def problems(answer: Any) -> list[str]:
     return [f"{one.path} {one.message}".strip() for one in answer.context["page"].problems]
 
 
-def test_it_goes_out_whole_or_in_part(importer: Client) -> None:
+def test_a_belt_is_exported_whole_or_by_section(importer: Client) -> None:
     whole = importer.get("/belt/export/")
     assert yaml.safe_load(whole.content) == belts.export()
     assert whole.headers["Content-Disposition"].endswith('.yaml"')
@@ -69,7 +69,7 @@ def test_it_goes_out_whole_or_in_part(importer: Client) -> None:
     assert importer.get("/belt/export/", {"section": "nonsense"}).status_code == 200
 
 
-def test_who_may_not_look_at_plugins_takes_none_away(viewer: Client) -> None:
+def test_exporting_plugins_requires_permission(viewer: Client) -> None:
     assert "plugins" not in yaml.safe_load(viewer.get("/belt/export/").content)
     assert viewer.get("/belt/export/", {"section": "plugins"}).status_code == 403
     offered = [choice.value for choice in viewer.get("/belt/").context["page"].sections]
@@ -77,7 +77,7 @@ def test_who_may_not_look_at_plugins_takes_none_away(viewer: Client) -> None:
     assert "agents" in offered
 
 
-def test_checking_says_what_would_happen_to_what_and_to_whom_and_writes_nothing(importer: Client) -> None:
+def test_checking_a_belt_previews_changes_and_effects_without_writing(importer: Client) -> None:
     before = belts.export()
     answer = check(importer)
     assert (answer.status_code, belts.export()) == (200, before)
@@ -115,7 +115,7 @@ def test_checking_says_what_would_happen_to_what_and_to_whom_and_writes_nothing(
     assert "Enables destructive tools: github__merge." in html
 
 
-def test_it_comes_in_as_shown_in_one_act_that_can_be_undone(importer: Client) -> None:
+def test_a_belt_is_imported_as_previewed_and_can_be_undone(importer: Client) -> None:
     before = belts.export()
     answer = importer.post(IMPORT, {**shown(check(importer)), "reason": "Spring cleaning."})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/belt/")
@@ -127,7 +127,7 @@ def test_it_comes_in_as_shown_in_one_act_that_can_be_undone(importer: Client) ->
     assert belts.export() == before
 
 
-def test_a_file_is_taken_as_well(importer: Client) -> None:
+def test_an_uploaded_file_is_imported(importer: Client) -> None:
     upload = SimpleUploadedFile("belt.yaml", b"\xef\xbb\xbf" + TEXT.encode())
     answer = importer.post(CHECK, {"file": upload, "text": "ignored"})
     assert answer.context["page"].checked.words == "1 added, 1 changed, 0 unchanged"
@@ -137,13 +137,13 @@ def test_a_file_is_taken_as_well(importer: Client) -> None:
     assert importer.post(IMPORT, fields).status_code == 303
 
 
-def test_what_is_so_already_is_nothing_to_import(importer: Client) -> None:
+def test_an_up_to_date_belt_has_nothing_to_import(importer: Client) -> None:
     answer = check(importer, yaml.safe_dump(belts.export()))
     assert answer.context["page"].checked.is_nothing
     assert "Already up to date" in answer.content.decode()
 
 
-def test_nothing_comes_in_if_something_changed_since(importer: Client) -> None:
+def test_an_import_is_refused_after_a_concurrent_change(importer: Client) -> None:
     fields = shown(check(importer))
     entries.change(OPERATOR, "toolkit", "research", {"title": "Reading"})
     answer = importer.post(IMPORT, fields)
@@ -154,7 +154,7 @@ def test_nothing_comes_in_if_something_changed_since(importer: Client) -> None:
     assert importer.post(IMPORT, shown(answer)).status_code == 303
 
 
-def test_another_belt_than_the_one_that_was_shown_does_not_come_in(importer: Client) -> None:
+def test_only_the_previewed_belt_can_be_imported(importer: Client) -> None:
     fields = {**shown(check(importer)), "text": TEXT.replace("cleo", "dora")}
     answer = importer.post(IMPORT, fields)
     assert answer.status_code == 409
@@ -162,7 +162,7 @@ def test_another_belt_than_the_one_that_was_shown_does_not_come_in(importer: Cli
     assert importer.post(IMPORT, {"text": TEXT}).status_code == 409
 
 
-def test_every_problem_is_told_with_its_path(importer: Client) -> None:
+def test_every_problem_is_reported_with_its_path(importer: Client) -> None:
     answer = check(importer, "agents: [{key: ada, tools_config: {nope: true}}, {key: '', colour: red}]")
     assert answer.status_code == 422
     told = problems(answer)
@@ -184,7 +184,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_texts_get_a_clear_answer(importer: Client, text: str) -> None:
+def test_invalid_documents_get_a_clear_error(importer: Client, text: str) -> None:
     answer = check(importer, text)
     assert answer.status_code == 422
     assert any(HOSTILE[text] in one for one in problems(answer)), problems(answer)
@@ -198,7 +198,7 @@ def test_hostile_texts_get_a_clear_answer(importer: Client, text: str) -> None:
         ("!!set {a, b}", "This cannot be read: could not determine a constructor for the tag"),
     ],
 )
-def test_what_json_does_not_have_is_no_part_of_a_belt_at_either_door(
+def test_yaml_values_unknown_to_json_are_rejected_by_check_and_import(
     importer: Client, value: str, problem: str
 ) -> None:
     text = f"agents: [{{key: ada, title: {value}}}]"
@@ -207,7 +207,7 @@ def test_what_json_does_not_have_is_no_part_of_a_belt_at_either_door(
         assert any(one.startswith(problem) for one in problems(answer)), problems(answer)
 
 
-def test_what_is_no_text_or_too_much_of_it_is_refused(importer: Client, settings: Any) -> None:
+def test_binary_or_oversized_files_are_rejected(importer: Client, settings: Any) -> None:
     assert (
         "not UTF-8" in problems(importer.post(CHECK, {"file": SimpleUploadedFile("x", b"\xff\xfe\xfa")}))[0]
     )
@@ -223,22 +223,20 @@ def test_what_is_no_text_or_too_much_of_it_is_refused(importer: Client, settings
     assert "Request too large" in answer.content.decode()
 
 
-def test_a_command_does_not_come_in_over_the_web(importer: Client) -> None:
+def test_a_server_command_cannot_be_imported_on_the_web(importer: Client) -> None:
     answer = check(importer, "plugins: [{name: evil, namespace: evil, upstream: {command: sh}}]")
     assert answer.status_code == 422
     assert "runs code on the server" in problems(answer)[0]
 
 
-def test_who_may_not_change_what_it_holds_does_not_import_it(operator: Client, viewer: Client) -> None:
+def test_importing_requires_permission_for_everything_in_the_belt(operator: Client, viewer: Client) -> None:
     for browser in (operator, viewer):
         assert check(browser).status_code == 403
         assert browser.post(IMPORT, {"text": TEXT}).status_code == 403
         assert not browser.get("/belt/").context["page"].may_import
 
 
-def test_the_page_asks_the_same_few_questions_however_much_there_is(
-    importer: Client, more_tools: Any
-) -> None:
+def test_query_count_does_not_grow_with_the_catalog(importer: Client, more_tools: Any) -> None:
     importer.get("/belt/")
     few = acting.queries(lambda: importer.get("/belt/"))
     more_tools(60)
@@ -246,7 +244,7 @@ def test_the_page_asks_the_same_few_questions_however_much_there_is(
     assert acting.queries(lambda: importer.get("/belt/")) == few <= 12
 
 
-def test_a_configuration_of_another_program_is_shown_as_a_belt_and_imported(importer: Client) -> None:
+def test_another_programs_configuration_is_converted_and_imported(importer: Client) -> None:
     answer = check(importer, json.dumps(examples.MINDROOM))
     page = answer.context["page"]
     assert page.adopted == "MindRoom's configuration"
@@ -256,7 +254,7 @@ def test_a_configuration_of_another_program_is_shown_as_a_belt_and_imported(impo
     assert entries.read("agent", "assistant")["initial_toolkits"] == ["research"]
 
 
-def test_a_problem_of_such_a_file_has_its_path_there(importer: Client) -> None:
+def test_problems_of_a_converted_file_have_their_original_path(importer: Client) -> None:
     answer = check(
         importer, json.dumps(examples.edited("toolkits.devops.tools", ["docker", "list_toolkits"]))
     )

@@ -50,7 +50,7 @@ def names() -> list[str]:
     return [server.plugin.name for server in upstream_servers.servers()]
 
 
-def test_a_file_is_shown_as_what_it_becomes_without_its_secrets(keeper: Client) -> None:
+def test_the_preview_lists_the_files_servers_without_secrets(keeper: Client) -> None:
     response = preview(keeper, text=TEXT)
     page, html = response.context["page"], response.content.decode()
     assert [server.name for server, _ in page.ready] == ["issues", "wiki"]
@@ -62,16 +62,14 @@ def test_a_file_is_shown_as_what_it_becomes_without_its_secrets(keeper: Client) 
     assert names() == []
 
 
-def test_a_server_whose_variables_may_not_be_named_on_the_web_is_added_with_a_shell(
-    keeper: Client, settings: Any
-) -> None:
+def test_a_server_with_disallowed_variables_must_be_added_in_a_shell(keeper: Client, settings: Any) -> None:
     settings.TOOLBELT_WEB_VARIABLES = ()
     response = preview(keeper, text=TEXT)
     assert [server.name for server, _ in response.context["page"].elsewhere] == ["issues", "local"]
     assert "add it to TOOLBELT_WEB_VARIABLES" in acting.text(response)
 
 
-def test_the_chosen_servers_are_added_and_asked_for_their_tools(keeper: Client, asked: list[Any]) -> None:
+def test_the_chosen_servers_are_added_and_refreshed(keeper: Client, asked: list[Any]) -> None:
     servers = preview(keeper, text=TEXT).context["page"].servers
     response = keeper.post("/plugins/add/file/save/", {"servers": servers, "name": ["issues"]})
     assert response.status_code == 303, response.context["page"].problems
@@ -83,14 +81,14 @@ def test_the_chosen_servers_are_added_and_asked_for_their_tools(keeper: Client, 
 
 
 @pytest.mark.parametrize("file", sorted(path.name for path in FILES.iterdir()))
-def test_files_of_all_clients_are_read(keeper: Client, file: str) -> None:
+def test_files_of_every_supported_client_are_read(keeper: Client, file: str) -> None:
     upload = SimpleUploadedFile(file, (FILES / file).read_bytes())
     page = preview(keeper, file=upload).context["page"]
     assert page.problems == ()
     assert page.ready or page.elsewhere
 
 
-def test_a_pasted_toml_is_read(keeper: Client) -> None:
+def test_pasted_toml_is_read(keeper: Client) -> None:
     text = '[mcp_servers.docs]\nurl = "https://docs.example/mcp"\n'
     assert [server.name for server, _ in preview(keeper, text=text).context["page"].ready] == ["docs"]
 
@@ -104,13 +102,15 @@ def test_a_pasted_toml_is_read(keeper: Client) -> None:
         ({"file": SimpleUploadedFile("x.json", b"\xff\xfe\x00")}, "not UTF-8"),
     ],
 )
-def test_a_file_that_cannot_be_read_says_why(keeper: Client, given: dict[str, Any], problem: str) -> None:
+def test_an_unreadable_file_is_rejected_with_the_reason(
+    keeper: Client, given: dict[str, Any], problem: str
+) -> None:
     response = preview(keeper, **given)
     assert response.status_code == 422
     assert problem in acting.text(response)
 
 
-def test_all_or_none_are_added(keeper: Client) -> None:
+def test_all_chosen_servers_or_none_are_added(keeper: Client) -> None:
     servers = {"wiki": {"url": "https://wiki.example/mcp"}, "bad": {"url": "ftp://x"}}
     response = keeper.post(
         "/plugins/add/file/save/", {"servers": json.dumps(servers), "name": ["wiki", "bad"]}
@@ -123,20 +123,20 @@ def test_all_or_none_are_added(keeper: Client) -> None:
 @pytest.mark.parametrize(
     "servers", [{"local": {"command": ["sh"]}}, {"local": {"url": "https://x.example/", "command": ["sh"]}}]
 )
-def test_a_command_is_not_added_through_a_forged_form(keeper: Client, servers: dict[str, Any]) -> None:
+def test_a_command_cannot_be_added_through_a_forged_form(keeper: Client, servers: dict[str, Any]) -> None:
     response = keeper.post("/plugins/add/file/save/", {"servers": json.dumps(servers), "name": ["local"]})
     assert response.status_code in (409, 422)
     assert names() == []
 
 
 @pytest.mark.parametrize("servers", ["", "[]", "7", '{"a": 1}', "{"])
-def test_a_preview_that_was_tampered_with_is_refused(keeper: Client, servers: str) -> None:
+def test_a_tampered_preview_is_refused(keeper: Client, servers: str) -> None:
     response = keeper.post("/plugins/add/file/save/", {"servers": servers, "name": ["a"]})
     assert response.status_code == 422
     assert names() == []
 
 
-def test_those_who_may_not_add_plugins_get_nothing(viewer: Client) -> None:
+def test_importing_servers_requires_permission_to_add_plugins(viewer: Client) -> None:
     assert viewer.get("/plugins/add/file/").status_code == 403
     assert preview(viewer, text=TEXT).status_code == 403
     assert viewer.post("/plugins/add/file/save/", {}).status_code == 403

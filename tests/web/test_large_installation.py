@@ -57,7 +57,7 @@ def follow(browser: Client, url: str) -> Any:
     return browser.get(url).context["page"]
 
 
-def test_no_page_asks_many_queries(
+def test_every_page_takes_few_queries(
     olive: Client, django_assert_max_num_queries: DjangoAssertNumQueries, subtests: pytest.Subtests
 ) -> None:
     olive.get("/")
@@ -66,7 +66,7 @@ def test_no_page_asks_many_queries(
             assert olive.get(to).status_code == 200
 
 
-def test_the_tools_that_were_not_called_are_found_in_few_queries(
+def test_unused_tools_are_found_in_few_queries(
     olive: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     olive.get("/")
@@ -74,7 +74,7 @@ def test_the_tools_that_were_not_called_are_found_in_few_queries(
         assert look(olive, "/tools/", called="no").tools
 
 
-def test_what_the_lists_count_is_what_each_agent_is_resolved_to(olive: Client) -> None:
+def test_counts_in_lists_match_each_agents_resolution(olive: Client) -> None:
     found = access_index.load()
     stored = found.catalog
     users: dict[str, set[str]] = {key: set() for key in stored.toolkits}
@@ -123,7 +123,7 @@ def keys_of(page: Any, items: str) -> list[str]:
         ("/tools/", "tools", models.Tool.objects.count),
     ],
 )
-def test_a_list_is_walked_from_page_to_page_and_back(olive: Client, to: str, items: str, count: Any) -> None:
+def test_a_list_is_paginated_forwards_and_backwards(olive: Client, to: str, items: str, count: Any) -> None:
     walked = pages_of(olive, to)
     keys = [key for page in walked for key in keys_of(page, items)]
     assert len(keys) == len(set(keys)) == count()
@@ -134,14 +134,14 @@ def test_a_list_is_walked_from_page_to_page_and_back(olive: Client, to: str, ite
 
 
 @pytest.mark.parametrize("offset", ["10000", "-1", "x", "", "99999999999999"])
-def test_a_place_that_there_is_not_shows_a_page_of_a_list(olive: Client, offset: str) -> None:
+def test_an_invalid_offset_shows_a_page_of_the_list(olive: Client, offset: str) -> None:
     page = look(olive, "/agents/", offset=offset)
     assert page.agents
     assert bool(page.pages.newer_url) is (offset == "10000")
 
 
 @pytest.mark.parametrize("offset", ["10000", "x"])
-def test_a_place_that_there_is_not_shows_every_page_all_the_same(olive: Client, offset: str) -> None:
+def test_an_invalid_offset_breaks_no_page(olive: Client, offset: str) -> None:
     cells = look(olive, "/matrix/", offset=offset, agents_offset=offset)
     assert cells.rows
     assert cells.agents
@@ -151,7 +151,7 @@ def test_a_place_that_there_is_not_shows_every_page_all_the_same(olive: Client, 
     assert look(olive, "/tokens/", offset=offset, gone_offset=offset).tokens
 
 
-def test_filters_and_order_stay_from_page_to_page(olive: Client) -> None:
+def test_pagination_keeps_filters_and_sort_order(olive: Client) -> None:
     page = look(olive, "/agents/", q="agent", sort="-tools")
     asked = parse_qs(urlsplit(page.pages.older_url).query)
     assert asked == {"q": ["agent"], "sort": ["-tools"], "offset": ["50"]}
@@ -162,13 +162,13 @@ def test_filters_and_order_stay_from_page_to_page(olive: Client) -> None:
     assert all("offset" not in column.url for column in follow(olive, page.pages.older_url).columns)
 
 
-def test_typing_a_filter_gets_the_first_page_of_what_fits(olive: Client) -> None:
+def test_an_htmx_filter_request_returns_the_first_page_of_matches(olive: Client) -> None:
     html = acting.text(olive.get("/agents/", {"q": "agent"}, headers=acting.HTMX))
     assert "<html" not in html
     assert 'href="/agents/?q=agent&amp;offset=50" rel="next"' in html
 
 
-def test_the_matrix_is_walked_in_both_directions(olive: Client) -> None:
+def test_the_matrix_is_paginated_in_both_directions(olive: Client) -> None:
     first = look(olive, "/matrix/")
     assert (len(first.rows), len(first.agents)) == (
         min(matrix.TOOLKITS_AT_ONCE, models.Toolkit.objects.count()),
@@ -184,7 +184,7 @@ def test_the_matrix_is_walked_in_both_directions(olive: Client) -> None:
     assert kept == {"q": ["kit"], "agents": ["agent-00"]}
 
 
-def test_the_matrix_finds_agents_without_javascript_too(olive: Client) -> None:
+def test_the_matrix_filters_agents_without_javascript(olive: Client) -> None:
     html = acting.text(olive.get("/matrix/"))
     assert re.search(r'<input[^>]*name="agents"', html)
     page = look(olive, "/matrix/", agents="agent-0012")
@@ -195,7 +195,7 @@ def test_the_matrix_finds_agents_without_javascript_too(olive: Client) -> None:
     assert "<html" not in in_place
 
 
-def test_a_matrix_cell_says_what_its_agent_has_of_the_toolkit(olive: Client) -> None:
+def test_a_matrix_cell_counts_the_agents_active_tools_of_the_toolkit(olive: Client) -> None:
     found = access_index.load()
     accesses = {access.agent.key: access for access in found.agents}
     for row in look(olive, "/matrix/").rows:
@@ -206,7 +206,7 @@ def test_a_matrix_cell_says_what_its_agent_has_of_the_toolkit(olive: Client) -> 
             assert not active or cell.short == f"{active}/{len(there)}"
 
 
-def test_whom_a_toolkit_concerns_stands_first_and_others_are_found(olive: Client) -> None:
+def test_a_toolkits_agents_are_listed_first_and_others_are_searchable(olive: Client) -> None:
     found = access_index.load()
     page = look(olive, f"/toolkits/{made.TOOLKIT}/")
     concerned = {*found.users.get(made.TOOLKIT, ()), *found.switches.get(made.TOOLKIT, {})}
@@ -216,7 +216,7 @@ def test_whom_a_toolkit_concerns_stands_first_and_others_are_found(olive: Client
     assert sought.find.query == "agent-0061"
 
 
-def test_who_has_a_tool_is_counted_over_all_and_shown_in_part(olive: Client) -> None:
+def test_a_tools_agents_are_counted_in_full_and_listed_in_part(olive: Client) -> None:
     key = made.tool_name(400 if models.Tool.objects.filter(key=made.tool_name(400)).exists() else 5)
     having = sum(key in access.active for access in access_index.load().agents)
     page = look(olive, f"/tools/{key}/")
@@ -227,7 +227,7 @@ def test_who_has_a_tool_is_counted_over_all_and_shown_in_part(olive: Client) -> 
     assert look(olive, f"/tools/{key}/", agents="nobody").others_total == 0
 
 
-def test_a_section_that_an_address_opens_is_on_the_page_that_it_shows(olive: Client) -> None:
+def test_a_section_opened_by_the_url_is_on_the_page(olive: Client) -> None:
     for number in range(access.SECTIONS_AT_ONCE):
         factories.toolkit(f"late-{number}", position=10_000 + number)
     page = look(olive, f"/agents/{made.AGENT}/", open="toolkit-late-59")
@@ -238,7 +238,7 @@ def test_a_section_that_an_address_opens_is_on_the_page_that_it_shows(olive: Cli
     assert len(acting.sections(first)) == access.SECTIONS_AT_ONCE
 
 
-def test_overrides_that_do_nothing_are_those_that_deciding_finds(olive: Client) -> None:
+def test_reported_ineffective_overrides_match_the_decisions(olive: Client) -> None:
     told = {
         (one.agent.key, stale.tool): stale.why
         for one in queries.summaries()
@@ -283,9 +283,7 @@ def test_a_bulk_change_is_confirmed_without_building_a_surface(
 
 
 @pytest.mark.parametrize("on", [True, False, None])
-def test_a_bulk_change_shows_what_it_does_to_the_surface_of_each_agent(
-    olive: Client, on: bool | None
-) -> None:
+def test_a_bulk_change_shows_its_exact_effect_on_each_agent(olive: Client, on: bool | None) -> None:
     found = access_index.load()
     agents = {access.agent.key: access.agent for access in found.agents}
     keys = [made.TOOLKIT, "kit-009", "kit-019", "kit-039", made.tool_name(5), made.tool_name(7)]
@@ -302,7 +300,7 @@ def test_a_bulk_change_shows_what_it_does_to_the_surface_of_each_agent(
         assert ("The budget of" in part.refused) is budgets.refuses(*spent)
 
 
-def test_all_that_was_not_called_is_walked_in_parts(olive: Client) -> None:
+def test_unused_tools_are_paginated_completely(olive: Client) -> None:
     found = access_index.load()
     called = set(models.CallRecord.objects.values_list("agent", "tool"))
     idle = {

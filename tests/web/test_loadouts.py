@@ -43,7 +43,7 @@ def look(browser: Client, address: str = HOUSE) -> Any:
     return browser.get(address).context["page"]
 
 
-def test_the_list_holds_stored_and_built_in_ones_with_who_has_them(viewer: Client) -> None:
+def test_stored_and_built_in_loadouts_are_listed_with_their_agents(viewer: Client) -> None:
     page = look(viewer, "/loadouts/")
     house, *built_in = page.loadouts
     assert (house.name, house.parent, house.tools, house.used, house.percent) == (
@@ -65,7 +65,7 @@ def test_the_list_holds_stored_and_built_in_ones_with_who_has_them(viewer: Clien
     assert page.total == "6 loadouts, 5 of them built in"
 
 
-def test_the_picture_has_a_box_for_each_and_a_line_for_each_that_extends(viewer: Client) -> None:
+def test_the_diagram_has_a_box_per_loadout_and_a_line_per_extension(viewer: Client) -> None:
     picture = look(viewer, "/loadouts/").picture
     boxes = {node.name: (node.x, node.y, node.built_in) for node in picture.nodes}
     assert boxes["minimal"][0] == boxes["full"][0] < boxes["house"][0] == boxes["developer"][0]
@@ -76,7 +76,7 @@ def test_the_picture_has_a_box_for_each_and_a_line_for_each_that_extends(viewer:
     assert "minimal extends nothing." in picture.words
 
 
-def test_a_circle_in_the_rows_is_cut_open(viewer: Client) -> None:
+def test_a_cycle_of_loadouts_does_not_break_the_pages(viewer: Client) -> None:
     factories.loadout("chicken", parent="egg")
     factories.loadout("egg", parent="chicken")
     picture = look(viewer, "/loadouts/").picture
@@ -84,7 +84,7 @@ def test_a_circle_in_the_rows_is_cut_open(viewer: Client) -> None:
     assert viewer.get("/loadouts/egg/").status_code == 200
 
 
-def test_the_page_says_what_each_level_changes_and_where_each_tool_comes_from(viewer: Client) -> None:
+def test_the_page_shows_each_levels_changes_and_each_tools_origin(viewer: Client) -> None:
     page = look(viewer)
     assert [(level.name, level.changes, level.added) for level in page.levels] == [
         ("minimal", "no change in tools", ()),
@@ -101,7 +101,7 @@ def test_the_page_says_what_each_level_changes_and_where_each_tool_comes_from(vi
     assert [(user.name, user.how) for user in page.agents] == [("ada", "its own loadout")]
 
 
-def test_the_page_of_a_built_in_one_names_kinds_loadouts_and_sub_apps(viewer: Client) -> None:
+def test_a_built_in_loadouts_page_lists_its_kinds_loadouts_and_sub_apps(viewer: Client) -> None:
     factories.loadout("annex", parent="Developer")
     factories.sub_app("chat", agents=(models.Agent.objects.get(key="bob"),))
     models.Agent.objects.filter(key="ada").update(session_loadouts=["developer"])
@@ -118,7 +118,7 @@ def test_the_page_of_a_built_in_one_names_kinds_loadouts_and_sub_apps(viewer: Cl
     assert not page.is_stored
 
 
-def test_who_may_only_look_finds_no_dead_control(viewer: Client) -> None:
+def test_a_viewer_sees_no_controls(viewer: Client) -> None:
     html = acting.text(viewer.get(HOUSE))
     assert "view only" in html
     assert "/edit/" not in html
@@ -128,7 +128,7 @@ def test_who_may_only_look_finds_no_dead_control(viewer: Client) -> None:
     assert viewer.get(NEW).status_code == 403
 
 
-def test_nobody_can_edit_or_remove_a_built_in_one_but_copy_it(editor: Client) -> None:
+def test_a_built_in_loadout_can_be_copied_but_not_edited(editor: Client) -> None:
     html = acting.text(editor.get("/loadouts/minimal/"))
     assert "/loadouts/minimal/edit/" not in html
     assert "/new/loadout/?from=minimal" in html
@@ -139,7 +139,7 @@ def test_nobody_can_edit_or_remove_a_built_in_one_but_copy_it(editor: Client) ->
     assert form["discoverable"].value() == "docker*\nmcp*"
 
 
-def test_a_save_shows_what_it_changes_for_whom_and_then_does_that(editor: Client) -> None:
+def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, disabled="github__merge\r\ngithub__issue_write")
     page = answer.context["page"]
     assert answer.status_code == 200
@@ -167,7 +167,7 @@ def test_a_save_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
     assert entries.read("loadout", "house")["disabled"] == ["github__merge"]
 
 
-def test_with_scripts_the_question_is_a_dialog_over_the_form(editor: Client) -> None:
+def test_with_htmx_the_preview_is_a_dialog_over_the_form(editor: Client) -> None:
     send = partial(editing.send, editor, EDIT, SAVE, htmx=True)
     asked = send(disabled="github__merge\r\ngithub__issue_write", tools="github__merge", cells="")
     assert asked.headers["HX-Reswap"] == "none"
@@ -183,7 +183,7 @@ def test_with_scripts_the_question_is_a_dialog_over_the_form(editor: Client) -> 
     assert look(editor).notice.text == "Loadout house saved."
 
 
-def test_with_scripts_a_form_that_is_not_taken_comes_back_alone_and_the_question_goes(editor: Client) -> None:
+def test_with_htmx_a_rejected_form_replaces_the_dialog(editor: Client) -> None:
     asked = editing.send(editor, EDIT, SAVE, htmx=True, disabled="github__issue_write")
     entries.change(OPERATOR, "loadout", "house", {"disabled": ["shell"]})
     refused = editing.go_on(editor, asked, SAVE, htmx=True)
@@ -196,7 +196,7 @@ def test_with_scripts_a_form_that_is_not_taken_comes_back_alone_and_the_question
     assert 'id="dialog"' not in acting.text(editor.get(EDIT)).partition("<main")[2].partition("</main>")[0]
 
 
-def test_with_scripts_a_removal_is_asked_about_in_a_dialog_too(editor: Client) -> None:
+def test_with_htmx_removing_a_loadout_redirects_or_reports_its_users(editor: Client) -> None:
     factories.loadout("annex", parent="minimal")
     removed = "/loadouts/annex/remove/"
     done = editing.send(editor, "/loadouts/annex/", removed, htmx=True)
@@ -206,7 +206,7 @@ def test_with_scripts_a_removal_is_asked_about_in_a_dialog_too(editor: Client) -
     assert "used by the agent ada" in look(editor).notice.text
 
 
-def test_saving_what_was_not_touched_changes_nothing(editor: Client) -> None:
+def test_saving_an_untouched_form_changes_nothing(editor: Client) -> None:
     # In an order and a case that no tick would keep.
     models.Loadout.objects.filter(name="house").update(
         plugins=["GitHub", "elsewhere"], categories=["web", "Git"], description="Two\r\nlines.\n"
@@ -218,14 +218,14 @@ def test_saving_what_was_not_touched_changes_nothing(editor: Client) -> None:
     assert entries.read("loadout", "house") == before
 
 
-def test_what_reaches_nobody_is_saved_at_once(editor: Client) -> None:
+def test_a_change_without_effect_on_agents_is_saved_without_preview(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, description="Of the house.")
     assert answer.status_code == 303
     notice = look(editor).notice
     assert notice.detail == "No agent is affected."
 
 
-def test_what_was_shown_is_shown_again_once_it_would_do_something_else(editor: Client) -> None:
+def test_a_changed_effect_must_be_reviewed_again_before_saving(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, disabled="github__issue_read")
     acting.override(editor, "github__issue_read", "false", "unset")
     answer = editing.go_on(editor, answer, SAVE)
@@ -234,14 +234,14 @@ def test_what_was_shown_is_shown_again_once_it_would_do_something_else(editor: C
     assert editing.go_on(editor, answer, SAVE).status_code == 303
 
 
-def test_from_what_is_shown_a_way_leads_back_to_what_was_typed(editor: Client) -> None:
+def test_returning_from_the_preview_keeps_the_form_input(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, disabled="github__issue_read")
     back = editing.go_on(editor, answer, SAVE, again="yes")
     assert back.context["page"].form["disabled"].value() == "github__issue_read"
     assert editing.go_on(editor, back, SAVE).context["page"].reached
 
 
-def test_what_is_wrong_is_said_at_its_field(editor: Client) -> None:
+def test_errors_are_shown_at_their_field(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, categories=["gti"], disabled="github", parent="hous")
     wrong = answer.context["page"].form.errors
     assert answer.status_code == 422
@@ -251,7 +251,7 @@ def test_what_is_wrong_is_said_at_its_field(editor: Client) -> None:
     assert "Not saved." in acting.text(answer)
 
 
-def test_what_a_budget_refuses_is_said_in_the_form_and_never_asked_about(editor: Client) -> None:
+def test_a_change_refused_by_a_budget_is_rejected_without_preview(editor: Client) -> None:
     has = len(surfaces.ask("ada").because)
     budget = {"max_tools": has, "on_exceed": "refuse"}
     entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"budget": budget})
@@ -262,7 +262,7 @@ def test_what_a_budget_refuses_is_said_in_the_form_and_never_asked_about(editor:
     assert entries.read("loadout", "house") == before
 
 
-def test_two_who_edit_the_same_list_meet(editor: Client) -> None:
+def test_concurrent_edits_of_the_same_field_conflict(editor: Client) -> None:
     sent = editing.form(editor.get(EDIT).content.decode(), SAVE)
     entries.change(OPERATOR, "loadout", "house", {"disabled": ["shell"]})
     entries.change(OPERATOR, "loadout", "house", {"description": "Theirs."})
@@ -273,7 +273,7 @@ def test_two_who_edit_the_same_list_meet(editor: Client) -> None:
     assert entries.read("loadout", "house")["disabled"] == ["shell"]
 
 
-def test_a_loadout_is_made_and_removed_and_comes_back(editor: Client) -> None:
+def test_a_loadout_is_created_removed_and_restored_by_undo(editor: Client) -> None:
     assert editing.send(editor, NEW, CREATE).status_code == 422
     taken = editing.send(editor, NEW, CREATE, name="house")
     assert "already exists" in taken.context["page"].form.problems["name"]
@@ -292,7 +292,7 @@ def test_a_loadout_is_made_and_removed_and_comes_back(editor: Client) -> None:
     assert entries.read("loadout", "loft")["parent"] == "house"
 
 
-def test_a_place_is_changed_with_a_neighbour_only_while_they_are_neighbours(editor: Client) -> None:
+def test_only_neighboring_loadouts_are_swapped(editor: Client) -> None:
     factories.loadout("annex", position=1)
     house, annex, *_ = look(editor, "/loadouts/").loadouts
     assert (house.up, house.down, annex.up, annex.down) == ("", "annex", "house", "")
@@ -305,7 +305,7 @@ def test_a_place_is_changed_with_a_neighbour_only_while_they_are_neighbours(edit
     assert acting.post(editor, "/order/toolkit/", htmx=False, **swap).status_code == 403
 
 
-def test_hostile_texts_stay_texts(editor: Client) -> None:
+def test_hostile_texts_are_escaped(editor: Client) -> None:
     models.Loadout.objects.filter(name="house").update(description="<script>alert(1)</script>")
     for address in ("/loadouts/", HOUSE, EDIT):
         assert "<script>alert" not in editor.get(address).content.decode()
@@ -314,7 +314,7 @@ def test_hostile_texts_stay_texts(editor: Client) -> None:
         assert editing.send(editor, EDIT, SAVE, was=nonsense).status_code in (200, 303, 409)
 
 
-def test_the_pages_cost_the_same_however_much_there_is(viewer: Client, more_tools: Any) -> None:
+def test_query_counts_do_not_grow_with_loadouts_agents_and_tools(viewer: Client, more_tools: Any) -> None:
     def cost() -> list[int]:
         for address in ("/loadouts/", HOUSE):
             viewer.get(address)

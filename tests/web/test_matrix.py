@@ -40,21 +40,21 @@ def test_each_toolkit_has_a_cell_for_each_agent(viewer: Client) -> None:
         ({"agent": "ada", "q": "re"}, 3, 1, True),
     ],
 )
-def test_it_is_narrowed_by_the_address(
+def test_the_matrix_is_filtered_by_query_parameters(
     viewer: Client, said: dict[str, str], rows: int, agents: int, one: bool
 ) -> None:
     page = look(viewer, **said)
     assert (len(page.rows), len(page.agents), page.one) == (rows, agents, one)
 
 
-def test_a_cell_is_a_form_for_who_may_and_words_for_who_may_not(viewer: Client, operator: Client) -> None:
+def test_cells_are_forms_for_operators_and_text_for_viewers(viewer: Client, operator: Client) -> None:
     assert 'action="/agents/bob/switches/releases/"' in acting.text(operator.get("/matrix/"))
     html = acting.text(viewer.get("/matrix/"))
     assert 'role="switch"' not in html
     assert "<strong>On</strong>" in html
 
 
-def test_a_flip_brings_all_cells_of_the_agent_that_the_page_shows(operator: Client) -> None:
+def test_a_flip_updates_all_displayed_cells_of_the_agent(operator: Client) -> None:
     answer = acting.switch(operator, "issues", "false", "true", cells="issues releases gone", next="/matrix/")
     html = acting.text(answer)
     # A tool that two toolkits share is off in both.
@@ -64,16 +64,14 @@ def test_a_flip_brings_all_cells_of_the_agent_that_the_page_shows(operator: Clie
     assert "bob" not in html
 
 
-def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
+def test_an_htmx_filter_request_returns_only_the_table_and_count(viewer: Client) -> None:
     html = acting.text(viewer.get("/matrix/", {"q": "issues"}, headers=acting.HTMX))
     assert '<span id="matches" hx-swap-oob="innerHTML">1 toolkit, 2 agents</span>' in html
     assert "<html" not in html
     assert "No matching toolkits or agents" in acting.text(viewer.get("/matrix/", {"q": "nothing"}))
 
 
-def test_it_asks_the_database_the_same_few_questions_however_much_there_is(
-    operator: Client, more_tools: Any
-) -> None:
+def test_query_count_does_not_grow_with_toolkits_and_agents(operator: Client, more_tools: Any) -> None:
     look(operator)
     before = acting.queries(lambda: look(operator))
     more_tools(36)

@@ -37,7 +37,7 @@ def create(browser: Client, **fields: str) -> Any:
         ("loadout:research", {"key": "eve", "title": "Eve", "loadout": "research"}),
     ],
 )
-def test_an_agent_starts_blank_or_with_a_loadout_and_is_connected_next(
+def test_creating_a_blank_or_equipped_agent_redirects_to_connect(
     founder: Client, start: str, entry: dict[str, str]
 ) -> None:
     answer = create(founder, key="eve", title="Eve", start=start)
@@ -59,7 +59,7 @@ def test_a_copy_has_the_same_configuration_and_can_be_undone(founder: Client) ->
     assert founder.get("/agents/ada-2/").status_code == 404
 
 
-def test_a_copy_may_have_a_title_of_its_own(founder: Client) -> None:
+def test_a_copy_can_have_its_own_title(founder: Client) -> None:
     create(founder, key="ada-2", title="Second", start="agent:ada")
     assert entries.read("agent", "ada-2")["title"] == "Second"
 
@@ -75,7 +75,7 @@ def test_a_copy_may_have_a_title_of_its_own(founder: Client) -> None:
         ({"start": "agent:nobody"}, "start", "nobody"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_field_and_nothing_is_created(
+def test_errors_are_shown_at_their_field_and_nothing_is_created(
     founder: Client, wrong: dict[str, str], field: str, says: str
 ) -> None:
     before = set(queries.agent_keys())
@@ -93,7 +93,7 @@ def test_the_form_offers_every_loadout_and_agent(founder: Client) -> None:
     assert '<option value="loadout:research">Loadout research</option>' in html
 
 
-def test_who_may_not_create_agents_finds_no_way_there(operator: Client) -> None:
+def test_creating_agents_requires_permission(operator: Client) -> None:
     assert operator.get(NEW).status_code == 403
     assert create(operator, key="eve").status_code == 403
     for address in ("/agents/", "/agents/ada/settings/"):

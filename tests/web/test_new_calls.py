@@ -21,7 +21,7 @@ def look(browser: Client, **said: Any) -> Any:
     return browser.get("/calls/", said).context["page"]
 
 
-def test_an_open_page_is_told_how_many_calls_came_in_behind_those_that_it_shows(reader: Client) -> None:
+def test_an_open_page_gets_the_number_of_new_calls(reader: Client) -> None:
     def told(news: Any) -> str:
         return acting.text(reader.get(news.url))
 
@@ -37,7 +37,7 @@ def test_an_open_page_is_told_how_many_calls_came_in_behind_those_that_it_shows(
     assert "<html" not in told(everything)
 
 
-def test_a_page_without_calls_is_not_told_of_those_that_are_too_old_for_it(
+def test_calls_before_the_displayed_period_are_not_counted_as_new(
     reader: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "MAX_CALLS", 1)
@@ -48,9 +48,7 @@ def test_a_page_without_calls_is_not_told_of_those_that_are_too_old_for_it(
     assert "new call" not in acting.text(reader.get(url))
 
 
-def test_an_open_page_that_looks_again_lets_no_calls_be_counted_but_the_new_ones(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_polling_counts_only_the_new_calls(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     factories.call()
     url = look(reader).news.url
     factories.call()
@@ -58,7 +56,7 @@ def test_an_open_page_that_looks_again_lets_no_calls_be_counted_but_the_new_ones
     assert "1 new call" in acting.text(reader.get(url))
 
 
-def test_what_can_have_no_new_calls_asks_for_none(reader: Client) -> None:
+def test_past_periods_and_older_pages_do_not_poll(reader: Client) -> None:
     newest = factories.call()
     yesterday = timezone.localdate() - dt.timedelta(days=1)
     assert look(reader, until=yesterday.isoformat()).news is None
@@ -66,9 +64,7 @@ def test_what_can_have_no_new_calls_asks_for_none(reader: Client) -> None:
     assert look(reader, until=timezone.localdate().isoformat()).news is not None
 
 
-def test_no_more_new_calls_are_counted_than_anyone_would_read(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_of_new_calls_is_capped(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "MAX_NEWS", 2)
     url = look(reader).news.url
     for _ in range(3):
@@ -76,5 +72,5 @@ def test_no_more_new_calls_are_counted_than_anyone_would_read(
     assert "2 or more new calls" in acting.text(reader.get(url))
 
 
-def test_who_may_not_see_calls_is_not_told_how_many_there_are(viewer: Client) -> None:
+def test_the_number_of_new_calls_requires_permission(viewer: Client) -> None:
     assert viewer.get("/calls/", {"newer": "0"}).status_code == 403

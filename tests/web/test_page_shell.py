@@ -17,7 +17,7 @@ from toolbelt.web.kit import page_shell
 pytestmark = pytest.mark.django_db
 
 
-def test_a_session_that_is_over_leads_the_page_to_the_login_and_back(belt: None) -> None:
+def test_an_expired_session_redirects_htmx_to_the_login_and_back(belt: None) -> None:
     headers = {**acting.HTMX, "HX-Current-URL": "http://testserver/agents/ada/?q=issue&show=active"}
     answer = Client().post("/agents/ada/switches/issues/", {"on": "false", "was": "true"}, headers=headers)
     assert answer.status_code == 200
@@ -25,17 +25,17 @@ def test_a_session_that_is_over_leads_the_page_to_the_login_and_back(belt: None)
     assert acting.stored().switches["issues"] is True
 
 
-def test_nowhere_to_come_back_to_is_the_start() -> None:
+def test_without_a_current_url_the_login_returns_to_the_overview() -> None:
     answer = Client().get("/agents/", headers=acting.HTMX)
     assert answer.headers["HX-Redirect"] == "/login/?next=%2F"
 
 
-def test_other_ways_are_left_as_they_are(operator: Client, belt: None) -> None:
+def test_other_redirects_are_unchanged(operator: Client, belt: None) -> None:
     answer = operator.get("/login/", headers=acting.HTMX)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/")
 
 
-def test_a_form_with_an_old_token_loads_the_page_anew_and_tells(olive: Any, belt: None) -> None:
+def test_an_expired_csrf_token_reloads_the_page_with_a_notice(olive: Any, belt: None) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(olive)
     answer = acting.switch(browser, "issues", "false", "true")
@@ -46,7 +46,7 @@ def test_a_form_with_an_old_token_loads_the_page_anew_and_tells(olive: Any, belt
     assert notice.text.startswith("Nothing was changed")
 
 
-def test_without_htmx_an_old_token_is_explained(olive: Any, belt: None) -> None:
+def test_without_htmx_an_expired_csrf_token_shows_an_explanation(olive: Any, belt: None) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(olive)
     answer = acting.switch(browser, "issues", "false", "true", htmx=False)
@@ -55,7 +55,7 @@ def test_without_htmx_an_old_token_is_explained(olive: Any, belt: None) -> None:
     assert acting.stored().switches["issues"] is True
 
 
-def test_strangers_with_old_tokens_get_no_session(db: None) -> None:
+def test_an_anonymous_csrf_failure_starts_no_session(db: None) -> None:
     answer = acting.post(Client(enforce_csrf_checks=True), "/agents/ada/switches/issues/")
     assert answer.headers["HX-Refresh"] == "true"
     assert not answer.cookies
@@ -66,7 +66,7 @@ def fail(*args: Any, **options: Any) -> NoReturn:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 500])
-def test_an_error_page_names_its_request(
+def test_an_error_page_shows_its_request_id(
     viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     viewer.raise_request_exception = False
@@ -89,7 +89,7 @@ def test_an_error_page_names_its_request(
 
 
 @pytest.mark.parametrize("status", [404, 500])
-def test_an_error_page_needs_nothing_of_what_may_be_broken(
+def test_an_error_page_renders_without_navigation_counts(
     viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     viewer.raise_request_exception = False
@@ -106,7 +106,7 @@ def test_an_error_page_needs_nothing_of_what_may_be_broken(
 
 
 @pytest.mark.parametrize("status", [404, 500])
-def test_not_even_templates_are_needed_to_name_the_request(
+def test_the_request_id_is_shown_even_if_templates_fail(
     viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     viewer.raise_request_exception = False
@@ -121,7 +121,7 @@ def test_not_even_templates_are_needed_to_name_the_request(
 @pytest.mark.parametrize(
     "address", ["/api/nothing", "/api/v1/nothing", "/api/v1/agents/ada/nothing/", "/api/"]
 )
-def test_an_unknown_address_of_the_api_is_a_problem_without_any_page(
+def test_an_unknown_api_url_returns_a_problem_without_rendering_a_page(
     client: Client, monkeypatch: pytest.MonkeyPatch, db: None, address: str
 ) -> None:
     made: list[Any] = []
@@ -133,13 +133,13 @@ def test_an_unknown_address_of_the_api_is_a_problem_without_any_page(
     assert answer.json()["code"] == "not-found"
 
 
-def test_a_page_that_is_not_there_keeps_the_frame(operator: Client, belt: None) -> None:
+def test_a_not_found_page_keeps_the_navigation(operator: Client, belt: None) -> None:
     html = operator.get("/agents/nobody/").content.decode()
     assert 'aria-label="Main"' in html
     assert "Log out" in html
 
 
-def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None:
+def test_the_navigation_shows_the_user_and_the_current_page(viewer: Client, belt: None) -> None:
     html = acting.text(viewer.get("/audit/"))
     assert "</span> rosa</span>" in html
     assert '<a href="/audit/" aria-current="page">' in html
@@ -148,9 +148,7 @@ def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None
     assert "/admin/" not in html
 
 
-def test_superusers_find_the_admin_on_the_status_page_and_not_in_the_menu(
-    admin_client: Client, belt: None
-) -> None:
+def test_the_admin_link_is_on_the_status_page_and_not_in_the_menu(admin_client: Client, belt: None) -> None:
     assert "/admin/" not in admin_client.get("/agents/").content.decode()
     assert (
         '<a class="button" href="/admin/">Django admin</a>' in admin_client.get("/status/").content.decode()
@@ -158,9 +156,7 @@ def test_superusers_find_the_admin_on_the_status_page_and_not_in_the_menu(
 
 
 @pytest.mark.parametrize("address", ["/agents/", "/matrix/", "/compare/"])
-def test_the_views_of_agents_are_tabs_of_one_entry_of_the_menu(
-    viewer: Client, belt: None, address: str
-) -> None:
+def test_agent_views_are_tabs_of_one_menu_entry(viewer: Client, belt: None, address: str) -> None:
     html = acting.text(viewer.get(address))
     menu, _, page = html.partition("<main")
     assert f'<a href="{address}" aria-current="page">' in page
@@ -168,7 +164,7 @@ def test_the_views_of_agents_are_tabs_of_one_entry_of_the_menu(
     assert 'href="/matrix/"' not in menu
 
 
-def test_the_menu_names_sub_apps_only_if_there_are_any(viewer: Client, belt: None) -> None:
+def test_the_menu_lists_sub_apps_only_if_there_are_any(viewer: Client, belt: None) -> None:
     entry = '<a href="/sub-apps/">'
     models.SubApp.objects.all().delete()
     assert entry not in viewer.get("/agents/").content.decode()
@@ -177,7 +173,7 @@ def test_the_menu_names_sub_apps_only_if_there_are_any(viewer: Client, belt: Non
 
 
 @pytest.mark.parametrize("address", ["/agents/", "/login/", "/nothing/"])
-def test_every_page_shows_the_name_of_the_environment_as_text(
+def test_every_page_shows_the_escaped_environment_name(
     viewer: Client, belt: None, settings: Any, address: str
 ) -> None:
     settings.TOOLBELT_ENVIRONMENT_NAME, settings.TOOLBELT_ENVIRONMENT_COLOR = "<b>EU & US</b>", "amber"
@@ -187,7 +183,7 @@ def test_every_page_shows_the_name_of_the_environment_as_text(
     assert "</span> &lt;b&gt;EU &amp; US&lt;/b&gt;</span>" in html
 
 
-def test_without_a_name_of_the_environment_there_is_no_badge(viewer: Client, belt: None) -> None:
+def test_no_badge_is_shown_without_an_environment_name(viewer: Client, belt: None) -> None:
     assert 'class="environment"' not in viewer.get("/agents/").content.decode()
 
 

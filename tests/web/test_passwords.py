@@ -52,7 +52,7 @@ def test_only_a_few_passwords_are_hashed_at_a_time(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_login_that_gets_no_turn_is_told_to_come_again(
+def test_a_login_without_a_free_hashing_slot_is_asked_to_retry(
     client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, door: str
 ) -> None:
     settings.PASSWORD_HASHERS = [OURS]
@@ -69,7 +69,7 @@ def test_a_login_that_gets_no_turn_is_told_to_come_again(
     assert "Try again in a few seconds" in answer.content.decode()
 
 
-def test_a_password_that_was_hashed_before_still_opens(client: Client, settings: Any) -> None:
+def test_a_password_hashed_by_django_is_accepted_unchanged(client: Client, settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
     user = auth.User.objects.create_user("olive", password="correct horse")
     settings.PASSWORD_HASHERS = [OURS]
@@ -80,7 +80,7 @@ def test_a_password_that_was_hashed_before_still_opens(client: Client, settings:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_an_address_that_guesses_is_stopped_whatever_the_names(
+def test_an_address_is_locked_out_after_failures_across_names(
     client: Client, monkeypatch: pytest.MonkeyPatch, door: str
 ) -> None:
     monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 4)
@@ -91,7 +91,7 @@ def test_an_address_that_guesses_is_stopped_whatever_the_names(
     assert log_in(client, "olive", "correct horse", door=door, address="192.0.2.8") == 302
 
 
-def test_a_login_that_succeeds_takes_back_nothing_of_other_names(
+def test_a_successful_login_does_not_reset_failures_of_other_names(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 4)

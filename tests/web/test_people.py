@@ -61,7 +61,7 @@ def test_a_person_is_created_with_roles_and_can_log_in(ana: Client) -> None:
         ({"password": "123456789012"}, "password", "numeric"),
     ],
 )
-def test_what_is_wrong_with_a_new_person_is_said_at_its_field(
+def test_errors_of_a_new_person_are_shown_at_their_field(
     ana: Client, wrong: dict[str, str], field: str, says: str
 ) -> None:
     answer = create(ana, **wrong)
@@ -71,7 +71,7 @@ def test_what_is_wrong_with_a_new_person_is_said_at_its_field(
     assert str(wrong.get("password", PASSWORD)) not in answer.content.decode()
 
 
-def test_roles_are_changed_as_they_were_seen(ana: Client) -> None:
+def test_a_stale_form_does_not_change_roles(ana: Client) -> None:
     create(ana)
     assert (
         acting.post(ana, "/people/eve/roles/", htmx=False, role="operator", was="viewer").status_code == 303
@@ -82,7 +82,7 @@ def test_roles_are_changed_as_they_were_seen(ana: Client) -> None:
     assert "changed" in ana.get(PEOPLE).context["page"].notice.text
 
 
-def test_a_person_is_deactivated_after_a_question_and_activated_again(ana: Client) -> None:
+def test_deactivating_requires_confirmation_and_activating_does_not(ana: Client) -> None:
     create(ana)
     answer = acting.post(ana, "/people/eve/active/", htmx=False, active="no")
     assert answer.context["confirmation"].title == "Deactivate eve?"
@@ -94,7 +94,7 @@ def test_a_person_is_deactivated_after_a_question_and_activated_again(ana: Clien
     assert auth.User.objects.get(username="eve").is_active
 
 
-def test_the_last_administrator_stays(ana: Client, root: auth.User) -> None:
+def test_the_last_administrator_cannot_be_demoted_or_deactivated(ana: Client, root: auth.User) -> None:
     root.is_superuser = False
     root.save()
     acting.post(ana, "/people/ana/roles/", htmx=False, was="administrator")
@@ -104,14 +104,14 @@ def test_the_last_administrator_stays(ana: Client, root: auth.User) -> None:
     assert auth.User.objects.get(username="ana").is_active
 
 
-def test_who_is_no_superuser_changes_none(ana: Client) -> None:
+def test_only_a_superuser_can_change_superusers(ana: Client) -> None:
     for address in ("/people/root/roles/", "/people/root/active/"):
         assert ana.post(address, {"active": "no", "confirm": "yes"}).status_code == 403
     html = ana.get(PEOPLE).content.decode()
     assert "/people/root/" not in html
 
 
-def test_no_role_is_given_with_more_permissions_than_ones_own(operator: Client, olive: auth.User) -> None:
+def test_a_role_beyond_your_own_permissions_cannot_be_assigned(operator: Client, olive: auth.User) -> None:
     names = ["view_user", "add_user", "change_user"]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
     assert create(operator, role=["administrator"]).status_code == 403
@@ -122,12 +122,12 @@ def test_no_role_is_given_with_more_permissions_than_ones_own(operator: Client, 
     assert form is not None
 
 
-def test_who_may_not_see_people_finds_no_way_there(viewer: Client) -> None:
+def test_the_people_page_requires_permission(viewer: Client) -> None:
     assert viewer.get(PEOPLE).status_code == 403
     assert PEOPLE not in viewer.get("/").content.decode()
 
 
-def test_it_asks_the_same_few_questions_however_many_people_there_are(ana: Client) -> None:
+def test_query_count_does_not_grow_with_the_number_of_people(ana: Client) -> None:
     ana.get(PEOPLE)
     of_few = acting.queries(lambda: ana.get(PEOPLE))
     for number in range(5):

@@ -43,7 +43,7 @@ def facts(browser: Client, name: str = "files") -> dict[str, str]:
     return dict(re.findall("<dt>(.*?)</dt> *<dd>(.*?) ?</dd>", html))
 
 
-def test_how_a_server_is_reached_is_for_those_who_may_see_plugins(
+def test_connection_details_require_permission_to_view_plugins(
     keeper: Client, viewer: Client, changed: None
 ) -> None:
     assert look(viewer).reached is None
@@ -57,9 +57,7 @@ def test_how_a_server_is_reached_is_for_those_who_may_see_plugins(
     assert (told["Namespace"], told["Listed"]) == ("files__", "4 tools")
 
 
-def test_what_a_server_said_of_itself_and_what_of_its_list_did_not_fit_is_told(
-    keeper: Client, viewer: Client, belt: None
-) -> None:
+def test_server_info_and_rejected_tools_are_shown(keeper: Client, viewer: Client, belt: None) -> None:
     servers.add()
     broken = listing.tool("bro\u202eken")
     servers.answer(servers.READ, broken, server="files 1.0", stderr="\x1b[31mno cache\x1b[0m")
@@ -71,7 +69,7 @@ def test_what_a_server_said_of_itself_and_what_of_its_list_did_not_fit_is_told(
     assert look(viewer).stderr is None
 
 
-def test_a_server_that_runs_as_a_command_is_changed_on_the_machine(keeper: Client, belt: None) -> None:
+def test_a_command_server_shows_the_shell_command_instead_of_a_form(keeper: Client, belt: None) -> None:
     reached = {"command": "uvx", "args": ["mcp-files", "a b"], "env": {"KEY": "${FILES_KEY}"}}
     upstream_servers.add(servers.SHELL.actor, "files", reached)
     page = look(keeper)
@@ -87,7 +85,7 @@ def test_a_server_that_runs_as_a_command_is_changed_on_the_machine(keeper: Clien
     assert page.reached.command == line
 
 
-def test_the_url_and_the_headers_of_a_server_are_changed_by_a_form(keeper: Client, belt: None) -> None:
+def test_the_form_changes_the_url_and_headers_and_rejects_stale_input(keeper: Client, belt: None) -> None:
     servers.add(reached={"timeout": 5})
     was = look(keeper).reached.form["was"].value()
     fields = {"url": "https://other.example/mcp", "headers": "X-Team: blue", "was": was}
@@ -105,7 +103,7 @@ def test_the_url_and_the_headers_of_a_server_are_changed_by_a_form(keeper: Clien
     assert upstream_servers.servers()[0].connection.url == "https://other.example/mcp"
 
 
-def test_who_shares_connections_is_changed_by_the_form(keeper: Client, belt: None) -> None:
+def test_the_form_changes_connection_sharing(keeper: Client, belt: None) -> None:
     servers.add(reached={"timeout": 5, "idle": 60})
     form = look(keeper).reached.form
     assert [form[name].value() for name in ("sharing", "idle", "max_connections")] == [None, 60, None]
@@ -126,7 +124,7 @@ def test_who_shares_connections_is_changed_by_the_form(keeper: Client, belt: Non
         ({"was": "nonsense"}, "was", "valid JSON"),
     ],
 )
-def test_a_place_that_a_server_cannot_be_at_is_refused_at_the_field(
+def test_invalid_connection_settings_are_rejected_at_their_field(
     keeper: Client, belt: None, fields: dict[str, str], field: str, said: str
 ) -> None:
     servers.add()
@@ -136,9 +134,7 @@ def test_a_place_that_a_server_cannot_be_at_is_refused_at_the_field(
     assert said in " ".join(answer.context["page"].reached.form.errors[field])
 
 
-def test_a_plugin_of_the_agents_own_program_says_when_it_was_declared_and_holds_its_tools(
-    keeper: Client, belt: None
-) -> None:
+def test_a_client_plugin_shows_its_last_declaration_and_tools(keeper: Client, belt: None) -> None:
     assert facts(keeper, "github")["Last declared"] == "never"
     tools = [{"name": "merge", "description": "Merge."}]
     client_plugins.declare(servers.SHELL.actor, "github", tools)
@@ -150,7 +146,7 @@ def test_a_plugin_of_the_agents_own_program_says_when_it_was_declared_and_holds_
     )
 
 
-def test_each_tool_says_who_has_it_or_why_nobody_has(keeper: Client, changed: None) -> None:
+def test_each_tool_shows_its_agents_or_why_there_are_none(keeper: Client, changed: None) -> None:
     tools = {
         line.tool.key.rpartition("__")[2]: (line.state, line.word, line.users) for line in look(keeper).tools
     }
@@ -161,7 +157,7 @@ def test_each_tool_says_who_has_it_or_why_nobody_has(keeper: Client, changed: No
     assert github["issue_read"] == "ada, bob"
 
 
-def test_of_hundreds_of_tools_the_first_are_listed(keeper: Client, belt: None) -> None:
+def test_only_the_first_of_hundreds_of_tools_are_listed(keeper: Client, belt: None) -> None:
     servers.add()
     servers.answer(*[listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(130)])
     page = look(keeper)
@@ -169,7 +165,7 @@ def test_of_hundreds_of_tools_the_first_are_listed(keeper: Client, belt: None) -
     assert len(look(keeper, all="yes").tools) == 130
 
 
-def test_a_refresh_that_is_over_says_how_many_tools_await_review(keeper: Client, belt: None) -> None:
+def test_a_finished_refresh_shows_how_many_tools_await_review(keeper: Client, belt: None) -> None:
     servers.add()
     servers.answer(servers.READ)
     html = keeper.get(FILES, headers={**acting.HTMX, "HX-Target": "refresh-progress"}).content.decode()
@@ -177,7 +173,7 @@ def test_a_refresh_that_is_over_says_how_many_tools_await_review(keeper: Client,
     assert "<html" not in html
 
 
-def test_an_answer_that_comes_while_a_page_is_read_is_told_with_what_came_of_it_or_not_yet(
+def test_a_listing_received_during_a_page_load_is_shown_entirely_or_not_at_all(
     keeper: Client, belt: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers.add()
@@ -197,13 +193,11 @@ def test_an_answer_that_comes_while_a_page_is_read_is_told_with_what_came_of_it_
     assert (page.refresh.under_way, page.plugin.waiting) == (False, 1)
 
 
-def test_a_plugin_that_is_not_there_is_a_404(viewer: Client, belt: None) -> None:
+def test_an_unknown_plugin_is_not_found(viewer: Client, belt: None) -> None:
     assert viewer.get("/plugins/nobody/").status_code == 404
 
 
-def test_it_asks_the_database_the_same_few_questions_however_many_tools_there_are(
-    keeper: Client, changed: None
-) -> None:
+def test_query_count_does_not_grow_with_the_number_of_tools(keeper: Client, changed: None) -> None:
     servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW)
     look(keeper)
     of_two = acting.queries(lambda: look(keeper))

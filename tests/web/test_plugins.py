@@ -48,7 +48,7 @@ def plugin(name: str) -> Any:
     return snapshots.catalog().plugins[name]
 
 
-def test_each_line_says_what_it_is_how_it_is_and_who_has_its_tools(keeper: Client, belt: None) -> None:
+def test_each_row_shows_kind_state_and_agents_of_the_plugin(keeper: Client, belt: None) -> None:
     servers.add(title="Files")
     servers.answer(servers.READ, servers.WRITE)
     page = look(keeper)
@@ -67,7 +67,7 @@ def test_each_line_says_what_it_is_how_it_is_and_who_has_its_tools(keeper: Clien
     assert page.matches == "3 plugins, 6 tools, 2 to review"
 
 
-def test_every_page_counts_the_same_tools_and_retired_ones_are_named(keeper: Client, belt: None) -> None:
+def test_pages_agree_on_the_number_of_tools_and_count_retired_tools(keeper: Client, belt: None) -> None:
     servers.changed()
     stored = snapshots.catalog()
     total, without_plugin = len(stored.tools), sum(not tool.plugin for tool in stored.tools.values())
@@ -78,7 +78,7 @@ def test_every_page_counts_the_same_tools_and_retired_ones_are_named(keeper: Cli
     assert keeper.get("/tools/").context["page"].matches.startswith(f"{total} tools")
 
 
-def test_a_state_is_what_an_operator_did_before_what_happened(keeper: Client, belt: None) -> None:
+def test_an_operators_setting_takes_precedence_over_the_connection_state(keeper: Client, belt: None) -> None:
     servers.add()
     assert line(look(keeper), "files").state.about == "tools not listed yet"
     servers.answer(error="connection refused\u202e by <b>files.example</b>")
@@ -104,7 +104,7 @@ def test_a_state_is_what_an_operator_did_before_what_happened(keeper: Client, be
         ({"asked": "yesterday"}, ["github", "acme.clock", "files"]),
     ],
 )
-def test_it_is_narrowed_by_the_address(
+def test_the_list_is_filtered_by_query_parameters(
     keeper: Client, belt: None, said: dict[str, str], found: list[str]
 ) -> None:
     models.Plugin.objects.filter(name="acme.clock").update(active=False, description="Tells the time.")
@@ -114,25 +114,25 @@ def test_it_is_narrowed_by_the_address(
     assert [one.name for one in look(keeper, **said).plugins] == found
 
 
-def test_typing_gets_only_the_lines_and_the_count(keeper: Client, belt: None) -> None:
+def test_an_htmx_filter_request_returns_only_the_rows_and_count(keeper: Client, belt: None) -> None:
     html = acting.text(keeper.get("/plugins/", {"q": "clock"}, headers=acting.HTMX))
     assert html.startswith('<div id="plugins" tabindex="-1">')
     assert '<p id="matches" hx-swap-oob="innerHTML">1 plugin, 1 tool</p>' in html
 
 
-def test_without_plugins_it_says_where_they_come_from(keeper: Client) -> None:
+def test_an_empty_list_shows_how_to_add_a_server(keeper: Client) -> None:
     html = keeper.get("/plugins/").content.decode()
     assert "No plugins yet" in html
     assert "manage.py mcp add" in html
 
 
-def test_what_is_installed_and_not_listed_is_named_with_the_line_that_lists_it(keeper: Client) -> None:
+def test_installed_but_unlisted_plugins_are_shown_with_their_file_entry(keeper: Client) -> None:
     installed = {one.name: one.line for one in look(keeper).installed}
     assert installed["memory"] == "- id: memory"
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_switching_one_off_takes_its_tools_from_everyone_and_can_be_undone(
+def test_turning_a_plugin_off_removes_its_tools_and_can_be_undone(
     keeper: Client, belt: None, htmx: bool
 ) -> None:
     answer = press(keeper, "github", "active", "false", "true", htmx=htmx)
@@ -153,14 +153,14 @@ def test_switching_one_off_takes_its_tools_from_everyone_and_can_be_undone(
         ("active", "true", "true", "No changes: github is on already."),
     ],
 )
-def test_each_control_says_what_it_did(
+def test_each_control_reports_its_result(
     keeper: Client, belt: None, control: str, on: str, was: str, told: str
 ) -> None:
     assert press(keeper, "github", control, on, was).context["page"].notice.text == told
     assert getattr(plugin("github"), control) is True
 
 
-def test_blocking_says_how_many_agents_it_affects_and_is_undone(keeper: Client, belt: None) -> None:
+def test_blocking_reports_the_affected_agents_and_can_be_undone(keeper: Client, belt: None) -> None:
     notice = press(keeper, "github", "blocked", "true", "false").context["page"].notice
     assert notice.detail == "2 agents can no longer use it (2 had it on)"
     assert line(look(keeper), "github").reach == "on for no agent"
@@ -171,7 +171,7 @@ def test_blocking_says_how_many_agents_it_affects_and_is_undone(keeper: Client, 
     assert look(keeper).notice.detail == notice.detail, "also without htmx"
 
 
-def test_a_switch_that_somebody_else_flipped_is_told_and_shown_as_it_is(keeper: Client, belt: None) -> None:
+def test_a_stale_switch_is_refused_and_shows_the_current_state(keeper: Client, belt: None) -> None:
     entries.change(OPERATOR, "plugin", "github", {"active": False})
     answer = press(keeper, "github", "active", "false", "true")
     assert answer.status_code == 409
@@ -179,12 +179,12 @@ def test_a_switch_that_somebody_else_flipped_is_told_and_shown_as_it_is(keeper: 
     assert 'name="was" value="false"' in answer.content.decode()
 
 
-def test_a_form_that_makes_no_sense_changes_nothing(keeper: Client, belt: None) -> None:
+def test_an_invalid_control_or_plugin_is_rejected(keeper: Client, belt: None) -> None:
     assert press(keeper, "github", "position", "true", "false").status_code == 422
     assert press(keeper, "nobody", "active", "false", "true").status_code == 404
 
 
-def test_the_list_gets_back_only_parts_that_it_shows(keeper: Client, belt: None) -> None:
+def test_a_switch_in_the_list_updates_only_the_parts_shown_there(keeper: Client, belt: None) -> None:
     html = press(keeper, "github", "active", "false", "true", place="list").content.decode()
     assert 'id="plugin-github:active"' in html
     assert 'id="tools"' not in html
@@ -192,14 +192,14 @@ def test_the_list_gets_back_only_parts_that_it_shows(keeper: Client, belt: None)
     assert 'id="tools"' in press(keeper, "github", "active", "true", "false", place="one").content.decode()
 
 
-def test_who_may_only_look_sees_states_in_words(viewer: Client, belt: None) -> None:
+def test_a_viewer_sees_states_as_text_without_controls(viewer: Client, belt: None) -> None:
     html = acting.text(viewer.get("/plugins/"))
     assert "3 on for 2 agents" in html
     assert 'role="switch"' not in html
     assert "Block for everyone" not in html
 
 
-def test_a_refresh_asks_the_servers_that_are_on_and_shows_that_it_does(
+def test_a_refresh_lists_servers_that_are_on_and_shows_progress(
     keeper: Client, belt: None, asked: list[Any]
 ) -> None:
     servers.add()
@@ -216,7 +216,9 @@ def test_a_refresh_asks_the_servers_that_are_on_and_shows_that_it_does(
     assert snapshots.catalog().tools["files__read"].seen is False
 
 
-def test_a_refresh_is_told_once_it_is_over(keeper: Client, belt: None, asked: list[Any]) -> None:
+def test_a_finished_refresh_is_reported_and_polling_stops(
+    keeper: Client, belt: None, asked: list[Any]
+) -> None:
     servers.add()
     answer = acting.post(keeper, "/plugins/files/refresh/", htmx=False, next="/plugins/")
     assert answer.headers["Location"].startswith("/plugins/?asked=")
@@ -230,9 +232,7 @@ def test_a_refresh_is_told_once_it_is_over(keeper: Client, belt: None, asked: li
     assert "every 1s" not in answer.content.decode()
 
 
-def test_a_server_that_cannot_be_asked_is_named_in_the_outcome(
-    keeper: Client, belt: None, asked: list[Any]
-) -> None:
+def test_a_failed_server_is_named_in_the_refresh_result(keeper: Client, belt: None, asked: list[Any]) -> None:
     servers.add()
     answer = acting.post(keeper, "/plugins/files/refresh/", htmx=False)
     asked[0][1]("files", importing.Answer(error="connection refused"))
@@ -240,7 +240,7 @@ def test_a_server_that_cannot_be_asked_is_named_in_the_outcome(
     assert page.refresh.words == "0 servers responded, files failed."
 
 
-def test_a_plugin_in_code_that_no_process_runs_is_marked_here_and_on_an_agents_page(
+def test_a_code_plugin_that_no_process_runs_is_marked_as_not_running(
     keeper: Client, operator: Client, belt: None
 ) -> None:
     tools = [key for key in snapshots.catalog().tools if key.startswith("github__")]
@@ -257,7 +257,7 @@ def test_a_plugin_in_code_that_no_process_runs_is_marked_here_and_on_an_agents_p
     assert marked == ["issues", "releases"]
 
 
-def test_a_plugin_in_code_that_has_failed_gets_another_chance(
+def test_refreshing_a_failed_code_plugin_resets_its_status(
     keeper: Client, belt: None, asked: list[Any]
 ) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed", error="no such file")
@@ -275,7 +275,7 @@ def wanted(**fields: str) -> dict[str, str]:
     return {**given, **fields}
 
 
-def test_a_variable_is_named_once_the_installation_allows_it(
+def test_an_environment_variable_must_be_allowed_by_the_installation(
     keeper: Client, belt: None, asked: list[Any]
 ) -> None:
     answer = keeper.post("/plugins/add/save/", wanted())
@@ -283,7 +283,7 @@ def test_a_variable_is_named_once_the_installation_allows_it(
     assert "TOOLBELT_WEB_VARIABLES" in answer.content.decode()
 
 
-def test_a_server_is_added_and_asked_at_once(
+def test_an_added_server_is_refreshed_immediately(
     keeper: Client, belt: None, asked: list[Any], settings: Any
 ) -> None:
     settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
@@ -313,7 +313,7 @@ def test_a_server_is_added_and_asked_at_once(
         ({"url": ""}, "url", "required"),
     ],
 )
-def test_a_server_that_cannot_be_added_says_why_at_the_field_and_keeps_what_was_typed(
+def test_an_invalid_server_is_rejected_at_its_field_and_input_is_kept(
     keeper: Client, belt: None, asked: list[Any], fields: dict[str, str], field: str, said: str
 ) -> None:
     answer = keeper.post("/plugins/add/save/", wanted(**fields))
@@ -324,11 +324,11 @@ def test_a_server_that_cannot_be_added_says_why_at_the_field_and_keeps_what_was_
     assert (configured.servers(), asked) == ([], [])
 
 
-def test_the_form_says_how_a_server_is_added_that_runs_as_a_command(keeper: Client) -> None:
+def test_the_form_shows_the_command_that_adds_a_command_server(keeper: Client) -> None:
     assert "manage.py mcp add files --command" in keeper.get("/plugins/add/").content.decode()
 
 
-def test_the_menu_counts_what_waits_for_a_look(viewer: Client, belt: None) -> None:
+def test_the_menu_counts_tools_to_review(viewer: Client, belt: None) -> None:
     assert "to look at" not in acting.text(viewer.get("/agents/"))
     servers.add()
     servers.answer(servers.READ, servers.WRITE)
@@ -340,9 +340,7 @@ def test_the_menu_counts_what_waits_for_a_look(viewer: Client, belt: None) -> No
     assert "to look at" not in acting.text(viewer.get("/agents/"))
 
 
-def test_it_asks_the_database_the_same_few_questions_however_much_there_is(
-    keeper: Client, belt: None
-) -> None:
+def test_query_count_does_not_grow_with_the_number_of_plugins(keeper: Client, belt: None) -> None:
     servers.add()
     servers.answer(servers.READ)
     look(keeper)
@@ -356,7 +354,9 @@ def test_it_asks_the_database_the_same_few_questions_however_much_there_is(
     assert acting.queries(lambda: look(keeper)) == of_three <= 16
 
 
-def test_no_server_is_asked_by_looking(keeper: Client, belt: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_plugin_pages_contacts_no_server(
+    keeper: Client, belt: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(upstream_connections, "take", lambda *asked: pytest.fail("a page asked a server"))
     servers.add()
     assert keeper.get("/plugins/").status_code == 200

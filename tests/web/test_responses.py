@@ -26,7 +26,7 @@ def _keep(browser: Client, kept: object) -> None:
         {"text": "Done."},
     ],
 )
-def test_a_notice_that_another_version_kept_breaks_no_page(operator: Client, kept: object) -> None:
+def test_a_notice_stored_by_another_version_breaks_no_page(operator: Client, kept: object) -> None:
     _keep(operator, kept)
     assert operator.get("/agents/ada/").status_code == 200
     assert _KEPT not in operator.session
@@ -55,14 +55,14 @@ def test_a_head_request_leaves_the_notice_for_the_page(operator: Client) -> None
         "http://testserver@evil.example/",
     ],
 )
-def test_a_change_never_leads_to_another_site(admin_client: Client, address: str, htmx: bool) -> None:
+def test_a_change_never_redirects_to_another_site(admin_client: Client, address: str, htmx: bool) -> None:
     answer = acting.post(
         admin_client, "/order/toolkit/", htmx=htmx, first="releases", second="issues", next=address
     )
     assert answer.headers["HX-Redirect" if htmx else "Location"] == "/toolkits/"
 
 
-def test_line_breaks_in_the_address_to_return_to_add_no_header(admin_client: Client) -> None:
+def test_line_breaks_in_the_return_url_add_no_header(admin_client: Client) -> None:
     fields = {"first": "releases", "second": "issues", "next": "/toolkits/?q=\r\nSet-Cookie: stolen=1"}
     answer = acting.post(admin_client, "/order/toolkit/", htmx=False, **fields)
     assert answer.status_code == 303
@@ -71,9 +71,7 @@ def test_line_breaks_in_the_address_to_return_to_add_no_header(admin_client: Cli
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_form_that_no_page_offers_is_refused_in_place_or_with_a_notice(
-    operator: Client, htmx: bool
-) -> None:
+def test_an_invalid_form_is_refused_with_an_error(operator: Client, htmx: bool) -> None:
     answer = acting.switch(operator, "research", "perhaps", "unset", htmx=htmx)
     assert answer.status_code == (422 if htmx else 303)
     page = answer if htmx else operator.get("/agents/ada/")
@@ -81,7 +79,7 @@ def test_a_form_that_no_page_offers_is_refused_in_place_or_with_a_notice(
 
 
 @pytest.mark.parametrize("method", ["get", "head", "put", "delete"])
-def test_only_post_changes_something(operator: Client, method: str) -> None:
+def test_only_post_flips_a_switch(operator: Client, method: str) -> None:
     before = acting.stored()
     assert getattr(operator, method)("/agents/ada/switches/research/").status_code == 405
     assert acting.stored() == before
@@ -112,9 +110,7 @@ def test_posting_to_a_page_is_refused(operator: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("htmx", [True, False])
-def test_an_address_that_makes_no_sense_is_no_server_error(
-    admin_client: Client, address: str, htmx: bool
-) -> None:
+def test_an_invalid_url_causes_no_server_error(admin_client: Client, address: str, htmx: bool) -> None:
     admin_client.raise_request_exception = False
     answer = admin_client.get(address, headers=acting.HTMX if htmx else {})
     assert answer.status_code < 500

@@ -48,9 +48,7 @@ def waiting(page: Any) -> list[str]:
     return [one.key for one in page.review.changes]
 
 
-def test_flagged_tools_come_first_and_then_what_may_cost_agents_something(
-    keeper: Client, changed: None
-) -> None:
+def test_flagged_tools_are_listed_before_changed_and_renamed_tools(keeper: Client, changed: None) -> None:
     review = look(keeper).review
     assert [(one.key, one.word) for one in review.changes] == [
         ("files__help", "new"),
@@ -60,9 +58,7 @@ def test_flagged_tools_come_first_and_then_what_may_cost_agents_something(
     assert (review.flagged, review.unflagged, review.renamed, review.later) == (1, 2, True, 0)
 
 
-def test_a_changed_tool_is_shown_field_by_field_against_what_was_approved(
-    keeper: Client, changed: None
-) -> None:
+def test_a_changed_tool_is_compared_with_its_approved_version(keeper: Client, changed: None) -> None:
     write = change(look(keeper), "files__write")
     described, arguments = write.differences
     assert (described.label, arguments.label) == ("Description", "Arguments")
@@ -75,13 +71,13 @@ def test_a_changed_tool_is_shown_field_by_field_against_what_was_approved(
     assert not write.flags
 
 
-def test_a_renamed_tool_names_what_it_was_and_who_named_it(keeper: Client, changed: None) -> None:
+def test_a_renamed_tool_shows_its_old_name_and_the_agents_using_it(keeper: Client, changed: None) -> None:
     renamed = change(look(keeper), "files__ls")
     assert "The same tool as files__list" in renamed.about
     assert renamed.users == "used by agent dee under its old name"
 
 
-def test_texts_of_strangers_are_shown_and_do_nothing(keeper: Client, changed: None) -> None:
+def test_hostile_texts_are_escaped_and_flagged(keeper: Client, changed: None) -> None:
     html = keeper.get("/review/").content.decode()
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
@@ -93,7 +89,7 @@ def test_texts_of_strangers_are_shown_and_do_nothing(keeper: Client, changed: No
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_is_selected_is_approved_and_nothing_else(keeper: Client, changed: None, htmx: bool) -> None:
+def test_only_the_selected_tools_are_approved(keeper: Client, changed: None, htmx: bool) -> None:
     answer = decide(keeper, "approve", "files__write", htmx=htmx)
     assert answer.status_code == (200 if htmx else 303)
     page = answer.context["page"] if htmx else look(keeper)
@@ -103,14 +99,14 @@ def test_what_is_selected_is_approved_and_nothing_else(keeper: Client, changed: 
     assert acting.newest().actor == "kim"
 
 
-def test_an_approval_in_place_brings_parts_and_no_page(keeper: Client, changed: None) -> None:
+def test_an_htmx_approval_returns_parts_of_the_page(keeper: Client, changed: None) -> None:
     html = acting.text(decide(keeper, "approve", "files__write"))
     assert "<html" not in html
     assert '<div id="review" hx-swap-oob="innerHTML">' in html
     assert '<div id="live" hx-swap-oob="innerHTML">files__write approved.' in html
 
 
-def test_an_approval_can_be_taken_back_as_one(keeper: Client, changed: None) -> None:
+def test_an_approval_of_several_tools_is_undone_as_a_whole(keeper: Client, changed: None) -> None:
     page = decide(keeper, "approve", "files__write", "files__ls", carry="yes").context["page"]
     # A denial counts for both names from then on.
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False, "files__ls": False}
@@ -120,14 +116,12 @@ def test_an_approval_can_be_taken_back_as_one(keeper: Client, changed: None) -> 
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
 
 
-def test_a_new_name_takes_nothing_over_if_that_is_not_wanted(keeper: Client, changed: None) -> None:
+def test_a_renamed_tool_does_not_carry_settings_over_unless_requested(keeper: Client, changed: None) -> None:
     decide(keeper, "approve", "files__ls")
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
 
 
-def test_who_may_not_change_agents_lets_no_name_take_over_what_agents_say(
-    keeper: Client, changed: None
-) -> None:
+def test_carrying_settings_over_requires_permission_to_change_agents(keeper: Client, changed: None) -> None:
     auth.User.objects.get(username="kim").user_permissions.remove(
         auth.Permission.objects.get(codename="change_agent")
     )
@@ -136,9 +130,7 @@ def test_who_may_not_change_agents_lets_no_name_take_over_what_agents_say(
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
 
 
-def test_what_is_selected_is_approved_once_somebody_has_said_that_orders_to_models_are_meant(
-    keeper: Client, changed: None
-) -> None:
+def test_approving_flagged_tools_requires_confirmation(keeper: Client, changed: None) -> None:
     every = servers.values("files__write", "files__ls", "files__help")
     answer = acting.post(keeper, DECIDE, decision="approve", tool=every)
     question = answer.context["confirmation"]
@@ -150,7 +142,7 @@ def test_what_is_selected_is_approved_once_somebody_has_said_that_orders_to_mode
     assert waiting(look(keeper)) == []
 
 
-def test_approving_the_unflagged_tools_leaves_the_flagged_ones(keeper: Client, changed: None) -> None:
+def test_approving_unflagged_tools_skips_flagged_tools(keeper: Client, changed: None) -> None:
     html = keeper.get("/review/?plugin=files").content.decode()
     assert "Approve 2 unflagged" in html
     assert f'name="unflagged" value="{servers.values("files__help")[0]}"' not in html
@@ -161,7 +153,7 @@ def test_approving_the_unflagged_tools_leaves_the_flagged_ones(keeper: Client, c
     assert waiting(page) == ["files__help"]
 
 
-def test_approving_several_tools_first_says_which_agents_get_them(keeper: Client, changed: None) -> None:
+def test_approving_several_tools_first_shows_the_agents_that_get_them(keeper: Client, changed: None) -> None:
     factories.loadout("all-files", plugins=["files"])
     factories.agent("gus", loadout="all-files", max_tools=2)
     shown = servers.values("files__write", "files__ls")
@@ -178,15 +170,13 @@ def test_approving_several_tools_first_says_which_agents_get_them(keeper: Client
     assert page.notice.text == "2 tools approved."
 
 
-def test_even_a_flagged_tool_that_is_sent_as_unflagged_is_asked_about(keeper: Client, changed: None) -> None:
+def test_a_flagged_tool_submitted_as_unflagged_requires_confirmation(keeper: Client, changed: None) -> None:
     sent = servers.values("files__help")
     answer = acting.post(keeper, DECIDE, decision="approve-unflagged", unflagged=sent)
     assert answer.context["confirmation"].title == "Approve files__help?"
 
 
-def test_the_button_of_a_row_decides_on_that_row_and_keeps_what_is_selected(
-    keeper: Client, changed: None
-) -> None:
+def test_a_rows_button_decides_only_that_row_and_keeps_the_selection(keeper: Client, changed: None) -> None:
     (value,) = servers.values("files__write")
     page = decide(keeper, f"approve:{value}", "files__ls").context["page"]
     assert page.notice.text == "files__write approved."
@@ -198,7 +188,7 @@ def test_the_button_of_a_row_decides_on_that_row_and_keeps_what_is_selected(
     assert decide(keeper, f"reject:{value}").context["page"].notice.text.startswith("files__ls rejected")
 
 
-def test_tools_of_several_plugins_are_one_list_and_one_step_to_undo(keeper: Client, changed: None) -> None:
+def test_tools_of_several_plugins_are_approved_and_undone_together(keeper: Client, changed: None) -> None:
     servers.add("mail")
     servers.answer(servers.READ, name="mail")
     both = [*servers.values("files__write"), *servers.values("mail__read", name="mail")]
@@ -211,7 +201,7 @@ def test_tools_of_several_plugins_are_one_list_and_one_step_to_undo(keeper: Clie
     assert {"files__write", "mail__read"} <= set(waiting(keeper.get("/review/").context["page"]))
 
 
-def test_what_else_needs_attention_is_on_the_page_as_on_the_overview(keeper: Client, changed: None) -> None:
+def test_other_concerns_match_those_of_the_overview(keeper: Client, changed: None) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed", error="It <b>broke</b>.")
     models.Agent.objects.filter(key="ada").update(max_tools=0, on_exceed="warn")
     models.Tool.objects.filter(key__in=["shell", "papers"]).update(blocked=True)
@@ -228,7 +218,7 @@ def test_what_else_needs_attention_is_on_the_page_as_on_the_overview(keeper: Cli
     assert page.others == len(here)
 
 
-def test_hundreds_of_new_tools_are_decided_on_in_parts(keeper: Client, belt: None) -> None:
+def test_hundreds_of_new_tools_are_reviewed_in_batches(keeper: Client, belt: None) -> None:
     servers.add()
     servers.answer(*[listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(130)])
     page, most = look(keeper), view_model.MAX_AT_ONCE
@@ -239,7 +229,7 @@ def test_hundreds_of_new_tools_are_decided_on_in_parts(keeper: Client, belt: Non
     assert page.review.later == 130 - 2 * most
 
 
-def test_the_review_takes_the_same_few_queries_however_many_tools_wait(keeper: Client, changed: None) -> None:
+def test_query_count_does_not_grow_with_the_number_of_tools_to_review(keeper: Client, changed: None) -> None:
     look(keeper)
     of_three = acting.queries(lambda: look(keeper))
     more = [listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(40)]
@@ -248,14 +238,14 @@ def test_the_review_takes_the_same_few_queries_however_many_tools_wait(keeper: C
     assert acting.queries(lambda: look(keeper)) == of_three <= 20
 
 
-def test_without_scripts_the_question_is_a_page(keeper: Client, changed: None) -> None:
+def test_without_htmx_the_confirmation_is_a_page(keeper: Client, changed: None) -> None:
     html = decide(keeper, "approve", "files__help", htmx=False).content.decode()
     assert "Approve anyway" in html
     assert 'name="decision" value="approve"' in html
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_tool_that_changed_while_somebody_looked_is_not_approved_and_shown_as_it_is_now(
+def test_a_tool_that_changed_during_the_review_is_not_approved(
     keeper: Client, changed: None, htmx: bool
 ) -> None:
     seen = servers.values("files__write", "files__ls")
@@ -271,14 +261,14 @@ def test_a_tool_that_changed_while_somebody_looked_is_not_approved_and_shown_as_
     assert servers.stored("files__ls").seen is False
 
 
-def test_a_tool_that_went_away_while_somebody_looked_is_told_of(keeper: Client, changed: None) -> None:
+def test_a_tool_removed_during_the_review_is_reported(keeper: Client, changed: None) -> None:
     seen = servers.values("files__help")
     servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW)
     answer = acting.post(keeper, DECIDE, decision="approve", tool=seen, confirm="yes")
     assert answer.context["page"].notice.text == "Nothing was decided: files__help is no longer offered."
 
 
-def test_what_is_kept_off_is_blocked_and_waits_no_longer(keeper: Client, changed: None) -> None:
+def test_a_rejected_tool_is_blocked_and_leaves_the_review(keeper: Client, changed: None) -> None:
     page = decide(keeper, "reject", "files__help").context["page"]
     assert page.notice.text == "files__help rejected: blocked for everyone."
     assert servers.stored("files__help").blocked
@@ -297,7 +287,7 @@ def test_what_is_kept_off_is_blocked_and_waits_no_longer(keeper: Client, changed
         ({"decision": "approve", "tool": "files__write=sha256:0"}, 409),
     ],
 )
-def test_a_form_that_makes_no_sense_decides_nothing(
+def test_an_invalid_form_decides_nothing(
     keeper: Client, changed: None, fields: dict[str, Any], status: int
 ) -> None:
     answer = acting.post(keeper, DECIDE, **fields)
@@ -306,7 +296,7 @@ def test_a_form_that_makes_no_sense_decides_nothing(
     assert len(waiting(look(keeper))) == 3
 
 
-def test_who_may_not_approve_sees_what_there_is_to_look_at(viewer: Client, changed: None) -> None:
+def test_a_viewer_sees_tools_to_review_without_controls(viewer: Client, changed: None) -> None:
     html = acting.text(viewer.get("/review/?plugin=files"))
     assert "3 tools to review" in html
     assert "Write a file" in html
@@ -314,9 +304,7 @@ def test_who_may_not_approve_sees_what_there_is_to_look_at(viewer: Client, chang
     assert 'type="checkbox" name="tool"' not in html
 
 
-def test_tools_of_a_plugin_in_code_that_appeared_later_are_seen_and_follow_the_code(
-    keeper: Client, belt: None
-) -> None:
+def test_approving_a_code_plugins_tool_pins_no_version(keeper: Client, belt: None) -> None:
     models.Plugin.objects.filter(name="github").update(in_code=True)
     models.Tool.objects.filter(key="github__merge").update(seen=False)
     snapshots.forget()
@@ -328,13 +316,13 @@ def test_tools_of_a_plugin_in_code_that_appeared_later_are_seen_and_follow_the_c
     assert (tool.seen, tool.approved) == (True, "")
 
 
-def test_every_decision_is_kept_with_its_reason(keeper: Client, changed: None) -> None:
+def test_a_decision_is_logged_with_its_reason(keeper: Client, changed: None) -> None:
     decide(keeper, "approve", "files__write", reason="Read line by line.")
     entry = queries.changes(kind="tool", name="files__write", size=1).entries[0]
     assert (entry.reason, entry.via) == ("Read line by line.", "screen")
 
 
-def test_approving_the_unflagged_tools_leaves_one_whose_limit_vanished(keeper: Client, belt: None) -> None:
+def test_approving_unflagged_tools_skips_a_tool_whose_limit_was_removed(keeper: Client, belt: None) -> None:
     def listed(limit: dict[str, Any]) -> list[dict[str, Any]]:
         return [listing.tool("purge", "Delete rows.", {"limit": limit}), servers.WRITE_NOW]
 

@@ -195,13 +195,13 @@ def is_let_in(answer: Any) -> bool:
     return answer.status_code not in (401, 403) and not led_away
 
 
-def test_the_table_names_every_address_and_no_other():
+def test_the_table_lists_exactly_the_urls_of_the_dashboard():
     there = {name for name, _, _ in WEB}
     assert there == TABLE.keys(), "say in TABLE who may go there, and tell it in docs/reference/roles.md"
 
 
 @pytest.mark.parametrize("who", PEOPLE)
-def test_each_role_is_let_in_where_the_table_says(who: str, belt: None) -> None:
+def test_each_role_can_open_exactly_the_urls_in_the_table(who: str, belt: None) -> None:
     kept = cookie(who)
     tokens.issue(SETUP, agent="ada")
     done = switches.flip(SETUP.replace(confirm=True), "ada", "issues", False)
@@ -212,7 +212,7 @@ def test_each_role_is_let_in_where_the_table_says(who: str, belt: None) -> None:
     assert {name: who in MAY[may] for name, may in TABLE.items()} == found
 
 
-def test_who_operates_one_agent_changes_it_and_no_other(belt: None) -> None:
+def test_an_operator_of_one_agent_cannot_change_other_agents(belt: None) -> None:
     browser = Client(headers={"HX-Request": "true"})
     browser.cookies["sessionid"] = cookie("own")
     for agent, expected in (("ada", 200), ("bob", 403)):
@@ -224,7 +224,7 @@ def test_who_operates_one_agent_changes_it_and_no_other(belt: None) -> None:
     assert list(rows) == [("ada", False)]
 
 
-def test_bulk_acts_refuse_the_agents_that_are_not_theirs_by_name(belt: None) -> None:
+def test_a_bulk_change_names_the_agents_that_the_user_may_not_change(belt: None) -> None:
     browser = Client()
     browser.cookies["sessionid"] = cookie("own")
     asked = browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false", "for": ["ada", "bob"]})
@@ -235,7 +235,7 @@ def test_bulk_acts_refuse_the_agents_that_are_not_theirs_by_name(belt: None) -> 
 
 
 @pytest.mark.parametrize("who", ["viewer", "own", "operator"])
-def test_pages_with_many_agents_have_controls_for_those_that_are_theirs(who: str, belt: None) -> None:
+def test_lists_have_controls_only_for_agents_that_the_user_operates(who: str, belt: None) -> None:
     browser = Client()
     browser.cookies["sessionid"] = cookie(who)
     own = {"viewer": set(), "own": {"ada"}, "operator": {"ada", "bob"}}[who]
@@ -249,7 +249,7 @@ def test_pages_with_many_agents_have_controls_for_those_that_are_theirs(who: str
     assert ('action="/bulk/toolkits/issues/"' in ticks) is bool(own)
 
 
-def test_what_a_page_asks_of_the_database_does_not_grow_with_what_one_operates(
+def test_query_count_does_not_grow_with_the_agents_a_user_operates(
     belt: None, django_assert_max_num_queries: Any, django_assert_num_queries: Any
 ) -> None:
     kept = cookie("own")
@@ -279,7 +279,7 @@ def lines() -> list[str]:
     return [f"| {who} | {', '.join(sorted(found))} |" for who, found in by_who.items()]
 
 
-def test_the_reference_tells_the_table() -> None:
+def test_the_roles_reference_contains_the_table() -> None:
     told = (Path(__file__).parents[2] / "docs/reference/roles.md").read_text()
     missing = [line for line in lines() if line not in told]
     assert not missing, "write it in docs/reference/roles.md:\n" + "\n".join(missing)

@@ -58,12 +58,12 @@ def test_every_list_with_saved_views_is_tested() -> None:
     assert FILTERS.keys() == lists.LISTS.keys()
 
 
-def test_only_filters_that_the_list_has_are_saved_and_not_the_place_in_it(viewer: Client) -> None:
+def test_only_known_filters_are_saved_without_the_page_offset(viewer: Client) -> None:
     save(viewer, "Mine", "risk=writes&offset=50&next=https://example.com/&q=" + "x" * 300)
     assert views(viewer).views[0].url == f"/tools/?q={200 * 'x'}&risk=writes"
 
 
-def test_a_preset_is_saved_without_the_days_that_it_shows(viewer: Client) -> None:
+def test_a_preset_period_is_saved_without_its_days(viewer: Client) -> None:
     save(viewer, "Week", "period=7d&since=2026-03-01&until=2026-03-07", "audit_log")
     save(viewer, "March", "period=custom&since=2026-03-01", "audit_log")
     shown = {view.name: view.url for view in views(viewer, "/audit/").views}
@@ -87,7 +87,7 @@ def test_a_view_is_deleted_and_the_list_stays_filtered(viewer: Client) -> None:
     assert names(viewer) == []
 
 
-def test_nobody_sees_or_deletes_the_views_of_others(viewer: Client, operator: Client) -> None:
+def test_views_are_private_to_their_user(viewer: Client, operator: Client) -> None:
     save(viewer, "Mine", "risk=writes")
     assert names(operator) == []
     operator.post("/views/tools/delete/", {"name": "Mine", "query": ""})
@@ -103,7 +103,7 @@ def test_nobody_sees_or_deletes_the_views_of_others(viewer: Client, operator: Cl
         ("x" * 61, "risk=writes", "at most 60 characters"),
     ],
 )
-def test_what_cannot_be_saved_is_refused_with_the_reason(
+def test_an_invalid_view_is_rejected_with_the_reason(
     viewer: Client, name: str, query: str, told: str
 ) -> None:
     save(viewer, name, query)
@@ -111,7 +111,7 @@ def test_what_cannot_be_saved_is_refused_with_the_reason(
     assert not models.SavedView.objects.exists()
 
 
-def test_a_person_saves_a_limited_number_of_views_of_each_list(viewer: Client) -> None:
+def test_the_number_of_views_per_list_is_limited(viewer: Client) -> None:
     for number in range(saved_views.MAX_VIEWS):
         save(viewer, f"View {number}", f"q={number}")
     save(viewer, "One more", "q=more")
@@ -127,20 +127,20 @@ def test_views_of_an_unknown_list_are_not_found(viewer: Client) -> None:
     assert save(viewer, "Mine", "q=x", "secrets").status_code == 404
 
 
-def test_a_list_that_is_narrowed_in_place_offers_to_save_what_it_shows(viewer: Client) -> None:
+def test_a_list_filtered_with_htmx_offers_to_save_its_filters(viewer: Client) -> None:
     html = acting.text(viewer.get("/tools/?q=git", headers=acting.HTMX))
     assert '<div id="views" hx-swap-oob="innerHTML">' in html
     assert '<input type="hidden" name="query" value="q=git">' in html
 
 
-def test_the_name_of_a_view_is_only_text(viewer: Client) -> None:
+def test_a_views_name_is_escaped(viewer: Client) -> None:
     save(viewer, "<b>Mine</b>", "q=git")
     html = acting.text(viewer.get("/tools/"))
     assert "&lt;b&gt;Mine&lt;/b&gt;" in html
     assert "<b>Mine" not in html
 
 
-def test_saved_views_cost_one_query_however_many_there_are(viewer: Client) -> None:
+def test_query_count_does_not_grow_with_the_number_of_views(viewer: Client) -> None:
     viewer.get("/tools/")
     none = acting.queries(lambda: viewer.get("/tools/"))
     for number in range(5):

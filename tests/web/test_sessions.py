@@ -37,7 +37,7 @@ def evictor(operator: Client, olive: auth.User) -> Client:
     return operator
 
 
-def test_each_session_says_what_it_loaded_and_when(operator: Client) -> None:
+def test_each_session_shows_its_loaded_toolkits_and_time(operator: Client) -> None:
     load("s1")
     load("s2", "r1")
     sessions.equip(OPERATOR, "ada", "s1", "minimal")
@@ -52,7 +52,7 @@ def test_each_session_says_what_it_loaded_and_when(operator: Client) -> None:
     assert page.agent.key == "ada"
 
 
-def test_what_no_longer_counts_is_said_beside_it(operator: Client) -> None:
+def test_loaded_toolkits_without_effect_have_a_note(operator: Client) -> None:
     load("s1")
     load("s2", "r1")
     calls.run("ada", "unload_tools", {"toolkit": "research"}, session="s2", request_id="r2")
@@ -63,7 +63,7 @@ def test_what_no_longer_counts_is_said_beside_it(operator: Client) -> None:
     ]
 
 
-def test_without_sessions_it_says_what_could_be_loaded(operator: Client) -> None:
+def test_an_empty_list_shows_the_loadable_toolkits(operator: Client) -> None:
     html = acting.text(operator.get(SESSIONS))
     assert "No sessions yet" in html
     assert "<code>research</code>" in html
@@ -74,7 +74,7 @@ def test_without_sessions_it_says_what_could_be_loaded(operator: Client) -> None
     )
 
 
-def test_what_every_session_begins_with_is_said(operator: Client) -> None:
+def test_initial_and_loadable_toolkits_are_listed(operator: Client) -> None:
     agents.edit(
         OPERATOR, "ada", {"allowed_toolkits": ["research", "issues"], "initial_toolkits": ["research"]}
     )
@@ -83,7 +83,7 @@ def test_what_every_session_begins_with_is_said(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_evicting_is_asked_about_first(evictor: Client, htmx: bool) -> None:
+def test_evicting_a_session_requires_confirmation(evictor: Client, htmx: bool) -> None:
     load("s1")
     answer = acting.post(evictor, EVICT, htmx=htmx, session="s1")
     question = answer.context["confirmation"]
@@ -98,7 +98,7 @@ def test_evicting_is_asked_about_first(evictor: Client, htmx: bool) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_an_evicted_session_begins_anew_and_it_is_recorded(evictor: Client, htmx: bool) -> None:
+def test_evicting_a_session_resets_it_and_is_logged(evictor: Client, htmx: bool) -> None:
     load("s1")
     load("s2")
     assert "papers" in surfaces.ask("ada", "s1").because
@@ -123,7 +123,7 @@ def test_an_evicted_session_begins_anew_and_it_is_recorded(evictor: Client, htmx
     assert [line.key for line in page.sessions] == ["s2"]
 
 
-def test_a_session_that_is_gone_is_said(evictor: Client) -> None:
+def test_evicting_an_unknown_session_is_refused(evictor: Client) -> None:
     answer = acting.post(evictor, EVICT, session="s9", confirm="yes")
     assert answer.status_code == 409
     assert answer.context["page"].notice.tone == "refused"
@@ -134,7 +134,7 @@ def test_a_session_that_is_gone_is_said(evictor: Client) -> None:
     )
 
 
-def test_names_of_sessions_may_hold_anything_that_can_be_read(evictor: Client) -> None:
+def test_session_names_may_contain_special_characters(evictor: Client) -> None:
     name = "<b>/ü? & 1"
     load(name)
     html = evictor.get(SESSIONS).content.decode()
@@ -143,7 +143,7 @@ def test_names_of_sessions_may_hold_anything_that_can_be_read(evictor: Client) -
     assert sessions.page("ada").total == 0
 
 
-def test_who_may_not_evict_sees_the_sessions_and_no_button(viewer: Client, operator: Client) -> None:
+def test_evicting_requires_permission(viewer: Client, operator: Client) -> None:
     load("s1")
     for browser in (viewer, operator):
         page = look(browser)
@@ -153,7 +153,7 @@ def test_who_may_not_evict_sees_the_sessions_and_no_button(viewer: Client, opera
     assert sessions.page("ada").total == 1
 
 
-def test_a_long_list_is_paged(operator: Client) -> None:
+def test_a_long_list_is_paginated(operator: Client) -> None:
     ada = models.Agent.objects.get(key="ada")
     models.AgentSession.objects.bulk_create(
         models.AgentSession(agent=ada, key=f"s{number}", state={}) for number in range(120)
@@ -171,7 +171,7 @@ def test_a_long_list_is_paged(operator: Client) -> None:
     assert look(operator, offset=500).pages.newer_url == f"{SESSIONS}?offset=70"
 
 
-def test_it_asks_the_same_few_questions_however_many_there_are(operator: Client) -> None:
+def test_query_count_does_not_grow_with_the_number_of_sessions(operator: Client) -> None:
     load("s1")
     look(operator)
     of_one = acting.queries(lambda: look(operator))
@@ -180,11 +180,11 @@ def test_it_asks_the_same_few_questions_however_many_there_are(operator: Client)
     assert acting.queries(lambda: look(operator)) == of_one <= 16
 
 
-def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+def test_an_unknown_agent_is_not_found(operator: Client) -> None:
     assert operator.get("/agents/nobody/sessions/").status_code == 404
 
 
-def test_sessions_are_narrowed_to_the_time_of_their_last_change(operator: Client) -> None:
+def test_sessions_are_filtered_by_their_last_change(operator: Client) -> None:
     load("s1")
     load("s2")
     week_ago = timezone.now() - dt.timedelta(days=7, hours=1)
@@ -201,14 +201,14 @@ def test_sessions_are_narrowed_to_the_time_of_their_last_change(operator: Client
     assert "No matching sessions" in acting.text(operator.get(SESSIONS, {"period": "yesterday"}))
 
 
-def test_choosing_a_period_gets_only_the_list(operator: Client) -> None:
+def test_an_htmx_filter_request_returns_only_the_list(operator: Client) -> None:
     load("s1")
     html = acting.text(operator.get(SESSIONS, {"period": "today"}, headers=acting.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 session, most recently changed first</p>' in html
     assert "<html" not in html
 
 
-def test_a_session_leads_to_its_calls_for_those_who_may_see_them(operator: Client, olive: auth.User) -> None:
+def test_a_session_links_to_its_calls_if_permitted(operator: Client, olive: auth.User) -> None:
     load("s1")
     assert "/calls/" not in acting.text(operator.get(SESSIONS))
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))

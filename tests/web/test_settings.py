@@ -33,7 +33,7 @@ def save(browser: Client, address: str = SETTINGS, **other: str) -> Any:
     return browser.post(f"{address}change/", typed(browser, address, **other))
 
 
-def test_it_shows_what_is_stored(operator: Client) -> None:
+def test_the_form_shows_the_stored_settings(operator: Client) -> None:
     entries.change(
         OPERATOR.replace(confirm=True),
         "agent",
@@ -59,7 +59,7 @@ def test_it_shows_what_is_stored(operator: Client) -> None:
     ]
 
 
-def test_saving_changes_what_was_typed_and_nothing_else(operator: Client) -> None:
+def test_saving_changes_only_the_edited_fields(operator: Client) -> None:
     before = entries.read("agent", "ada")
     answer = save(operator, title="Ada L.", max_tokens="9000", reason="Named.")
     assert (answer.status_code, answer.headers["Location"]) == (303, SETTINGS)
@@ -73,7 +73,7 @@ def test_saving_changes_what_was_typed_and_nothing_else(operator: Client) -> Non
     assert entries.read("agent", "ada") == before
 
 
-def test_saving_what_is_so_already_records_nothing(operator: Client) -> None:
+def test_saving_unchanged_settings_logs_nothing(operator: Client) -> None:
     save(operator, description="Two\r\nlines")
     newest = acting.newest()
     assert entries.read("agent", "ada")["description"] == "Two\nlines"
@@ -82,7 +82,7 @@ def test_saving_what_is_so_already_records_nothing(operator: Client) -> None:
     assert acting.newest() == newest
 
 
-def test_a_field_that_somebody_else_changed_is_not_overwritten_but_others_are_saved(operator: Client) -> None:
+def test_concurrent_changes_conflict_only_in_the_same_field(operator: Client) -> None:
     old = typed(operator)
     entries.change(OPERATOR, "agent", "ada", {"title": "Theirs", "model": "haiku"})
     assert operator.post(CHANGE, {**old, "role": "Mine"}).status_code == 303
@@ -104,7 +104,7 @@ def test_a_field_that_somebody_else_changed_is_not_overwritten_but_others_are_sa
         ({"kind": "gardener"}, "kind", "gardener"),
     ],
 )
-def test_what_is_not_sound_is_told_at_its_field(
+def test_invalid_settings_are_reported_at_their_field(
     operator: Client, wrong: dict[str, str], field: str, says: str
 ) -> None:
     before = entries.read("agent", "ada")
@@ -116,18 +116,18 @@ def test_what_is_not_sound_is_told_at_its_field(
 
 
 @pytest.mark.parametrize("was", ["", "{", "[1]", "[" * 100_000, '{"title": "\\ud800"}'])
-def test_a_form_that_does_not_say_what_it_showed_overwrites_nothing(operator: Client, was: str) -> None:
+def test_a_form_without_valid_previous_values_overwrites_nothing(operator: Client, was: str) -> None:
     before = entries.read("agent", "ada")
     assert save(operator, was=was).status_code == 409
     assert entries.read("agent", "ada") == before
 
 
-def test_a_loadout_alone_is_told_as_equipping(operator: Client) -> None:
+def test_changing_only_the_loadout_is_logged_as_equipping(operator: Client) -> None:
     save(operator, loadout="research", confirm="yes")
     assert (acting.newest().action, acting.stored().loadout) == ("agent.equip", "research")
 
 
-def test_what_is_far_reaching_is_asked_about_with_its_effect(operator: Client) -> None:
+def test_a_far_reaching_change_requires_confirmation_with_its_effect(operator: Client) -> None:
     address = "/agents/bob/settings/"
     answer = save(operator, address, kind="", role="Works")
     question = answer.context["confirmation"]
@@ -141,7 +141,7 @@ def test_what_is_far_reaching_is_asked_about_with_its_effect(operator: Client) -
     assert acting.stored("bob").protected
 
 
-def test_a_budget_that_refuses_says_why(operator: Client) -> None:
+def test_a_change_refused_by_the_budget_is_reported(operator: Client) -> None:
     none = {"kind": "explore", "budget": {"max_tools": 0, "on_exceed": "refuse"}}
     entries.change(OPERATOR.replace(confirm=True), "agent", "bob", none)
     answer = save(operator, "/agents/bob/settings/", kind="", confirm="yes")
@@ -151,7 +151,7 @@ def test_a_budget_that_refuses_says_why(operator: Client) -> None:
     assert acting.stored("bob").kind == "explore"
 
 
-def test_protection_is_taken_away_by_leaving_it_out(operator: Client) -> None:
+def test_unchecking_protected_removes_the_protection(operator: Client) -> None:
     address = "/agents/bob/settings/"
     form = typed(operator, address)
     assert form.pop("protected") == "yes"
@@ -159,7 +159,7 @@ def test_protection_is_taken_away_by_leaving_it_out(operator: Client) -> None:
     assert not acting.stored("bob").protected
 
 
-def test_who_may_only_look_reads_it_in_words(viewer: Client) -> None:
+def test_a_viewer_sees_settings_as_text(viewer: Client) -> None:
     html = acting.text(viewer.get(SETTINGS))
     assert "<dt>Role</dt><dd>Keeps the project tidy</dd>" in html
     assert "<dt>Budget</dt> <dd> no limit </dd>" in html
@@ -168,7 +168,7 @@ def test_who_may_only_look_reads_it_in_words(viewer: Client) -> None:
     assert "/admin/" not in html
 
 
-def test_who_may_do_more_finds_the_way_to_the_admin(admin_client: Client) -> None:
+def test_an_administrator_gets_links_to_duplicate_and_to_the_admin(admin_client: Client) -> None:
     html = acting.text(admin_client.get(SETTINGS))
     assert "duplicate-title" in html
     assert "?from=agent:ada" in html
@@ -176,14 +176,14 @@ def test_who_may_do_more_finds_the_way_to_the_admin(admin_client: Client) -> Non
     assert (address, admin_client.get(address).status_code) == ("/admin/toolbelt/agent/?q=ada", 200)
 
 
-def test_how_mcp_clients_load_is_chosen_and_left_out_where_it_is_usual(operator: Client) -> None:
+def test_the_mcp_loading_mode_is_stored_unless_it_is_the_default(operator: Client) -> None:
     assert typed(operator)["mcp_loading"] == "dispatch"
     for wanted, entry in (("list", "list"), ("dispatch", None)):
         assert save(operator, mcp_loading=wanted).status_code == 303
         assert entries.read("agent", "ada").get("mcp_loading") == entry
 
 
-def test_it_asks_the_same_few_questions_however_long_the_catalog(operator: Client, more_tools: Any) -> None:
+def test_query_count_does_not_grow_with_the_catalog(operator: Client, more_tools: Any) -> None:
     look(operator)
     of_few = acting.queries(lambda: look(operator))
     more_tools(48)
@@ -191,7 +191,7 @@ def test_it_asks_the_same_few_questions_however_long_the_catalog(operator: Clien
     assert acting.queries(lambda: look(operator)) == of_few <= 14
 
 
-def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+def test_an_unknown_agent_is_not_found(operator: Client) -> None:
     for answer in (
         operator.get("/agents/nobody/settings/"),
         operator.post("/agents/nobody/settings/change/", typed(operator, title="x")),
@@ -216,7 +216,7 @@ def subagent(page: Any, kind: str = "explore") -> Any:
 
 
 @pytest.mark.usefixtures("explorers")
-def test_each_kind_of_subagent_says_what_it_adds_before_it_is_allowed(operator: Client) -> None:
+def test_each_subagent_kind_shows_what_it_would_add(operator: Client) -> None:
     papers = queries.settings("ada").surface.resolution.context.catalog.tools["papers"]
     html = acting.text(operator.get(SETTINGS))
     added, total, address = re.findall(
@@ -231,13 +231,13 @@ def test_each_kind_of_subagent_says_what_it_adds_before_it_is_allowed(operator: 
 
 
 @pytest.mark.usefixtures("explorers")
-def test_what_the_agent_is_denied_no_kind_adds(operator: Client) -> None:
+def test_a_subagent_kind_does_not_add_denied_tools(operator: Client) -> None:
     acting.override(operator, "papers", "false", "unset")
     assert subagent(look(operator)).added == ()
 
 
 @pytest.mark.usefixtures("explorers")
-def test_kinds_of_subagents_are_allowed_on_the_page(operator: Client, viewer: Client) -> None:
+def test_subagent_kinds_are_allowed_and_removed(operator: Client, viewer: Client) -> None:
     assert save(operator, subagent_kinds="explore").status_code == 303
     assert entries.read("agent", "ada")["subagent_kinds"] == ["explore"]
     added_tokens = subagent(look(viewer)).added_tokens

@@ -16,13 +16,15 @@ from toolbelt.control.config import installation
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-def test_it_is_for_staff(viewer: Client, operator: Client, admin_client: Client) -> None:
+def test_the_status_page_requires_an_administrator(
+    viewer: Client, operator: Client, admin_client: Client
+) -> None:
     assert viewer.get("/status/").status_code == operator.get("/status/").status_code == 403
     assert "/status/" not in acting.text(operator.get("/agents/"))
     assert '<a href="/status/" aria-current="page">' in acting.text(admin_client.get("/status/"))
 
 
-def test_it_says_versions_database_revision_and_what_is_kept(admin_client: Client) -> None:
+def test_the_page_shows_versions_database_revision_and_retention(admin_client: Client) -> None:
     models.CallRecord.objects.create(agent="ada", tool="shell", outcome="ok", duration_ms=1)
     html = acting.text(admin_client.get("/status/"))
     for told in (__version__, "all applied", "responds in", "Revision", "prune_calls", "github"):
@@ -30,7 +32,7 @@ def test_it_says_versions_database_revision_and_what_is_kept(admin_client: Clien
     assert "<dt>Calls</dt> <dd> <span>1, oldest <time" in html
 
 
-def test_what_is_wrong_stands_above(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_are_listed_at_the_top(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed", error="No such command.")
     monkeypatch.setattr(cache, "get", lambda *args: None)
     database = installation.Database(
@@ -49,7 +51,9 @@ def test_what_is_wrong_stands_above(admin_client: Client, monkeypatch: pytest.Mo
     assert "No such command." in acting.text(answer)
 
 
-def test_no_secret_stands_there(admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_contains_no_secrets(
+    admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*args: Any) -> None:
         raise ConnectionError("redis://:hunter2hunter2@cache:6379 refused")
 

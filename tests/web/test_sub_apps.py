@@ -44,14 +44,14 @@ def look(browser: Client, address: str = CHAT) -> Any:
     return browser.get(address).context["page"]
 
 
-def test_the_list_says_what_is_bound_to_whom_and_what_is_denied(viewer: Client, operator: Client) -> None:
+def test_the_list_shows_bound_tools_agents_and_denied_tools(viewer: Client, operator: Client) -> None:
     line = look(viewer, "/sub-apps/").sub_apps[0]
     assert (line.key, line.tools, line.agents, line.held) == ("chat", "2", ("ada",), "")
     acting.override(operator, "papers", "false", "unset")
     assert look(viewer, "/sub-apps/").sub_apps[0].held == "1 of 2 not on"
 
 
-def test_the_page_says_of_each_agent_what_it_has_and_why_not_more(viewer: Client, operator: Client) -> None:
+def test_the_page_shows_each_agents_tools_and_missing_tools(viewer: Client, operator: Client) -> None:
     acting.override(operator, "papers", "false", "unset")
     page = look(viewer)
     assert [(tool.key, risks.of(tool)) for tool, _ in page.tools] == [
@@ -66,7 +66,7 @@ def test_the_page_says_of_each_agent_what_it_has_and_why_not_more(viewer: Client
     assert "/edit/" not in html
 
 
-def test_rows_are_moved_added_and_taken_out_before_anything_is_saved(editor: Client) -> None:
+def test_rows_are_moved_added_and_removed_before_saving(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, act="down-tools-0")
     assert [row.key for row in answer.context["page"].form.rows] == ["github__merge", "papers"]
     answer = editing.go_on(editor, answer, SAVE, act="drop-tools-0")
@@ -89,7 +89,7 @@ def test_rows_are_moved_added_and_taken_out_before_anything_is_saved(editor: Cli
     assert models.AuditEntry.objects.count() == 1
 
 
-def test_what_is_wrong_is_said_at_its_row(editor: Client) -> None:
+def test_errors_are_shown_at_their_row(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, add_tools="paper")
     form = answer.context["page"].form
     assert answer.status_code == 422
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_said_at_its_row(editor: Client) -> None:
     assert editor.post("/sub-apps/nothing/save/").status_code == 404
 
 
-def test_one_is_made_and_removed(editor: Client) -> None:
+def test_a_sub_app_is_created_and_removed(editor: Client) -> None:
     assert editing.send(editor, NEW, CREATE).context["page"].form.problems["key"] == "Enter a key."
     answer = editing.send(editor, NEW, CREATE, key="room", add_tools="papers", agents="bob")
     assert [one.agent for one in answer.context["page"].reached] == ["bob"]
@@ -116,12 +116,12 @@ def test_one_is_made_and_removed(editor: Client) -> None:
     assert page.notice.undo == acting.newest().pk
 
 
-def test_without_one_the_list_says_what_it_would_be(viewer: Client) -> None:
+def test_an_empty_list_shows_an_empty_state(viewer: Client) -> None:
     models.SubApp.objects.all().delete()
     assert "No sub-apps yet" in acting.text(viewer.get("/sub-apps/"))
 
 
-def test_the_pages_cost_the_same_however_much_there_is(viewer: Client, more_tools: Any) -> None:
+def test_query_counts_do_not_grow_with_sub_apps_and_tools(viewer: Client, more_tools: Any) -> None:
     def cost() -> list[int]:
         for address in ("/sub-apps/", CHAT):
             viewer.get(address)
@@ -135,7 +135,7 @@ def test_the_pages_cost_the_same_however_much_there_is(viewer: Client, more_tool
     assert max(few) <= 12
 
 
-def test_a_budget_that_refuses_a_new_one_is_not_said_of_its_key(editor: Client) -> None:
+def test_a_budget_error_is_not_attached_to_the_key_field(editor: Client) -> None:
     models.Agent.objects.filter(key="ada").update(max_tools=0, on_exceed="refuse")
     factories.tool("another")
     typed = {"key": "more", "tool": "another", "agents": "ada"}

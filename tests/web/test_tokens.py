@@ -42,7 +42,7 @@ def of_ada(name: str = "", days: float | None = None) -> tokens.Issued:
     return tokens.issue(OPERATOR, agent="ada", name=name, expires=expires)
 
 
-def test_each_token_says_whose_it_is_and_how_it_stands(keeper: Client) -> None:
+def test_each_token_shows_its_owner_and_state(keeper: Client) -> None:
     of_ada("Nightly build", days=30)
     soon = of_ada(days=2)
     tokens.issue(writing.by("olive", via="screen"), user="olive", scope="write", name="Mine")
@@ -70,7 +70,7 @@ def test_each_token_says_whose_it_is_and_how_it_stands(keeper: Client) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_token_is_shown_this_once_and_kept_nowhere(keeper: Client, htmx: bool) -> None:
+def test_a_new_token_is_shown_once_and_never_stored(keeper: Client, htmx: bool) -> None:
     fields = {"owner": "agent", "agent": "ada", "name": "Chat", "days": "30"}
     answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
     assert answer.status_code == 200
@@ -92,7 +92,7 @@ def test_a_token_is_shown_this_once_and_kept_nowhere(keeper: Client, htmx: bool)
         assert "<html" not in answer.content.decode()
 
 
-def test_an_operators_token_is_their_own(keeper: Client) -> None:
+def test_a_personal_token_belongs_to_its_creator(keeper: Client) -> None:
     acting.post(keeper, ISSUE, owner="me", agent="ada", scope="write", days="")
     (token,) = tokens.all_tokens()
     assert (token.user, token.agent, token.scope, token.expires) == ("olive", "", "write", None)
@@ -111,7 +111,7 @@ def test_an_operators_token_is_their_own(keeper: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_is_not_sound_is_told_at_its_field(
+def test_invalid_input_is_reported_at_its_field(
     keeper: Client, fields: dict[str, str], field: str, htmx: bool
 ) -> None:
     answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
@@ -123,7 +123,7 @@ def test_what_is_not_sound_is_told_at_its_field(
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_revoking_is_asked_about_first(keeper: Client, htmx: bool) -> None:
+def test_revoking_a_token_requires_confirmation(keeper: Client, htmx: bool) -> None:
     issued = of_ada()
     answer = acting.post(keeper, f"/tokens/{issued.token.prefix}/revoke/", htmx=htmx)
     question = answer.context["confirmation"]
@@ -132,7 +132,7 @@ def test_revoking_is_asked_about_first(keeper: Client, htmx: bool) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_revoked_token_opens_nothing_any_more(keeper: Client, htmx: bool) -> None:
+def test_a_revoked_token_is_rejected(keeper: Client, htmx: bool) -> None:
     issued, other = of_ada(), of_ada()
     address = f"/tokens/{issued.token.prefix}/revoke/"
     answer = acting.post(keeper, address, htmx=htmx, confirm="yes", reason="It leaked.")
@@ -147,11 +147,11 @@ def test_a_revoked_token_opens_nothing_any_more(keeper: Client, htmx: bool) -> N
     assert [line.token.prefix for line in page.gone] == [issued.token.prefix]
 
 
-def test_a_token_that_is_not_there_is_said(keeper: Client) -> None:
+def test_revoking_an_unknown_token_is_not_found(keeper: Client) -> None:
     assert acting.post(keeper, "/tokens/tb_nothing/revoke/", confirm="yes").status_code == 404
 
 
-def test_they_are_found_by_name_owner_and_prefix(keeper: Client) -> None:
+def test_tokens_are_searched_by_name_owner_and_prefix(keeper: Client) -> None:
     issued = of_ada("Nightly build")
     tokens.issue(OPERATOR, agent="bob", name="Chat")
     for query in ("NIGHTLY", "ada", issued.token.prefix[:8]):
@@ -161,16 +161,16 @@ def test_they_are_found_by_name_owner_and_prefix(keeper: Client) -> None:
     assert "<html" not in html
 
 
-def test_the_way_from_an_agent_chooses_it(keeper: Client) -> None:
+def test_the_agent_parameter_preselects_the_agent(keeper: Client) -> None:
     assert look(keeper, agent="bob").form["agent"].value() == "bob"
     assert '<option value="bob" selected>' in keeper.get(TOKENS, {"agent": "bob"}).content.decode()
 
 
-def test_without_any_it_says_what_they_are_for(keeper: Client) -> None:
+def test_an_empty_list_shows_an_empty_state(keeper: Client) -> None:
     assert "No one can use the API yet." in keeper.get(TOKENS).content.decode()
 
 
-def test_only_who_may_see_tokens_finds_them(viewer: Client, operator: Client, olive: auth.User) -> None:
+def test_the_token_page_requires_permission(viewer: Client, operator: Client, olive: auth.User) -> None:
     of_ada()
     for browser in (viewer, operator):
         assert browser.get(TOKENS).status_code == 403
@@ -185,7 +185,9 @@ def test_only_who_may_see_tokens_finds_them(viewer: Client, operator: Client, ol
     assert len(tokens.all_tokens()) == 1
 
 
-def test_issuing_does_not_show_the_others_to_who_may_not_see_them(operator: Client, olive: auth.User) -> None:
+def test_issuing_a_token_without_view_permission_reveals_no_tokens(
+    operator: Client, olive: auth.User
+) -> None:
     olive.user_permissions.add(auth.Permission.objects.get(codename="add_apitoken"))
     of_ada("Secret project")
     answer = acting.post(operator, ISSUE, owner="agent", agent="ada")
@@ -193,7 +195,7 @@ def test_issuing_does_not_show_the_others_to_who_may_not_see_them(operator: Clie
     assert "Secret project" not in answer.content.decode()
 
 
-def test_it_asks_the_same_few_questions_however_many_there_are(keeper: Client) -> None:
+def test_query_count_does_not_grow_with_the_number_of_tokens(keeper: Client) -> None:
     of_ada()
     look(keeper)
     of_one = acting.queries(lambda: look(keeper))

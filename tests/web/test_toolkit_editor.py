@@ -33,7 +33,7 @@ def form(answer: Any) -> Any:
     return answer.context["page"].form
 
 
-def test_the_form_holds_all_that_the_toolkit_is(editor: Client) -> None:
+def test_the_form_contains_every_field_of_the_toolkit(editor: Client) -> None:
     models.Toolkit.objects.filter(key="issues").update(
         tool_notes={"github__issue_read": "First.", "papers": "Elsewhere."},
         triggers=[
@@ -69,7 +69,7 @@ def test_the_form_holds_all_that_the_toolkit_is(editor: Client) -> None:
     assert not models.AuditEntry.objects.exists()
 
 
-def test_saving_shows_what_it_changes_for_whom_and_then_does_that(editor: Client) -> None:
+def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, act="drop-members-1")
     answer = editing.go_on(
         editor, answer, SAVE, add_members="papers", policy="Read {active_tools} first.\r\n"
@@ -96,7 +96,7 @@ def test_saving_shows_what_it_changes_for_whom_and_then_does_that(editor: Client
     assert entries.read("toolkit", "issues")["policy"] == "Read before you write."
 
 
-def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -> None:
+def test_the_live_preview_updates_the_policy_and_directive(editor: Client) -> None:
     answer = editing.send(
         editor,
         EDIT,
@@ -121,7 +121,7 @@ def test_while_it_is_typed_the_policy_and_the_directive_follow(editor: Client) -
     assert entries.read("toolkit", "issues")["policy"] == "Read before you write."
 
 
-def test_the_policy_is_that_of_an_agent_as_it_would_be(editor: Client) -> None:
+def test_the_preview_applies_the_edit_to_the_chosen_agent(editor: Client) -> None:
     # Its switch is on, so what becomes a member becomes active.
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="ada")
     assert answer.context["page"].preview.active == "3 of 3 tools on"
@@ -129,7 +129,7 @@ def test_the_policy_is_that_of_an_agent_as_it_would_be(editor: Client) -> None:
     assert answer.context["page"].preview.active == "2 of 3 tools on"
 
 
-def test_a_pattern_that_is_none_is_told_at_its_field_while_it_is_typed(editor: Client) -> None:
+def test_an_invalid_pattern_is_reported_at_its_field(editor: Client) -> None:
     answer = editing.send(
         editor, EDIT, SAVE, htmx=True, act="try", trigger_any="bug\r\n(oops", message="a bug"
     )
@@ -148,7 +148,7 @@ def test_a_pattern_that_is_none_is_told_at_its_field_while_it_is_typed(editor: C
     assert problems["focus"].startswith("There is no tool named 'paper'.")
 
 
-def test_a_trigger_without_patterns_and_options_that_are_none_are_told(editor: Client) -> None:
+def test_missing_patterns_and_invalid_options_are_reported(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, trigger_any="", options=["[1]", ""])
     assert answer.status_code == 422
     assert form(answer).members[0].options_problem.startswith("Enter options as a JSON object")
@@ -156,7 +156,7 @@ def test_a_trigger_without_patterns_and_options_that_are_none_are_told(editor: C
     assert "set 'any' or 'all'" in form(answer).triggers[0].problems["any"]
 
 
-def test_rows_of_triggers_are_added_moved_and_taken_out(editor: Client) -> None:
+def test_trigger_rows_are_added_moved_and_removed(editor: Client) -> None:
     answer = editing.send(editor, EDIT, SAVE, act="add-triggers-0")
     assert [row.name for row in form(answer).triggers] == ["file", "trigger 2"]
     answer = editing.go_on(editor, answer, SAVE, act="up-triggers-1")
@@ -170,7 +170,7 @@ def test_rows_of_triggers_are_added_moved_and_taken_out(editor: Client) -> None:
     assert [row.name for row in form(answer).triggers] == ["file"]
 
 
-def test_notes_on_tools_elsewhere_and_options_survive_an_edit(editor: Client) -> None:
+def test_notes_on_nonmember_tools_and_options_survive_an_edit(editor: Client) -> None:
     models.Toolkit.objects.filter(key="issues").update(tool_notes={"papers": "Elsewhere."})
     models.Member.objects.filter(tool__key="github__issue_write").update(options={"draft": True})
     answer = editing.send(editor, EDIT, SAVE, note=["First.", ""])
@@ -180,7 +180,7 @@ def test_notes_on_tools_elsewhere_and_options_survive_an_edit(editor: Client) ->
     assert stored["members"][1] == {"tool": "github__issue_write", "options": {"draft": True}}
 
 
-def test_what_is_code_is_read_only_with_the_reason(editor: Client) -> None:
+def test_a_toolkit_defined_in_code_is_read_only(editor: Client) -> None:
     models.Toolkit.objects.filter(key="issues").update(plugin="github")
     assert EDIT not in acting.text(editor.get(PAGE))
     answer = editor.get(EDIT)
@@ -193,13 +193,13 @@ def test_what_is_code_is_read_only_with_the_reason(editor: Client) -> None:
     assert "owns this" in acting.text(answer)
 
 
-def test_who_may_only_look_gets_no_editor(viewer: Client) -> None:
+def test_a_viewer_cannot_open_the_editor(viewer: Client) -> None:
     assert EDIT not in acting.text(viewer.get(PAGE))
     assert "New toolkit" not in acting.text(viewer.get("/toolkits/"))
     assert [viewer.get(address).status_code for address in (EDIT, NEW)] == [403, 403]
 
 
-def test_one_is_made_and_removed(editor: Client) -> None:
+def test_a_toolkit_is_created_and_removed(editor: Client) -> None:
     assert form(editing.send(editor, NEW, CREATE)).problems["key"] == "Enter a key."
     answer = editing.send(editor, NEW, CREATE, key="issues__x", act="try")
     assert "__" in form(answer).problems["key"]
@@ -223,7 +223,7 @@ def test_one_is_made_and_removed(editor: Client) -> None:
     assert "Toolkit reading removed." in editor.get("/toolkits/").context["page"].notice.text
 
 
-def test_its_place_in_the_policy_is_changed_from_its_page(editor: Client) -> None:
+def test_a_toolkits_policy_position_is_changed_on_its_page(editor: Client) -> None:
     page = editor.get(PAGE).context["page"]
     assert (page.place, page.up, page.down) == ("1 of 3", "", "releases")
     acting.post(editor, "/order/toolkit/", htmx=False, first="releases", second="issues", next=PAGE)
@@ -232,7 +232,7 @@ def test_its_place_in_the_policy_is_changed_from_its_page(editor: Client) -> Non
     assert acting.newest().action == "toolkit.order"
 
 
-def test_hostile_texts_stay_texts(editor: Client) -> None:
+def test_hostile_texts_are_escaped(editor: Client) -> None:
     text = "</textarea><script>alert(1)</script>"
     answer = editing.send(editor, EDIT, SAVE, act="try", policy=text, trigger_name=text, note=[text, text])
     assert "<script>alert" not in answer.content.decode()
@@ -241,7 +241,7 @@ def test_hostile_texts_stay_texts(editor: Client) -> None:
     assert editing.send(editor, NEW, CREATE, key="a\0b").status_code == 422
 
 
-def test_the_editor_costs_the_same_however_much_there_is(editor: Client, more_tools: Any) -> None:
+def test_query_count_does_not_grow_with_tools_and_agents(editor: Client, more_tools: Any) -> None:
     editor.get(EDIT)
     few = acting.queries(lambda: editor.get(EDIT))
     more_tools(60)
@@ -252,7 +252,7 @@ def test_the_editor_costs_the_same_however_much_there_is(editor: Client, more_to
     assert few <= 12
 
 
-def test_its_switch_is_set_for_many_agents_with_an_entry_each_and_one_batch(operator: Client) -> None:
+def test_a_bulk_switch_logs_one_entry_per_agent_in_one_batch(operator: Client) -> None:
     html = acting.text(operator.get("/toolkits/research/"))
     assert 'name="for" value="bob"' in html
     asked = operator.get("/bulk/toolkits/research/", {"set": "toolkits-true", "for": ["ada", "bob"]})
@@ -265,7 +265,7 @@ def test_its_switch_is_set_for_many_agents_with_an_entry_each_and_one_batch(oper
     assert len({entry.batch for entry in done}) == 1
 
 
-def test_words_find_tools_to_tick_and_what_is_ticked_is_added(editor: Client) -> None:
+def test_searching_offers_tools_and_adds_those_selected(editor: Client) -> None:
     before = [row.key for row in form(editor.get(EDIT)).members]
     found = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="scientific papers")
     assert "papers" in [tool.key for tool in form(found).found]
@@ -287,7 +287,7 @@ def test_words_find_tools_to_tick_and_what_is_ticked_is_added(editor: Client) ->
     assert editing.send(editor, EDIT, SAVE, add_members="xyzzy").status_code == 422
 
 
-def test_of_a_list_of_keys_those_that_exist_are_added_and_the_others_are_named(editor: Client) -> None:
+def test_known_keys_of_a_list_are_added_and_unknown_keys_are_reported(editor: Client) -> None:
     before = [row.key for row in form(editor.get(EDIT)).members]
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="shell, papers, shel")
     assert [row.key for row in form(answer).members] == [*before, "shell", "papers"]
@@ -299,7 +299,7 @@ def test_of_a_list_of_keys_those_that_exist_are_added_and_the_others_are_named(e
     assert [row.key for row in form(again).members] == [*before, "shell"]
 
 
-def test_a_toolkit_larger_than_the_editor_is_not_opened_in_it(editor: Client, monkeypatch: Any) -> None:
+def test_a_toolkit_above_the_row_limit_cannot_be_edited(editor: Client, monkeypatch: Any) -> None:
     monkeypatch.setattr("toolbelt.web.toolkits.forms.MAX_ROWS", 1)
     page = editor.get(PAGE).content.decode()
     assert "exceed the limit of this editor (at most 1 of each)" in page
@@ -309,7 +309,7 @@ def test_a_toolkit_larger_than_the_editor_is_not_opened_in_it(editor: Client, mo
     assert "Edit the toolkit in a belt instead" in editor.get(PAGE).content.decode()
 
 
-def test_no_row_is_lost_without_a_word(editor: Client, monkeypatch: Any) -> None:
+def test_exceeding_the_row_limit_is_rejected_without_losing_rows(editor: Client, monkeypatch: Any) -> None:
     before = entries.read("toolkit", "issues")
     monkeypatch.setattr("toolbelt.web.toolkits.forms.MAX_ROWS", 2)
     added = editing.send(editor, EDIT, SAVE, add_members="shell papers", act="add-members-0")
@@ -323,22 +323,20 @@ def test_no_row_is_lost_without_a_word(editor: Client, monkeypatch: Any) -> None
 
 
 @pytest.mark.parametrize(("most", "takes"), [(1000, False), (5000, True), (None, True)])
-def test_as_many_rows_are_taken_as_a_form_may_have_fields(
-    settings: Any, most: int | None, takes: bool
-) -> None:
+def test_the_row_limit_depends_on_the_form_field_limit(settings: Any, most: int | None, takes: bool) -> None:
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = most
     assert (toolkits.too_many(300, 20) == "") is takes
     assert toolkits.too_many(301, 0)
 
 
-def test_a_form_with_more_fields_than_are_taken_is_told_so(editor: Client, settings: Any) -> None:
+def test_a_form_with_too_many_fields_is_rejected(editor: Client, settings: Any) -> None:
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 5
     answer = editor.post(SAVE, {"member": [f"tool{number}" for number in range(10)]})
     assert answer.status_code == 413
     assert "Nothing was changed" in answer.content.decode()
 
 
-def test_a_new_toolkit_begins_with_the_tools_that_were_selected_in_the_list(editor: Client) -> None:
+def test_a_new_toolkit_starts_with_the_selected_tools(editor: Client) -> None:
     html = editor.get("/tools/").content.decode()
     assert 'name="tool" value="github__issue_read" form="selected-tools"' in html
     page = editor.get(NEW, {"tool": ["papers", "github__issue_read", "papers", "no_such_tool"]}).context[
@@ -347,5 +345,5 @@ def test_a_new_toolkit_begins_with_the_tools_that_were_selected_in_the_list(edit
     assert [row.key for row in page.form.members] == ["papers", "github__issue_read"]
 
 
-def test_those_who_may_not_create_toolkits_select_no_tools(viewer: Client) -> None:
+def test_selecting_tools_for_a_toolkit_requires_permission(viewer: Client) -> None:
     assert "selected-tools" not in viewer.get("/tools/").content.decode()

@@ -42,7 +42,7 @@ def keys(page: Any) -> list[str]:
     return [line.tool.key for line in page.tools]
 
 
-def test_each_line_says_what_it_may_do_where_it_comes_from_and_where_it_is(viewer: Client) -> None:
+def test_each_row_shows_risk_plugin_toolkits_and_state(viewer: Client) -> None:
     read = listed(viewer).tools[1]
     assert (read.tool.key, read.tool.plugin) == ("github__issue_read", "github")
     assert '<span class="risk read-only">' in acting.text(viewer.get("/tools/", {"q": "github__issue_read"}))
@@ -50,9 +50,7 @@ def test_each_line_says_what_it_may_do_where_it_comes_from_and_where_it_is(viewe
     assert (read.state, read.word, read.about) == ("active", "Available", "")
 
 
-def test_each_line_says_for_how_many_agents_it_is_on_and_how_its_calls_went(
-    keeper: Client, viewer: Client
-) -> None:
+def test_each_row_shows_its_agents_and_call_statistics(keeper: Client, viewer: Client) -> None:
     for outcome, duration, days in (("ok", 100, 0), ("tool-failed", 900, 1), ("ok", 100, 2), ("ok", 5, 40)):
         models.CallRecord.objects.create(
             tool="shell",
@@ -79,9 +77,7 @@ def test_each_line_says_for_how_many_agents_it_is_on_and_how_its_calls_went(
     assert listed(viewer).since == ""
 
 
-def test_the_list_takes_the_same_few_queries_however_many_tools_and_calls_there_are(
-    keeper: Client, more_tools: Any
-) -> None:
+def test_query_count_does_not_grow_with_tools_agents_and_calls(keeper: Client, more_tools: Any) -> None:
     listed(keeper)
     before = acting.queries(lambda: listed(keeper))
     more_tools(60)
@@ -94,7 +90,7 @@ def test_the_list_takes_the_same_few_queries_however_many_tools_and_calls_there_
     assert acting.queries(lambda: listed(keeper)) == before <= 16
 
 
-def test_what_nobody_can_have_says_why(viewer: Client) -> None:
+def test_unavailable_and_blocked_tools_show_the_reason(viewer: Client) -> None:
     models.Tool.objects.filter(key="papers").update(seen=False)
     models.Tool.objects.filter(key="shell").update(blocked=True)
     papers, shell = listed(viewer).tools[4:]
@@ -132,13 +128,13 @@ def test_what_nobody_can_have_says_why(viewer: Client) -> None:
         ({"sort": "plugin"}, ["papers", "shell", "clock__now", *EVERY[1:4]]),
     ],
 )
-def test_the_list_is_narrowed_and_sorted_by_the_address(
+def test_the_list_is_filtered_and_sorted_by_query_parameters(
     viewer: Client, said: dict[str, str], found: list[str]
 ) -> None:
     assert keys(listed(viewer, **said)) == found
 
 
-def test_a_search_lists_first_what_an_agents_search_would_find_first(viewer: Client) -> None:
+def test_a_search_ranks_tools_like_an_agents_search(viewer: Client) -> None:
     models.Tool.objects.filter(key="clock__now").update(
         description="Also opens what is to merge, in the end."
     )
@@ -148,7 +144,7 @@ def test_a_search_lists_first_what_an_agents_search_would_find_first(viewer: Cli
     assert keys(listed(viewer, q="merge", sort="tool")) == ["clock__now", "github__merge"]
 
 
-def test_states_are_told_apart(viewer: Client) -> None:
+def test_the_state_filter_distinguishes_unavailable_blocked_and_available(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(active=False)
     models.Tool.objects.filter(key="shell").update(blocked=True)
     assert keys(listed(viewer, state="unavailable")) == EVERY[1:4]
@@ -156,7 +152,7 @@ def test_states_are_told_apart(viewer: Client) -> None:
     assert keys(listed(viewer, state="available")) == ["clock__now", "papers"]
 
 
-def test_it_is_paged_and_the_pages_keep_the_filter(viewer: Client, more_tools: Any) -> None:
+def test_the_list_is_paginated_and_pages_keep_the_filter(viewer: Client, more_tools: Any) -> None:
     more_tools(120)
     page = listed(viewer, q="extra")
     assert (len(page.tools), page.pages.words, page.pages.newer_url) == (50, "1 to 50 of 120", "")
@@ -169,21 +165,21 @@ def test_it_is_paged_and_the_pages_keep_the_filter(viewer: Client, more_tools: A
     assert (len(page.tools), page.pages.words) == (20, "101 to 120 of 120")
 
 
-def test_a_heading_sorts_and_then_turns_round(viewer: Client) -> None:
+def test_column_headings_toggle_the_sort_order(viewer: Client) -> None:
     tool, plugin, tokens = listed(viewer).columns
     assert (tool.order, tool.url) == ("ascending", "/tools/?sort=-tool")
     assert (plugin.order, plugin.url, tokens.url) == ("", "/tools/?sort=plugin", "/tools/?sort=-tokens")
     assert listed(viewer, sort="-tokens").columns[2].url == "/tools/?sort=tokens"
 
 
-def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
+def test_an_htmx_filter_request_returns_only_the_table_and_count(viewer: Client) -> None:
     html = acting.text(viewer.get("/tools/", {"q": "papers"}, headers=acting.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 tool,' in html
     assert "<html" not in html
     assert "No matching tools" in acting.text(viewer.get("/tools/", {"q": "nothing"}))
 
 
-def test_a_tool_says_which_agents_have_it_and_why_the_others_do_not(viewer: Client) -> None:
+def test_a_tools_page_lists_its_agents_and_those_without_it(viewer: Client) -> None:
     page = look(viewer, "clock__now")
     (agent, decision), on_request = page.agents
     assert (agent, decision.state, reasons.explain(decision)) == ("ada", "active", "its override is on")
@@ -195,7 +191,7 @@ def test_a_tool_says_which_agents_have_it_and_why_the_others_do_not(viewer: Clie
     assert [agent for agent, _ in look(viewer, "github__merge").others] == ["ada"]
 
 
-def test_the_reason_why_no_agent_can_use_it_is_above_the_list(viewer: Client) -> None:
+def test_a_tools_page_shows_why_no_agent_can_use_it(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed")
     assert "<strong>Unavailable</strong> for all agents: plugin github has failed." in acting.text(
         viewer.get(READ)
@@ -203,7 +199,7 @@ def test_the_reason_why_no_agent_can_use_it_is_above_the_list(viewer: Client) ->
     assert look(viewer).agents == ()
 
 
-def test_its_schema_is_read_out(viewer: Client) -> None:
+def test_the_input_schema_is_listed_as_arguments(viewer: Client) -> None:
     schema = {
         "type": "object",
         "required": ["repo"],
@@ -241,19 +237,19 @@ def test_its_schema_is_read_out(viewer: Client) -> None:
         {"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#/nowhere"}, 1]}}, "required": [{}]},
     ],
 )
-def test_a_schema_that_is_mischief_is_shown_all_the_same(viewer: Client, schema: dict[str, Any]) -> None:
+def test_a_malformed_schema_does_not_break_the_page(viewer: Client, schema: dict[str, Any]) -> None:
     models.Tool.objects.filter(key="github__issue_read").update(input_schema=schema)
     assert viewer.get(READ).status_code == 200
 
 
-def test_a_schema_without_end_is_cut(viewer: Client) -> None:
+def test_an_endless_schema_is_truncated(viewer: Client) -> None:
     wide = {"type": "object", "properties": {f"a{number}": {"$ref": "#"} for number in range(200)}}
     models.Tool.objects.filter(key="github__issue_read").update(input_schema=wide)
     page = look(viewer)
     assert (len(page.arguments), page.more_arguments > 0) == (80, True)
 
 
-def test_choices_that_lead_to_themselves_are_named_a_few_levels_deep(viewer: Client) -> None:
+def test_recursive_choices_are_resolved_only_a_few_levels_deep(viewer: Client) -> None:
     twice = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
     circle = {"anyOf": [{"$ref": "#/$defs/circle"}, {"type": "integer"}]}
     models.Tool.objects.filter(key="github__issue_read").update(
@@ -269,7 +265,7 @@ def test_choices_that_lead_to_themselves_are_named_a_few_levels_deep(viewer: Cli
     assert [argument.kind for argument in page.arguments] == ["anything", "anything or integer or integer"]
 
 
-def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
+def test_hostile_texts_are_escaped(viewer: Client) -> None:
     evil, turned = "<script>alert(1)</script>", "safe\u202eelif"
     schema = {"type": "object", "properties": {evil: {"description": evil, "default": evil}}}
     models.Tool.objects.filter(key="github__issue_read").update(
@@ -282,7 +278,7 @@ def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
         assert "U+202E" in html
 
 
-def test_calls_are_summed_up_for_those_who_may_see_them(keeper: Client, viewer: Client) -> None:
+def test_call_statistics_require_permission(keeper: Client, viewer: Client) -> None:
     assert look(keeper).usage.words == "no recorded calls"
     for outcome in ("ok", "ok", "tool-failed"):
         models.CallRecord.objects.create(
@@ -309,16 +305,14 @@ def test_a_tool_is_blocked_for_everyone_and_unblocked(keeper: Client) -> None:
     assert acting.post(keeper, "/tools/nothing/block/", on="true", was="false").status_code == 404
 
 
-def test_those_who_may_not_block_it_are_not_offered_to(viewer: Client) -> None:
+def test_a_viewer_is_not_offered_blocking(viewer: Client) -> None:
     html = acting.text(viewer.get(READ))
     assert "Block for everyone" not in html
     assert "Edit in the admin" not in html
     assert viewer.get("/tools/nothing/").status_code == 404
 
 
-def test_they_ask_the_database_the_same_few_questions_however_much_there_is(
-    keeper: Client, more_tools: Any
-) -> None:
+def test_query_counts_do_not_grow_with_tools_and_agents(keeper: Client, more_tools: Any) -> None:
     def cost(address: str) -> int:
         keeper.get(address)
         return acting.queries(lambda: keeper.get(address))
@@ -331,7 +325,7 @@ def test_they_ask_the_database_the_same_few_questions_however_much_there_is(
     assert max(before) <= 18
 
 
-def test_tools_that_were_not_called_are_found_and_counted_on_the_overview(keeper: Client) -> None:
+def test_unused_tools_are_filtered_and_counted_on_the_overview(keeper: Client) -> None:
     factories.call("github__issue_read")
     factories.call("shell", days_ago=40)
     models.Tool.objects.filter(key="papers").update(retired=True)
@@ -349,7 +343,7 @@ def test_tools_that_were_not_called_are_found_and_counted_on_the_overview(keeper
     )
 
 
-def test_all_tools_that_were_not_called_are_set_at_once_and_no_others(keeper: Client) -> None:
+def test_a_bulk_change_of_unused_tools_affects_no_others(keeper: Client) -> None:
     for key in EVERY:
         if key not in ("papers", "shell"):
             factories.call(key)
@@ -359,7 +353,7 @@ def test_all_tools_that_were_not_called_are_set_at_once_and_no_others(keeper: Cl
     assert dict(question.fields)["seen"] == '{"ada": {"papers": null, "shell": null}}'
 
 
-def test_who_may_not_see_calls_is_shown_every_tool(viewer: Client) -> None:
+def test_the_unused_filter_is_ignored_without_permission_to_view_calls(viewer: Client) -> None:
     factories.call("shell")
     page = listed(viewer, called="no")
     assert keys(page) == EVERY

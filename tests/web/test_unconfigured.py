@@ -18,7 +18,7 @@ def nothing_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unconfigured, "_logged", {})
 
 
-def test_a_host_that_is_not_allowed_gets_a_page_that_says_what_to_set() -> None:
+def test_a_disallowed_host_gets_a_page_naming_the_setting() -> None:
     with structlog.testing.capture_logs() as logs:
         answer = Client().get("/login/", headers={"host": "box.local:8000"})
         Client().get("/login/", headers={"host": "box.local:8000"})
@@ -30,7 +30,7 @@ def test_a_host_that_is_not_allowed_gets_a_page_that_says_what_to_set() -> None:
 
 
 @pytest.mark.parametrize("host", ["<script>", "a b", "x" * 5000, ""])
-def test_a_host_that_cannot_be_is_not_repeated(host: str) -> None:
+def test_an_invalid_host_is_not_echoed(host: str) -> None:
     answer = Client().get("/login/", headers={"host": host} if host else {})
     assert "<script>" not in answer.content.decode().partition("<h1>")[2]
     if host:
@@ -43,7 +43,7 @@ def over_https(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "[::1]:8000"])
-def test_plain_http_on_this_machine_gets_a_page_that_says_what_to_set(over_https: None, host: str) -> None:
+def test_plain_http_on_localhost_gets_a_page_naming_the_setting(over_https: None, host: str) -> None:
     with structlog.testing.capture_logs() as logs:
         answer = Client().get("/", headers={"host": host})
     assert answer.status_code == 400
@@ -52,7 +52,9 @@ def test_plain_http_on_this_machine_gets_a_page_that_says_what_to_set(over_https
     assert [one["setting"] for one in logs if "setting" in one] == ["TOOLBELT_INSECURE_HTTP"]
 
 
-def test_the_page_is_there_without_collected_files(over_https: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_renders_without_collected_static_files(
+    over_https: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*args: Any, **options: Any) -> None:
         raise ValueError("Missing staticfiles manifest entry")
 
@@ -64,6 +66,6 @@ def test_probes_answer_over_plain_http(over_https: None) -> None:
     assert Client().get("/healthz", headers={"host": "localhost"}).status_code == 200
 
 
-def test_another_host_is_redirected_to_https_and_one_over_https_is_served(over_https: None) -> None:
+def test_other_hosts_are_redirected_to_https_and_https_is_served(over_https: None) -> None:
     assert Client().get("/login/").status_code == 301
     assert Client().get("/login/", secure=True, headers={"host": "localhost"}).status_code == 200

@@ -23,7 +23,7 @@ def undo(browser: Client, entry: int, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_undo_brings_back_what_the_model_saw(operator: Client, htmx: bool) -> None:
+def test_undo_restores_the_models_surface(operator: Client, htmx: bool) -> None:
     before = surfaces.ask("ada").fingerprint
     acting.switch(operator, "issues", "false", "true")
     flip = acting.newest()
@@ -35,7 +35,7 @@ def test_undo_brings_back_what_the_model_saw(operator: Client, htmx: bool) -> No
     assert (entry.undoes, entry.via, entry.actor, entry.after) == (flip, "screen", "olive", True)
 
 
-def test_undo_says_what_came_back_and_offers_to_redo(operator: Client) -> None:
+def test_undo_reports_its_effect_and_offers_redo(operator: Client) -> None:
     acting.switch(operator, "issues", "false", "true")
     notice = undo(operator, acting.newest().pk).context["page"].notice
     assert notice.text == "Undone: olive turned off issues."
@@ -45,7 +45,7 @@ def test_undo_says_what_came_back_and_offers_to_redo(operator: Client) -> None:
     assert acting.stored().switches["issues"] is False
 
 
-def test_without_htmx_undo_leads_back_to_the_log(operator: Client) -> None:
+def test_without_htmx_undo_redirects_to_the_log(operator: Client) -> None:
     acting.switch(operator, "issues", "false", "true")
     answer = undo(operator, acting.newest().pk, htmx=False, next="/audit/?agent=ada")
     assert answer.headers["Location"] == "/audit/?agent=ada"
@@ -58,7 +58,7 @@ def test_without_htmx_undo_leads_back_to_the_log(operator: Client) -> None:
     assert flip.undone.startswith("undone by olive")
 
 
-def test_the_overrides_of_a_section_are_reset_in_one_act_and_undone_as_one(operator: Client) -> None:
+def test_resetting_a_sections_overrides_is_undone_as_a_whole(operator: Client) -> None:
     acting.override(operator, "github__issue_read", "false", "unset")
     acting.override(operator, "github__issue_write", "false", "unset")
     section = acting.sections(operator.get("/agents/ada/").context["page"])["toolkit-issues"]
@@ -79,7 +79,7 @@ def test_the_overrides_of_a_section_are_reset_in_one_act_and_undone_as_one(opera
     }
 
 
-def test_a_reset_asks_where_a_single_override_would_ask(operator: Client) -> None:
+def test_a_reset_that_enables_destructive_tools_requires_confirmation(operator: Client) -> None:
     acting.override(operator, "github__merge", "false", "unset")
     switches.flip(OPERATOR, "ada", "releases", True)
     asked = acting.post(operator, "/agents/ada/reset/", was="github__merge=false")
@@ -95,7 +95,7 @@ def test_a_reset_asks_where_a_single_override_would_ask(operator: Client) -> Non
     assert "github__merge" not in acting.stored().overrides
 
 
-def test_a_reset_is_of_all_or_of_none(operator: Client) -> None:
+def test_a_reset_is_all_or_nothing(operator: Client) -> None:
     acting.override(operator, "papers", "true", "unset")
     answer = acting.post(operator, "/agents/ada/reset/", was=["clock__now=true", "papers=false"])
     assert answer.status_code == 409
@@ -103,19 +103,19 @@ def test_a_reset_is_of_all_or_of_none(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("was", [[], ["papers"], ["=true"], ["papers=unset"], ["papers=true", "x"]])
-def test_a_reset_of_nonsense_is_refused(operator: Client, was: list[str]) -> None:
+def test_an_invalid_reset_is_refused(operator: Client, was: list[str]) -> None:
     answer = acting.post(operator, "/agents/ada/reset/", was=was)
     assert answer.status_code == 422
     assert not models.AuditEntry.objects.exists()
 
 
-def test_a_reset_of_a_tool_that_is_not_there_is_refused(operator: Client) -> None:
+def test_a_reset_of_an_unknown_tool_or_agent_is_refused(operator: Client) -> None:
     assert acting.post(operator, "/agents/ada/reset/", was="nothing=true").status_code == 422
     assert acting.post(operator, "/agents/nobody/reset/", was="papers=true").status_code == 404
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_was_changed_since_is_shown_three_ways_instead_of_undone(operator: Client, htmx: bool) -> None:
+def test_a_change_overwritten_since_is_shown_as_a_three_way_comparison(operator: Client, htmx: bool) -> None:
     acting.switch(operator, "issues", "false", "true")
     entry = acting.newest()
     acting.switch(operator, "issues", "unset", "false")
@@ -134,7 +134,7 @@ def test_what_was_changed_since_is_shown_three_ways_instead_of_undone(operator: 
     assert acting.stored().switches["issues"] is True
 
 
-def test_a_page_that_asks_to_undo_too_late_learns_what_is_so_now(operator: Client) -> None:
+def test_a_late_undo_returns_the_current_state(operator: Client) -> None:
     acting.override(operator, "papers", "true", "unset")
     entry = acting.newest()
     acting.override(operator, "papers", "false", "true")
@@ -144,7 +144,7 @@ def test_a_page_that_asks_to_undo_too_late_learns_what_is_so_now(operator: Clien
     assert [(row.key, row.stored) for row in page.rows] == [("papers", "false")]
 
 
-def test_what_somebody_has_undone_already_is_told(operator: Client) -> None:
+def test_undoing_twice_is_refused(operator: Client) -> None:
     acting.switch(operator, "issues", "false", "true")
     entry = acting.newest()
     undo(operator, entry.pk)
@@ -154,7 +154,7 @@ def test_what_somebody_has_undone_already_is_told(operator: Client) -> None:
     assert models.AuditEntry.objects.count() == 2
 
 
-def test_a_whole_act_is_undone_only_if_all_of_it_still_stands(operator: Client) -> None:
+def test_a_batch_is_undone_only_if_none_of_it_changed_since(operator: Client) -> None:
     acting.override(operator, "papers", "true", "unset")
     acting.post(operator, "/agents/ada/reset/", was=["clock__now=true", "papers=true"])
     batch = acting.newest()
@@ -163,7 +163,7 @@ def test_a_whole_act_is_undone_only_if_all_of_it_still_stands(operator: Client) 
     assert acting.stored().overrides == {"papers": False}
 
 
-def test_undoing_what_a_rule_forbids_is_told(operator: Client) -> None:
+def test_an_undo_that_exceeds_the_budget_is_refused(operator: Client) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}
     )
@@ -175,7 +175,7 @@ def test_undoing_what_a_rule_forbids_is_told(operator: Client) -> None:
     assert "The budget of ada is 4 tools" in answer.context["page"].notice.text
 
 
-def test_an_agent_that_is_undone_away_leads_its_page_to_the_list(operator: Client, olive: auth.User) -> None:
+def test_undoing_an_agents_creation_redirects_to_the_list(operator: Client, olive: auth.User) -> None:
     change = entries.put(OPERATOR, "agent", {"key": "cyd"})
     olive.user_permissions.add(auth.Permission.objects.get(codename="delete_agent"))
     assert operator.get("/agents/cyd/").context["page"].agent.last_change.entry is None
@@ -187,15 +187,13 @@ def test_an_agent_that_is_undone_away_leads_its_page_to_the_list(operator: Clien
     assert "Undone: test created agent cyd." in led.content.decode()
 
 
-def test_a_change_that_is_not_there_cannot_be_undone(operator: Client) -> None:
+def test_undoing_an_unknown_entry_is_not_found(operator: Client) -> None:
     assert undo(operator, 4711).status_code == 404
     assert undo(operator, 10**30).status_code == 404
     assert undo(operator, 4711, htmx=False).status_code == 404
 
 
-def test_a_change_of_the_catalog_is_undone_by_who_may_change_the_catalog(
-    operator: Client, olive: auth.User
-) -> None:
+def test_undoing_a_catalog_change_requires_permission(operator: Client, olive: auth.User) -> None:
     entries.change(OPERATOR, "toolkit", "issues", {"title": "Tickets"})
     assert undo(operator, acting.newest().pk, htmx=False).status_code == 403
     olive.user_permissions.add(auth.Permission.objects.get(codename="change_toolkit"))
@@ -204,9 +202,7 @@ def test_a_change_of_the_catalog_is_undone_by_who_may_change_the_catalog(
     assert models.Toolkit.objects.get(key="issues").title == "Issues and reviews"
 
 
-def test_in_place_what_is_no_agent_s_is_told_on_the_page_loaded_anew(
-    operator: Client, olive: auth.User
-) -> None:
+def test_an_htmx_undo_of_a_catalog_change_reloads_the_page(operator: Client, olive: auth.User) -> None:
     olive.user_permissions.add(*auth.Permission.objects.filter(codename="change_toolkit"))
     acting.post(operator, "/toolkits/issues/block/", on="true", was="false", from_agent="ada")
     answer = undo(operator, acting.newest().pk)

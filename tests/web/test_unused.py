@@ -19,7 +19,7 @@ def look(browser: Client, **said: Any) -> Any:
     return browser.get("/calls/", {"view": "unused", **said}).context["page"]
 
 
-def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Client) -> None:
+def test_unused_tools_are_listed_by_descending_token_cost(reader: Client) -> None:
     models.Tool.objects.filter(key="github__issue_write").update(tokens=900)
     models.Tool.objects.filter(key="github__issue_read").update(tokens=100)
     factories.call("clock__now")
@@ -31,7 +31,7 @@ def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Clien
     assert "clock__now" not in [tool for tool, _ in listed]
 
 
-def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> None:
+def test_an_agents_unused_tool_is_turned_off_from_the_list(reader: Client) -> None:
     html = acting.text(reader.get("/calls/?view=unused&agent=ada"))
     assert 'action="/agents/ada/overrides/shell/"' in html
     unused = {one.tool: one.may_turn_off[0].was for one in look(reader, agent="ada").unused.tools}
@@ -45,7 +45,7 @@ def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> N
     assert 'action="/agents/ada/overrides/shell/"' not in html
 
 
-def test_what_several_agents_did_not_call_is_turned_off_for_each_of_them_and_undone(reader: Client) -> None:
+def test_an_unused_tool_of_several_agents_is_turned_off_for_each_agent(reader: Client) -> None:
     (write,) = [one for one in look(reader).unused.tools if one.tool == "github__issue_write"]
     assert [(one.agent, one.was) for one in write.may_turn_off] == [("ada", "unset"), ("bob", "unset")]
     html = acting.text(reader.get("/calls/?view=unused"))
@@ -62,7 +62,7 @@ def test_what_several_agents_did_not_call_is_turned_off_for_each_of_them_and_und
     assert write.tool not in acting.stored().overrides
 
 
-def test_what_is_not_called_can_be_seen_whole(reader: Client) -> None:
+def test_unused_tools_are_paginated(reader: Client) -> None:
     models.Agent.objects.filter(key="ada").update(loadout="full")
     for number in range(40):
         tool = factories.tool(f"idle_{number:02}", tokens=100)
@@ -75,7 +75,7 @@ def test_what_is_not_called_can_be_seen_whole(reader: Client) -> None:
     assert len(rest.tools) > 10
 
 
-def test_where_all_tools_were_called_none_is_listed(reader: Client) -> None:
+def test_no_tools_are_listed_if_all_were_called(reader: Client) -> None:
     for unused in look(reader, agent="ada").unused.tools:
         factories.call(unused.tool)
     page = look(reader, agent="ada")
@@ -83,7 +83,7 @@ def test_where_all_tools_were_called_none_is_listed(reader: Client) -> None:
     assert "No unused tools" in acting.text(reader.get("/calls/?view=unused&agent=ada"))
 
 
-def test_who_may_not_change_agents_is_not_offered_to(viewer: Client) -> None:
+def test_turning_off_unused_tools_requires_permission(viewer: Client) -> None:
     rosa = auth.User.objects.get(username="rosa")
     rosa.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
     assert "Turn off" not in acting.text(viewer.get("/calls/?view=unused&agent=ada"))

@@ -28,18 +28,18 @@ def run_here(settings) -> None:
         ("/help/", "help"),
     ],
 )
-def test_an_empty_installation_prints_commands_as_they_are_run_here(
+def test_empty_pages_show_commands_with_the_configured_prefix(
     keeper: Client, path: str, command: str
 ) -> None:
     assert f"{HERE} {command}" in html.unescape(acting.text(keeper.get(path)))
 
 
-def test_the_command_that_issues_a_token_is_as_it_is_run_here(operator: Client, belt: None) -> None:
+def test_the_token_command_has_the_configured_prefix(operator: Client, belt: None) -> None:
     said = html.unescape(acting.text(operator.get("/agents/ada/connect/")))
     assert f"{HERE} token issue --agent ada --days 90" in said
 
 
-def test_no_template_says_by_itself_how_commands_are_run() -> None:
+def test_no_template_hardcodes_how_commands_are_run() -> None:
     saying = [
         str(file.relative_to(pages.ROOT))
         for file in sorted((pages.ROOT / "templates").rglob("*.html"))

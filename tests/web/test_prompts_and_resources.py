@@ -44,7 +44,7 @@ def kinds(rows: Any) -> dict[str, str]:
     return {row.tool.key: tool_sections.risk(row.tool).kind for row in rows}
 
 
-def test_a_review_says_what_each_is_and_shows_what_an_approval_covers(keeper: Client, offered: None) -> None:
+def test_the_review_shows_each_entrys_kind_and_what_approval_covers(keeper: Client, offered: None) -> None:
     page = keeper.get("/review/?plugin=files").context["page"]
     found = {change.key: change for change in page.review.changes}
 
@@ -60,21 +60,19 @@ def test_a_review_says_what_each_is_and_shows_what_an_approval_covers(keeper: Cl
     assert "note://readme" in html
 
 
-def test_a_plugin_s_page_and_list_count_them_beside_its_tools(keeper: Client, granted: None) -> None:
+def test_plugin_pages_count_prompts_and_resources_separately(keeper: Client, granted: None) -> None:
     page = keeper.get("/plugins/files/").context["page"]
     assert kinds(page.tools) == dict(zip(KEYS, ("", "prompt", "resource"), strict=True)) | {}
     (line,) = [one for one in keeper.get("/plugins/").context["page"].plugins if one.name == "files"]
     assert (line.tools, line.others) == (1, "1 prompt, 1 resource")
 
 
-def test_the_list_of_tools_counts_them_beside_the_tools(operator: Client, granted: None) -> None:
+def test_the_tool_list_counts_prompts_and_resources_separately(operator: Client, granted: None) -> None:
     total = operator.get("/").context["page"].summary.split(", ")[1].removesuffix(" in the catalog")
     assert operator.get("/tools/").context["page"].matches.startswith(f"{total}, 1 prompt, 1 resource, ~")
 
 
-def test_access_shows_them_in_their_toolkit_and_counts_the_tools_alone(
-    operator: Client, granted: None
-) -> None:
+def test_access_shows_prompts_and_resources_but_counts_only_tools(operator: Client, granted: None) -> None:
     entries.change(OPERATOR, "agent", "dee", {"tools_config": {"notes": True}})
     page = operator.get("/agents/dee/", {"open": "toolkit-notes"}).context["page"]
 
@@ -86,9 +84,7 @@ def test_access_shows_them_in_their_toolkit_and_counts_the_tools_alone(
     assert all(row.state == "active" for row in section.tools)
 
 
-def test_a_toolkit_s_page_says_what_its_members_are_and_counts_the_tools(
-    operator: Client, granted: None
-) -> None:
+def test_a_toolkits_page_marks_prompts_and_counts_only_tools(operator: Client, granted: None) -> None:
     html = acting.text(operator.get("/toolkits/notes/"))
     assert MARK.search(html)
     assert "1 of 1 tool on" in html
@@ -96,7 +92,7 @@ def test_a_toolkit_s_page_says_what_its_members_are_and_counts_the_tools(
     assert line.tools == "1"
 
 
-def test_the_page_of_one_says_what_it_is_and_who_has_it(operator: Client, granted: None) -> None:
+def test_a_prompts_page_shows_its_kind_and_agents(operator: Client, granted: None) -> None:
     entries.change(OPERATOR, "agent", "dee", {"tools_config": {"notes": True}})
     response = operator.get("/tools/files__prompt_sum/")
     assert MARK.search(acting.text(response))
