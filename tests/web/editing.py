@@ -1,4 +1,4 @@
-"""Helpers that fill an editor's form, as a browser would send it."""
+"""Helpers that fill in and submit an editor's form as a browser would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.web import acting
 
 
 class _Form(HTMLParser):
-    """Collect what the form ``editor`` (or the page's only one with this action) would send as it stands."""
+    """Collect the fields that the form with this action would submit unchanged."""
 
     def __init__(self, action: str) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Form(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea" and self.text:
             name, text = self.text
-            # As a browser does: without the line break at the start, and with CR and LF.
+            # Browsers drop the line break at the start, and send CRLF.
             self.sent.append((name, text.removeprefix("\n").replace("\n", "\r\n")))
             self.text = None
         elif tag == "select":
@@ -55,7 +55,7 @@ class _Form(HTMLParser):
 
 
 def form(html: str, action: str) -> QueryDict:
-    """Return what the form with this action would send."""
+    """Return the fields that the form with this action would submit."""
     parser = _Form(action)
     parser.feed(html)
     sent = QueryDict(mutable=True)
@@ -66,7 +66,7 @@ def form(html: str, action: str) -> QueryDict:
 
 
 def send(browser: Client, page: str, action: str, *, htmx: bool = False, **typed: Any) -> Any:
-    """Open a page, type into its form, and send it: a list stands for a field that is there several times."""
+    """Open a page, fill in its form and submit it; a list sets a field with several values."""
     sent = form(browser.get(page).content.decode(), action)
     for name, value in typed.items():
         sent.setlist(name, value if isinstance(value, list) else [value])
@@ -74,7 +74,7 @@ def send(browser: Client, page: str, action: str, *, htmx: bool = False, **typed
 
 
 def go_on(browser: Client, answer: Any, action: str, *, htmx: bool = False, **typed: Any) -> Any:
-    """Send the form of an answer."""
+    """Fill in and submit the form of a response."""
     sent = form(answer.content.decode(), action)
     for name, value in typed.items():
         sent.setlist(name, value if isinstance(value, list) else [value])
@@ -82,7 +82,7 @@ def go_on(browser: Client, answer: Any, action: str, *, htmx: bool = False, **ty
 
 
 def words(answer: Any) -> str:
-    """Return what a reader sees of an answer."""
+    """Return the text of a response without tags."""
     return " ".join(re.sub(r"<[^>]+>", " ", acting.text(answer)).split())
 
 

@@ -1,4 +1,4 @@
-"""Tests of an agent's Access page: what it shows to whom, its filters, and its cost."""
+"""Tests of an agent's Access page: its content, permissions, filters and query counts."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ pytestmark = pytest.mark.django_db
 
 
 def look(browser: Client, address: str = acting.ACCESS, **said: Any) -> Any:
-    """Open the page; give what it shows."""
+    """Return the view model of the page."""
     return browser.get(address, said).context["page"]
 
 
 def shown(page: Any) -> dict[str, list[str]]:
-    """List the tools that are there, by section."""
+    """Return the keys of the listed tools by section."""
     return {name: [row.key for row in section.tools or ()] for name, section in acting.sections(page).items()}
 
 
 def rows(page: Any) -> dict[str, Any]:
-    """Return the rows of the tools that are there, by key."""
+    """Return the rows of the listed tools by key."""
     return {row.key: row for section in acting.sections(page).values() for row in section.tools or ()}
 
 
@@ -337,7 +337,7 @@ def test_query_counts_do_not_grow_with_the_number_of_tools(
     operator: Client, belt: None, more_tools: Any
 ) -> None:
     more_tools(44)
-    acting.switch(operator, "issues", "false", "true")  # there is a last change to look up
+    acting.switch(operator, "issues", "false", "true")  # so that the page shows a last change
     counts = []
     for on, was in (("true", "false"), ("false", "true")):
         look(operator)

@@ -1,4 +1,4 @@
-"""Tests of the account page, and of changing the password."""
+"""Tests of the account page and of changing the password."""
 
 from __future__ import annotations
 

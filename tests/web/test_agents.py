@@ -1,4 +1,4 @@
-"""Tests of the list of agents, and of its cost."""
+"""Tests of the list of agents and of its query count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def look(browser: Client, **said: str) -> Any:
-    """Open the list; give what it shows."""
+    """Return the view model of the list."""
     return browser.get("/agents/", said).context["page"]
 
 
@@ -26,7 +26,7 @@ def keys(page: Any) -> list[str]:
 
 @pytest.fixture
 def five(belt: None) -> None:
-    """Make three more agents, of other kinds and sizes."""
+    """Store three more agents of other kinds, so that there are five."""
     factories.agent("cyd", position=2, loadout="full", title="The one with everything")
     factories.agent("dot", position=3, kind="explore", max_tools=1)
     factories.agent("Eve", position=4, kind="plan", role="Plans the day")

@@ -1,4 +1,4 @@
-"""Tests that an agent is archived on its Settings page, appears in no list, and is restored as it was."""
+"""Tests of archiving and restoring agents, and of naming their operators."""
 
 from __future__ import annotations
 

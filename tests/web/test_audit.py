@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def look(browser: Client, address: str = "/audit/", **said: Any) -> Any:
-    """Open the log; give what it shows."""
+    """Return the view model of the log."""
     return browser.get(address, said).context["page"]
 
 
@@ -36,7 +36,7 @@ def listed(page: Any) -> list[Any]:
 
 
 def record(**row: Any) -> None:
-    """Write an entry of the log as it is stored."""
+    """Store an entry of the log."""
     change = {
         "actor": "sam",
         "via": "api",
@@ -53,7 +53,7 @@ def told(page: Any) -> list[str]:
 
 @pytest.fixture
 def history(operator: Client, belt: None) -> None:
-    """Let some things have happened."""
+    """Store five changes, made by two authors."""
     entries.change(
         OPERATOR.replace(reason="Clearer."), "toolkit", "research", {"title": "Reading", "blocked": True}
     )
@@ -334,7 +334,7 @@ def test_the_former_url_redirects_with_its_filters(operator: Client) -> None:
 def test_changes_by_toolbelt_and_by_agents_show_their_author(operator: Client) -> None:
     for name in ("system", "toolbelt", "agent:ada"):
         record(actor=name, via="system", before={"title": "A"}, after={"title": "B"})
-    # A person is never taken for it.
+    # A user with the same name is not mistaken for Toolbelt.
     for name in ("olive", "toolbelt"):
         record(actor=name, before={"title": "A"}, after={"title": "B"})
     page = look(operator)

@@ -1,4 +1,4 @@
-"""Tests of who may open which address, and of the headers of every response."""
+"""Tests of which URLs require a login or permissions, and of the headers of every response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolbelt.mcp import discovery
 
 pytestmark = pytest.mark.django_db
 
-# What must answer before anybody has logged in.
+# URLs that respond without a login.
 OPEN = {"web:login", "admin:login", "healthz", "readyz"}
 SAMPLES = {
     "agent": "ada",
@@ -32,7 +32,7 @@ SAMPLES = {
 
 
 def addresses() -> list[tuple[str, str]]:
-    """Return every address of the installation: its name, and one sample of it."""
+    """Return the name and a sample of every URL of the installation."""
     return list(_walk(get_resolver(), "", ""))
 
 
@@ -105,7 +105,7 @@ CHANGES = {
 }
 
 
-# What all users may change for themselves.
+# Changes that every user may make to their own account.
 OWN = {
     "web:change_password",
     "web:change_time_zone",
@@ -126,9 +126,9 @@ def test_every_url_requires_a_login(client: Client, method: str) -> None:
     opened = {}
     for name, address in ADDRESSES:
         if address.startswith("/api/"):
-            continue  # it has doors of its own: tests/api/test_authorization.py
+            continue  # authorized by tokens: tests/api/test_authorization.py
         if address.startswith("/mcp") or name in ("no_oauth", "no_sse"):
-            continue  # they say that it is not there: tests/mcp/test_unavailable_page.py, tests/mcp/test_discovery.py
+            continue  # not found: tests/mcp/test_unavailable_page.py, tests/mcp/test_discovery.py
         answer = getattr(client, method)(address)
         led = answer.headers.get("Location", "")
         if answer.status_code != 302 or not led.startswith(("/login/?next=", "/admin/login/?next=")):

@@ -1,4 +1,4 @@
-"""Tests that a bulk change shows its effects first, and then does what it showed."""
+"""Tests that a bulk change previews its effect and then applies exactly that."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def overrides() -> dict[str, bool]:
-    """Return what is set for ada now and was not when the test began."""
+    """Return the overrides of ada without the initial one."""
     return {key: on for key, on in acting.stored().overrides.items() if key != "clock__now"}
 
 
 def asked(answer: Any) -> Any:
-    """Return the question that an answer puts."""
+    """Return the confirmation that a response asks for."""
     return answer.context["confirmation"]
 
 
@@ -110,7 +110,7 @@ def test_a_bulk_change_of_tools_requires_tools_and_agents(operator: Client) -> N
         ("tool=papers", "Choose agents first, or All agents."),
     ):
         answer = operator.get(f"/bulk/tools/?set=tools-true&{query}", headers=acting.HTMX)
-        # The page stays as it is, with what is selected on it.
+        # The page is not replaced, so the selection is kept.
         assert (answer.status_code, answer.headers["HX-Reswap"]) == (200, "none")
         assert "HX-Redirect" not in answer.headers
         assert missing in acting.text(answer)
@@ -118,7 +118,7 @@ def test_a_bulk_change_of_tools_requires_tools_and_agents(operator: Client) -> N
 
 def test_only_the_selected_tools_are_changed(operator: Client) -> None:
     question = operator.get("/bulk/tools/?q=issue&tool=github__issue_read&for=ada&set=tools-unset")
-    assert question.status_code == 303  # nothing is stored for it
+    assert question.status_code == 303  # redirected: there is no override to reset
     question = operator.get("/bulk/tools/?q=issue&tool=github__issue_read&for=ada&set=tools-true")
     assert json.loads(fields(question)["seen"]) == {"ada": {"github__issue_read": None}}
 
@@ -188,7 +188,7 @@ def test_a_viewer_cannot_open_bulk_changes(viewer: Client, address: str) -> None
         '{"ada": {"papers": 1}}',
         '{"ada": []}',
         "nonsense",
-        pytest.param("[" * 100_000, id="nested without end"),
+        pytest.param("[" * 100_000, id="deeply-nested"),
     ],
 )
 def test_an_invalid_seen_field_changes_nothing(operator: Client, seen: str) -> None:

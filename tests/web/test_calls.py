@@ -307,7 +307,7 @@ def test_a_log_without_calls_shows_an_empty_state(reader: Client) -> None:
 def test_hostile_texts_are_escaped(reader: Client) -> None:
     evil = "<script>alert(1)</script>\u202e"
     factories.call(evil, agent=evil, session=evil, outcome="unknown-tool", error=evil)
-    # What a form sends back has to be what it was.
+    # Form fields keep their values unchanged, so that they can be submitted again.
     for address in ("/calls/", "/calls/?view=log"):
         html = re.sub('value="[^"]*"', "", reader.get(address).content.decode())
         assert evil not in html

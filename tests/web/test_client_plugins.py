@@ -1,4 +1,4 @@
-"""Tests that an operator creates a client plugin in the dashboard, and of its page."""
+"""Tests of creating a client plugin in the dashboard, and of its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on the pages: they can be pasted as they stand, as one setting says how commands are run here."""
+"""Tests that commands on pages start with the prefix in TOOLBELT_COMMAND, so that they can be pasted."""
 
 from __future__ import annotations
 

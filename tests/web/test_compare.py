@@ -1,4 +1,4 @@
-"""Tests of the comparison of two agents, and of copying from one to the other."""
+"""Tests of comparing two agents and copying differences between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = ["switch:clock__now", "loadable:research"]
 
 
 def look(browser: Client, a: str = "ada", b: str = "bob", **said: Any) -> Any:
-    """Open the comparison; give what it shows."""
+    """Return the view model of the comparison."""
     return browser.get(COMPARE, {"a": a, "b": b, **said}).context["page"]
 
 
@@ -32,7 +32,7 @@ def rows(page: Any) -> list[tuple[str, str, str]]:
 
 
 def asked(browser: Client, *, htmx: bool = True, **fields: Any) -> dict[str, Any]:
-    """Want something copied; give the fields of the question that comes back."""
+    """Request a copy, and return the fields of the confirmation."""
     answer = acting.post(browser, COPY, htmx=htmx, **{"a": "ada", "b": "bob", "row": ROWS, **fields})
     assert answer.status_code == 200
     question = answer.context["confirmation"]
@@ -118,7 +118,7 @@ def test_tools_on_for_only_one_side_are_listed_first(operator: Client) -> None:
 def test_unknown_agents_loadouts_and_times_are_reported(operator: Client) -> None:
     assert look(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
     assert "is not a time" in look(operator, "ada@soon").trouble
-    # No clock can show these in its own zone.
+    # Out of the calendar's range in other zones.
     assert "is not a time" in look(operator, "ada@9999-12-31T23:59:59-23:00").trouble
     assert "is not a time" in look(operator, "ada@0001-01-01T00:00+23:00").trouble
     assert look(operator, "loadout:<b>").found is None

@@ -1,4 +1,4 @@
-"""Tests that the Connect tab shows a token once, in the command of a client, and when its first request came."""
+"""Tests that the Connect tab shows a new token once, in each client's instructions, and its first request."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def look(browser: Client) -> Any:
 
 
 def ways(page: Any) -> dict[str, Any]:
-    """Return every way to connect that a page offers, by its label."""
+    """Return the ways to connect that a page offers, by label."""
     return {way.label: way for _, group in page.ways for way in group}
 
 
 def show(answer: Any) -> dict[str, str]:
-    """Return all that each way to connect shows of an answer, by its label."""
+    """Return the full text of each way to connect in a response, by label."""
     offered = ways(answer.context["page"])
     return {label: "".join([*(step.text for step in way.steps), way.text]) for label, way in offered.items()}
 
 
 @pytest.fixture
 def keeper(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may issue tokens."""
+    """Return the browser of a user who may issue tokens."""
     names = ["view_apitoken", "add_apitoken"]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
     return operator
@@ -147,7 +147,7 @@ def test_snippets_contain_the_agents_urls(operator: Client) -> None:
 
 
 def answered_here(request: httpx.Request) -> httpx.Response:
-    """Let this installation answer, without a server."""
+    """Return this installation's response to an httpx request, without a server."""
     answer = Client().generic(
         request.method,
         request.url.raw_path.decode(),
@@ -164,7 +164,7 @@ def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPat
     transport = httpx.MockTransport(answered_here)
     monkeypatch.setattr(httpx, "Client", functools.partial(httpx.Client, transport=transport))
     code = ways(look(operator))["Python"].text
-    exec(compile(code, "snippet", "exec"), {})  # noqa: S102 (what the page offers is to be run)
+    exec(compile(code, "snippet", "exec"), {})  # noqa: S102 (the snippet is from the page under test)
     said = capsys.readouterr().out
     assert said.startswith("['clock__now', 'github__issue_read'")
     assert "is_error" in said
@@ -214,7 +214,7 @@ def test_mcp_client_configurations_have_the_agents_url_and_no_token(operator: Cl
 
 
 def warnings(browser: Client) -> dict[str, tuple[str, ...]]:
-    """Return what is warned of beside the configuration of each client that has such."""
+    """Return the warnings of each client that has any."""
     return {
         label: way.warnings for label, way in ways(look(browser)).items() if way.is_client and way.warnings
     }
@@ -256,7 +256,7 @@ def test_tool_names_too_long_with_a_clients_prefix_have_a_warning(operator: Clie
 
 
 def test_framework_snippets_have_the_agents_url_and_compile(operator: Client) -> None:
-    """That they run, too, `make interop` shows, where the frameworks are."""
+    """`make interop` runs the snippets, with the frameworks installed."""
     offered = [way for group, every in look(operator).ways if group == "Frameworks" for way in every]
     assert [one.label for one in offered] == ["LangChain", "Pydantic AI", "OpenAI Agents", "Google ADK"]
     for one in offered:

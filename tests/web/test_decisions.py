@@ -1,4 +1,4 @@
-"""Tests of the decision behind a toolkit or tool: why it is on or off, and the way out that the page offers."""
+"""Tests of the page that explains why a toolkit or tool is on or off, and of the remedies that it offers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def decisions(browser: Client, key: str) -> list[Any]:
 
 
 def ways(browser: Client, key: str) -> list[tuple[str, str]]:
-    """Return what the decisions offer: the words, and where they lead."""
+    """Return the label and URL of each remedy that the decisions offer."""
     return [(one.way.words, one.way.url) for one in decisions(browser, key) if one.way]
 
 

@@ -1,4 +1,4 @@
-"""Tests that rows are as dense as each person chose, on every browser."""
+"""Tests of the row density, which each user chooses for all their browsers."""
 
 from __future__ import annotations
 

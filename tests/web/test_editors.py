@@ -1,4 +1,4 @@
-"""Tests of what the editors have in common."""
+"""Tests of the behavior that all editors share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of grants with an end: how they are given on the page, and until when it says that they last."""
+"""Tests of switches and overrides that expire: how they are set, shown, logged and undone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def overrides() -> dict[str, bool]:
-    """Return what is set for ada now and was not when the test began."""
+    """Return the overrides of ada without the initial one."""
     return {key: on for key, on in acting.stored().overrides.items() if key != "clock__now"}
 
 
@@ -105,7 +105,7 @@ def test_an_expiration_is_shown_before_it_is_logged(operator: Client, address: s
     assert given.waits == ""
     for other in (narrowed, later.context["page"]):
         assert not [entry for day in other.days for entry in day.entries if entry.waits]
-    assert queries.changes().total == before, "to look writes nothing"
+    assert queries.changes().total == before, "opening the page stores nothing"
 
 
 def test_a_logged_expiration_is_shown_once(operator: Client) -> None:

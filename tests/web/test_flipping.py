@@ -1,4 +1,4 @@
-"""Tests of flipping a switch and overriding a tool: what is stored, audited and shown, and what the agent gets."""
+"""Tests of setting switches and overrides: what is stored, logged and shown, and what the agent gets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def active(agent: str = "ada") -> set[str]:
-    """Return the tools that the agent gets."""
+    """Return the names of the tools that the agent gets."""
     return {definition.name for definition in surfaces.ask(agent).tools}
 
 
 def set_up(agent: str = "ada", **changes: Any) -> None:
-    """Change an agent as its settings would."""
+    """Change fields of an agent's settings."""
     entries.change(OPERATOR.replace(confirm=True), "agent", agent, changes)
 
 

@@ -1,4 +1,4 @@
-"""Tests that no page shows characters raw that reverse text or cannot be seen, whatever the text comes from."""
+"""Tests that pages show control and bidirectional characters as code points, wherever the text is from."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PAGES = [
     "/admin/toolbelt/toolkit/",
     "/admin/toolbelt/agent/",
 ]
-# What a field of a form holds is sent back as it is, so it stands there as it is.
+# Form fields keep their values unchanged, so that they can be submitted again.
 _FIELDS = re.compile(r"<textarea.*?</textarea>|<input[^>]*>", re.DOTALL)
 
 
@@ -117,7 +117,7 @@ def test_form_fields_keep_hidden_characters_unchanged(admin_client: Client) -> N
         ('<input title="x" value="\u202e">', '<input title="x" value="\u202e">'),
         ("<script>'\u202e'</script>", "<script>'\u202e'</script>"),
         ("a < b \u202e", "a < b [U+202E]"),
-        # What shows something is left: an emoji of several, a presentation, a soft hyphen.
+        # Invisible characters with a legitimate use: emoji sequences, variation selectors, soft hyphens.
         (
             "\U0001f469\u200d\U0001f4bb \u26a0\ufe0f so\u00adft \t\n\r",
             "\U0001f469\u200d\U0001f4bb \u26a0\ufe0f so\u00adft \t\n\r",

@@ -1,4 +1,4 @@
-"""Tests of an agent's History page, and of undoing changes there."""
+"""Tests of an agent's History page and of undoing changes there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def listed(page: Any) -> list[Any]:
 
 @pytest.fixture
 def past(operator: Client, belt: None) -> None:
-    """Let some things have happened, not all of them to ada."""
+    """Store five changes, three of them to ada."""
     entries.change(OPERATOR, "toolkit", "research", {"title": "Reading"})
     agents.equip(OPERATOR.replace(confirm=True), "bob", "research")
     entries.change(
@@ -46,7 +46,7 @@ def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: 
         "test changed agent ada",
     ]
     assert page.matches == "3 changes, newest first"
-    assert not any(entry.agent for entry in listed(page)), "whose it is stands above"
+    assert not any(entry.agent for entry in listed(page)), "the agent is in the heading"
     changed = listed(page)[2]
     assert {d.what: (d.before, d.after) for d in changed.differences} == {
         "title": ("not set", "Ada"),

@@ -1,4 +1,4 @@
-"""Tests of the Overview."""
+"""Tests of the Overview page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def concerns(browser: Client) -> list[str]:
 
 
 def done(browser: Client) -> dict[str, bool]:
-    """Return the first steps by their titles, and whether each is ticked."""
+    """Return whether each of the first steps is checked off, by title."""
     steps = acting.text(browser.get("/")).split('<p class="step-mark')[1:]
     return {re.findall('step-title">(.*?)<', step)[0]: step.startswith(" done") for step in steps}
 

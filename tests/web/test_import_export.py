@@ -1,4 +1,4 @@
-"""Tests that a configuration is exported as a file, and imported as its preview showed it, all of it or nothing."""
+"""Tests that a configuration is exported as a file, and imported as previewed, entirely or not at all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ agents:
 
 @pytest.fixture
 def importer(db: None) -> Client:
-    """Return the browser of one who may add and change whatever a belt holds."""
+    """Return the browser of a user who may add and change everything in a belt."""
     user = get_user_model().objects.create_user("ina")
     kinds = ("category", "plugin", "tool", "toolkit", "loadout", "agent", "subapp")
     codenames = [f"{act}_{kind}" for act in ("add", "change", "delete") for kind in kinds]
@@ -46,12 +46,12 @@ def importer(db: None) -> Client:
 
 
 def check(browser: Client, text: str = TEXT) -> Any:
-    """Have a belt checked; give the answer."""
+    """Submit a belt for checking, and return the response."""
     return browser.post(CHECK, {"text": text})
 
 
 def shown(answer: Any) -> dict[str, Any]:
-    """Return what the form of the import sends then."""
+    """Return the fields of the import form in the response."""
     page = answer.context["page"]
     return {"text": page.text, "revision": page.checked.revision, "shown": page.checked.shown}
 
@@ -132,7 +132,7 @@ def test_an_uploaded_file_is_imported(importer: Client) -> None:
     answer = importer.post(CHECK, {"file": upload, "text": "ignored"})
     assert answer.context["page"].checked.words == "1 added, 1 changed, 0 unchanged"
     assert answer.context["page"].text == TEXT
-    # Browsers send a text with another end of line than it came with: it is the same belt.
+    # Browsers submit text with CRLF line endings; it is still the same belt.
     fields = {**shown(answer), "text": TEXT.replace("\n", "\r\n")}
     assert importer.post(IMPORT, fields).status_code == 303
 
@@ -150,7 +150,7 @@ def test_an_import_is_refused_after_a_concurrent_change(importer: Client) -> Non
     page = answer.context["page"]
     assert (answer.status_code, page.notice.tone) == (409, "refused")
     assert "The configuration was changed by another operator" in page.notice.text
-    # It shows what it would do now, and that can be imported.
+    # The response shows an updated preview, which can be imported.
     assert importer.post(IMPORT, shown(answer)).status_code == 303
 
 

@@ -1,4 +1,4 @@
-"""Tests that an operator imports the servers of an MCP client's file, and that no secret is stored or shown."""
+"""Tests of importing the servers of an MCP client's file, without storing or showing its secrets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def allowed(settings: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Have no server asked; keep which would have been."""
+    """Contact no server, and return the list of names that would have been refreshed."""
     told: list[Any] = []
     monkeypatch.setattr(upstream_listing, "refresh_soon", lambda names, record: told.extend(names))
     return told

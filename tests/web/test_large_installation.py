@@ -1,4 +1,4 @@
-"""Tests that pages ask few queries and show a part where there are more agents and tools than fit."""
+"""Tests that pages of a large installation take few queries and are paginated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_QUERIES = 20
 
 @pytest.fixture(scope="module")
 def filled(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Fill the database, once for all tests of this module."""
+    """Fill the database once for all tests of this module."""
     with fast_fixtures.shared(django_db_blocker):
         made.fill(agents=AGENTS, tools=TOOLS, changes=200, calls=300)
         yield
@@ -103,7 +103,7 @@ def agents_kinds() -> Any:
 
 
 def pages_of(browser: Client, to: str) -> list[Any]:
-    """Return the pages of a list, from one to the next by its link."""
+    """Return the view models of all pages of a list, following its links."""
     found = [look(browser, to)]
     while found[-1].pages.older_url:
         found.append(follow(browser, found[-1].pages.older_url))
@@ -111,7 +111,7 @@ def pages_of(browser: Client, to: str) -> list[Any]:
 
 
 def keys_of(page: Any, items: str) -> list[str]:
-    """Return the keys of the items that a page lists; a line of the list of tools names its tool."""
+    """Return the keys of the listed items; rows of the tool list wrap their tool."""
     return [getattr(item, "tool", item).key for item in getattr(page, items)]
 
 
@@ -158,7 +158,7 @@ def test_pagination_keeps_filters_and_sort_order(olive: Client) -> None:
     counts = [int(line.active.replace(",", "")) for line in page.agents]
     rest = [int(line.active.replace(",", "")) for line in follow(olive, page.pages.older_url).agents]
     assert [*counts, *rest] == sorted([*counts, *rest], reverse=True)
-    # Another order, and another filter, begin at the beginning.
+    # Changing the sort order starts at the first page again.
     assert all("offset" not in column.url for column in follow(olive, page.pages.older_url).columns)
 
 
@@ -177,7 +177,7 @@ def test_the_matrix_is_paginated_in_both_directions(olive: Client) -> None:
     right = follow(olive, first.agents_pages.older_url)
     assert [row.toolkit.key for row in right.rows] == [row.toolkit.key for row in first.rows]
     assert not {one.key for one in right.agents} & {one.key for one in first.agents}
-    # Each direction keeps the other, and what is looked for.
+    # Links of each direction keep the filters.
     narrowed = look(olive, "/matrix/", q="kit", agents="agent-00", agents_offset=matrix.AGENTS_AT_ONCE)
     assert narrowed.agents
     kept = parse_qs(urlsplit(narrowed.agents_pages.newer_url).query)

@@ -1,4 +1,4 @@
-"""Tests of how an open page learns of a new revision, without a stream as well."""
+"""Tests of how an open page learns of a new revision when it polls without a stream."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def revision(browser: Client, agent: str = "") -> int:
 
 
 def shown(page: object) -> int:
-    """Return the revision that a page says it shows."""
+    """Return the revision that a page states."""
     found = re.search(r'<data id="revision" value="(\d+)"', acting.text(page))
     assert found is not None
     return int(found[1])
@@ -58,7 +58,7 @@ def test_a_page_states_its_revision(operator, belt):
 
 
 def test_a_page_does_not_state_a_newer_revision_than_it_shows(operator, belt, monkeypatch):
-    """What is committed while a page is made is not shown, so it must not be counted."""
+    """A change committed during rendering is not shown, so the stated revision must not include it."""
     before = revision(operator)
     summaries = queries.summaries
 

@@ -1,4 +1,4 @@
-"""Tests of the list of loadouts, the page of one, and the preview of a save."""
+"""Tests of the list of loadouts, a loadout's page, and its editor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEW, CREATE = "/new/loadout/", "/new/loadout/save/"
 
 @pytest.fixture(autouse=True)
 def house(belt: None) -> None:
-    """Let ada have a loadout of the house, over the built-in minimal."""
+    """Store the loadout house, which extends the built-in minimal, for ada."""
     factories.loadout(
         "house", parent="minimal", plugins=["github"], discoverable=["clock*"], disabled=["github__merge"]
     )
@@ -33,7 +33,7 @@ def house(belt: None) -> None:
 
 @pytest.fixture
 def editor(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may do everything with loadouts."""
+    """Return the browser of a user with all permissions for loadouts."""
     codenames = [f"{act}_loadout" for act in ("add", "change", "delete")]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
     return operator
@@ -59,7 +59,7 @@ def test_stored_and_built_in_loadouts_are_listed_with_their_agents(viewer: Clien
         ("disables", ("github__merge",)),
     ]
     assert [one.name for one in built_in] == ["minimal", "developer", "research", "devops", "full"]
-    # Both have what extends minimal, and so they have that, too.
+    # Both use a loadout that extends minimal.
     assert built_in[0].used == ("ada", "bob")
     assert built_in[1].used == ("bob",)
     assert page.total == "6 loadouts, 5 of them built in"
@@ -93,7 +93,7 @@ def test_the_page_shows_each_levels_changes_and_each_tools_origin(viewer: Client
     assert [(group.title, group.because, group.tools) for group in page.brings] == [
         ("GitHub", "plugin of house", ("github__issue_read", "github__issue_write"))
     ]
-    # What is disabled cannot be discovered by the * of minimal either.
+    # Disabling a tool takes precedence over the * of minimal.
     assert [(group.title, group.key, group.tools) for group in page.discoverable] == [
         ("Clock", "acme.clock", ("clock__now",)),
         ("No plugin", "", ("papers", "shell")),
@@ -207,7 +207,7 @@ def test_with_htmx_removing_a_loadout_redirects_or_reports_its_users(editor: Cli
 
 
 def test_saving_an_untouched_form_changes_nothing(editor: Client) -> None:
-    # In an order and a case that no tick would keep.
+    # An order, case and names that checkboxes cannot represent.
     models.Loadout.objects.filter(name="house").update(
         plugins=["GitHub", "elsewhere"], categories=["web", "Git"], description="Two\r\nlines.\n"
     )
@@ -299,7 +299,7 @@ def test_only_neighboring_loadouts_are_swapped(editor: Client) -> None:
     swap = {"first": "annex", "second": "house", "next": "/loadouts/"}
     assert acting.post(editor, "/order/loadout/", htmx=False, **swap).status_code == 303
     assert [one.name for one in look(editor, "/loadouts/").loadouts][:2] == ["annex", "house"]
-    # The same again: they do not stand so any more.
+    # Submitting it again is refused: their order has changed.
     acting.post(editor, "/order/loadout/", htmx=False, **swap)
     assert "changed by another operator" in look(editor, "/loadouts/").notice.text
     assert acting.post(editor, "/order/toolkit/", htmx=False, **swap).status_code == 403

@@ -1,4 +1,4 @@
-"""Tests of the matrix of agents and toolkits, and of its cost."""
+"""Tests of the matrix of agents and toolkits, and of its query count."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_cells_are_forms_for_operators_and_text_for_viewers(viewer: Client, oper
 def test_a_flip_updates_all_displayed_cells_of_the_agent(operator: Client) -> None:
     answer = acting.switch(operator, "issues", "false", "true", cells="issues releases gone", next="/matrix/")
     html = acting.text(answer)
-    # A tool that two toolkits share is off in both.
+    # Both toolkits are updated, because they share a tool.
     assert 'id="at:ada:issues:state"' in html
     assert 'id="at:ada:releases:state"' in html
     assert "research" not in html

@@ -1,4 +1,4 @@
-"""Tests that an agent is created blank, with a loadout, or as a copy."""
+"""Tests of creating an agent blank, with a loadout, or as a copy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CREATE = "/new/agent/save/"
 
 @pytest.fixture
 def founder(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may also make agents and remove them."""
+    """Return the browser of an operator who may also create and delete agents."""
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=["add_agent", "delete_agent"]))
     return operator
 

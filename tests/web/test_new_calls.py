@@ -1,4 +1,4 @@
-"""Tests that an open page of calls says how many came in since."""
+"""Tests that an open page of calls shows the number of new calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of what surrounds every page, and of the end of a session or a token."""
+"""Tests of navigation, error pages, and expired sessions and CSRF tokens."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_agent_views_are_tabs_of_one_menu_entry(viewer: Client, belt: None, addr
     html = acting.text(viewer.get(address))
     menu, _, page = html.partition("<main")
     assert f'<a href="{address}" aria-current="page">' in page
-    assert menu.count('href="/agents/" aria-current=') == 2  # for wide windows, and for narrow ones
+    assert menu.count('href="/agents/" aria-current=') == 2  # for wide and for narrow windows
     assert 'href="/matrix/"' not in menu
 
 

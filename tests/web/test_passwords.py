@@ -1,4 +1,4 @@
-"""A few passwords are hashed at a time, and wrong logins are limited by address as well as by name."""
+"""Tests that few passwords are hashed at a time, and failed logins are limited by address and by name."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_successful_login_does_not_reset_failures_of_other_names(
     assert log_in(client, "olive", "wrong") == 200
     client.logout()
     assert log_in(client, "olive", "correct horse") == 429
-    # Of one name too few to lock the address: its own failures are forgotten, the others count on.
+    # A success resets the failures of its own name; those of other names still count for the address.
     monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 5)
     assert log_in(client, "olive", "correct horse") == 302
     client.logout()

@@ -1,4 +1,4 @@
-"""Tests of creating people, giving them roles and deactivating them, and of what is refused."""
+"""Tests of creating people, assigning roles and deactivating accounts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture
 def root() -> auth.User:
-    """Return a superuser, so that there is always an administrator."""
+    """Return a superuser, who counts as an administrator."""
     return auth.User.objects.create_superuser("root")
 
 

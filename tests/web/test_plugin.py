@@ -1,4 +1,4 @@
-"""Tests of the page of a plugin."""
+"""Tests of a plugin's page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = "/plugins/files/"
 
 @pytest.fixture
 def changed(belt: None) -> None:
-    """Let a server change behind our back, and an agent have an override for a tool that got another name."""
+    """Store a server that changed after approval, and an override for one of its renamed tools."""
     servers.changed()
     models.ToolOverride.objects.create(
         agent=factories.agent("dee"), tool=models.Tool.objects.get(key="files__list"), on=False
@@ -33,12 +33,12 @@ def changed(belt: None) -> None:
 
 
 def look(browser: Client, name: str = "files", **said: Any) -> Any:
-    """Open the page; give what it shows."""
+    """Return the view model of the page."""
     return browser.get(f"/plugins/{name}/", said).context["page"]
 
 
 def facts(browser: Client, name: str = "files") -> dict[str, str]:
-    """Return what the page says of the plugin and its connection, by its labels."""
+    """Return the facts about the plugin and its connection on the page, by label."""
     html = re.sub(r"<(?!/?d[td]>).*?>", "", acting.text(browser.get(f"/plugins/{name}/")))
     return dict(re.findall("<dt>(.*?)</dt> *<dd>(.*?) ?</dd>", html))
 

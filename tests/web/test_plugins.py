@@ -1,4 +1,4 @@
-"""Tests of the list of plugins and upstream servers, and of its controls."""
+"""Tests of the list of plugins and upstream servers, its controls, and adding servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Have no server asked; keep who would have been, and how the answer would be written."""
+    """Contact no server, and return the names and record function of each requested refresh."""
     told: list[Any] = []
     monkeypatch.setattr(
         upstream_listing, "refresh_soon", lambda names, record: told.append(([*names], record))
@@ -31,7 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def look(browser: Client, **said: Any) -> Any:
-    """Open the list; give what it shows."""
+    """Return the view model of the list."""
     return browser.get("/plugins/", said).context["page"]
 
 

@@ -1,4 +1,4 @@
-"""Tests that pages show the tokens of the policy apart from those of the tools, and in the total."""
+"""Tests that pages show the tokens of the policy separately from those of the tools, and in total."""
 
 from __future__ import annotations
 

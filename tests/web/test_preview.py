@@ -1,4 +1,4 @@
-"""Tests of the Preview page: what a model gets, and why a tool is on or off."""
+"""Tests of the Preview page: what the model receives, and why a tool is on or off."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ META = ["list_toolkits", "load_tools", "search_tools", "unload_tools"]
 
 
 def look(browser: Client, address: str = PREVIEW, **said: Any) -> Any:
-    """Open the page; give what it shows."""
+    """Return the view model of the page."""
     return browser.get(address, said).context["page"]
 
 
@@ -62,7 +62,7 @@ def test_tools_loaded_in_a_session_appear_from_the_next_request(operator: Client
     papers = next(tool.decision for tool in page.tools if tool.key == "papers")
     assert reasons.explain(papers) == "toolkit research was loaded in this session"
     assert [choice.value for choice in page.question.sessions] == ["s1"]
-    assert page.agent.active == "4", "the header stays what the agent has outside of sessions"
+    assert page.agent.active == "4", "the header counts tools outside of sessions"
 
 
 def test_a_subagent_gets_the_tools_of_its_kind(operator: Client) -> None:
@@ -84,7 +84,7 @@ def test_the_json_is_exactly_what_is_sent_to_the_provider(operator: Client, form
     page = look(operator, view="json", format=form, message="a bug")
     assert json.loads(page.sent.text) == rendering.render(surfaces.ask("ada", message="a bug"), form)
     assert [choice.value for choice in page.question.formats if choice.chosen] == [form]
-    assert not page.sent.label.islower(), "every format has a name for people"
+    assert not page.sent.label.islower(), "every format has a display name"
 
 
 def test_a_surface_that_a_provider_rejects_is_reported_instead_of_json(
@@ -114,7 +114,7 @@ def test_why_shows_every_rule_and_marks_the_deciding_rule(operator: Client) -> N
     (decisive,) = [step for step in why.steps if step.question == why.decisive]
     assert decisive.question == 3
     assert (decisive.answer.state, reasons.explain(decisive.answer)) == ("denied", "toolkit issues is off")
-    assert why.steps[-1].answer.state == "dormant", "what later questions would say stands there, too"
+    assert why.steps[-1].answer.state == "dormant", "later rules are evaluated, too"
 
 
 def test_why_explains_a_tool_deferred_by_the_budget(operator: Client) -> None:

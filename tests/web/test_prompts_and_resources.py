@@ -1,4 +1,4 @@
-"""Tests that pages name prompts and resources as such, and never count them as tools."""
+"""Tests that pages mark prompts and resources, and do not count them as tools."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ pytestmark = pytest.mark.django_db
 PROMPT = {"name": "sum", "description": "Sums up.", "arguments": [{"name": "topic", "required": True}]}
 README = {"uri": "note://readme", "name": "readme", "mimeType": "text/plain"}
 KEYS = ("files__read", "files__prompt_sum", "files__resource_readme")
-# An icon, and in words what the entry is.
+# The icon and label of a prompt.
 MARK = re.compile(r"<svg[^>]*>\s*<path[^>]*/>\s*</svg>\s*prompt\s*</span>")
 
 
 @pytest.fixture
 def offered(belt: None) -> None:
-    """Let a server offer a tool, a prompt and a resource, which wait for approval."""
+    """Store a server with a tool, a prompt and a resource that await review."""
     servers.add()
     servers.answer(servers.READ, non_tools={"prompt": (PROMPT,), "resource": (README,), "template": ()})
 
 
 @pytest.fixture
 def granted(offered: None) -> None:
-    """Approve them, and let a toolkit hold them."""
+    """Approve the tool, prompt and resource, and add them to a toolkit."""
     servers.approve()
     belts.import_(OPERATOR, {"toolkits": [{"key": "notes", "title": "Notes", "members": list(KEYS)}]})
     factories.agent("dee")
 
 
 def kinds(rows: Any) -> dict[str, str]:
-    """Return what each tool of a list is, where it is not a tool; empty for a tool."""
+    """Return the kind of each entry of a list by key; empty for tools."""
     return {row.tool.key: tool_sections.risk(row.tool).kind for row in rows}
 
 

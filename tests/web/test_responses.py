@@ -1,4 +1,4 @@
-"""Tests that views answer a change safely, whatever a form, a session or another version of a page sends."""
+"""Tests that views respond safely to invalid forms, URLs and notices, and redirect only within the site."""
 
 from __future__ import annotations
 

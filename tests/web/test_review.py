@@ -1,4 +1,4 @@
-"""Tests of the Review page: everything that waits for an operator, and that only what was shown is approved."""
+"""Tests of the Review page: what awaits review, and that only the displayed versions are approved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DECIDE = "/review/decide/"
 
 @pytest.fixture
 def changed(belt: None) -> None:
-    """Let a server change behind our back, and an agent have an override for a tool that got another name."""
+    """Store a server that changed after approval, and an override for one of its renamed tools."""
     servers.changed()
     models.ToolOverride.objects.create(
         agent=factories.agent("dee"), tool=models.Tool.objects.get(key="files__list"), on=False
@@ -31,7 +31,7 @@ def changed(belt: None) -> None:
 
 
 def look(browser: Client, **said: Any) -> Any:
-    """Open the page; give what it shows."""
+    """Return the view model of the page."""
     return browser.get("/review/", {"plugin": "files", **said}).context["page"]
 
 
@@ -108,7 +108,7 @@ def test_an_htmx_approval_returns_parts_of_the_page(keeper: Client, changed: Non
 
 def test_an_approval_of_several_tools_is_undone_as_a_whole(keeper: Client, changed: None) -> None:
     page = decide(keeper, "approve", "files__write", "files__ls", carry="yes").context["page"]
-    # A denial counts for both names from then on.
+    # The override now applies to both names.
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False, "files__ls": False}
     undone = acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
     assert undone.status_code == 303

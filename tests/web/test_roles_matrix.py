@@ -1,6 +1,6 @@
-"""Tests that each role may open exactly the addresses of the dashboard that docs/reference/roles.md lists.
+"""Tests that each role may open exactly the URLs of the dashboard that docs/reference/roles.md lists.
 
-The table says it for every address: an address that it does not name fails, and so does a difference to that page.
+A URL that is not in the table fails a test, and so does a difference between the table and that page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from toolbelt.control.people import roles, tokens
 
 pytestmark = pytest.mark.django_db
 SETUP = writing.by("setup", via="command")
-# ``own`` operates ada alone, and ``other`` bob: all addresses are ada's.
+# ``own`` operates only ada, and ``other`` only bob; all sample URLs are ada's.
 PEOPLE = ("nobody", "viewer", "other", "own", "operator", "administrator", "superuser")
 MAY: Mapping[str, tuple[str, ...]] = {
     "anyone": PEOPLE,
@@ -34,7 +34,7 @@ MAY: Mapping[str, tuple[str, ...]] = {
     "nobody": (),
 }
 TABLE: Mapping[str, str] = {
-    # To look
+    # Viewing
     "login": "anyone",
     "logout": "every user",
     "home": "every user",
@@ -93,7 +93,7 @@ TABLE: Mapping[str, str] = {
     "evict": "operators of this agent",
     "undo": "operators of this agent",
     "copy": "operators of this agent",
-    # What all agents share
+    # Configuration shared by all agents
     "change_settings": "operators",
     "archive": "operators",
     "edit_toolkit": "operators",
@@ -142,7 +142,7 @@ TABLE: Mapping[str, str] = {
     "issue_token": "administrators",
     "revoke_token": "administrators",
 }
-# What is sent where what may be done depends on it.
+# Form fields and query parameters that the permission check depends on.
 SENT: Mapping[str, Mapping[str, str]] = {
     "apply_bulk": {"on": "false", "seen": '{"ada": {"issues": true}}'},
     "copy": {"a": "bob", "b": "ada"},
@@ -161,7 +161,7 @@ WEB = [
 
 
 def cookie(who: str) -> str:
-    """Log one of the people in; give what their browser keeps."""
+    """Create a user, log them in, and return their session cookie."""
     if who == "nobody":
         return ""
     user = get_user_model().objects.create_user(
@@ -178,7 +178,7 @@ def cookie(who: str) -> str:
 
 
 def ask(kept: str, name: str, address: str, method: str) -> Any:
-    """Ask as they would, and let nothing of it stay."""
+    """Send a request with a session cookie, and roll back its changes."""
     browser = Client()
     if kept:
         browser.cookies["sessionid"] = kept
@@ -230,7 +230,7 @@ def test_a_bulk_change_names_the_agents_that_the_user_may_not_change(belt: None)
     asked = browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false", "for": ["ada", "bob"]})
     assert asked.status_code == 403
     assert "You do not have permission to flip switches of bob." in asked.content.decode()
-    # Of all that are shown, those that are theirs.
+    # Without a selection, it applies to the agents that they operate.
     assert "ada" in browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false"}).content.decode()
 
 
@@ -270,7 +270,7 @@ def test_query_count_does_not_grow_with_the_agents_a_user_operates(
 
 
 def lines() -> list[str]:
-    """Write the table as the reference tells it."""
+    """Return the table's lines in the form of the reference."""
     names = {name: address for name, address, _ in WEB}
     by_who: dict[str, list[str]] = {}
     for name, who in TABLE.items():

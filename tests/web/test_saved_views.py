@@ -1,4 +1,4 @@
-"""Tests that people save the filters of lists under names, each for themselves."""
+"""Tests that users save the filters of lists as named, private views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the search: what it finds and offers, and that it changes nothing."""
+"""Tests of the search dialog and page: their results and actions, and that they change nothing."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_long_query_is_truncated_with_a_note(operator: Client, path: str, head
     long = shown("issue " * 50)
     assert "Only the first 33 words were used." in long
     assert "Only the first 200 characters were used." in shown("x" * 300)
-    # It was ignored altogether, and every tool or page was shown.
+    # Regression: a long query was ignored, and every tool or page was shown.
     assert "clock__now" not in shown("xyzzy " * 50)
     assert "Audit log</span>" not in long
 

@@ -1,4 +1,4 @@
-"""Tests of the Sessions page, and of ending a session there."""
+"""Tests of the Sessions page and of evicting sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(session: str, request: str | None = None, agent: str = "ada") -> None:
 
 @pytest.fixture
 def evictor(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may evict sessions."""
+    """Return the browser of an operator who may evict sessions."""
     olive.user_permissions.add(auth.Permission.objects.get(codename="delete_agentsession"))
     return operator
 

@@ -1,4 +1,4 @@
-"""Tests of showing and changing an agent's settings."""
+"""Tests of viewing and changing an agent's settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def look(browser: Client, address: str = SETTINGS) -> Any:
 
 
 def typed(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, str]:
-    """Return what the form of the page would send, with some of it changed."""
+    """Return the fields that the page's form would submit, with some of them changed."""
     sent = editing.form(browser.get(address).content.decode(), f"{address}change/")
     return {name: str(sent[name]) for name in sent} | other
 
@@ -91,7 +91,7 @@ def test_concurrent_changes_conflict_only_in_the_same_field(operator: Client) ->
     answer = operator.post(CHANGE, {**old, "title": "Mine"})
     assert answer.status_code == 409
     assert "changed by another operator" in acting.text(answer)
-    assert answer.context["page"].form["title"].value() == "Mine", "what was typed stays to be seen"
+    assert answer.context["page"].form["title"].value() == "Mine", "the input is kept"
     assert acting.stored().title == "Theirs"
 
 
@@ -201,7 +201,7 @@ def test_an_unknown_agent_is_not_found(operator: Client) -> None:
 
 @pytest.fixture
 def explorers(belt: None) -> None:
-    """Let explorers have the tool papers, which ada may only load, and clock__now, which ada has."""
+    """Store a loadout for the kind explore with papers, which ada may load, and clock__now, which ada has."""
     entries.put(
         OPERATOR,
         "loadout",

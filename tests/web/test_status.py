@@ -1,4 +1,4 @@
-"""Tests of the page about the installation: what it shows to whom, and what it never shows."""
+"""Tests of the status page: its content, its permissions, and that it contains no secrets."""
 
 from __future__ import annotations
 

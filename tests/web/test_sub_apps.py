@@ -1,4 +1,4 @@
-"""Tests of the list of sub-apps, the page of one, and its editor."""
+"""Tests of the list of sub-apps, a sub-app's page, and its editor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEW, CREATE = "/new/sub-app/", "/new/sub-app/save/"
 
 @pytest.fixture(autouse=True)
 def chat(belt: None) -> None:
-    """Let a chat bind two tools to ada."""
+    """Store the sub-app chat, which binds two tools to ada."""
     tools = {tool.key: tool for tool in models.Tool.objects.all()}
     factories.sub_app(
         "chat",
@@ -34,7 +34,7 @@ def chat(belt: None) -> None:
 
 @pytest.fixture
 def editor(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may do everything with sub-apps."""
+    """Return the browser of a user with all permissions for sub-apps."""
     codenames = [f"{act}_subapp" for act in ("add", "change", "delete")]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
     return operator

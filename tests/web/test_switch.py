@@ -1,4 +1,4 @@
-"""A toolkit's switch: what it shows, what a press requests, and what the link beside it does."""
+"""Tests of a toolkit's switch: what it shows, what a press requests, and what its link does."""
 
 from __future__ import annotations
 

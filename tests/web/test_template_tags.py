@@ -1,4 +1,4 @@
-"""Tests that the template tags for pages with hundreds of rows print what Django's own would."""
+"""Tests that the optimized template tags for long pages render the same output as Django's own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rendered(source: str, **values: Any) -> str:
 
 
 class Told:
-    """Counts how often it is asked."""
+    """A text that counts how often it is rendered."""
 
     def __init__(self, word: str) -> None:
         self.word, self.asked = word, 0
@@ -41,7 +41,7 @@ def test_render_once_renders_equal_values_once_per_page() -> None:
     assert rendered(source, rows="abc", told=told) == "a<same>b<same>c<same>"
     assert told.asked == 1
     rendered(source, rows="abc", told=told)
-    assert told.asked == 2, "another page begins anew"
+    assert told.asked == 2, "each page renders it again"
 
 
 def test_render_once_renders_each_different_value() -> None:

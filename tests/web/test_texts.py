@@ -1,4 +1,4 @@
-"""Tests that texts of others are shown as they are, with what differs in them."""
+"""Tests of how untrusted texts and their differences are shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def difference(old: str, new: str) -> texts.Text:
 
 
 def told(line: texts.Line) -> str:
-    """Write a line with its sign before it and its marks in brackets."""
+    """Return a line with its sign before it and its marked words in brackets."""
     said = "".join(f"[{piece.text}]" if piece.tone else piece.text for piece in line.pieces)
     return f"{line.sign or ' '}{said}"
 
@@ -67,11 +67,11 @@ def test_adversarial_text_is_compared() -> None:
 @pytest.mark.parametrize(
     ("given", "name"),
     [
-        ("\u202e", "U+202E"),  # turns the order round
-        ("\u200b", "U+200B"),  # takes no room
-        ("\U000e0041", "U+E0041"),  # a tag: writes to models alone
-        ("\x1b", "U+001B"),  # begins what a terminal obeys
-        ("\ud800", "U+D800"),  # half a character: no page could be sent with it
+        ("\u202e", "U+202E"),  # reverses the reading order
+        ("\u200b", "U+200B"),  # has no width
+        ("\U000e0041", "U+E0041"),  # a tag character: visible only to models
+        ("\x1b", "U+001B"),  # starts a terminal escape sequence
+        ("\ud800", "U+D800"),  # a lone surrogate: cannot be encoded as UTF-8
     ],
 )
 def test_invisible_characters_are_shown_as_code_points(given: str, name: str) -> None:

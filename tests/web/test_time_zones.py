@@ -1,4 +1,4 @@
-"""Tests that times are shown in the zone of the account or the browser, and that days begin there."""
+"""Tests that times and days are in the time zone of the account or the browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVENING = dt.datetime(2026, 3, 3, 23, 30, tzinfo=dt.UTC)
 
 @pytest.fixture
 def logged(belt: None) -> None:
-    """Log a change at half past eleven in the evening, UTC."""
+    """Store a change at 23:30 UTC."""
     models.AuditEntry.objects.create(
         at=EVENING,
         actor="sam",
@@ -33,7 +33,7 @@ def logged(belt: None) -> None:
 
 
 def times(browser: Client, zone: str = "") -> str:
-    """Return the audit log as a browser in a zone gets it."""
+    """Return the audit log as shown to a browser in a time zone."""
     if zone:
         browser.cookies["toolbelt-zone"] = zone
     return acting.text(browser.get("/audit/"))

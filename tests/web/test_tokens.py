@@ -1,4 +1,4 @@
-"""Tests of the API tokens: who sees them, that a new one is shown once, and how one is revoked."""
+"""Tests of the API tokens page: its permissions, and issuing and revoking tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def look(browser: Client, **said: Any) -> Any:
 
 @pytest.fixture
 def keeper(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may issue and revoke tokens."""
+    """Return the browser of a user who may issue and revoke tokens."""
     names = ["view_apitoken", "add_apitoken", "change_apitoken"]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
     return operator

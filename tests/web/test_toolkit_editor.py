@@ -1,4 +1,4 @@
-"""Tests that a toolkit is edited row by row, tried out while it is typed, and saved after a preview."""
+"""Tests of the toolkit editor: its rows, its live preview, and saving after a preview."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEW, CREATE = "/new/toolkit/", "/new/toolkit/save/"
 
 @pytest.fixture
 def editor(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may do everything with toolkits."""
+    """Return the browser of a user with all permissions for toolkits."""
     codenames = [f"{act}_toolkit" for act in ("add", "change", "delete")]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
     return operator
@@ -122,7 +122,7 @@ def test_the_live_preview_updates_the_policy_and_directive(editor: Client) -> No
 
 
 def test_the_preview_applies_the_edit_to_the_chosen_agent(editor: Client) -> None:
-    # Its switch is on, so what becomes a member becomes active.
+    # The agent's switch is on, so a new member becomes active.
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="ada")
     assert answer.context["page"].preview.active == "3 of 3 tools on"
     answer = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members="papers", whose="bob")
@@ -137,7 +137,7 @@ def test_an_invalid_pattern_is_reported_at_its_field(editor: Client) -> None:
         "'(oops' is not a pattern that runs in linear time (RE2)" in form(answer).triggers[0].problems["any"]
     )
     assert 'id="trigger-1-any-wrong" hx-swap-oob="innerHTML">&#x27;(oops&#x27;' in acting.text(answer)
-    # The others are still tried.
+    # The valid patterns are still matched.
     assert form(answer).triggers[0].fires
     answer = editing.send(editor, EDIT, SAVE, trigger_any="(oops")
     assert answer.status_code == 422
@@ -209,7 +209,7 @@ def test_a_toolkit_is_created_and_removed(editor: Client) -> None:
     answer = editing.send(
         editor, NEW, CREATE, key="reading", add_members="papers shell", policy_when_off="No."
     )
-    # Ada has one of its tools by default, so only bob gets the text for none.
+    # Ada already has one of the tools, so only bob gets the text for when it is off.
     assert [one.agent for one in answer.context["page"].reached] == ["bob"]
     made = editing.go_on(editor, answer, CREATE)
     assert made.headers["Location"] == "/toolkits/reading/"
@@ -283,7 +283,7 @@ def test_searching_offers_tools_and_adds_those_selected(editor: Client) -> None:
         editor, EDIT, SAVE, act="all-members-0", add_members="scientific papers", shown="papers shell "
     )
     assert [row.key for row in form(everything).members] == [*before, "papers", "shell"]
-    # Saved at once, a name that does not exist is a mistake.
+    # Saving with an unknown name is an error.
     assert editing.send(editor, EDIT, SAVE, add_members="xyzzy").status_code == 422
 
 
@@ -294,7 +294,7 @@ def test_known_keys_of_a_list_are_added_and_unknown_keys_are_reported(editor: Cl
     html = acting.text(answer)
     assert "No tool is called shel. The others were added." in html
     assert 'value="shel"' in html
-    # What is there already is not added again.
+    # Existing members are not added again.
     again = editing.send(editor, EDIT, SAVE, act="add-members-0", add_members=f"{before[0]} shell")
     assert [row.key for row in form(again).members] == [*before, "shell"]
 

@@ -1,4 +1,4 @@
-"""Tests of the list of toolkits, the page of one, and their cost."""
+"""Tests of the list of toolkits, a toolkit's page, and their query counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK = "/toolkits/issues/block/"
 
 @pytest.fixture
 def keeper(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may change toolkits, too."""
+    """Return the browser of an operator who may also change toolkits."""
     olive.user_permissions.add(auth.Permission.objects.get(codename="change_toolkit"))
     return operator
 
@@ -52,7 +52,7 @@ def test_each_row_shows_the_toolkits_size_and_agents(viewer: Client) -> None:
         "Reads and files issues.",
     )
     assert (issues.tools, issues.users, issues.percent, issues.switched) == ("2", "2 of 2", 100, "on for 1")
-    # A tool that it shares with another toolkit counts for both.
+    # Tools shared by two toolkits count for both.
     assert (releases.title, releases.users) == ("releases", "2 of 2")
     assert (research.users, research.percent, research.switched) == ("0 of 2", 0, "")
 
@@ -147,7 +147,7 @@ def test_a_flip_updates_only_the_displayed_parts_of_the_agent(operator: Client) 
     assert '<span id="used:issues" hx-swap-oob="innerHTML">' in html
     assert "1 of 2" in html
     assert "issues is off for ada." in html
-    # Nothing of other agents, nor of the Access page.
+    # No parts of other agents or of the Access page.
     assert "at:bob:" not in html
     assert "agent-facts" not in html
     assert acting.stored().switches["issues"] is False

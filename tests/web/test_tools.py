@@ -1,4 +1,4 @@
-"""Tests of the list of tools, the page of one, and their cost."""
+"""Tests of the list of tools, a tool's page, and their query counts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERY = ["clock__now", "github__issue_read", "github__issue_write", "github__mer
 
 @pytest.fixture
 def keeper(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may change tools and see calls."""
+    """Return the browser of an operator who may also change tools and view calls."""
     for codename in ("change_tool", "view_callrecord"):
         olive.user_permissions.add(auth.Permission.objects.get(codename=codename))
     return operator
@@ -72,7 +72,7 @@ def test_each_row_shows_its_agents_and_call_statistics(keeper: Client, viewer: C
     html = acting.text(keeper.get("/tools/?q=shell"))
     assert "1 agent</a>" in html
     assert 'last <time datetime="' in html
-    # The calls are for those who may see them.
+    # Call statistics require permission to view calls.
     assert "Calls in" not in acting.text(viewer.get("/tools/"))
     assert listed(viewer).since == ""
 
@@ -138,7 +138,7 @@ def test_a_search_ranks_tools_like_an_agents_search(viewer: Client) -> None:
     models.Tool.objects.filter(key="clock__now").update(
         description="Also opens what is to merge, in the end."
     )
-    # Writes that bypass saving are seen after the next change of the catalog.
+    # Updates without save() are only noticed after the next change of the catalog.
     factories.tool("zz_other")
     assert keys(listed(viewer, q="merge")) == ["github__merge", "clock__now"]
     assert keys(listed(viewer, q="merge", sort="tool")) == ["clock__now", "github__merge"]
@@ -160,7 +160,7 @@ def test_the_list_is_paginated_and_pages_keep_the_filter(viewer: Client, more_to
     page = listed(viewer, q="extra", offset=100)
     assert (len(page.tools), page.pages.words, page.pages.older_url) == (20, "101 to 120 of 120", "")
     assert page.pages.newer_url == "/tools/?q=extra&offset=50"
-    # Behind the end is the last page that there is.
+    # An offset beyond the end shows the last page.
     page = listed(viewer, q="extra", offset=10**6)
     assert (len(page.tools), page.pages.words) == (20, "101 to 120 of 120")
 
@@ -185,7 +185,7 @@ def test_a_tools_page_lists_its_agents_and_those_without_it(viewer: Client) -> N
     assert (agent, decision.state, reasons.explain(decision)) == ("ada", "active", "its override is on")
     html = acting.text(viewer.get("/tools/clock__now/"))
     assert '<a href="/agents/ada/?q=clock__now">ada</a>' in html
-    # Bob can load and call it: he is not among those that cannot use it.
+    # Bob can load it, so he is not listed among the agents without it.
     assert (on_request[0], on_request[1].state, page.others) == ("bob", "discoverable", ())
     assert "on for <strong>1 of 2</strong> agents, on request for <strong>1</strong>" in html
     assert [agent for agent, _ in look(viewer, "github__merge").others] == ["ada"]

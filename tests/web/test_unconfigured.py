@@ -1,4 +1,4 @@
-"""Tests of the pages for an address that Toolbelt is not set up for: each says what to set, and the log does too."""
+"""Tests that requests to a host that is not configured get a page and a log entry that name the setting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_disallowed_host_gets_a_page_naming_the_setting() -> None:
         Client().get("/login/", headers={"host": "box.local:8000"})
     assert answer.status_code == 400
     assert "ALLOWED_HOSTS=…,box.local" in answer.content.decode()
-    # The second one within a minute is not logged.
+    # A repetition within a minute is not logged.
     events = [(one["event"], one.get("host"), one.get("setting")) for one in logs if "setting" in one]
     assert events == [("host not allowed", "box.local:8000", "ALLOWED_HOSTS")]
 

@@ -1,4 +1,4 @@
-"""Tests of undoing a change, also if something was changed since."""
+"""Tests of undoing changes, including after later changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of what the page of calls says of tools that are on and were not called, and turns off."""
+"""Tests of the list of tools that are on but unused, and of turning them off there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of how numbers, moments and states are printed."""
+"""Tests of how numbers, times and states are formatted."""
 
 from __future__ import annotations
 
