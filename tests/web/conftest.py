@@ -94,14 +94,14 @@ def operator(olive: auth.User) -> Client:
 
 
 @pytest.fixture
-def reader(operator: Client, olive: auth.User, belt: None) -> Client:
+def call_viewer(operator: Client, olive: auth.User, belt: None) -> Client:
     """Return the browser of a user who may view calls and change agents."""
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
     return operator
 
 
 @pytest.fixture
-def keeper(db: None) -> Client:
+def plugin_manager(db: None) -> Client:
     """Return the browser of a user who may add and change plugins and review their tools."""
     user = get_user_model().objects.create_user("kim")
     changes = [f"change_{kind}" for kind in ("plugin", "tool", "agent", "toolkit", "loadout", "subapp")]

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control import writing
 from toolbelt.control.people import tokens
 
@@ -27,7 +27,7 @@ def change(browser: Client, old: str = "correct horse", new: str = NEW, again: s
 
 def test_permissions_and_groups_are_listed_in_plain_words(operator: Client, olive: auth.User) -> None:
     olive.groups.add(auth.Group.objects.create(name="night shift"))
-    html = acting.text(operator.get("/account/"))
+    html = dashboard.text(operator.get("/account/"))
     assert "night shift" in html
     rights = {right.kind: right.acts for right in operator.get("/account/").context["page"].rights}
     assert rights["Agents, their switches and overrides"] == "see, change"
@@ -41,7 +41,7 @@ def test_a_superuser_gets_no_list_of_permissions(admin_client: Client) -> None:
 
 
 def test_only_the_users_own_changes_and_tokens_are_listed(operator: Client, olive: auth.User) -> None:
-    acting.switch(operator, "issues", "false", "true")
+    dashboard.switch(operator, "issues", "false", "true")
     auth.User.objects.create_user("sam")
     for name in ("olive", "sam"):
         tokens.issue(writing.by(name, via="screen"), user=name, scope="read", name=f"of {name}")
@@ -53,16 +53,16 @@ def test_only_the_users_own_changes_and_tokens_are_listed(operator: Client, oliv
 def test_changing_the_password_keeps_this_session_and_ends_others(operator: Client, olive: auth.User) -> None:
     other = Client()
     other.force_login(olive)
-    answer = change(operator)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/account/")
+    response = change(operator)
+    assert (response.status_code, response.headers["Location"]) == (303, "/account/")
     olive.refresh_from_db()
     assert olive.check_password(NEW)
-    assert "Password changed." in acting.text(operator.get("/account/"))
+    assert "Password changed." in dashboard.text(operator.get("/account/"))
     assert other.get("/account/").status_code == 302
 
 
 @pytest.mark.parametrize(
-    ("typed", "field", "told"),
+    ("typed", "field", "message"),
     [
         ({"old": "wrong"}, "old_password", "The password is incorrect."),
         ({"again": "something else"}, "new_password2", "The passwords do not match."),
@@ -71,15 +71,15 @@ def test_changing_the_password_keeps_this_session_and_ends_others(operator: Clie
     ],
 )
 def test_an_invalid_password_change_is_reported_at_its_field(
-    operator: Client, olive: auth.User, typed: dict[str, str], field: str, told: str
+    operator: Client, olive: auth.User, typed: dict[str, str], field: str, message: str
 ) -> None:
-    answer = change(operator, **typed)
-    assert answer.status_code == 422
-    assert told in " ".join(answer.context["page"].form.errors[field])
-    assert f'id="field-{field}_error"' in acting.text(answer)
+    response = change(operator, **typed)
+    assert response.status_code == 422
+    assert message in " ".join(response.context["page"].form.errors[field])
+    assert f'id="field-{field}_error"' in dashboard.text(response)
     olive.refresh_from_db()
     assert olive.check_password("correct horse")
-    assert not re.findall(r'type="password"\s+value', answer.content.decode())
+    assert not re.findall(r'type="password"\s+value', response.content.decode())
 
 
 def test_repeated_wrong_current_passwords_lock_the_form(
@@ -98,12 +98,12 @@ def test_an_externally_managed_login_cannot_change_its_password_here(
     olive.set_unusable_password()
     olive.save()
     operator.force_login(olive)
-    html = acting.text(operator.get("/account/"))
+    html = dashboard.text(operator.get("/account/"))
     assert "Toolbelt stores no password for you" in html
     assert "/account/password/" not in html
 
 
 def test_password_rules_are_shown_once(operator: Client) -> None:
-    html = acting.text(operator.get("/account/"))
+    html = dashboard.text(operator.get("/account/"))
     assert html.count("at least 12 characters") == 1
     assert 'aria-describedby="password-rules"' in html

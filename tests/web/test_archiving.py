@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.agents import agents
@@ -24,26 +24,26 @@ def archived(belt: None) -> None:
 
 
 def text(browser: Client, address: str) -> str:
-    answer = browser.get(address)
-    assert answer.status_code == 200, address
-    found: str = answer.content.decode()
-    return found
+    response = browser.get(address)
+    assert response.status_code == 200, address
+    html: str = response.content.decode()
+    return html
 
 
 def test_archiving_requires_confirmation_and_can_be_undone(operator: Client) -> None:
-    asked = acting.post(operator, ARCHIVE, htmx=False, archived="yes")
-    assert asked.status_code == 200
-    assert "While ada is archived, it answers no requests" in asked.content.decode()
+    confirmation = dashboard.post(operator, ARCHIVE, htmx=False, archived="yes")
+    assert confirmation.status_code == 200
+    assert "While ada is archived, it answers no requests" in confirmation.content.decode()
     assert not models.Agent.objects.get(key="ada").archived
-    done = acting.post(operator, ARCHIVE, htmx=False, archived="yes", confirm="yes")
+    done = dashboard.post(operator, ARCHIVE, htmx=False, archived="yes", confirm="yes")
     assert (done.status_code, done.headers["Location"]) == (303, HOME)
     assert models.Agent.objects.get(key="ada").archived
-    entry = acting.newest()
+    entry = dashboard.latest_entry()
     assert (entry.action, entry.after) == ("agent.change", {"archived": True})
     page = text(operator, HOME)
     assert "ada is archived." in page
     assert "Restore" in page
-    acting.post(operator, f"/audit/{entry.pk}/undo/", htmx=False)
+    dashboard.post(operator, f"/audit/{entry.pk}/undo/", htmx=False)
     assert not models.Agent.objects.get(key="ada").archived
 
 
@@ -70,14 +70,14 @@ def test_pages_of_an_archived_agent_have_a_notice_and_no_controls(operator: Clie
 
 
 def test_forged_posts_do_not_change_an_archived_agent(operator: Client, archived: None) -> None:
-    before = acting.newest()
-    flipped = acting.switch(operator, "issues", "false", "true", confirm="yes")
+    before = dashboard.latest_entry()
+    flipped = dashboard.switch(operator, "issues", "false", "true", confirm="yes")
     assert flipped.status_code == 422
     assert "bring it back first" in flipped.content.decode()
     seen = '{"ada": {"issues": true}}'
-    acting.post(operator, "/bulk/", on="false", seen=seen, confirm="yes", htmx=False)
-    acting.post(operator, "/agents/ada/settings/change/", htmx=False, title="X", was="{}", confirm="yes")
-    assert acting.newest() == before
+    dashboard.post(operator, "/bulk/", on="false", seen=seen, confirm="yes", htmx=False)
+    dashboard.post(operator, "/agents/ada/settings/change/", htmx=False, title="X", was="{}", confirm="yes")
+    assert dashboard.latest_entry() == before
     assert models.ToolkitSwitch.objects.get(agent__key="ada").on
 
 
@@ -89,7 +89,7 @@ def test_a_viewer_sees_an_archived_agent_but_cannot_restore_it(viewer: Client, a
     page = text(viewer, HOME)
     assert 'id="archive-title"' in page
     assert f'action="{ARCHIVE}"' not in page
-    assert acting.post(viewer, ARCHIVE, htmx=False, archived="no").status_code == 403
+    assert dashboard.post(viewer, ARCHIVE, htmx=False, archived="no").status_code == 403
 
 
 def test_setting_operators_rejects_stale_forms_and_can_be_undone(
@@ -99,14 +99,14 @@ def test_setting_operators_rejects_stale_forms_and_can_be_undone(
         django_user_model.objects.create_user(name)
     path = "/agents/ada/operators/"
     assert f'action="{path}"' in text(admin_client, HOME)
-    assert acting.post(admin_client, path, htmx=False, user=["anna"]).status_code == 303
+    assert dashboard.post(admin_client, path, htmx=False, user=["anna"]).status_code == 303
     assert "Operators of ada only: anna." in text(admin_client, HOME)
-    stale = acting.post(admin_client, path, htmx=False, user=["ben"])
+    stale = dashboard.post(admin_client, path, htmx=False, user=["ben"])
     assert stale.status_code == 303
     assert "Not changed." in text(admin_client, HOME)
-    named = acting.newest()
+    named = dashboard.latest_entry()
     assert (named.action, named.after) == ("agent.operators", {"operators": ["anna"]})
-    acting.post(admin_client, f"/audit/{named.pk}/undo/", htmx=False)
+    dashboard.post(admin_client, f"/audit/{named.pk}/undo/", htmx=False)
     assert "no one else" in text(admin_client, HOME)
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.access import bulk
 from toolbelt.control.catalog import entries
@@ -21,34 +21,36 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 def overrides() -> dict[str, bool]:
     """Return the overrides of ada without the initial one."""
-    return {key: on for key, on in acting.stored().overrides.items() if key != "clock__now"}
+    return {key: on for key, on in dashboard.stored_agent().overrides.items() if key != "clock__now"}
 
 
-def asked(answer: Any) -> Any:
+def confirmation(response: Any) -> Any:
     """Return the confirmation that a response asks for."""
-    return answer.context["confirmation"]
+    return response.context["confirmation"]
 
 
-def fields(answer: Any) -> dict[str, Any]:
-    return dict(asked(answer).fields)
+def fields(response: Any) -> dict[str, Any]:
+    return dict(confirmation(response).fields)
 
 
 @pytest.mark.parametrize("htmx", [True, False])
 def test_a_bulk_change_from_the_access_page_asks_for_confirmation_first(operator: Client, htmx: bool) -> None:
-    answer = operator.get("/agents/ada/bulk/?q=issue&set=tools-false", headers=acting.HTMX if htmx else {})
+    response = operator.get(
+        "/agents/ada/bulk/?q=issue&set=tools-false", headers=dashboard.HTMX if htmx else {}
+    )
 
-    question = asked(answer)
+    question = confirmation(response)
     assert question.title == "Turn off 2 tools for ada?"
     assert [difference.what for difference in question.differences] == [
         "github__issue_read",
         "github__issue_write",
     ]
-    assert json.loads(fields(answer)["seen"]) == {
+    assert json.loads(fields(response)["seen"]) == {
         "ada": {"github__issue_read": None, "github__issue_write": None}
     }
     assert overrides() == {}
     if htmx:
-        assert (answer.headers["HX-Reswap"], answer.headers["HX-Replace-Url"]) == ("none", "false")
+        assert (response.headers["HX-Reswap"], response.headers["HX-Replace-Url"]) == ("none", "false")
 
 
 def test_only_the_selected_sections_are_changed(operator: Client) -> None:
@@ -60,23 +62,23 @@ def test_only_the_selected_sections_are_changed(operator: Client) -> None:
 
 def test_a_bulk_change_is_one_batch_and_is_undone_as_a_whole(operator: Client) -> None:
     question = operator.get("/agents/ada/bulk/?q=issue&set=tools-false")
-    answer = acting.post(operator, "/bulk/", htmx=False, **fields(question))
+    response = dashboard.post(operator, "/bulk/", htmx=False, **fields(question))
 
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada/?q=issue")
+    assert (response.status_code, response.headers["Location"]) == (303, "/agents/ada/?q=issue")
     assert overrides() == {"github__issue_read": False, "github__issue_write": False}
-    entry = acting.newest()
+    entry = dashboard.latest_entry()
     assert models.AuditEntry.objects.filter(batch=entry.batch).count() == 2
-    assert "2 changes for ada: off." in acting.text(operator.get("/agents/ada/"))
-    acting.post(operator, f"/audit/{entry.pk}/undo/", whole="yes")
+    assert "2 changes for ada: off." in dashboard.text(operator.get("/agents/ada/"))
+    dashboard.post(operator, f"/audit/{entry.pk}/undo/", whole="yes")
     assert overrides() == {}
 
 
 def test_an_htmx_bulk_change_returns_the_displayed_rows(operator: Client) -> None:
     sent = fields(operator.get("/agents/ada/bulk/?q=issue&set=tools-false"))
-    answer = operator.post("/bulk/", {"tools": "github__issue_read", **sent}, headers=acting.HTMX)
+    response = operator.post("/bulk/", {"tools": "github__issue_read", **sent}, headers=dashboard.HTMX)
 
-    assert [row.stored for row in answer.context["page"].rows] == ["false"]
-    assert answer.context["page"].notice.whole
+    assert [row.stored for row in response.context["page"].rows] == ["false"]
+    assert response.context["page"].notice.whole
 
 
 def test_a_bulk_change_switches_the_displayed_toolkits(operator: Client) -> None:
@@ -99,7 +101,7 @@ def test_bulk_changes_from_other_lists_ask_for_confirmation(
 
 
 def test_the_confirmation_lists_each_affected_agent(operator: Client) -> None:
-    question = asked(operator.get("/bulk/tools/?tool=papers&for=*&set=tools-true"))
+    question = confirmation(operator.get("/bulk/tools/?tool=papers&for=*&set=tools-true"))
     assert {"ada", "bob"} <= {difference.what for difference in question.differences}
     assert question.title.startswith("Turn on papers for ")
 
@@ -109,11 +111,11 @@ def test_a_bulk_change_of_tools_requires_tools_and_agents(operator: Client) -> N
         ("for=*", "Select tools first, or choose all matching tools."),
         ("tool=papers", "Choose agents first, or All agents."),
     ):
-        answer = operator.get(f"/bulk/tools/?set=tools-true&{query}", headers=acting.HTMX)
+        response = operator.get(f"/bulk/tools/?set=tools-true&{query}", headers=dashboard.HTMX)
         # The page is not replaced, so the selection is kept.
-        assert (answer.status_code, answer.headers["HX-Reswap"]) == (200, "none")
-        assert "HX-Redirect" not in answer.headers
-        assert missing in acting.text(answer)
+        assert (response.status_code, response.headers["HX-Reswap"]) == (200, "none")
+        assert "HX-Redirect" not in response.headers
+        assert missing in dashboard.text(response)
 
 
 def test_only_the_selected_tools_are_changed(operator: Client) -> None:
@@ -132,7 +134,7 @@ def test_turning_off_skips_tools_that_are_already_off(operator: Client) -> None:
     granted = {tool.name for tool in surfaces.ask("ada").tools}
     assert granted <= {*having["ada"]} < {*every["ada"]}
     assert "left out: nothing grants" in " ".join(
-        asked(operator.get("/bulk/tools/?every=yes&for=ada&set=tools-false")).facts
+        confirmation(operator.get("/bulk/tools/?every=yes&for=ada&set=tools-false")).facts
     )
 
 
@@ -151,25 +153,25 @@ def test_turning_off_includes_tools_that_subagents_may_get(operator: Client) -> 
 
 
 def test_a_bulk_change_without_effect_is_reported(operator: Client) -> None:
-    answer = operator.get("/bulk/toolkits/issues/?set=toolkits-true&for=ada")
-    assert answer.status_code == 303
-    assert "No changes: it is already on." in acting.text(operator.get("/toolkits/issues/"))
+    response = operator.get("/bulk/toolkits/issues/?set=toolkits-true&for=ada")
+    assert response.status_code == 303
+    assert "No changes: it is already on." in dashboard.text(operator.get("/toolkits/issues/"))
 
 
 def test_a_concurrent_change_is_not_overwritten(operator: Client) -> None:
     sent = fields(operator.get("/agents/ada/bulk/?q=issue&set=tools-false"))
-    acting.override(operator, "github__issue_read", "true", "unset")
-    acting.post(operator, "/bulk/", htmx=False, **sent)
+    dashboard.override(operator, "github__issue_read", "true", "unset")
+    dashboard.post(operator, "/bulk/", htmx=False, **sent)
 
     assert overrides() == {"github__issue_read": True}
-    assert "was changed by another operator" in acting.text(operator.get("/agents/ada/"))
+    assert "was changed by another operator" in dashboard.text(operator.get("/agents/ada/"))
 
 
 def test_the_confirmation_names_agents_skipped_by_their_budget(operator: Client) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}
     )
-    question = asked(operator.get("/bulk/tools/?tool=papers&for=*&set=tools-true"))
+    question = confirmation(operator.get("/bulk/tools/?tool=papers&for=*&set=tools-true"))
     assert [
         reason for reason in question.reasons if reason.startswith("Skipped: The budget of ada is 4 tools")
     ]
@@ -192,7 +194,7 @@ def test_a_viewer_cannot_open_bulk_changes(viewer: Client, address: str) -> None
     ],
 )
 def test_an_invalid_seen_field_changes_nothing(operator: Client, seen: str) -> None:
-    acting.post(operator, "/bulk/", htmx=False, on="true", seen=seen, confirm="yes")
+    dashboard.post(operator, "/bulk/", htmx=False, on="true", seen=seen, confirm="yes")
     assert not models.AuditEntry.objects.exists()
 
 
@@ -205,4 +207,4 @@ def test_lists_offer_bulk_actions_only_to_operators(operator: Client, viewer: Cl
 def test_a_bulk_change_above_the_limit_is_refused(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "MAX_CHANGES", 1)
     operator.get("/agents/ada/bulk/?set=tools-true")
-    assert "narrow the filter" in acting.text(operator.get("/agents/ada/"))
+    assert "narrow the filter" in dashboard.text(operator.get("/agents/ada/"))

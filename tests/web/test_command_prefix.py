@@ -8,14 +8,14 @@ import pytest
 from django.test import Client
 
 from tests.docs import pages
-from tests.web import acting
+from tests.web import dashboard
 
-HERE = "docker compose exec web python manage.py"
+COMMAND = "docker compose exec web python manage.py"
 
 
 @pytest.fixture(autouse=True)
-def run_here(settings) -> None:
-    settings.TOOLBELT_COMMAND = HERE
+def command_prefix(settings) -> None:
+    settings.TOOLBELT_COMMAND = COMMAND
 
 
 @pytest.mark.parametrize(
@@ -29,20 +29,20 @@ def run_here(settings) -> None:
     ],
 )
 def test_empty_pages_show_commands_with_the_configured_prefix(
-    keeper: Client, path: str, command: str
+    plugin_manager: Client, path: str, command: str
 ) -> None:
-    assert f"{HERE} {command}" in html.unescape(acting.text(keeper.get(path)))
+    assert f"{COMMAND} {command}" in html.unescape(dashboard.text(plugin_manager.get(path)))
 
 
 def test_the_token_command_has_the_configured_prefix(operator: Client, belt: None) -> None:
-    said = html.unescape(acting.text(operator.get("/agents/ada/connect/")))
-    assert f"{HERE} token issue --agent ada --days 90" in said
+    html_text = html.unescape(dashboard.text(operator.get("/agents/ada/connect/")))
+    assert f"{COMMAND} token issue --agent ada --days 90" in html_text
 
 
 def test_no_template_hardcodes_how_commands_are_run() -> None:
-    saying = [
+    templates = [
         str(file.relative_to(pages.ROOT))
         for file in sorted((pages.ROOT / "templates").rglob("*.html"))
         if "manage.py" in file.read_text(encoding="utf-8")
     ]
-    assert saying == []
+    assert templates == []

@@ -6,7 +6,7 @@ import pytest
 from django.contrib import auth
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.people import preferences
 
@@ -16,14 +16,14 @@ COMPACT = '<html lang="en" data-density="compact">'
 
 
 def page(browser: Client, address: str = "/tools/") -> str:
-    return acting.text(browser.get(address))
+    return dashboard.text(browser.get(address))
 
 
 def test_rows_are_comfortable_unless_the_user_chooses_compact(viewer: Client, operator: Client) -> None:
     assert '<html lang="en">' in page(viewer)
     assert ">Compact rows<" in page(viewer)
-    answer = viewer.post("/account/density/", {"density": "compact", "next": "/tools/?q=git"})
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/tools/?q=git")
+    response = viewer.post("/account/density/", {"density": "compact", "next": "/tools/?q=git"})
+    assert (response.status_code, response.headers["Location"]) == (303, "/tools/?q=git")
     assert COMPACT in page(viewer)
     assert ">Comfortable rows<" in page(viewer)
     assert '<html lang="en">' in page(operator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.core import reasons, rules
 
 pytestmark = pytest.mark.django_db
@@ -19,6 +19,6 @@ def test_every_rule_and_reason_code_is_explained(viewer: Client) -> None:
 
 
 def test_states_shortcuts_and_documents_are_listed(viewer: Client) -> None:
-    html = acting.text(viewer.get("/help/"))
+    html = dashboard.text(viewer.get("/help/"))
     for word in ("On request", "destructive", "<kbd>/</kbd>", "docs/semantics.md", "data-shortcuts"):
         assert word in html

@@ -16,7 +16,7 @@ from toolbelt.web.kit import hidden_characters
 
 ODD = "Pay \u202eecilA\u2066 \u2069now\x1b\x9b"
 SHOWN = "Pay [U+202E]ecilA[U+2066] [U+2069]now[U+001B][U+009B]"
-ACTING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 ABOUT = {"title": ODD, "description": ODD}
 BELT = {
     "plugins": [{"name": "acme.clock", "namespace": "clock", **ABOUT}],
@@ -72,12 +72,12 @@ _FIELDS = re.compile(r"<textarea.*?</textarea>|<input[^>]*>", re.DOTALL)
 def test_no_page_contains_raw_control_or_bidirectional_characters(address: str, admin_client: Client) -> None:
     fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
-    answer = admin_client.get(address)
+    response = admin_client.get(address)
 
-    assert answer.status_code == 200
-    text = html.unescape(_FIELDS.sub("", answer.content.decode()))
-    assert [text[found.start() - 60 : found.end() + 20] for found in ACTING.finditer(text)] == []
-    assert int(answer.headers["Content-Length"]) == len(answer.content)
+    assert response.status_code == 200
+    text = html.unescape(_FIELDS.sub("", response.content.decode()))
+    assert [text[match.start() - 60 : match.end() + 20] for match in HIDDEN.finditer(text)] == []
+    assert int(response.headers["Content-Length"]) == len(response.content)
 
 
 @pytest.mark.django_db
@@ -129,6 +129,6 @@ def test_only_displayed_text_and_attributes_are_rewritten(before: str, after: st
 
 
 def test_malformed_html_takes_no_exponential_time() -> None:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     hidden_characters.page('<a b="' * 2_000 + "\u202e" + "<textarea>" * 500)
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - started < 5

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
 from toolbelt.testing import OPERATOR
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 HISTORY = "/agents/ada/history/"
 
 
-def look(browser: Client, address: str = HISTORY, **said: Any) -> Any:
-    return browser.get(address, said).context["page"]
+def open_page(browser: Client, address: str = HISTORY, **query: Any) -> Any:
+    return browser.get(address, query).context["page"]
 
 
 def listed(page: Any) -> list[Any]:
@@ -33,13 +33,13 @@ def past(operator: Client, belt: None) -> None:
     entries.change(
         OPERATOR.replace(reason="Named."), "agent", "ada", {"title": "Ada", "budget": {"max_tools": 9}}
     )
-    acting.switch(operator, "issues", "false", "true")
-    acting.override(operator, "papers", "true", "unset")
+    dashboard.switch(operator, "issues", "false", "true")
+    dashboard.override(operator, "papers", "true", "unset")
 
 
 @pytest.mark.usefixtures("past")
 def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: Client) -> None:
-    page = look(operator)
+    page = open_page(operator)
     assert [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)] == [
         "olive turned on the tool papers",
         "olive turned off issues",
@@ -57,7 +57,7 @@ def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: 
 
 @pytest.mark.usefixtures("past")
 @pytest.mark.parametrize(
-    ("said", "count"),
+    ("query", "count"),
     [
         ({"person": "olive"}, 2),
         ({"action": "switch.set"}, 1),
@@ -68,14 +68,14 @@ def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: 
     ],
 )
 def test_the_history_is_filtered_by_person_action_and_key(
-    operator: Client, said: dict[str, str], count: int
+    operator: Client, query: dict[str, str], count: int
 ) -> None:
-    assert len(listed(look(operator, **said))) == count
+    assert len(listed(open_page(operator, **query))) == count
 
 
 @pytest.mark.usefixtures("past")
 def test_filter_choices_are_limited_to_this_agents_changes(operator: Client) -> None:
-    page = look(operator, key="papers")
+    page = open_page(operator, key="papers")
     assert [choice.label for choice in page.keys] == ["Any toolkit or tool", "issues", "papers"]
     assert [choice.value for choice in page.keys if choice.chosen] == ["papers"]
     assert [choice.value for choice in page.people] == ["", "olive", "test"]
@@ -84,20 +84,20 @@ def test_filter_choices_are_limited_to_this_agents_changes(operator: Client) -> 
 
 @pytest.mark.usefixtures("past")
 def test_undoing_redirects_back_to_the_history(operator: Client) -> None:
-    entry = listed(look(operator, person="olive"))[0]
-    answer = acting.post(
+    entry = listed(open_page(operator, person="olive"))[0]
+    response = dashboard.post(
         operator, f"/audit/{entry.id}/undo/", htmx=False, next="/agents/ada/history/?person=olive"
     )
-    assert (answer.status_code, answer.headers["Location"]) == (303, f"{HISTORY}?person=olive")
-    page = look(operator, person="olive")
+    assert (response.status_code, response.headers["Location"]) == (303, f"{HISTORY}?person=olive")
+    page = open_page(operator, person="olive")
     assert page.notice.text == "Undone: olive turned on the tool papers."
-    assert "papers" not in acting.stored().overrides
+    assert "papers" not in dashboard.stored_agent().overrides
     assert listed(page)[1].undone.startswith("undone by olive")
 
 
 @pytest.mark.usefixtures("past")
 def test_an_htmx_filter_request_returns_only_the_log_and_count(operator: Client) -> None:
-    html = acting.text(operator.get(HISTORY, {"key": "papers"}, headers=acting.HTMX))
+    html = dashboard.text(operator.get(HISTORY, {"key": "papers"}, headers=dashboard.HTMX))
     assert html.startswith('<div id="log">')
     assert "<html" not in html
     assert "1 change, newest first" in html
@@ -105,8 +105,8 @@ def test_an_htmx_filter_request_returns_only_the_log_and_count(operator: Client)
 
 @pytest.mark.usefixtures("past")
 def test_a_viewer_is_not_offered_undo(viewer: Client) -> None:
-    assert len(listed(look(viewer))) == 3
-    assert not any(entry.undoable for entry in listed(look(viewer)))
+    assert len(listed(open_page(viewer))) == 3
+    assert not any(entry.undoable for entry in listed(open_page(viewer)))
 
 
 def test_an_empty_history_and_a_filter_without_matches_show_an_empty_state(operator: Client) -> None:
@@ -120,8 +120,8 @@ def test_an_unknown_agent_is_not_found(operator: Client) -> None:
 
 @pytest.mark.usefixtures("past")
 def test_query_count_does_not_grow_with_the_length_of_the_history(operator: Client) -> None:
-    of_three = acting.queries(lambda: look(operator))
+    of_three = dashboard.count_queries(lambda: open_page(operator))
     for on, was in (("true", "false"), ("false", "true")) * 6:
-        acting.switch(operator, "issues", on, was)
-    assert len(listed(look(operator))) == 15
-    assert acting.queries(lambda: look(operator)) == of_three <= 22
+        dashboard.switch(operator, "issues", on, was)
+    assert len(listed(open_page(operator))) == 15
+    assert dashboard.count_queries(lambda: open_page(operator)) == of_three <= 22

@@ -46,8 +46,8 @@ def test_only_a_few_passwords_are_hashed_at_a_time(monkeypatch: pytest.MonkeyPat
     with futures.ThreadPoolExecutor(12) as pool:
         made = [pool.submit(ours.encode, "x", "salt") for _ in range(6)]
         checked = [pool.submit(ours.verify, "x", "hash") for _ in range(6)]
-    assert all(one.result() for one in made)
-    assert all(one.result() for one in checked)
+    assert all(result.result() for result in made)
+    assert all(result.result() for result in checked)
     assert most == passwords.AT_ONCE
 
 
@@ -60,13 +60,13 @@ def test_a_login_without_a_free_hashing_slot_is_asked_to_retry(
     for _ in range(passwords.AT_ONCE):
         passwords._turns.acquire()
     try:
-        answer = client.post(door, {"username": "olive", "password": "correct horse"})
+        response = client.post(door, {"username": "olive", "password": "correct horse"})
     finally:
         for _ in range(passwords.AT_ONCE):
             passwords._turns.release()
-    assert answer.status_code == 503
-    assert "Retry-After" in answer.headers
-    assert "Try again in a few seconds" in answer.content.decode()
+    assert response.status_code == 503
+    assert "Retry-After" in response.headers
+    assert "Try again in a few seconds" in response.content.decode()
 
 
 def test_a_password_hashed_by_django_is_accepted_unchanged(client: Client, settings: Any) -> None:
@@ -87,7 +87,7 @@ def test_an_address_is_locked_out_after_failures_across_names(
     auth.User.objects.create_user("olive", password="correct horse", is_staff=True)
     codes = [log_in(client, f"name{n}", "wrong", door=door) for n in range(5)]
     assert codes == [200, 200, 200, 200, 429]
-    assert [log_in(client, "olive", "correct horse", door=one) for one in DOORS] == [429, 429]
+    assert [log_in(client, "olive", "correct horse", door=login) for login in DOORS] == [429, 429]
     assert log_in(client, "olive", "correct horse", door=door, address="192.0.2.8") == 302
 
 

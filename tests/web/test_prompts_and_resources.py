@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from tests import factories
-from tests.web import acting, servers
+from tests.web import dashboard, servers
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.testing import OPERATOR
@@ -32,7 +32,7 @@ def offered(belt: None) -> None:
 
 
 @pytest.fixture
-def granted(offered: None) -> None:
+def approved(offered: None) -> None:
     """Approve the tool, prompt and resource, and add them to a toolkit."""
     servers.approve()
     belts.import_(OPERATOR, {"toolkits": [{"key": "notes", "title": "Notes", "members": list(KEYS)}]})
@@ -44,39 +44,43 @@ def kinds(rows: Any) -> dict[str, str]:
     return {row.tool.key: tool_sections.risk(row.tool).kind for row in rows}
 
 
-def test_the_review_shows_each_entrys_kind_and_what_approval_covers(keeper: Client, offered: None) -> None:
-    page = keeper.get("/review/?plugin=files").context["page"]
-    found = {change.key: change for change in page.review.changes}
+def test_the_review_shows_each_entrys_kind_and_what_approval_covers(
+    plugin_manager: Client, offered: None
+) -> None:
+    page = plugin_manager.get("/review/?plugin=files").context["page"]
+    changes = {change.key: change for change in page.review.changes}
 
     assert kinds(page.review.changes) == {
         "files__read": "",
         "files__prompt_sum": "prompt",
         "files__resource_readme": "resource",
     }
-    assert found["files__prompt_sum"].schema is None
-    html = acting.text(keeper.get("/review/?plugin=files"))
+    assert changes["files__prompt_sum"].schema is None
+    html = dashboard.text(plugin_manager.get("/review/?plugin=files"))
     assert MARK.search(html)
     assert "&quot;topic&quot;" in html
     assert "note://readme" in html
 
 
-def test_plugin_pages_count_prompts_and_resources_separately(keeper: Client, granted: None) -> None:
-    page = keeper.get("/plugins/files/").context["page"]
+def test_plugin_pages_count_prompts_and_resources_separately(plugin_manager: Client, approved: None) -> None:
+    page = plugin_manager.get("/plugins/files/").context["page"]
     assert kinds(page.tools) == dict(zip(KEYS, ("", "prompt", "resource"), strict=True)) | {}
-    (line,) = [one for one in keeper.get("/plugins/").context["page"].plugins if one.name == "files"]
+    (line,) = [
+        plugin for plugin in plugin_manager.get("/plugins/").context["page"].plugins if plugin.name == "files"
+    ]
     assert (line.tools, line.others) == (1, "1 prompt, 1 resource")
 
 
-def test_the_tool_list_counts_prompts_and_resources_separately(operator: Client, granted: None) -> None:
+def test_the_tool_list_counts_prompts_and_resources_separately(operator: Client, approved: None) -> None:
     total = operator.get("/").context["page"].summary.split(", ")[1].removesuffix(" in the catalog")
     assert operator.get("/tools/").context["page"].matches.startswith(f"{total}, 1 prompt, 1 resource, ~")
 
 
-def test_access_shows_prompts_and_resources_but_counts_only_tools(operator: Client, granted: None) -> None:
+def test_access_shows_prompts_and_resources_but_counts_only_tools(operator: Client, approved: None) -> None:
     entries.change(OPERATOR, "agent", "dee", {"tools_config": {"notes": True}})
     page = operator.get("/agents/dee/", {"open": "toolkit-notes"}).context["page"]
 
-    section = acting.sections(page)["toolkit-notes"]
+    section = dashboard.sections(page)["toolkit-notes"]
     assert (section.active, section.total) == (1, 1)
     assert {row.key: row.risk.kind for row in section.tools} == dict(
         zip(KEYS, ("", "prompt", "resource"), strict=True)
@@ -84,16 +88,18 @@ def test_access_shows_prompts_and_resources_but_counts_only_tools(operator: Clie
     assert all(row.state == "active" for row in section.tools)
 
 
-def test_a_toolkits_page_marks_prompts_and_counts_only_tools(operator: Client, granted: None) -> None:
-    html = acting.text(operator.get("/toolkits/notes/"))
+def test_a_toolkits_page_marks_prompts_and_counts_only_tools(operator: Client, approved: None) -> None:
+    html = dashboard.text(operator.get("/toolkits/notes/"))
     assert MARK.search(html)
     assert "1 of 1 tool on" in html
-    (line,) = [one for one in operator.get("/toolkits/").context["page"].toolkits if one.key == "notes"]
+    (line,) = [
+        toolkit for toolkit in operator.get("/toolkits/").context["page"].toolkits if toolkit.key == "notes"
+    ]
     assert line.tools == "1"
 
 
-def test_a_prompts_page_shows_its_kind_and_agents(operator: Client, granted: None) -> None:
+def test_a_prompts_page_shows_its_kind_and_agents(operator: Client, approved: None) -> None:
     entries.change(OPERATOR, "agent", "dee", {"tools_config": {"notes": True}})
     response = operator.get("/tools/files__prompt_sum/")
-    assert MARK.search(acting.text(response))
-    assert "dee" in acting.text(response)
+    assert MARK.search(dashboard.text(response))
+    assert "dee" in dashboard.text(response)

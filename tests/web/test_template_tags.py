@@ -22,26 +22,26 @@ def rendered(source: str, **values: Any) -> str:
     return str(engines["django"].from_string(source).render(values))
 
 
-class Told:
+class CountedText:
     """A text that counts how often it is rendered."""
 
     def __init__(self, word: str) -> None:
-        self.word, self.asked = word, 0
+        self.word, self.renders = word, 0
 
     def __str__(self) -> str:
-        self.asked += 1
+        self.renders += 1
         return self.word
 
 
 def test_render_once_renders_equal_values_once_per_page() -> None:
-    told = Told("same")
+    value = CountedText("same")
     source = (
-        "{% for n in rows %}{{ n }}{% render_once told=told %}<{{ told }}>{% endrender_once %}{% endfor %}"
+        "{% for n in rows %}{{ n }}{% render_once value=value %}<{{ value }}>{% endrender_once %}{% endfor %}"
     )
-    assert rendered(source, rows="abc", told=told) == "a<same>b<same>c<same>"
-    assert told.asked == 1
-    rendered(source, rows="abc", told=told)
-    assert told.asked == 2, "each page renders it again"
+    assert rendered(source, rows="abc", value=value) == "a<same>b<same>c<same>"
+    assert value.renders == 1
+    rendered(source, rows="abc", value=value)
+    assert value.renders == 2, "each page renders it again"
 
 
 def test_render_once_renders_each_different_value() -> None:
@@ -75,10 +75,10 @@ def test_render_once_provides_the_csrf_token() -> None:
 
 
 def test_render_once_works_with_includes() -> None:
-    told = Told("<40")
-    inside = "{% render_once percent=told %}{% include '_bar.html' %}{% endrender_once %}"
+    value = CountedText("<40")
+    inside = "{% render_once percent=value %}{% include '_bar.html' %}{% endrender_once %}"
     source = f"{{% for n in rows %}}{inside}{{% endfor %}}"
-    assert rendered(source, rows="ab", told=told).count("<svg") == 2
+    assert rendered(source, rows="ab", value=value).count("<svg") == 2
 
 
 @pytest.mark.parametrize("key", ["plain", "a b", "ü", "a%b", 'a"<b>&c', "it's", "a:b@c~d+e", "…"])
@@ -87,8 +87,8 @@ def test_address_returns_the_same_url_as_django(key: str) -> None:
         "{% address 'web:override' agent key %}",
         "{% address 'web:override' agent key as act %}{{ act }}",
     ):
-        wanted = rendered(source.replace("address", "url"), agent="a&d a", key=key)
-        assert rendered(source, agent="a&d a", key=key) == wanted
+        expected = rendered(source.replace("address", "url"), agent="a&d a", key=key)
+        assert rendered(source, agent="a&d a", key=key) == expected
     assert rendered("{% address 'web:tool' key %}", key=key) == rendered("{% url 'web:tool' key %}", key=key)
 
 

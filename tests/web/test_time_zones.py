@@ -9,7 +9,7 @@ from django.contrib import auth
 from django.test import Client
 from django.utils import timezone
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.people import preferences
 
@@ -36,7 +36,7 @@ def times(browser: Client, zone: str = "") -> str:
     """Return the audit log as shown to a browser in a time zone."""
     if zone:
         browser.cookies["toolbelt-zone"] = zone
-    return acting.text(browser.get("/audit/"))
+    return dashboard.text(browser.get("/audit/"))
 
 
 def test_without_a_known_zone_times_use_the_servers_zone(viewer: Client, logged: None) -> None:
@@ -70,7 +70,7 @@ def test_the_accounts_zone_is_kept_across_logins(client: Client, logged: None) -
 
 def test_an_unknown_zone_is_refused(viewer: Client, belt: None) -> None:
     viewer.post("/account/time-zone/", {"zone": "Mars/Olympus"})
-    assert "is not a time zone" in acting.text(viewer.get("/account/"))
+    assert "is not a time zone" in dashboard.text(viewer.get("/account/"))
     assert not models.Preferences.objects.exists()
 
 

@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import tokens
@@ -25,12 +25,12 @@ TOKENS = "/tokens/"
 ISSUE = "/tokens/issue/"
 
 
-def look(browser: Client, **said: Any) -> Any:
-    return browser.get(TOKENS, said).context["page"]
+def open_page(browser: Client, **query: Any) -> Any:
+    return browser.get(TOKENS, query).context["page"]
 
 
 @pytest.fixture
-def keeper(operator: Client, olive: auth.User) -> Client:
+def token_manager(operator: Client, olive: auth.User) -> Client:
     """Return the browser of a user who may issue and revoke tokens."""
     names = ["view_apitoken", "add_apitoken", "change_apitoken"]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
@@ -42,7 +42,7 @@ def of_ada(name: str = "", days: float | None = None) -> tokens.Issued:
     return tokens.issue(OPERATOR, agent="ada", name=name, expires=expires)
 
 
-def test_each_token_shows_its_owner_and_state(keeper: Client) -> None:
+def test_each_token_shows_its_owner_and_state(token_manager: Client) -> None:
     of_ada("Nightly build", days=30)
     soon = of_ada(days=2)
     tokens.issue(writing.by("olive", via="screen"), user="olive", scope="write", name="Mine")
@@ -51,18 +51,18 @@ def test_each_token_shows_its_owner_and_state(keeper: Client) -> None:
         expires=timezone.now() - dt.timedelta(days=1), last_used=timezone.now() - dt.timedelta(hours=3)
     )
     tokens.revoke(OPERATOR, of_ada("Lost").token.prefix)
-    page = look(keeper)
-    told = {
+    page = open_page(token_manager)
+    states = {
         (line.token.agent, line.token.user, line.scope, line.token.name, line.state) for line in page.tokens
     }
-    assert told == {
+    assert states == {
         ("", "olive", "Read and write", "Mine", "valid"),
         ("ada", "", "", "", "expires soon"),
         ("ada", "", "", "Nightly build", "valid"),
     }
     assert {(line.token.name, line.state) for line in page.gone} == {("Lost", "revoked"), ("Old", "expired")}
     assert page.matches == "3 valid of 5"
-    html = keeper.get(TOKENS).content.decode()
+    html = token_manager.get(TOKENS).content.decode()
     assert re.findall(r"expires <time[^>]*>([^<]+)", html) == ["in 2 d", "in 30 d"]
     assert re.findall(r"used <time[^>]*>([^<]+)", html) == ["3 h ago"]
     assert len(re.findall(r"expired <time", html)) == 2
@@ -70,13 +70,13 @@ def test_each_token_shows_its_owner_and_state(keeper: Client) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_new_token_is_shown_once_and_never_stored(keeper: Client, htmx: bool) -> None:
+def test_a_new_token_is_shown_once_and_never_stored(token_manager: Client, htmx: bool) -> None:
     fields = {"owner": "agent", "agent": "ada", "name": "Chat", "days": "30"}
-    answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
-    assert answer.status_code == 200
-    issued = answer.context["page"].issued
-    assert issued.text in answer.content.decode()
-    assert answer.headers["Cache-Control"] == "private, no-store"
+    response = dashboard.post(token_manager, ISSUE, htmx=htmx, **fields)
+    assert response.status_code == 200
+    issued = response.context["page"].issued
+    assert issued.text in response.content.decode()
+    assert response.headers["Cache-Control"] == "private, no-store"
     bearer = credentials.recognize(issued.text)
     assert bearer is not None
     assert bearer.agent == "ada"
@@ -84,16 +84,16 @@ def test_a_new_token_is_shown_once_and_never_stored(keeper: Client, htmx: bool) 
     assert token.name == "Chat"
     assert token.expires is not None
     assert round((token.expires - timezone.now()).total_seconds() / 86400) == 30
-    assert issued.text not in keeper.get(TOKENS).content.decode()
+    assert issued.text not in token_manager.get(TOKENS).content.decode()
     assert not any(issued.text in str(session.get_decoded()) for session in Session.objects.all())
-    assert issued.text not in str(acting.newest().after)
-    assert acting.newest().actor == "olive"
+    assert issued.text not in str(dashboard.latest_entry().after)
+    assert dashboard.latest_entry().actor == "olive"
     if htmx:
-        assert "<html" not in answer.content.decode()
+        assert "<html" not in response.content.decode()
 
 
-def test_a_personal_token_belongs_to_its_creator(keeper: Client) -> None:
-    acting.post(keeper, ISSUE, owner="me", agent="ada", scope="write", days="")
+def test_a_personal_token_belongs_to_its_creator(token_manager: Client) -> None:
+    dashboard.post(token_manager, ISSUE, owner="me", agent="ada", scope="write", days="")
     (token,) = tokens.all_tokens()
     assert (token.user, token.agent, token.scope, token.expires) == ("olive", "", "write", None)
 
@@ -112,62 +112,62 @@ def test_a_personal_token_belongs_to_its_creator(keeper: Client) -> None:
 )
 @pytest.mark.parametrize("htmx", [True, False])
 def test_invalid_input_is_reported_at_its_field(
-    keeper: Client, fields: dict[str, str], field: str, htmx: bool
+    token_manager: Client, fields: dict[str, str], field: str, htmx: bool
 ) -> None:
-    answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
-    assert answer.status_code == 422
-    form = answer.context["page"].form
+    response = dashboard.post(token_manager, ISSUE, htmx=htmx, **fields)
+    assert response.status_code == 422
+    form = response.context["page"].form
     assert list(form.errors) == [field]
     assert form["name"].value() == fields.get("name")
     assert tokens.all_tokens() == []
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_revoking_a_token_requires_confirmation(keeper: Client, htmx: bool) -> None:
+def test_revoking_a_token_requires_confirmation(token_manager: Client, htmx: bool) -> None:
     issued = of_ada()
-    answer = acting.post(keeper, f"/tokens/{issued.token.prefix}/revoke/", htmx=htmx)
-    question = answer.context["confirmation"]
+    response = dashboard.post(token_manager, f"/tokens/{issued.token.prefix}/revoke/", htmx=htmx)
+    question = response.context["confirmation"]
     assert question.title == f"Revoke token {issued.token.prefix}?"
     assert credentials.recognize(issued.text) is not None
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_revoked_token_is_rejected(keeper: Client, htmx: bool) -> None:
+def test_a_revoked_token_is_rejected(token_manager: Client, htmx: bool) -> None:
     issued, other = of_ada(), of_ada()
     address = f"/tokens/{issued.token.prefix}/revoke/"
-    answer = acting.post(keeper, address, htmx=htmx, confirm="yes", reason="It leaked.")
+    response = dashboard.post(token_manager, address, htmx=htmx, confirm="yes", reason="It leaked.")
     assert credentials.recognize(issued.text) is None
     assert credentials.recognize(other.text) is not None
-    entry = acting.newest()
+    entry = dashboard.latest_entry()
     assert (entry.action, entry.reason, entry.via) == ("token.revoke", "It leaked.", "screen")
     if not htmx:
-        assert (answer.status_code, answer.headers["Location"]) == (303, TOKENS)
-    page = answer.context["page"] if htmx else look(keeper)
+        assert (response.status_code, response.headers["Location"]) == (303, TOKENS)
+    page = response.context["page"] if htmx else open_page(token_manager)
     assert page.notice.text == f"Token {issued.token.prefix} of agent ada revoked."
     assert [line.token.prefix for line in page.gone] == [issued.token.prefix]
 
 
-def test_revoking_an_unknown_token_is_not_found(keeper: Client) -> None:
-    assert acting.post(keeper, "/tokens/tb_nothing/revoke/", confirm="yes").status_code == 404
+def test_revoking_an_unknown_token_is_not_found(token_manager: Client) -> None:
+    assert dashboard.post(token_manager, "/tokens/tb_nothing/revoke/", confirm="yes").status_code == 404
 
 
-def test_tokens_are_searched_by_name_owner_and_prefix(keeper: Client) -> None:
+def test_tokens_are_searched_by_name_owner_and_prefix(token_manager: Client) -> None:
     issued = of_ada("Nightly build")
     tokens.issue(OPERATOR, agent="bob", name="Chat")
     for query in ("NIGHTLY", "ada", issued.token.prefix[:8]):
-        assert [line.token.name for line in look(keeper, q=query).tokens] == ["Nightly build"]
-    html = acting.text(keeper.get(TOKENS, {"q": "nothing"}, headers=acting.HTMX))
+        assert [line.token.name for line in open_page(token_manager, q=query).tokens] == ["Nightly build"]
+    html = dashboard.text(token_manager.get(TOKENS, {"q": "nothing"}, headers=dashboard.HTMX))
     assert "No matching tokens" in html
     assert "<html" not in html
 
 
-def test_the_agent_parameter_preselects_the_agent(keeper: Client) -> None:
-    assert look(keeper, agent="bob").form["agent"].value() == "bob"
-    assert '<option value="bob" selected>' in keeper.get(TOKENS, {"agent": "bob"}).content.decode()
+def test_the_agent_parameter_preselects_the_agent(token_manager: Client) -> None:
+    assert open_page(token_manager, agent="bob").form["agent"].value() == "bob"
+    assert '<option value="bob" selected>' in token_manager.get(TOKENS, {"agent": "bob"}).content.decode()
 
 
-def test_an_empty_list_shows_an_empty_state(keeper: Client) -> None:
-    assert "No one can use the API yet." in keeper.get(TOKENS).content.decode()
+def test_an_empty_list_shows_an_empty_state(token_manager: Client) -> None:
+    assert "No one can use the API yet." in token_manager.get(TOKENS).content.decode()
 
 
 def test_the_token_page_requires_permission(viewer: Client, operator: Client, olive: auth.User) -> None:
@@ -176,12 +176,12 @@ def test_the_token_page_requires_permission(viewer: Client, operator: Client, ol
         assert browser.get(TOKENS).status_code == 403
         assert 'href="/tokens/"' not in browser.get("/agents/").content.decode()
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_apitoken"))
-    page = look(operator)
+    page = open_page(operator)
     assert (len(page.tokens), page.form) == (1, None)
     html = operator.get(TOKENS).content.decode()
     assert '<a href="/tokens/" aria-current="page">' in html
     assert "Revoke" not in html
-    assert acting.post(operator, ISSUE, owner="agent", agent="ada").status_code == 403
+    assert dashboard.post(operator, ISSUE, owner="agent", agent="ada").status_code == 403
     assert len(tokens.all_tokens()) == 1
 
 
@@ -190,15 +190,15 @@ def test_issuing_a_token_without_view_permission_reveals_no_tokens(
 ) -> None:
     olive.user_permissions.add(auth.Permission.objects.get(codename="add_apitoken"))
     of_ada("Secret project")
-    answer = acting.post(operator, ISSUE, owner="agent", agent="ada")
-    assert answer.status_code == 403
-    assert "Secret project" not in answer.content.decode()
+    response = dashboard.post(operator, ISSUE, owner="agent", agent="ada")
+    assert response.status_code == 403
+    assert "Secret project" not in response.content.decode()
 
 
-def test_query_count_does_not_grow_with_the_number_of_tokens(keeper: Client) -> None:
+def test_query_count_does_not_grow_with_the_number_of_tokens(token_manager: Client) -> None:
     of_ada()
-    look(keeper)
-    of_one = acting.queries(lambda: look(keeper))
+    open_page(token_manager)
+    of_one = dashboard.count_queries(lambda: open_page(token_manager))
     for _ in range(9):
         of_ada()
-    assert acting.queries(lambda: look(keeper)) == of_one <= 9
+    assert dashboard.count_queries(lambda: open_page(token_manager)) == of_one <= 9

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.core import reasons
 
@@ -23,18 +23,18 @@ EVERY = ["clock__now", "github__issue_read", "github__issue_write", "github__mer
 
 
 @pytest.fixture
-def keeper(operator: Client, olive: auth.User) -> Client:
+def tool_manager(operator: Client, olive: auth.User) -> Client:
     """Return the browser of an operator who may also change tools and view calls."""
     for codename in ("change_tool", "view_callrecord"):
         olive.user_permissions.add(auth.Permission.objects.get(codename=codename))
     return operator
 
 
-def listed(browser: Client, **said: Any) -> Any:
-    return browser.get("/tools/", said).context["page"]
+def listed(browser: Client, **query: Any) -> Any:
+    return browser.get("/tools/", query).context["page"]
 
 
-def look(browser: Client, key: str = "github__issue_read") -> Any:
+def open_page(browser: Client, key: str = "github__issue_read") -> Any:
     return browser.get(f"/tools/{key}/").context["page"]
 
 
@@ -45,12 +45,14 @@ def keys(page: Any) -> list[str]:
 def test_each_row_shows_risk_plugin_toolkits_and_state(viewer: Client) -> None:
     read = listed(viewer).tools[1]
     assert (read.tool.key, read.tool.plugin) == ("github__issue_read", "github")
-    assert '<span class="risk read-only">' in acting.text(viewer.get("/tools/", {"q": "github__issue_read"}))
+    assert '<span class="risk read-only">' in dashboard.text(
+        viewer.get("/tools/", {"q": "github__issue_read"})
+    )
     assert [toolkit.title for toolkit in read.toolkits] == ["Issues and reviews", "releases"]
     assert (read.state, read.word, read.about) == ("active", "Available", "")
 
 
-def test_each_row_shows_its_agents_and_call_statistics(keeper: Client, viewer: Client) -> None:
+def test_each_row_shows_its_agents_and_call_statistics(tool_manager: Client, viewer: Client) -> None:
     for outcome, duration, days in (("ok", 100, 0), ("tool-failed", 900, 1), ("ok", 100, 2), ("ok", 5, 40)):
         models.CallRecord.objects.create(
             tool="shell",
@@ -59,7 +61,7 @@ def test_each_row_shows_its_agents_and_call_statistics(keeper: Client, viewer: C
             outcome=outcome,
             duration_ms=duration,
         )
-    page = listed(keeper)
+    page = listed(tool_manager)
     lines = {line.tool.key: line for line in page.tools}
     assert (page.since, lines["shell"].agents, lines["papers"].agents) == ("30 days", 1, 0)
     shell = lines["shell"].calls
@@ -69,25 +71,25 @@ def test_each_row_shows_its_agents_and_call_statistics(keeper: Client, viewer: C
         "/calls/?tool=shell",
     )
     assert lines["papers"].calls is None
-    html = acting.text(keeper.get("/tools/?q=shell"))
+    html = dashboard.text(tool_manager.get("/tools/?q=shell"))
     assert "1 agent</a>" in html
     assert 'last <time datetime="' in html
     # Call statistics require permission to view calls.
-    assert "Calls in" not in acting.text(viewer.get("/tools/"))
+    assert "Calls in" not in dashboard.text(viewer.get("/tools/"))
     assert listed(viewer).since == ""
 
 
-def test_query_count_does_not_grow_with_tools_agents_and_calls(keeper: Client, more_tools: Any) -> None:
-    listed(keeper)
-    before = acting.queries(lambda: listed(keeper))
+def test_query_count_does_not_grow_with_tools_agents_and_calls(tool_manager: Client, more_tools: Any) -> None:
+    listed(tool_manager)
+    before = dashboard.count_queries(lambda: listed(tool_manager))
     more_tools(60)
     for number in range(40):
         factories.agent(f"agent-{number}")
         models.CallRecord.objects.create(
             tool=f"extra_{number}", agent="ada", at=timezone.now(), outcome="ok", duration_ms=number
         )
-    listed(keeper)
-    assert acting.queries(lambda: listed(keeper)) == before <= 16
+    listed(tool_manager)
+    assert dashboard.count_queries(lambda: listed(tool_manager)) == before <= 16
 
 
 def test_unavailable_and_blocked_tools_show_the_reason(viewer: Client) -> None:
@@ -107,7 +109,7 @@ def test_unavailable_and_blocked_tools_show_the_reason(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("query", "expected"),
     [
         ({}, EVERY),
         ({"q": "ISSUE"}, ["github__issue_write", "github__issue_read"]),
@@ -129,9 +131,9 @@ def test_unavailable_and_blocked_tools_show_the_reason(viewer: Client) -> None:
     ],
 )
 def test_the_list_is_filtered_and_sorted_by_query_parameters(
-    viewer: Client, said: dict[str, str], found: list[str]
+    viewer: Client, query: dict[str, str], expected: list[str]
 ) -> None:
-    assert keys(listed(viewer, **said)) == found
+    assert keys(listed(viewer, **query)) == expected
 
 
 def test_a_search_ranks_tools_like_an_agents_search(viewer: Client) -> None:
@@ -173,30 +175,30 @@ def test_column_headings_toggle_the_sort_order(viewer: Client) -> None:
 
 
 def test_an_htmx_filter_request_returns_only_the_table_and_count(viewer: Client) -> None:
-    html = acting.text(viewer.get("/tools/", {"q": "papers"}, headers=acting.HTMX))
+    html = dashboard.text(viewer.get("/tools/", {"q": "papers"}, headers=dashboard.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 tool,' in html
     assert "<html" not in html
-    assert "No matching tools" in acting.text(viewer.get("/tools/", {"q": "nothing"}))
+    assert "No matching tools" in dashboard.text(viewer.get("/tools/", {"q": "nothing"}))
 
 
 def test_a_tools_page_lists_its_agents_and_those_without_it(viewer: Client) -> None:
-    page = look(viewer, "clock__now")
+    page = open_page(viewer, "clock__now")
     (agent, decision), on_request = page.agents
     assert (agent, decision.state, reasons.explain(decision)) == ("ada", "active", "its override is on")
-    html = acting.text(viewer.get("/tools/clock__now/"))
+    html = dashboard.text(viewer.get("/tools/clock__now/"))
     assert '<a href="/agents/ada/?q=clock__now">ada</a>' in html
     # Bob can load it, so he is not listed among the agents without it.
     assert (on_request[0], on_request[1].state, page.others) == ("bob", "discoverable", ())
     assert "on for <strong>1 of 2</strong> agents, on request for <strong>1</strong>" in html
-    assert [agent for agent, _ in look(viewer, "github__merge").others] == ["ada"]
+    assert [agent for agent, _ in open_page(viewer, "github__merge").others] == ["ada"]
 
 
 def test_a_tools_page_shows_why_no_agent_can_use_it(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed")
-    assert "<strong>Unavailable</strong> for all agents: plugin github has failed." in acting.text(
+    assert "<strong>Unavailable</strong> for all agents: plugin github has failed." in dashboard.text(
         viewer.get(READ)
     )
-    assert look(viewer).agents == ()
+    assert open_page(viewer).agents == ()
 
 
 def test_the_input_schema_is_listed_as_arguments(viewer: Client) -> None:
@@ -211,7 +213,7 @@ def test_the_input_schema_is_listed_as_arguments(viewer: Client) -> None:
         "$defs": {"label": {"type": "object", "properties": {"name": {"type": ["string", "null"]}}}},
     }
     models.Tool.objects.filter(key="github__issue_read").update(input_schema=schema)
-    labels, name, repo, state = look(viewer).arguments
+    labels, name, repo, state = open_page(viewer).arguments
     assert (repo.path, repo.kind, repo.required, repo.about, repo.limits) == (
         "repo",
         "string",
@@ -245,7 +247,7 @@ def test_a_malformed_schema_does_not_break_the_page(viewer: Client, schema: dict
 def test_an_endless_schema_is_truncated(viewer: Client) -> None:
     wide = {"type": "object", "properties": {f"a{number}": {"$ref": "#"} for number in range(200)}}
     models.Tool.objects.filter(key="github__issue_read").update(input_schema=wide)
-    page = look(viewer)
+    page = open_page(viewer)
     assert (len(page.arguments), page.more_arguments > 0) == (80, True)
 
 
@@ -260,7 +262,7 @@ def test_recursive_choices_are_resolved_only_a_few_levels_deep(viewer: Client) -
         }
     )
 
-    page = look(viewer)
+    page = open_page(viewer)
 
     assert [argument.kind for argument in page.arguments] == ["anything", "anything or integer or integer"]
 
@@ -278,44 +280,44 @@ def test_hostile_texts_are_escaped(viewer: Client) -> None:
         assert "U+202E" in html
 
 
-def test_call_statistics_require_permission(keeper: Client, viewer: Client) -> None:
-    assert look(keeper).usage.words == "no recorded calls"
+def test_call_statistics_require_permission(tool_manager: Client, viewer: Client) -> None:
+    assert open_page(tool_manager).usage.words == "no recorded calls"
     for outcome in ("ok", "ok", "tool-failed"):
         models.CallRecord.objects.create(
             agent="ada", tool="github__issue_read", outcome=outcome, duration_ms=5, at=timezone.now()
         )
-    usage = look(keeper).usage
+    usage = open_page(tool_manager).usage
     assert (usage.words, usage.url) == (
         "3 calls, 1 error, last just now",
         "/calls/?tool=github__issue_read",
     )
-    assert look(viewer).usage is None
+    assert open_page(viewer).usage is None
 
 
-def test_a_tool_is_blocked_for_everyone_and_unblocked(keeper: Client) -> None:
-    html = acting.text(acting.post(keeper, BLOCK, on="true", was="false", next=READ))
+def test_a_tool_is_blocked_for_everyone_and_unblocked(tool_manager: Client) -> None:
+    html = dashboard.text(dashboard.post(tool_manager, BLOCK, on="true", was="false", next=READ))
     assert "github__issue_read is blocked for everyone." in html
     assert "<strong>Blocked</strong> for all agents" in html
     assert "No agent can use this tool." in html
-    html = acting.text(acting.post(keeper, "/tools/clock__now/block/", on="true", was="false"))
+    html = dashboard.text(dashboard.post(tool_manager, "/tools/clock__now/block/", on="true", was="false"))
     assert "2 agents can no longer use it (1 had it on, 1 on request)" in html
-    answer = acting.post(keeper, BLOCK, htmx=False, on="false", was="true", next=READ)
-    assert (answer.status_code, answer.headers["Location"]) == (303, READ)
-    assert look(keeper).blocked is False
-    assert acting.post(keeper, "/tools/nothing/block/", on="true", was="false").status_code == 404
+    response = dashboard.post(tool_manager, BLOCK, htmx=False, on="false", was="true", next=READ)
+    assert (response.status_code, response.headers["Location"]) == (303, READ)
+    assert open_page(tool_manager).blocked is False
+    assert dashboard.post(tool_manager, "/tools/nothing/block/", on="true", was="false").status_code == 404
 
 
 def test_a_viewer_is_not_offered_blocking(viewer: Client) -> None:
-    html = acting.text(viewer.get(READ))
+    html = dashboard.text(viewer.get(READ))
     assert "Block for everyone" not in html
     assert "Edit in the admin" not in html
     assert viewer.get("/tools/nothing/").status_code == 404
 
 
-def test_query_counts_do_not_grow_with_tools_and_agents(keeper: Client, more_tools: Any) -> None:
+def test_query_counts_do_not_grow_with_tools_and_agents(tool_manager: Client, more_tools: Any) -> None:
     def cost(address: str) -> int:
-        keeper.get(address)
-        return acting.queries(lambda: keeper.get(address))
+        tool_manager.get(address)
+        return dashboard.count_queries(lambda: tool_manager.get(address))
 
     before = cost("/tools/"), cost(READ)
     more_tools(60)
@@ -325,30 +327,32 @@ def test_query_counts_do_not_grow_with_tools_and_agents(keeper: Client, more_too
     assert max(before) <= 18
 
 
-def test_unused_tools_are_filtered_and_counted_on_the_overview(keeper: Client) -> None:
+def test_unused_tools_are_filtered_and_counted_on_the_overview(tool_manager: Client) -> None:
     factories.call("github__issue_read")
     factories.call("shell", days_ago=40)
     models.Tool.objects.filter(key="papers").update(retired=True)
     factories.tool("zz_other")
 
-    page = listed(keeper, called="no")
+    page = listed(tool_manager, called="no")
 
     uncalled = [key for key in [*EVERY, "zz_other"] if key not in ("github__issue_read", "papers")]
     assert keys(page) == uncalled
     assert [choice.label for choice in page.called] == ["Called or not", "Not called in 30 days"]
-    assert keeper.get("/").context["page"].uncalled == f"{len(uncalled)} tools not called in 30 days"
-    assert '<a href="/tools/?called=no">' in keeper.get("/").content.decode()
-    assert f"All tools that were not called, on or off: {len(uncalled)}" in acting.text(
-        keeper.get("/calls/?view=unused")
+    assert tool_manager.get("/").context["page"].uncalled == f"{len(uncalled)} tools not called in 30 days"
+    assert '<a href="/tools/?called=no">' in tool_manager.get("/").content.decode()
+    assert f"All tools that were not called, on or off: {len(uncalled)}" in dashboard.text(
+        tool_manager.get("/calls/?view=unused")
     )
 
 
-def test_a_bulk_change_of_unused_tools_affects_no_others(keeper: Client) -> None:
+def test_a_bulk_change_of_unused_tools_affects_no_others(tool_manager: Client) -> None:
     for key in EVERY:
         if key not in ("papers", "shell"):
             factories.call(key)
 
-    question = keeper.get("/bulk/tools/?called=no&every=yes&set=tools-true&for=ada").context["confirmation"]
+    question = tool_manager.get("/bulk/tools/?called=no&every=yes&set=tools-true&for=ada").context[
+        "confirmation"
+    ]
 
     assert dict(question.fields)["seen"] == '{"ada": {"papers": null, "shell": null}}'
 

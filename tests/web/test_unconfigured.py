@@ -14,27 +14,27 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def nothing_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+def reset_logged_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unconfigured, "_logged", {})
 
 
 def test_a_disallowed_host_gets_a_page_naming_the_setting() -> None:
     with structlog.testing.capture_logs() as logs:
-        answer = Client().get("/login/", headers={"host": "box.local:8000"})
+        response = Client().get("/login/", headers={"host": "box.local:8000"})
         Client().get("/login/", headers={"host": "box.local:8000"})
-    assert answer.status_code == 400
-    assert "ALLOWED_HOSTS=…,box.local" in answer.content.decode()
+    assert response.status_code == 400
+    assert "ALLOWED_HOSTS=…,box.local" in response.content.decode()
     # A repetition within a minute is not logged.
-    events = [(one["event"], one.get("host"), one.get("setting")) for one in logs if "setting" in one]
+    events = [(log["event"], log.get("host"), log.get("setting")) for log in logs if "setting" in log]
     assert events == [("host not allowed", "box.local:8000", "ALLOWED_HOSTS")]
 
 
 @pytest.mark.parametrize("host", ["<script>", "a b", "x" * 5000, ""])
 def test_an_invalid_host_is_not_echoed(host: str) -> None:
-    answer = Client().get("/login/", headers={"host": host} if host else {})
-    assert "<script>" not in answer.content.decode().partition("<h1>")[2]
+    response = Client().get("/login/", headers={"host": host} if host else {})
+    assert "<script>" not in response.content.decode().partition("<h1>")[2]
     if host:
-        assert answer.status_code == 400
+        assert response.status_code == 400
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ def over_https(settings: Any) -> None:
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "[::1]:8000"])
 def test_plain_http_on_localhost_gets_a_page_naming_the_setting(over_https: None, host: str) -> None:
     with structlog.testing.capture_logs() as logs:
-        answer = Client().get("/", headers={"host": host})
-    assert answer.status_code == 400
-    assert "TOOLBELT_INSECURE_HTTP=on" in answer.content.decode()
-    assert "default-src" in answer.headers["Content-Security-Policy"]
-    assert [one["setting"] for one in logs if "setting" in one] == ["TOOLBELT_INSECURE_HTTP"]
+        response = Client().get("/", headers={"host": host})
+    assert response.status_code == 400
+    assert "TOOLBELT_INSECURE_HTTP=on" in response.content.decode()
+    assert "default-src" in response.headers["Content-Security-Policy"]
+    assert [log["setting"] for log in logs if "setting" in log] == ["TOOLBELT_INSECURE_HTTP"]
 
 
 def test_the_page_renders_without_collected_static_files(

@@ -36,7 +36,7 @@ def test_tools_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ago", "said"),
+    ("ago", "text"),
     [
         ({"seconds": 3}, "just now"),
         ({"minutes": 5}, "5 min ago"),
@@ -44,9 +44,9 @@ def test_tools_are_counted() -> None:
         ({"days": 4}, "4 d ago"),
     ],
 )
-def test_recent_times_are_relative(ago: dict[str, int], said: str) -> None:
+def test_recent_times_are_relative(ago: dict[str, int], text: str) -> None:
     moment = words.moment(timezone.now() - dt.timedelta(**ago))
-    assert moment.words == said
+    assert moment.words == text
     assert moment.iso.endswith("+00:00")
 
 
@@ -55,7 +55,7 @@ def test_old_times_are_dates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "text"),
     [
         (None, "not set"),
         (True, "on"),
@@ -65,8 +65,8 @@ def test_old_times_are_dates() -> None:
         ("x" * 500, "x" * 399 + "…"),
     ],
 )
-def test_values_are_formatted_on_one_line(written: Any, said: str) -> None:
-    assert words.value(written) == said
+def test_values_are_formatted_on_one_line(written: Any, text: str) -> None:
+    assert words.value(written) == text
 
 
 def test_a_long_listing_names_the_first_items_and_counts_the_rest() -> None:
@@ -91,7 +91,7 @@ def test_switch_states_have_their_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (1, "in 1 min"),
         (600, "in 10 min"),
@@ -100,10 +100,10 @@ def test_switch_states_have_their_words() -> None:
         (90 * 86400, "in 90 d"),
     ],
 )
-def test_future_times_are_relative(seconds: int, said: str) -> None:
-    assert words.ahead(timezone.now() + dt.timedelta(seconds=seconds)).words == said
+def test_future_times_are_relative(seconds: int, text: str) -> None:
+    assert words.ahead(timezone.now() + dt.timedelta(seconds=seconds)).words == text
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (48_230, "48.2 KB")])
-def test_sizes_are_formatted_in_readable_units(count: int, said: str) -> None:
-    assert words.size(count) == said
+@pytest.mark.parametrize(("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (48_230, "48.2 KB")])
+def test_sizes_are_formatted_in_readable_units(count: int, text: str) -> None:
+    assert words.size(count) == text

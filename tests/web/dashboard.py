@@ -37,22 +37,22 @@ def override(browser: Client, tool: str, on: str, was: str, *, agent: str = "ada
     return post(browser, f"/agents/{agent}/overrides/{tool}/", on=on, was=was, **fields)
 
 
-def stored(agent: str = "ada") -> agents.Agent:
+def stored_agent(agent: str = "ada") -> agents.Agent:
     """Return an agent as it is stored."""
     return snapshots.find(agent, None).agent
 
 
-def newest() -> models.AuditEntry:
+def latest_entry() -> models.AuditEntry:
     """Return the latest entry of the audit log."""
     return models.AuditEntry.objects.latest("id")
 
 
-def text(answer: Any) -> str:
+def text(response: Any) -> str:
     """Return the body of the response with whitespace collapsed."""
-    return " ".join(answer.content.decode().split())
+    return " ".join(response.content.decode().split())
 
 
-def queries(function: Callable[[], Any]) -> int:
+def count_queries(function: Callable[[], Any]) -> int:
     """Return the number of queries that a function executes."""
     with CaptureQueriesContext(connection) as captured:
         function()

@@ -9,7 +9,7 @@ from typing import Any
 from django.http import QueryDict
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 
 
 class _Form(HTMLParser):
@@ -65,7 +65,7 @@ def form(html: str, action: str) -> QueryDict:
     return sent
 
 
-def send(browser: Client, page: str, action: str, *, htmx: bool = False, **typed: Any) -> Any:
+def submit(browser: Client, page: str, action: str, *, htmx: bool = False, **typed: Any) -> Any:
     """Open a page, fill in its form and submit it; a list sets a field with several values."""
     sent = form(browser.get(page).content.decode(), action)
     for name, value in typed.items():
@@ -73,17 +73,17 @@ def send(browser: Client, page: str, action: str, *, htmx: bool = False, **typed
     return _post(browser, action, sent, htmx)
 
 
-def go_on(browser: Client, answer: Any, action: str, *, htmx: bool = False, **typed: Any) -> Any:
+def resubmit(browser: Client, response: Any, action: str, *, htmx: bool = False, **typed: Any) -> Any:
     """Fill in and submit the form of a response."""
-    sent = form(answer.content.decode(), action)
+    sent = form(response.content.decode(), action)
     for name, value in typed.items():
         sent.setlist(name, value if isinstance(value, list) else [value])
     return _post(browser, action, sent, htmx)
 
 
-def words(answer: Any) -> str:
+def visible_text(response: Any) -> str:
     """Return the text of a response without tags."""
-    return " ".join(re.sub(r"<[^>]+>", " ", acting.text(answer)).split())
+    return " ".join(re.sub(r"<[^>]+>", " ", dashboard.text(response)).split())
 
 
 def _post(browser: Client, action: str, sent: QueryDict, htmx: bool) -> Any:
@@ -91,5 +91,5 @@ def _post(browser: Client, action: str, sent: QueryDict, htmx: bool) -> Any:
         action,
         sent.urlencode(),
         content_type="application/x-www-form-urlencoded",
-        headers=acting.HTMX if htmx else {},
+        headers=dashboard.HTMX if htmx else {},
     )
