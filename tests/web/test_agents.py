@@ -25,7 +25,7 @@ def keys(page: Any) -> list[str]:
 
 
 @pytest.fixture
-def five(belt: None) -> None:
+def five_agents(belt: None) -> None:
     """Store three more agents of other kinds, so that there are five."""
     factories.agent("cyd", position=2, loadout="full", title="The one with everything")
     factories.agent("dot", position=3, kind="explore", max_tools=1)
@@ -77,19 +77,21 @@ def test_agents_over_or_deferred_by_budget_are_marked(operator: Client, belt: No
     ],
 )
 def test_the_list_is_filtered_and_sorted_by_query_parameters(
-    operator: Client, five: None, query: dict[str, str], expected: list[str]
+    operator: Client, five_agents: None, query: dict[str, str], expected: list[str]
 ) -> None:
     assert keys(open_page(operator, **query)) == expected
 
 
-def test_column_headings_toggle_the_sort_order_and_keep_the_filter(operator: Client, five: None) -> None:
+def test_column_headings_toggle_the_sort_order_and_keep_the_filter(
+    operator: Client, five_agents: None
+) -> None:
     column = open_page(operator, kind="plan").columns[0]
     assert (column.order, column.url) == ("", "/agents/?kind=plan&sort=agent")
     column = open_page(operator, kind="plan", sort="agent").columns[0]
     assert (column.order, column.url) == ("ascending", "/agents/?kind=plan&sort=-agent")
 
 
-def test_an_htmx_filter_request_returns_only_the_table_and_count(operator: Client, five: None) -> None:
+def test_an_htmx_filter_request_returns_only_the_table_and_count(operator: Client, five_agents: None) -> None:
     html = dashboard.text(operator.get("/agents/", {"q": "day"}, headers=dashboard.HTMX))
     assert html.startswith('<div id="agents">')
     assert "<html" not in html

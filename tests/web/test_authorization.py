@@ -130,8 +130,8 @@ def test_every_url_requires_a_login(client: Client, method: str) -> None:
         if address.startswith("/mcp") or name in ("no_oauth", "no_sse"):
             continue  # not found: tests/mcp/test_unavailable_page.py, tests/mcp/test_discovery.py
         response = getattr(client, method)(address)
-        led = response.headers.get("Location", "")
-        if response.status_code != 302 or not led.startswith(("/login/?next=", "/admin/login/?next=")):
+        location = response.headers.get("Location", "")
+        if response.status_code != 302 or not location.startswith(("/login/?next=", "/admin/login/?next=")):
             opened[name] = response.status_code
     closed_by_itself = opened.pop("metrics")
     assert closed_by_itself in (401, 405)
@@ -246,10 +246,10 @@ def test_forms_do_not_redirect_to_other_sites(operator: Client, belt: None, next
 
 def test_login_redirects_only_within_the_site(client: Client, olive: Any) -> None:
     known = {"username": "olive", "password": "correct horse"}
-    for next_url, led in (("/audit/", "/audit/"), ("https://evil.example/", "/")):
+    for next_url, location in (("/audit/", "/audit/"), ("https://evil.example/", "/")):
         client.logout()
         response = client.post("/login/", {**known, "next": next_url})
-        assert (response.status_code, response.headers["Location"]) == (302, led)
+        assert (response.status_code, response.headers["Location"]) == (302, location)
     assert client.get("/login/").headers["Location"] == "/"
 
 

@@ -319,17 +319,17 @@ def test_hostile_texts_are_escaped(call_viewer: Client) -> None:
 
 
 def test_query_counts_do_not_grow_with_calls_and_agents(call_viewer: Client) -> None:
-    def ask() -> list[int]:
+    def query_counts() -> list[int]:
         return [dashboard.count_queries(partial(open_page, call_viewer, view=view)) for view in forms.TABS]
 
     factories.call()
-    ask()
-    before = ask()
+    query_counts()
+    before = query_counts()
     for number in range(40):
         factories.call(f"tool_{number}", days_ago=number % 7, agent=f"agent-{number}")
         factories.agent(f"agent-{number}")
-    ask()
-    assert ask() == before
+    query_counts()
+    assert query_counts() == before
     assert max(before) <= 24
 
 

@@ -131,11 +131,11 @@ def test_selected_differences_are_copied_after_confirmation(operator: Client, ht
     fields = confirmation_fields(operator, htmx=htmx)
     assert entries.read("agent", "bob") == before
     response = dashboard.post(operator, COPY, htmx=htmx, **{**fields, "reason": "Same work."})
-    led = response.headers["HX-Redirect" if htmx else "Location"]
-    assert led == "/compare/?a=ada&b=bob"
+    location = response.headers["HX-Redirect" if htmx else "Location"]
+    assert location == "/compare/?a=ada&b=bob"
     assert response.status_code == (200 if htmx else 303)
     assert entries.read("agent", "bob")["tools_config"] == {"clock__now": True}
-    notice = operator.get(led).context["page"].notice
+    notice = operator.get(location).context["page"].notice
     assert notice.text == "2 differences copied from ada to bob."
     act = models.AuditEntry.objects.filter(batch=dashboard.latest_entry().batch)
     assert set(act.values_list("reason", flat=True)) == {"Same work."}

@@ -41,7 +41,7 @@ def ways(page: Any) -> dict[str, Any]:
     return {way.label: way for _, group in page.ways for way in group}
 
 
-def show(response: Any) -> dict[str, str]:
+def shown_texts(response: Any) -> dict[str, str]:
     """Return the full text of each way to connect in a response, by label."""
     offered = ways(response.context["page"])
     return {label: "".join([*(step.text for step in way.steps), way.text]) for label, way in offered.items()}
@@ -65,7 +65,7 @@ def test_a_new_token_appears_in_each_clients_instructions(token_issuer: Client, 
     assert bearer is not None
     assert (bearer.agent, page.issued.token.name, page.chosen) == ("ada", "Cursor", "cursor")
     assert page.issued.token.expires < timezone.now() + dt.timedelta(days=30, hours=1)
-    texts = show(response)
+    texts = shown_texts(response)
     assert {label: text.count(page.issued.text) for label, text in texts.items()} == {
         **dict.fromkeys(texts, 1),
         "curl": 2,

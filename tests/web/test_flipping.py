@@ -201,8 +201,8 @@ def test_an_invalid_form_is_rejected_with_a_notice(operator: Client, fields: dic
     response = dashboard.post(operator, "/agents/ada/switches/issues/", **fields)
     assert response.status_code == 422
     assert response.context["page"].notice.text.startswith("Not changed: ")
-    led = dashboard.post(operator, "/agents/ada/switches/issues/", htmx=False, **fields)
-    assert led.status_code == 303
+    redirect = dashboard.post(operator, "/agents/ada/switches/issues/", htmx=False, **fields)
+    assert redirect.status_code == 303
     assert operator.get("/agents/ada/").context["page"].notice.tone == "refused"
     assert dashboard.stored_agent().switches["issues"] is True
 

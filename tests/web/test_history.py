@@ -26,7 +26,7 @@ def listed(page: Any) -> list[Any]:
 
 
 @pytest.fixture
-def past(operator: Client, belt: None) -> None:
+def past_changes(operator: Client, belt: None) -> None:
     """Store five changes, three of them to ada."""
     entries.change(OPERATOR, "toolkit", "research", {"title": "Reading"})
     agents.equip(OPERATOR.replace(confirm=True), "bob", "research")
@@ -37,7 +37,7 @@ def past(operator: Client, belt: None) -> None:
     dashboard.override(operator, "papers", "true", "unset")
 
 
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("past_changes")
 def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: Client) -> None:
     page = open_page(operator)
     assert [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)] == [
@@ -55,7 +55,7 @@ def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: 
     assert changed.reason == "Named."
 
 
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("past_changes")
 @pytest.mark.parametrize(
     ("query", "count"),
     [
@@ -73,7 +73,7 @@ def test_the_history_is_filtered_by_person_action_and_key(
     assert len(listed(open_page(operator, **query))) == count
 
 
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("past_changes")
 def test_filter_choices_are_limited_to_this_agents_changes(operator: Client) -> None:
     page = open_page(operator, key="papers")
     assert [choice.label for choice in page.keys] == ["Any toolkit or tool", "issues", "papers"]
@@ -82,7 +82,7 @@ def test_filter_choices_are_limited_to_this_agents_changes(operator: Client) -> 
     assert "agent.equip" not in [choice.value for choice in page.actions]
 
 
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("past_changes")
 def test_undoing_redirects_back_to_the_history(operator: Client) -> None:
     entry = listed(open_page(operator, person="olive"))[0]
     response = dashboard.post(
@@ -95,7 +95,7 @@ def test_undoing_redirects_back_to_the_history(operator: Client) -> None:
     assert listed(page)[1].undone.startswith("undone by olive")
 
 
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("past_changes")
 def test_an_htmx_filter_request_returns_only_the_log_and_count(operator: Client) -> None:
     html = dashboard.text(operator.get(HISTORY, {"key": "papers"}, headers=dashboard.HTMX))
     assert html.startswith('<div id="log">')
@@ -103,7 +103,7 @@ def test_an_htmx_filter_request_returns_only_the_log_and_count(operator: Client)
     assert "1 change, newest first" in html
 
 
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("past_changes")
 def test_a_viewer_is_not_offered_undo(viewer: Client) -> None:
     assert len(listed(open_page(viewer))) == 3
     assert not any(entry.undoable for entry in listed(open_page(viewer)))
@@ -118,7 +118,7 @@ def test_an_unknown_agent_is_not_found(operator: Client) -> None:
     assert operator.get("/agents/nobody/history/").status_code == 404
 
 
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("past_changes")
 def test_query_count_does_not_grow_with_the_length_of_the_history(operator: Client) -> None:
     of_three = dashboard.count_queries(lambda: open_page(operator))
     for on, was in (("true", "false"), ("false", "true")) * 6:

@@ -34,7 +34,7 @@ def concerns(browser: Client) -> list[str]:
     return [concern.title for concern in open_page(browser).concerns]
 
 
-def done(browser: Client) -> dict[str, bool]:
+def first_steps(browser: Client) -> dict[str, bool]:
     """Return whether each of the first steps is checked off, by title."""
     steps = dashboard.text(browser.get("/")).split('<p class="step-mark')[1:]
     return {re.findall('step-title">(.*?)<', step)[0]: step.startswith(" done") for step in steps}
@@ -44,7 +44,7 @@ def test_an_empty_installation_shows_the_first_steps_and_the_demo(admin_client: 
     html = dashboard.text(admin_client.get("/"))
     assert "manage.py demo</code>" in html
     assert '<a class="button primary small" href="/plugins/add/">Add server</a>' in html
-    assert done(admin_client) == {
+    assert first_steps(admin_client) == {
         "Add a server": False,
         "Review its tools": False,
         "Create an agent": False,
@@ -55,7 +55,7 @@ def test_an_empty_installation_shows_the_first_steps_and_the_demo(admin_client: 
 
 def test_first_steps_are_checked_off_and_disappear_after_the_first_call(admin_client: Client) -> None:
     def ticked() -> list[str]:
-        return [title for title, is_done in done(admin_client).items() if is_done]
+        return [title for title, is_done in first_steps(admin_client).items() if is_done]
 
     servers.add()
     assert ticked() == ["Add a server"]
@@ -72,7 +72,7 @@ def test_first_steps_are_checked_off_and_disappear_after_the_first_call(admin_cl
     credentials.write_uses()
     assert ticked()[-1] == "Connect it"
     factories.call()
-    assert not done(admin_client)
+    assert not first_steps(admin_client)
 
 
 def test_steps_without_permission_are_left_to_an_administrator(viewer: Client) -> None:

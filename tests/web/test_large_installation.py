@@ -80,7 +80,7 @@ def test_counts_in_lists_match_each_agents_resolution(superuser: Client) -> None
     users: dict[str, set[str]] = {key: set() for key in stored.toolkits}
     for own in index.agents:
         resolved = budgets.resolve(
-            resolution.Snapshot(catalog=stored, agent=own.agent, kind_loadouts=agents_kinds())
+            resolution.Snapshot(catalog=stored, agent=own.agent, kind_loadouts=kind_loadouts())
         )
         assert own.active == resolved.active.keys()
         assert own.inventory.spent == resolved.spent
@@ -96,7 +96,7 @@ def test_counts_in_lists_match_each_agents_resolution(superuser: Client) -> None
     assert shown == {own.agent.key: str(len(own.active)) for own in index.agents}
 
 
-def agents_kinds() -> Any:
+def kind_loadouts() -> Any:
     from toolbelt import conf
 
     return conf.KIND_LOADOUTS

@@ -62,12 +62,12 @@ def test_a_page_does_not_state_a_newer_revision_than_it_shows(operator, belt, mo
     before = revision(operator)
     summaries = queries.summaries
 
-    def while_made(*, archived: bool) -> object:
+    def summaries_before_a_change(*, archived: bool) -> object:
         result = summaries(archived=archived)
         models.Agent.objects.update(title="meanwhile")
         return result
 
-    monkeypatch.setattr(queries, "summaries", while_made)
+    monkeypatch.setattr(queries, "summaries", summaries_before_a_change)
     assert shown(operator.get("/agents/")) == before
     assert revision(operator) > before
 
@@ -81,11 +81,11 @@ def test_navigation_counts_take_one_query_per_page(operator, belt, monkeypatch):
     counted = []
     count = queries.count
 
-    def noted() -> counts.Counts:
+    def recorded_count() -> counts.Counts:
         counted.append(True)
         return count()
 
-    monkeypatch.setattr(queries, "count", noted)
+    monkeypatch.setattr(queries, "count", recorded_count)
     operator.get("/agents/")
     assert counted == [True]
 

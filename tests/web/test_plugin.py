@@ -190,14 +190,14 @@ def test_a_listing_received_during_a_page_load_is_shown_entirely_or_not_at_all(
     servers.add()
     real = snapshots.catalog
 
-    def then_the_server_answers() -> Any:
+    def catalog_with_concurrent_listing() -> Any:
         monkeypatch.setattr(snapshots, "catalog", real)
         read = real()
         servers.answer(servers.READ)
         return read
 
     refreshed_at = plugins.stamp(timezone.now() - dt.timedelta(seconds=1))
-    monkeypatch.setattr(snapshots, "catalog", then_the_server_answers)
+    monkeypatch.setattr(snapshots, "catalog", catalog_with_concurrent_listing)
     page = open_page(plugin_manager, asked=refreshed_at)
     assert (page.refresh.under_way, page.plugin.waiting) == (True, 0)
     page = open_page(plugin_manager, asked=refreshed_at)

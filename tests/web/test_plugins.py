@@ -39,7 +39,7 @@ def line(page: Any, name: str) -> Any:
     return next(plugin for plugin in page.plugins if plugin.name == name)
 
 
-def press(browser: Client, name: str, control: str, on: str, was: str, **fields: Any) -> Any:
+def set_control(browser: Client, name: str, control: str, on: str, was: str, **fields: Any) -> Any:
     address = f"/plugins/{name}/switch/"
     return dashboard.post(browser, address, control=control, on=on, was=was, **fields)
 
@@ -139,7 +139,7 @@ def test_installed_but_unlisted_plugins_are_shown_with_their_file_entry(plugin_m
 def test_turning_a_plugin_off_removes_its_tools_and_can_be_undone(
     plugin_manager: Client, belt: None, htmx: bool
 ) -> None:
-    response = press(plugin_manager, "github", "active", "false", "true", htmx=htmx)
+    response = set_control(plugin_manager, "github", "active", "false", "true", htmx=htmx)
     assert response.status_code == (200 if htmx else 303)
     assert plugin("github").active is False
     page = response.context["page"] if htmx else open_page(plugin_manager)
@@ -160,42 +160,42 @@ def test_turning_a_plugin_off_removes_its_tools_and_can_be_undone(
 def test_each_control_reports_its_result(
     plugin_manager: Client, belt: None, control: str, on: str, was: str, message: str
 ) -> None:
-    assert press(plugin_manager, "github", control, on, was).context["page"].notice.text == message
+    assert set_control(plugin_manager, "github", control, on, was).context["page"].notice.text == message
     assert getattr(plugin("github"), control) is True
 
 
 def test_blocking_reports_the_affected_agents_and_can_be_undone(plugin_manager: Client, belt: None) -> None:
-    notice = press(plugin_manager, "github", "blocked", "true", "false").context["page"].notice
+    notice = set_control(plugin_manager, "github", "blocked", "true", "false").context["page"].notice
     assert notice.detail == "2 agents can no longer use it (2 had it on)"
     assert line(open_page(plugin_manager), "github").reach == "on for no agent"
     dashboard.post(plugin_manager, f"/audit/{notice.undo}/undo/", htmx=False)
     assert plugin("github").blocked is False
-    again = press(plugin_manager, "github", "blocked", "true", "false", htmx=False)
+    again = set_control(plugin_manager, "github", "blocked", "true", "false", htmx=False)
     assert again.status_code == 303
     assert open_page(plugin_manager).notice.detail == notice.detail, "also without htmx"
 
 
 def test_a_stale_switch_is_refused_and_shows_the_current_state(plugin_manager: Client, belt: None) -> None:
     entries.change(OPERATOR, "plugin", "github", {"active": False})
-    response = press(plugin_manager, "github", "active", "false", "true")
+    response = set_control(plugin_manager, "github", "active", "false", "true")
     assert response.status_code == 409
     assert response.context["page"].notice.tone == "refused"
     assert 'name="was" value="false"' in response.content.decode()
 
 
 def test_an_invalid_control_or_plugin_is_rejected(plugin_manager: Client, belt: None) -> None:
-    assert press(plugin_manager, "github", "position", "true", "false").status_code == 422
-    assert press(plugin_manager, "nobody", "active", "false", "true").status_code == 404
+    assert set_control(plugin_manager, "github", "position", "true", "false").status_code == 422
+    assert set_control(plugin_manager, "nobody", "active", "false", "true").status_code == 404
 
 
 def test_a_switch_in_the_list_updates_only_the_parts_shown_there(plugin_manager: Client, belt: None) -> None:
-    html = press(plugin_manager, "github", "active", "false", "true", place="list").content.decode()
+    html = set_control(plugin_manager, "github", "active", "false", "true", place="list").content.decode()
     assert 'id="plugin-github:active"' in html
     assert 'id="tools"' not in html
     assert 'id="plugin-github:trusted"' not in html
     assert (
         'id="tools"'
-        in press(plugin_manager, "github", "active", "true", "false", place="one").content.decode()
+        in set_control(plugin_manager, "github", "active", "true", "false", place="one").content.decode()
     )
 
 

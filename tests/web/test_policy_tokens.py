@@ -23,7 +23,7 @@ def open_page(browser: Client, address: str) -> Any:
     return browser.get(address).context["page"]
 
 
-def split(count: Any) -> str:
+def token_shares(count: Any) -> str:
     has = spent()
     assert has.policy_tokens
     return f"tools {count(has.tokens - has.policy_tokens)} + policy {count(has.policy_tokens)}"
@@ -34,14 +34,14 @@ def split(count: Any) -> str:
 )
 def test_tool_and_policy_tokens_are_shown_separately_with_their_sum(operator: Client, address: str) -> None:
     html = dashboard.text(operator.get(address))
-    assert split(words.about) in html
+    assert token_shares(words.about) in html
     assert words.about(spent().tokens) in html
 
 
 def test_the_model_panel_shows_exact_token_counts(operator: Client) -> None:
     model = open_page(operator, "/agents/ada/").model
     assert model.tokens == words.number(spent().tokens)
-    assert model.shares.replace("\u00a0", " ") == split(words.number)
+    assert model.shares.replace("\u00a0", " ") == token_shares(words.number)
 
 
 def test_each_policy_section_shows_its_tokens_even_if_the_toolkit_is_off(operator: Client) -> None:

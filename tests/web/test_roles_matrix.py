@@ -190,9 +190,9 @@ def send_request(session_cookie: str, name: str, address: str, method: str) -> A
 
 
 def is_allowed(response: Any) -> bool:
-    led_away = response.headers.get("Location", "").startswith("/login/?next=")
+    is_login_redirect = response.headers.get("Location", "").startswith("/login/?next=")
     assert response.status_code < 500, response
-    return response.status_code not in (401, 403) and not led_away
+    return response.status_code not in (401, 403) and not is_login_redirect
 
 
 def test_the_table_lists_exactly_the_urls_of_the_dashboard():

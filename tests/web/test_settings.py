@@ -23,14 +23,14 @@ def open_page(browser: Client, address: str = SETTINGS) -> Any:
     return browser.get(address).context["page"]
 
 
-def typed(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, str]:
+def form_fields(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, str]:
     """Return the fields that the page's form would submit, with some of them changed."""
     sent = editor_forms.form(browser.get(address).content.decode(), f"{address}change/")
     return {name: str(sent[name]) for name in sent} | other
 
 
 def save(browser: Client, address: str = SETTINGS, **other: str) -> Any:
-    return browser.post(f"{address}change/", typed(browser, address, **other))
+    return browser.post(f"{address}change/", form_fields(browser, address, **other))
 
 
 def test_the_form_shows_the_stored_settings(operator: Client) -> None:
@@ -46,7 +46,7 @@ def test_the_form_shows_the_stored_settings(operator: Client) -> None:
         },
     )
     page = open_page(operator)
-    sent = typed(operator)
+    sent = form_fields(operator)
     assert (sent["role"], sent["max_tools"], sent["max_tokens"]) == ("Keeps the project tidy", "9", "")
     assert (sent["on_exceed"], sent["kind"]) == ("defer", "plan")
     assert page.form.labels["kind"] == "plan → developer"
@@ -83,7 +83,7 @@ def test_saving_unchanged_settings_logs_nothing(operator: Client) -> None:
 
 
 def test_concurrent_changes_conflict_only_in_the_same_field(operator: Client) -> None:
-    old = typed(operator)
+    old = form_fields(operator)
     entries.change(OPERATOR, "agent", "ada", {"title": "Theirs", "model": "haiku"})
     assert operator.post(CHANGE, {**old, "role": "Mine"}).status_code == 303
     stored = dashboard.stored_agent()
@@ -153,7 +153,7 @@ def test_a_change_refused_by_the_budget_is_reported(operator: Client) -> None:
 
 def test_unchecking_protected_removes_the_protection(operator: Client) -> None:
     address = "/agents/bob/settings/"
-    form = typed(operator, address)
+    form = form_fields(operator, address)
     assert form.pop("protected") == "yes"
     operator.post(f"{address}change/", {**form, "confirm": "yes"})
     assert not dashboard.stored_agent("bob").protected
@@ -177,7 +177,7 @@ def test_an_administrator_gets_links_to_duplicate_and_to_the_admin(admin_client:
 
 
 def test_the_mcp_loading_mode_is_stored_unless_it_is_the_default(operator: Client) -> None:
-    assert typed(operator)["mcp_loading"] == "dispatch"
+    assert form_fields(operator)["mcp_loading"] == "dispatch"
     for loading, entry in (("list", "list"), ("dispatch", None)):
         assert save(operator, mcp_loading=loading).status_code == 303
         assert entries.read("agent", "ada").get("mcp_loading") == entry
@@ -194,7 +194,7 @@ def test_query_count_does_not_grow_with_the_catalog(operator: Client, more_tools
 def test_an_unknown_agent_is_not_found(operator: Client) -> None:
     for response in (
         operator.get("/agents/nobody/settings/"),
-        operator.post("/agents/nobody/settings/change/", typed(operator, title="x")),
+        operator.post("/agents/nobody/settings/change/", form_fields(operator, title="x")),
     ):
         assert response.status_code == 404
 
@@ -246,7 +246,7 @@ def test_subagent_kinds_are_allowed_and_removed(operator: Client, viewer: Client
     )
     assert given == [("explore", f"adds 1 tool, ~{added_tokens} tokens")]
     assert 'value="explore" autocomplete="off" checked' in dashboard.text(operator.get(SETTINGS))
-    sent = typed(operator)
+    sent = form_fields(operator)
     del sent["subagent_kinds"]
     operator.post(CHANGE, sent)
     assert "subagent_kinds" not in entries.read("agent", "ada")

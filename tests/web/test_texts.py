@@ -20,7 +20,7 @@ def marked_up(line: texts.Line) -> str:
     return f"{line.sign or ' '}{marked}"
 
 
-def all_of(text: texts.Text) -> str:
+def full_text(text: texts.Text) -> str:
     return "".join(piece.text for line in (*text.shown, *text.folded) for piece in line.pieces)
 
 
@@ -61,7 +61,7 @@ def test_a_changed_word_in_a_long_line_is_marked_and_the_line_shortened() -> Non
 
 def test_adversarial_text_is_compared() -> None:
     shown = difference("a b " * 4000, "b a " * 4000)
-    assert "a b" in all_of(shown)
+    assert "a b" in full_text(shown)
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_a_long_text_is_folded_without_losing_content() -> None:
     lines = [f"Line {number} says something." for number in range(60)]
     shown = texts.text("\n".join(lines))
     assert (len(shown.shown), shown.more) == (texts.MAX_LINES, "46 more lines")
-    assert all_of(shown) == "".join(lines)
+    assert full_text(shown) == "".join(lines)
 
 
 def test_a_single_very_long_line_is_folded() -> None:
     shown = texts.text("All of this is one line. " * 600)
     assert len(shown.shown) == 1
     assert len(shown.folded) == 1
-    assert all_of(shown) == "All of this is one line. " * 600
+    assert full_text(shown) == "All of this is one line. " * 600
 
 
 def test_a_text_slightly_over_the_limit_is_not_folded() -> None:

@@ -32,7 +32,7 @@ def logged(belt: None) -> None:
     )
 
 
-def times(browser: Client, zone: str = "") -> str:
+def audit_log_in(browser: Client, zone: str = "") -> str:
     """Return the audit log as shown to a browser in a time zone."""
     if zone:
         browser.cookies["toolbelt-zone"] = zone
@@ -40,32 +40,32 @@ def times(browser: Client, zone: str = "") -> str:
 
 
 def test_without_a_known_zone_times_use_the_servers_zone(viewer: Client, logged: None) -> None:
-    assert 'title="3 Mar 2026, 23:30:00 UTC">23:30</time>' in times(viewer)
+    assert 'title="3 Mar 2026, 23:30:00 UTC">23:30</time>' in audit_log_in(viewer)
 
 
 def test_times_use_the_browsers_zone_and_show_it_on_hover(viewer: Client, logged: None) -> None:
-    html = times(viewer, "Asia%2FTokyo")
+    html = audit_log_in(viewer, "Asia%2FTokyo")
     assert '<time datetime="2026-03-04T08:30:00+09:00" title="4 Mar 2026, 08:30:00 JST">08:30</time>' in html
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "../etc/passwd", "<script>", "\x00", "Europe"])
 def test_an_invalid_zone_cookie_is_ignored(viewer: Client, logged: None, zone: str) -> None:
-    assert "23:30:00 UTC" in times(viewer, zone)
+    assert "23:30:00 UTC" in audit_log_in(viewer, zone)
 
 
 def test_the_accounts_zone_takes_precedence_and_can_be_cleared(viewer: Client, logged: None) -> None:
     assert viewer.post("/account/time-zone/", {"zone": "America/New_York"}).status_code == 303
-    assert "18:30:00 EST" in times(viewer, "Asia/Tokyo")
+    assert "18:30:00 EST" in audit_log_in(viewer, "Asia/Tokyo")
     assert 'value="America/New_York" selected' in viewer.get("/account/").content.decode()
     viewer.post("/account/time-zone/", {"zone": ""})
-    assert "08:30:00 JST" in times(viewer, "Asia/Tokyo")
+    assert "08:30:00 JST" in audit_log_in(viewer, "Asia/Tokyo")
 
 
 def test_the_accounts_zone_is_kept_across_logins(client: Client, logged: None) -> None:
     user = auth.get_user_model().objects.create_user("rosa", password="correct horse")
     preferences.choose(user.pk, "time_zone", "Asia/Kolkata")
     client.force_login(user)
-    assert "05:00:00 IST" in times(client, "Asia/Tokyo")
+    assert "05:00:00 IST" in audit_log_in(client, "Asia/Tokyo")
 
 
 def test_an_unknown_zone_is_refused(viewer: Client, belt: None) -> None:
@@ -86,7 +86,7 @@ def test_day_filters_use_the_users_zone(viewer: Client, logged: None) -> None:
 
 
 def test_the_zone_is_reset_after_each_request(viewer: Client, logged: None) -> None:
-    times(viewer, "Asia/Tokyo")
+    audit_log_in(viewer, "Asia/Tokyo")
     assert timezone.get_current_timezone_name() == timezone.get_default_timezone_name()
 
 

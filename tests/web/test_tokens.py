@@ -37,20 +37,20 @@ def token_manager(operator: Client, olive: auth.User) -> Client:
     return operator
 
 
-def of_ada(name: str = "", days: float | None = None) -> tokens.Issued:
+def issue_for_ada(name: str = "", days: float | None = None) -> tokens.Issued:
     expires = timezone.now() + dt.timedelta(days=days) if days else None
     return tokens.issue(OPERATOR, agent="ada", name=name, expires=expires)
 
 
 def test_each_token_shows_its_owner_and_state(token_manager: Client) -> None:
-    of_ada("Nightly build", days=30)
-    soon = of_ada(days=2)
+    issue_for_ada("Nightly build", days=30)
+    soon = issue_for_ada(days=2)
     tokens.issue(writing.by("olive", via="screen"), user="olive", scope="write", name="Mine")
-    over = of_ada("Old")
+    over = issue_for_ada("Old")
     models.ApiToken.objects.filter(prefix=over.token.prefix).update(
         expires=timezone.now() - dt.timedelta(days=1), last_used=timezone.now() - dt.timedelta(hours=3)
     )
-    tokens.revoke(OPERATOR, of_ada("Lost").token.prefix)
+    tokens.revoke(OPERATOR, issue_for_ada("Lost").token.prefix)
     page = open_page(token_manager)
     states = {
         (line.token.agent, line.token.user, line.scope, line.token.name, line.state) for line in page.tokens
@@ -124,7 +124,7 @@ def test_invalid_input_is_reported_at_its_field(
 
 @pytest.mark.parametrize("htmx", [True, False])
 def test_revoking_a_token_requires_confirmation(token_manager: Client, htmx: bool) -> None:
-    issued = of_ada()
+    issued = issue_for_ada()
     response = dashboard.post(token_manager, f"/tokens/{issued.token.prefix}/revoke/", htmx=htmx)
     question = response.context["confirmation"]
     assert question.title == f"Revoke token {issued.token.prefix}?"
@@ -133,7 +133,7 @@ def test_revoking_a_token_requires_confirmation(token_manager: Client, htmx: boo
 
 @pytest.mark.parametrize("htmx", [True, False])
 def test_a_revoked_token_is_rejected(token_manager: Client, htmx: bool) -> None:
-    issued, other = of_ada(), of_ada()
+    issued, other = issue_for_ada(), issue_for_ada()
     address = f"/tokens/{issued.token.prefix}/revoke/"
     response = dashboard.post(token_manager, address, htmx=htmx, confirm="yes", reason="It leaked.")
     assert credentials.recognize(issued.text) is None
@@ -152,7 +152,7 @@ def test_revoking_an_unknown_token_is_not_found(token_manager: Client) -> None:
 
 
 def test_tokens_are_searched_by_name_owner_and_prefix(token_manager: Client) -> None:
-    issued = of_ada("Nightly build")
+    issued = issue_for_ada("Nightly build")
     tokens.issue(OPERATOR, agent="bob", name="Chat")
     for query in ("NIGHTLY", "ada", issued.token.prefix[:8]):
         assert [line.token.name for line in open_page(token_manager, q=query).tokens] == ["Nightly build"]
@@ -171,7 +171,7 @@ def test_an_empty_list_shows_an_empty_state(token_manager: Client) -> None:
 
 
 def test_the_token_page_requires_permission(viewer: Client, operator: Client, olive: auth.User) -> None:
-    of_ada()
+    issue_for_ada()
     for browser in (viewer, operator):
         assert browser.get(TOKENS).status_code == 403
         assert 'href="/tokens/"' not in browser.get("/agents/").content.decode()
@@ -189,16 +189,16 @@ def test_issuing_a_token_without_view_permission_reveals_no_tokens(
     operator: Client, olive: auth.User
 ) -> None:
     olive.user_permissions.add(auth.Permission.objects.get(codename="add_apitoken"))
-    of_ada("Secret project")
+    issue_for_ada("Secret project")
     response = dashboard.post(operator, ISSUE, owner="agent", agent="ada")
     assert response.status_code == 403
     assert "Secret project" not in response.content.decode()
 
 
 def test_query_count_does_not_grow_with_the_number_of_tokens(token_manager: Client) -> None:
-    of_ada()
+    issue_for_ada()
     open_page(token_manager)
     of_one = dashboard.count_queries(lambda: open_page(token_manager))
     for _ in range(9):
-        of_ada()
+        issue_for_ada()
     assert dashboard.count_queries(lambda: open_page(token_manager)) == of_one <= 9

@@ -312,8 +312,8 @@ def test_a_toolkit_above_the_row_limit_cannot_be_edited(editor: Client, monkeypa
     page = editor.get(PAGE).content.decode()
     assert "exceed the limit of this editor (at most 1 of each)" in page
     assert EDIT not in page
-    led = editor.get(EDIT)
-    assert (led.status_code, led.headers["Location"]) == (303, PAGE)
+    redirect = editor.get(EDIT)
+    assert (redirect.status_code, redirect.headers["Location"]) == (303, PAGE)
     assert "Edit the toolkit in a belt instead" in editor.get(PAGE).content.decode()
 
 

@@ -182,9 +182,9 @@ def test_undoing_an_agents_creation_redirects_to_the_list(operator: Client, oliv
     assert change.entry is not None
     response = undo(operator, change.entry)
     assert (response.status_code, response.headers["HX-Redirect"]) == (200, "/agents/")
-    led = operator.get("/agents/")
-    assert led.context["page"].agents[0].key == "ada"
-    assert "Undone: test created agent cyd." in led.content.decode()
+    agent_list = operator.get("/agents/")
+    assert agent_list.context["page"].agents[0].key == "ada"
+    assert "Undone: test created agent cyd." in agent_list.content.decode()
 
 
 def test_undoing_an_unknown_entry_is_not_found(operator: Client) -> None:
