@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import unhurried
+from tests.api.conftest import reset_rate_limits
 from tests.control.conftest import operator, stored
 from tests.flows.flip_interfaces import INTERFACES, SETUP, Flip
 from toolbelt.control.access import switches, tools_config
@@ -15,7 +15,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
 
-__all__ = ["operator", "stored", "unhurried"]
+__all__ = ["operator", "reset_rate_limits", "stored"]
 pytestmark = pytest.mark.usefixtures("stored")
 
 OTHER = SETUP.replace(confirm=True)
