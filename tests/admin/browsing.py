@@ -1,4 +1,4 @@
-"""A browser without a window: opens a form, types into it as it was rendered, sends it as a browser would."""
+"""A minimal browser for tests: it opens a form, fills in the rendered fields, and sends it as a browser would."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.test import Client
 
 
 class Page:
-    """One page of the admin with its form. ``fields`` is what would be sent."""
+    """A page of the admin with its form. ``fields`` is the data that would be sent."""
 
     def __init__(self, client: Client, address: str, response: Any) -> None:
         self.client, self.address, self.response = client, address, response
@@ -34,7 +34,7 @@ class Page:
         return self
 
     def untick(self, *names: str) -> Page:
-        """Take the tick out of boxes."""
+        """Clear boxes."""
         for name in names:
             assert name in self.boxes, f"there is no box {name}"
             self.fields.pop(name, None)
@@ -50,7 +50,7 @@ class Page:
         return self
 
     def number(self, table: str, column: str, row: Any) -> int:
-        """Find the line that names a row."""
+        """Return the number of the line that refers to a row."""
         for number in range(int(self.fields[f"{table}-TOTAL_FORMS"][0])):
             if self.fields[f"{table}-{number}-{column}"] == [str(row.pk)]:
                 return number
@@ -72,36 +72,39 @@ class Page:
         return self
 
     def send(self) -> Page:
-        """Send the form; what comes back is the form again, or where it leads."""
+        """Send the form, and return the response: the form again, or a redirect."""
         return Page(self.client, self.address, self.client.post(self.address, self.fields))
 
     @property
     def boxes(self) -> dict[str, str]:
-        """Return the boxes that can be ticked, with what a tick would send."""
+        """Return the values that the boxes send when they are ticked, by name."""
         reader = _Reader()
         reader.feed(self.html)
         return reader.boxes
 
     @property
     def was_saved(self) -> bool:
-        """Return whether the answer leads away from the form, as it does where everything was saved."""
+        """Return whether the response is a redirect, as it is when everything was saved."""
         return bool(self.status == 302)
 
     @property
     def errors(self) -> dict[str, list[str]]:
-        """Return what the form says is wrong, by field; lines as ``members-0-tool``, a table's own as ``members``."""
-        found = {_place(name): list(said) for name, said in self.form.errors.items()}
+        """Return the errors by field: of a line as ``members-0-tool``, of a whole table as ``members``."""
+        errors = {_field_name(name): list(messages) for name, messages in self.form.errors.items()}
         for table in self.response.context["inline_admin_formsets"]:
             formset = table.formset
             if formset.non_form_errors():
-                found[formset.prefix] = list(formset.non_form_errors())
+                errors[formset.prefix] = list(formset.non_form_errors())
             for line in formset.forms:
-                found |= {f"{line.prefix}-{_place(name)}": list(said) for name, said in line.errors.items()}
-        return found
+                errors |= {
+                    f"{line.prefix}-{_field_name(name)}": list(messages)
+                    for name, messages in line.errors.items()
+                }
+        return errors
 
     @property
     def form(self) -> Any:
-        """Return the form itself."""
+        """Return the form of the response."""
         return self.response.context["adminform"].form
 
 
@@ -110,7 +113,7 @@ def open_(client: Client, address: str) -> Page:
     return Page(client, address, client.get(address))
 
 
-def _place(name: str) -> str:
+def _field_name(name: str) -> str:
     return "" if name == "__all__" else name
 
 
@@ -119,7 +122,7 @@ def _sent(cell: Any) -> str:
 
 
 class _Reader(html.parser.HTMLParser):
-    """Reads from a page what its forms would send."""
+    """Parse the data that the forms of a page would send."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,27 +132,27 @@ class _Reader(html.parser.HTMLParser):
         self._select: str | None = None
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        said = dict(attrs)
-        name = said.get("name") or ""
+        attributes = dict(attrs)
+        name = attributes.get("name") or ""
         match tag:
-            case "input" if said.get("type") in ("checkbox", "radio"):
-                self.boxes.setdefault(name, said.get("value") or "on")
-                if "checked" in said:
-                    self.fields.setdefault(name, []).append(said.get("value") or "on")
-            case "input" if said.get("type") not in ("submit", "image", "search"):
-                self.fields.setdefault(name, []).append(said.get("value") or "")
+            case "input" if attributes.get("type") in ("checkbox", "radio"):
+                self.boxes.setdefault(name, attributes.get("value") or "on")
+                if "checked" in attributes:
+                    self.fields.setdefault(name, []).append(attributes.get("value") or "on")
+            case "input" if attributes.get("type") not in ("submit", "image", "search"):
+                self.fields.setdefault(name, []).append(attributes.get("value") or "")
             case "textarea":
                 self._area = name
                 self.fields[name] = [""]
             case "select":
                 self._select = name
                 self.fields.setdefault(name, [])
-            case "option" if self._select and "selected" in said:
-                self.fields[self._select].append(said.get("value") or "")
+            case "option" if self._select and "selected" in attributes:
+                self.fields[self._select].append(attributes.get("value") or "")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea" and self._area:
-            # A browser drops the first line break, and sends the others as it does on every system.
+            # A browser drops the first line break, and sends the others as CRLF.
             text = self.fields[self._area][0].removeprefix("\r").removeprefix("\n")
             self.fields[self._area] = [text.replace("\r\n", "\n").replace("\n", "\r\n")]
             self._area = None

@@ -1,4 +1,4 @@
-"""Fixtures of the admin's tests: a small configuration, a logged-in operator, and forms."""
+"""Fixtures for the tests of the admin: a small configuration, a logged-in operator, and forms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 
-Opens = Callable[[Any], browsing.Page]
+OpenForm = Callable[[Any], browsing.Page]
 
 BELT: dict[str, Any] = {
     "categories": ["crm"],
@@ -70,22 +70,22 @@ def stored(db: None) -> None:
 
 @pytest.fixture
 def client(db: None) -> Client:
-    """Return a browser at which an operator is logged in who may do everything."""
+    """Return a browser in which an operator with all permissions is logged in."""
     return fast_fixtures.logged_in(auth.User.objects.create_superuser("olga"))
 
 
 @pytest.fixture
-def opened(stored: None, client: Client) -> Opens:
-    """Open the form of a row; of a model, the form for a new one."""
+def open_form(stored: None, client: Client) -> OpenForm:
+    """Return a function that opens the form of a row, or of a model the form for a new row."""
     return lambda subject: browsing.open_(client, address(subject))
 
 
 def address(subject: Any, view: str = "") -> str:
     """Return the address of a row's form, of a model's form for a new row, or of another view of either."""
-    named = f"admin:toolbelt_{subject._meta.model_name}"
+    prefix = f"admin:toolbelt_{subject._meta.model_name}"
     if isinstance(subject, type):
-        return reverse(f"{named}_{view or 'add'}")
-    return reverse(f"{named}_{view or 'change'}", args=[subject.pk])
+        return reverse(f"{prefix}_{view or 'add'}")
+    return reverse(f"{prefix}_{view or 'change'}", args=[subject.pk])
 
 
 def agent(key: str) -> models.Agent:
@@ -101,5 +101,5 @@ def tool(key: str) -> models.Tool:
 
 
 def last_entries(number: int = 1) -> list[models.AuditEntry]:
-    """Return the newest entries of the audit, the the oldest of them first."""
+    """Return the newest audit entries, in chronological order."""
     return list(models.AuditEntry.objects.all()[:number])[::-1]

@@ -1,4 +1,4 @@
-"""What was changed is read in the audit and undone from there; what is going on is read in the sessions and calls."""
+"""Tests of the audit log, sessions, calls and tokens in the admin: reading, searching, undoing and evicting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from tests.admin import conftest
 from tests.admin.test_pages import staff
-from tests.admin.test_removing import told
+from tests.admin.test_removing import messages
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
@@ -23,8 +23,8 @@ from toolbelt.runtime import credentials, meta_tools, surfaces
 PAUL = writing.by("paul", via="screen")
 
 
-def log(client: Client, **asked: Any) -> list[models.AuditEntry]:
-    response = client.get(conftest.address(models.AuditEntry, "changelist"), asked)
+def log(client: Client, **query: Any) -> list[models.AuditEntry]:
+    response = client.get(conftest.address(models.AuditEntry, "changelist"), query)
     assert response.status_code == 200
     return list(response.context["cl"].result_list)
 
@@ -37,7 +37,7 @@ def undo(client: Client, *entries: models.AuditEntry) -> Any:
     )
 
 
-def test_the_history_of_a_thing_is_the_audit_of_it(stored, client):
+def test_the_history_of_a_row_shows_its_audit_entries(stored, client):
     switches.flip(PAUL, "ada", "dev", False)
     switches.flip(PAUL, "bob", "dev", True)
     page = client.get(conftest.address(conftest.agent("ada"), "history"), follow=True)
@@ -46,48 +46,48 @@ def test_the_history_of_a_thing_is_the_audit_of_it(stored, client):
     assert (rows[0].action, rows[0].key) == ("switch.set", "dev")
 
 
-def test_who_may_not_read_the_audit_sees_the_admins_own_history(stored):
+def test_staff_without_access_to_the_audit_log_see_the_admins_own_history(stored):
     page = staff("view_agent").get(conftest.address(conftest.agent("ada"), "history"))
     assert page.status_code == 200
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [{"via": "screen"}, {"q": "paul"}, {"action": "switch.set"}, {"q": "dev", "via__exact": "screen"}],
 )
-def test_the_audit_is_searched_and_narrowed_down(stored, client, asked):
+def test_the_audit_log_can_be_searched_and_filtered(stored, client, query):
     switches.flip(PAUL, "ada", "dev", False)
-    [entry] = log(client, **asked)
+    [entry] = log(client, **query)
     assert (entry.actor, entry.key) == ("paul", "dev")
 
 
-def test_the_audit_cannot_be_changed(stored, client):
+def test_the_audit_log_is_read_only(stored, client):
     [entry] = conftest.last_entries()
     assert client.post(conftest.address(entry), {"actor": "nobody"}).status_code == 403
     assert client.post(conftest.address(entry, "delete"), {"post": "yes"}).status_code == 403
     assert client.get(conftest.address(models.AuditEntry)).status_code == 403
 
 
-def test_changes_are_undone_together_the_newest_first(stored, client):
+def test_changes_are_undone_together_from_the_newest(stored, client):
     before = surfaces.ask("ada").fingerprint
     switches.flip(PAUL, "ada", "dev", False)
     switches.flip(PAUL, "ada", "dev", None)
     page = undo(client, *conftest.last_entries(2))
-    assert told(page) == ["2 undone."]
+    assert messages(page) == ["2 undone."]
     assert surfaces.ask("ada").fingerprint == before
     assert [entry.actor for entry in conftest.last_entries(2)] == ["olga", "olga"]
     assert all(entry.undoes_id for entry in conftest.last_entries(2))
 
 
-def test_what_was_changed_since_is_not_undone(stored, client):
+def test_undoing_a_value_that_changed_since_is_refused(stored, client):
     switches.flip(PAUL, "ada", "dev", False)
     [entry] = conftest.last_entries()
     switches.flip(PAUL, "ada", "dev", None)
-    assert "was changed by another operator" in told(undo(client, entry))[0]
+    assert "was changed by another operator" in messages(undo(client, entry))[0]
     assert not models.ToolkitSwitch.objects.filter(agent__key="ada").exists()
 
 
-def test_undoing_needs_the_right_to_change_what_it_is_about(stored, client):
+def test_undoing_requires_permission_to_change_the_subject(stored, client):
     switches.flip(PAUL, "ada", "dev", False)
     [entry] = conftest.last_entries()
     assert undo(staff("view_auditentry", "change_tool", "add_agent"), entry).status_code == 403
@@ -95,15 +95,15 @@ def test_undoing_needs_the_right_to_change_what_it_is_about(stored, client):
     assert models.ToolkitSwitch.objects.get(agent__key="ada").on
 
 
-@pytest.mark.parametrize("asked", [{"outcome": "timed-out"}, {"agent": "ada"}, {"q": "clock"}])
-def test_calls_are_searched_and_narrowed_down(stored, client, asked):
+@pytest.mark.parametrize("query", [{"outcome": "timed-out"}, {"agent": "ada"}, {"q": "clock"}])
+def test_calls_can_be_searched_and_filtered(stored, client, query):
     late = models.CallRecord.objects.create(agent="ada", tool="clock", outcome="timed-out", duration_ms=9)
     models.CallRecord.objects.create(agent="bob", tool="crm__find", outcome="ok", duration_ms=9)
-    page = client.get(conftest.address(models.CallRecord, "changelist"), asked)
+    page = client.get(conftest.address(models.CallRecord, "changelist"), query)
     assert list(page.context["cl"].result_list) == [late]
 
 
-def test_calls_can_be_read_and_no_more(stored, client):
+def test_calls_are_read_only(stored, client):
     call = models.CallRecord.objects.create(agent="ada", tool="clock", outcome="ok", duration_ms=9)
     assert "clock" in client.get(conftest.address(call)).text
     assert client.post(conftest.address(call), {"agent": "bob"}).status_code == 403
@@ -112,11 +112,11 @@ def test_calls_can_be_read_and_no_more(stored, client):
     assert models.CallRecord.objects.get().agent == "ada"
 
 
-def test_what_plugins_remember_is_not_shown() -> None:
+def test_plugin_state_is_not_shown() -> None:
     assert not admin.site.is_registered(models.PluginState)
 
 
-def test_a_session_is_read_and_evicted(stored, client):
+def test_a_session_can_be_viewed_and_evicted(stored, client):
     meta_tools.call("ada", "load_tools", {"toolkit": "sales"}, "chat", None, None)
     chat = models.AgentSession.objects.get()
     assert "sales" in client.get(conftest.address(chat)).text
@@ -125,7 +125,7 @@ def test_a_session_is_read_and_evicted(stored, client):
     assert not models.AgentSession.objects.exists()
 
 
-def test_a_session_that_is_evicted_here_is_audited(stored, client):
+def test_evicting_sessions_from_the_list_is_audited(stored, client):
     for session in ("one", "two"):
         meta_tools.call("ada", "load_tools", {"toolkit": "sales"}, session, None, None)
     chats = [row.pk for row in models.AgentSession.objects.all()]
@@ -137,7 +137,7 @@ def test_a_session_that_is_evicted_here_is_audited(stored, client):
     ] * 2
 
 
-def test_tokens_are_read_and_revoked_and_no_more(stored, client):
+def test_tokens_can_only_be_viewed_and_revoked(stored, client):
     issued = [tokens.issue(PAUL, agent="ada", name=name) for name in ("one", "two")]
     row = models.ApiToken.objects.get(name="one")
     page = client.get(conftest.address(row)).text
@@ -151,13 +151,13 @@ def test_tokens_are_read_and_revoked_and_no_more(stored, client):
     assert staff("view_apitoken").post(listing, sent).status_code != 200 or credentials.recognize(
         issued[0].text
     )
-    assert told(client.post(listing, sent, follow=True)) == ["1 revoked."]
-    assert [credentials.recognize(one.text) is None for one in issued] == [True, False]
+    assert messages(client.post(listing, sent, follow=True)) == ["1 revoked."]
+    assert [credentials.recognize(token.text) is None for token in issued] == [True, False]
     [entry] = conftest.last_entries()
     assert (entry.action, entry.actor, entry.via) == ("token.revoke", "olga", "admin")
 
 
-def test_an_agent_that_has_tokens_can_be_deleted(stored, client):
+def test_an_agent_with_tokens_can_be_deleted(stored, client):
     text = tokens.issue(PAUL, agent="cyd").text
     client.post(conftest.address(conftest.agent("cyd"), "delete"), {"post": "yes"})
     assert not models.Agent.objects.filter(key="cyd").exists()

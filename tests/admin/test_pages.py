@@ -1,4 +1,4 @@
-"""Every page of the admin opens, at a price that does not follow the number of rows, to those who may see it."""
+"""Tests that every page of the admin opens for those who may see it, with few queries for any number of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 
-EDITED = (
+EDITABLE = (
     models.Category,
     models.Plugin,
     models.Tool,
@@ -27,31 +27,31 @@ EDITED = (
     models.SubApp,
     models.Agent,
 )
-READ = (models.AgentSession, models.AuditEntry, models.CallRecord)
+READ_ONLY = (models.AgentSession, models.AuditEntry, models.CallRecord)
 MAX_QUERIES = 15
 
 
 def addresses() -> Iterator[str]:
-    """Return the address of every page: the lists, and the forms of the first and the last row."""
+    """Yield the address of every page: the lists, and the forms of the first and the last row."""
     yield reverse("admin:index")
     yield reverse("admin:app_list", args=["toolbelt"])
-    for model in (*EDITED, *READ):
+    for model in (*EDITABLE, *READ_ONLY):
         yield conftest.address(model, "changelist")
         for row in {model._default_manager.first(), model._default_manager.last()} - {None}:
             yield conftest.address(row)
-    for model in EDITED:
+    for model in EDITABLE:
         yield conftest.address(model)
 
 
-def queries(client: Client, address: str) -> int:
+def count_queries(client: Client, address: str) -> int:
     with CaptureQueriesContext(connection) as captured:
         response = client.get(address)
         assert response.status_code == 200, address
     return len(captured)
 
 
-def many_more() -> None:
-    """Store many times as much of everything."""
+def store_many_rows() -> None:
+    """Store many more rows of every kind."""
     keys = [f"more_{number}" for number in range(60)]
     document = {
         "plugins": [{"name": f"plugin_{number}"} for number in range(20)],
@@ -66,58 +66,58 @@ def many_more() -> None:
             }
             for number in range(8)
         ],
-        "sub_apps": [{"key": "hall", "tool_names": keys, "agents": [f"zoe_{one}" for one in range(8)]}],
+        "sub_apps": [{"key": "hall", "tool_names": keys, "agents": [f"zoe_{number}" for number in range(8)]}],
     }
     belts.import_(writing.by("setup", via="import"), document)
     zoe = models.Agent.objects.get(key="zoe_1")
     for number in range(30):
         models.AgentSession.objects.create(agent=zoe, key=f"chat {number}")
-        called("zoe_1", f"more_{number}")
+        record_call("zoe_1", f"more_{number}")
 
 
-def called(agent: str, tool: str) -> models.CallRecord:
+def record_call(agent: str, tool: str) -> models.CallRecord:
     return models.CallRecord.objects.create(agent=agent, tool=tool, outcome="ok", duration_ms=7)
 
 
-def test_every_page_opens_with_few_queries_however_much_is_stored(stored, client):
+def test_every_page_takes_few_queries_regardless_of_the_number_of_rows(stored, client):
     models.AgentSession.objects.create(agent=conftest.agent("ada"), key="chat")
-    called("ada", "clock")
-    few = {address: queries(client, address) for address in addresses()}
-    many_more()
-    many = {address: queries(client, address) for address in addresses()}
+    record_call("ada", "clock")
+    few = {address: count_queries(client, address) for address in addresses()}
+    store_many_rows()
+    many = {address: count_queries(client, address) for address in addresses()}
     for address, number in many.items():
         assert number <= MAX_QUERIES, address
         assert number <= few.get(address, number), address
 
 
-def test_sending_a_long_form_looks_its_lines_up_all_at_once(stored, client):
-    many_more()
+def test_saving_a_long_form_takes_few_queries(stored, client):
+    store_many_rows()
     page = browsing.open_(client, conftest.address(models.Agent.objects.get(key="zoe_1")))
     with CaptureQueriesContext(connection) as captured:
         assert page.send().was_saved
     assert len(captured) <= 40
 
 
-def test_no_page_offers_all_tools_to_choose_from(stored, client):
-    many_more()
+def test_no_page_lists_all_tools_as_choices(stored, client):
+    store_many_rows()
     for subject in (conftest.toolkit("dev"), conftest.agent("ada"), models.Toolkit, models.Agent):
         page = browsing.open_(client, conftest.address(subject))
         assert "more_33" not in page.html
 
 
-def test_tools_and_toolkits_are_searched_for(stored, client):
-    for model, field, term, found in (
+def test_tools_toolkits_and_agents_are_chosen_by_searching(stored, client):
+    for model, field, term, expected in (
         ("member", "tool", "commit", ["git__commit"]),
         ("toolkitswitch", "toolkit", "sal", ["sales"]),
         ("subappagent", "agent", "bo", ["bob"]),
     ):
-        asked = {"app_label": "toolbelt", "model_name": model, "field_name": field, "term": term}
-        answer = client.get(reverse("admin:autocomplete"), asked).json()
-        assert [one["text"] for one in answer["results"]] == found
+        query = {"app_label": "toolbelt", "model_name": model, "field_name": field, "term": term}
+        answer = client.get(reverse("admin:autocomplete"), query).json()
+        assert [result["text"] for result in answer["results"]] == expected
 
 
 @pytest.mark.parametrize(
-    ("asked", "shown"),
+    ("query", "expected"),
     [
         ({"q": "status"}, {"git__status"}),
         ({"risk": "read-only"}, {"git__status", "crm__find", "crm__note", "clock"}),
@@ -127,14 +127,14 @@ def test_tools_and_toolkits_are_searched_for(stored, client):
         ({"held": "no", "category": "git"}, {"git__wipe"}),
     ],
 )
-def test_tools_are_narrowed_down(stored, client, asked, shown):
+def test_tools_can_be_searched_and_filtered(stored, client, query, expected):
     models.Tool.objects.filter(key="crm__find").update(approved="x")
     models.Tool.objects.filter(key="git__wipe").update(category="git")
-    rows = client.get(conftest.address(models.Tool, "changelist"), asked).context["cl"].result_list
-    assert {row.key for row in rows} == shown
+    rows = client.get(conftest.address(models.Tool, "changelist"), query).context["cl"].result_list
+    assert {row.key for row in rows} == expected
 
 
-def test_pages_hold_no_script_and_no_style_of_their_own(stored, client):
+def test_pages_have_no_inline_scripts_or_styles(stored, client):
     pages = [client.get(address) for address in addresses()]
     pages.append(browsing.open_(client, conftest.address(models.Agent)).type(key="a b").send().response)
     for page in pages:
@@ -143,14 +143,14 @@ def test_pages_hold_no_script_and_no_style_of_their_own(stored, client):
         assert "'self'" in page.headers["Content-Security-Policy"]
 
 
-def test_a_new_thing_is_asked_for_nothing_that_comes_by_itself(stored, client):
-    for model in EDITED:
+def test_forms_for_new_rows_have_no_computed_fields(stored, client):
+    for model in EDITABLE:
         page = browsing.open_(client, conftest.address(model))
         assert "form-row field-position" not in page.html
         assert "field-tokens" not in page.html
 
 
-def test_the_admin_says_whose_it_is(stored, client):
+def test_the_admins_header_names_toolbelt(stored, client):
     assert "Toolbelt" in client.get(reverse("admin:index")).context["site_header"]
 
 
@@ -162,7 +162,7 @@ def staff(*permissions: str) -> Client:
     return browser
 
 
-def test_staff_without_permissions_is_refused_everything(stored):
+def test_staff_without_permissions_are_refused_every_page(stored):
     browser = staff()
     for address in addresses():
         if address != reverse("admin:index"):
@@ -172,13 +172,13 @@ def test_staff_without_permissions_is_refused_everything(stored):
     assert browser.post(conftest.address(models.Tool, "changelist"), action).status_code == 403
 
 
-def test_strangers_are_asked_to_log_in(stored):
+def test_anonymous_visitors_are_redirected_to_the_login(stored):
     response = Client().get(conftest.address(models.Agent))
     assert response.status_code == 302
     assert "login/?next=" in response.headers["Location"]
 
 
-def test_who_may_only_look_cannot_change_a_thing(stored):
+def test_staff_with_view_permissions_cannot_change_an_agent(stored):
     browser = staff("view_agent", "view_tool", "view_toolkitswitch")
     page = browsing.open_(browser, conftest.address(conftest.agent("ada")))
     assert page.status == 200
@@ -187,7 +187,7 @@ def test_who_may_only_look_cannot_change_a_thing(stored):
     assert page.client.post(page.address, page.fields).status_code == 403
 
 
-def test_who_may_change_the_agent_may_change_its_lines_as_on_the_screens(stored):
+def test_staff_who_may_change_an_agent_may_change_its_switches(stored):
     browser = staff("change_agent")
     page = browsing.open_(browser, conftest.address(conftest.agent("ada")))
     page.fields |= {
@@ -200,7 +200,7 @@ def test_who_may_change_the_agent_may_change_its_lines_as_on_the_screens(stored)
     assert models.ToolkitSwitch.objects.filter(agent__key="ada", toolkit__key="sales", on=False).exists()
 
 
-def test_the_right_to_lines_alone_changes_none_of_them(stored):
+def test_permissions_for_switches_alone_do_not_allow_changing_them(stored):
     browser = staff("view_agent", "view_toolkitswitch", "add_toolkitswitch", "change_toolkitswitch")
     page = browsing.open_(browser, conftest.address(conftest.agent("ada")))
     assert "switches-0-on" not in page.fields

@@ -1,4 +1,4 @@
-"""An operator removes things: through the door, and only what nothing needs."""
+"""Tests that an operator can remove rows that are not in use, with an audit entry."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from toolbelt.control import undo, writing
 ME = writing.by("olga", via="admin")
 
 
-def told(response: Any) -> list[str]:
-    """Return the messages that the page shows where the answer leads."""
+def messages(response: Any) -> list[str]:
+    """Return the messages that the page shows after the redirect."""
     return [str(message) for message in response.context["messages"]]
 
 
@@ -32,7 +32,7 @@ def delete_all(client: Client, *rows: Any) -> Any:
     )
 
 
-def test_an_agent_goes_with_what_is_its_own_and_can_be_brought_back(stored, client):
+def test_removing_an_agent_removes_its_switches_and_can_be_undone(stored, client):
     delete(client, conftest.agent("ada"))
     assert not models.Agent.objects.filter(key="ada").exists()
     [entry] = conftest.last_entries()
@@ -49,31 +49,31 @@ def test_an_agent_goes_with_what_is_its_own_and_can_be_brought_back(stored, clie
         (lambda: conftest.agent("bob"), "desk"),
     ],
 )
-def test_what_is_used_stays_and_the_message_says_by_what(stored, client, row, user):
+def test_a_row_in_use_cannot_be_removed_and_the_message_names_its_user(stored, client, row, user):
     page = delete(client, row())
     assert row()
-    [said] = told(page)
-    assert "is used by" in said
-    assert user in said
+    [message] = messages(page)
+    assert "is used by" in message
+    assert user in message
     assert not models.AuditEntry.objects.filter(actor="olga").exists()
 
 
-def test_a_loadout_that_is_named_stays(opened, client):
-    assert opened(conftest.agent("bob")).type(loadout="house").send().was_saved
-    assert "the agent bob" in told(delete(client, models.Loadout.objects.get(name="house")))[-1]
+def test_a_loadout_in_use_cannot_be_removed(open_form, client):
+    assert open_form(conftest.agent("bob")).type(loadout="house").send().was_saved
+    assert "the agent bob" in messages(delete(client, models.Loadout.objects.get(name="house")))[-1]
 
 
-def test_several_go_in_one_batch(stored, client):
+def test_several_agents_are_removed_in_one_batch(stored, client):
     page = delete_all(client, conftest.agent("ada"), conftest.agent("cyd"))
-    assert told(page) == ["Successfully deleted 2 agents."]
+    assert messages(page) == ["Successfully deleted 2 agents."]
     entries = conftest.last_entries(2)
     assert {entry.action for entry in entries} == {"agent.remove"}
     assert len({entry.batch for entry in entries}) == 1
 
 
-def test_of_several_none_goes_when_one_is_used(stored, client):
+def test_nothing_is_removed_if_one_of_the_rows_is_in_use(stored, client):
     page = delete_all(client, conftest.agent("ada"), conftest.agent("bob"))
-    assert "bob is used by" in told(page)[0]
+    assert "bob is used by" in messages(page)[0]
     assert models.Agent.objects.count() == 3
 
 

@@ -1,4 +1,4 @@
-"""Tests what each role may do in the admin, by the same table as in the dashboard."""
+"""Tests of what each role may do in the admin, by the same roles as in the dashboard."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from toolbelt.control import writing
 from toolbelt.control.people import roles
 
 SETUP = writing.by("setup", via="command")
-# Staff who have a role beside; ``own`` is a viewer who operates ada alone.
+# Staff with a role; ``own`` is a viewer who only operates ada.
 PEOPLE = ("nobody", "viewer", "own", "operator", "administrator", "superuser")
-SEEING, OPERATING, ALL = PEOPLE[1:], PEOPLE[3:], PEOPLE[4:]
+VIEWERS, OPERATORS, ADMINISTRATORS = PEOPLE[1:], PEOPLE[3:], PEOPLE[4:]
 # Who may see, change, add and remove rows of each model.
 TABLE: Mapping[type[Any], tuple[tuple[str, ...], ...]] = {
-    models.Agent: (SEEING, OPERATING, ALL, ALL),
-    models.Toolkit: (SEEING, OPERATING, ALL, ALL),
-    models.Tool: (SEEING, OPERATING, ALL, ()),
-    models.Plugin: (SEEING, OPERATING, ALL, ()),
-    models.Loadout: (SEEING, ALL, ALL, ALL),
-    models.SubApp: (SEEING, ALL, ALL, ALL),
-    models.Category: (SEEING, ALL, ALL, ALL),
-    models.AgentSession: (SEEING, (), (), OPERATING),
-    models.AuditEntry: (SEEING, (), (), ()),
-    models.CallRecord: (SEEING, (), (), ()),
-    models.ApiToken: (ALL, (), (), ()),
-    auth.User: (ALL, ALL, ALL, ALL),
-    auth.Group: (ALL, ALL, ALL, ALL),
+    models.Agent: (VIEWERS, OPERATORS, ADMINISTRATORS, ADMINISTRATORS),
+    models.Toolkit: (VIEWERS, OPERATORS, ADMINISTRATORS, ADMINISTRATORS),
+    models.Tool: (VIEWERS, OPERATORS, ADMINISTRATORS, ()),
+    models.Plugin: (VIEWERS, OPERATORS, ADMINISTRATORS, ()),
+    models.Loadout: (VIEWERS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),
+    models.SubApp: (VIEWERS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),
+    models.Category: (VIEWERS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),
+    models.AgentSession: (VIEWERS, (), (), OPERATORS),
+    models.AuditEntry: (VIEWERS, (), (), ()),
+    models.CallRecord: (VIEWERS, (), (), ()),
+    models.ApiToken: (ADMINISTRATORS, (), (), ()),
+    auth.User: (ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),
+    auth.Group: (ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),
 }
 
 
@@ -49,33 +49,33 @@ def staff(who: str) -> auth.User:
     return user
 
 
-def test_the_table_names_every_model_of_the_admin():
+def test_the_table_covers_every_model_of_the_admin():
     ours = {model for model in admin.site._registry if model._meta.app_label in ("toolbelt", "auth")}
     assert ours == TABLE.keys(), "say in TABLE who may see, change, add and remove it"
 
 
 @pytest.mark.parametrize("who", PEOPLE)
-def test_each_role_may_what_the_table_says(who: str, stored: None, rf: Any) -> None:
+def test_each_role_has_the_permissions_in_the_table(who: str, stored: None, rf: Any) -> None:
     request = rf.get("/")
     request.user = staff(who)
-    found, expected = {}, {}
-    for model, may in TABLE.items():
+    actual, expected = {}, {}
+    for model, permissions in TABLE.items():
         page = admin.site._registry[model]
-        # Rows of some models go with others; alone, on their own pages, they do not.
+        # Some models' rows may only be removed together with others, not on their own pages.
         opts = model._meta
         request.resolver_match = SimpleNamespace(url_name=f"{opts.app_label}_{opts.model_name}_changelist")
-        found[model] = (
+        actual[model] = (
             page.has_view_permission(request),
             page.has_change_permission(request),
             page.has_add_permission(request),
             page.has_delete_permission(request),
         )
-        expected[model] = tuple(who in one for one in may)
-    assert expected == found
+        expected[model] = tuple(who in allowed for allowed in permissions)
+    assert expected == actual
 
 
 @pytest.mark.parametrize("who", ["viewer", "own"])
-def test_who_may_not_flip_every_agent_changes_none_in_the_admin(who: str, stored: None) -> None:
+def test_viewers_and_agent_operators_cannot_change_agents_in_the_admin(who: str, stored: None) -> None:
     browser = Client()
     browser.force_login(staff(who))
     page = browsing.open_(browser, conftest.address(conftest.agent("ada")))
@@ -85,7 +85,7 @@ def test_who_may_not_flip_every_agent_changes_none_in_the_admin(who: str, stored
     assert browser.get(reverse("admin:toolbelt_agent_add")).status_code == 403
 
 
-def test_an_operator_flips_in_the_admin(stored: None) -> None:
+def test_an_operator_can_change_agents_in_the_admin(stored: None) -> None:
     browser = Client()
     browser.force_login(staff("operator"))
     page = browsing.open_(browser, conftest.address(conftest.agent("ada")))
@@ -94,9 +94,9 @@ def test_an_operator_flips_in_the_admin(stored: None) -> None:
     assert "switches-0-on" in page.fields
 
 
-def test_an_agent_is_archived_in_the_admin_once_that_is_confirmed(stored: None, client: Client) -> None:
+def test_archiving_an_agent_in_the_admin_requires_confirmation(stored: None, client: Client) -> None:
     page = browsing.open_(client, conftest.address(conftest.agent("ada"))).type(archived="on")
-    asked = page.send()
-    assert not asked.was_saved
-    assert "answers no requests" in asked.response.content.decode()
+    confirmation = page.send()
+    assert not confirmation.was_saved
+    assert "answers no requests" in confirmation.response.content.decode()
     assert not conftest.agent("ada").archived

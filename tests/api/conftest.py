@@ -1,4 +1,4 @@
-"""Fixtures of the API's tests: a small configuration, tokens, and a client that speaks JSON."""
+"""Fixtures for the tests of the API: a small configuration, tokens, and a client that sends JSON."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ BELT: dict[str, Any] = {
 
 
 class Asking:
-    """A client that sends a token, if it has one, and JSON."""
+    """A client that sends JSON, with a token if it has one."""
 
     def __init__(self, token: str | None) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
@@ -98,8 +98,8 @@ Asks = Callable[[str | None], Asking]
 
 
 @pytest.fixture(autouse=True)
-def unhurried() -> Iterator[None]:
-    """Let no test feel how much the one before it asked."""
+def reset_rate_limits() -> Iterator[None]:
+    """Reset the request limits before and after each test."""
     limits.rates.forget()
     yield
     limits.rates.forget()
@@ -112,38 +112,38 @@ def stored(db: None) -> None:
 
 @pytest.fixture
 def ada(stored: None) -> Asking:
-    """Ask with a token of the agent ada."""
+    """Return a client with a token of the agent ada."""
     return Asking(tokens.issue(SETUP, agent="ada").text)
 
 
 @pytest.fixture
 def bob(stored: None) -> Asking:
-    """Ask with a token of the agent bob."""
+    """Return a client with a token of the agent bob."""
     return Asking(tokens.issue(SETUP, agent="bob").text)
 
 
 @pytest.fixture
 def olga(stored: None) -> Asking:
-    """Ask with a token of an operator who may do everything, and write."""
+    """Return a client with a read-write token of an operator with all permissions."""
     return Asking(of_operator("olga", superuser=True))
 
 
 @pytest.fixture
 def reader(stored: None) -> Asking:
-    """Ask with a token of an operator that may only read."""
+    """Return a client with a read-only token of an operator with all permissions."""
     return Asking(of_operator("rita", superuser=True, scope="read"))
 
 
 @pytest.fixture
-def nobody() -> Asking:
-    """Ask without a token."""
+def anonymous() -> Asking:
+    """Return a client without a token."""
     return Asking(None)
 
 
 def of_operator(
     name: str, *permissions: str, superuser: bool = False, scope: str = "write", **fields: Any
 ) -> str:
-    """Make an operator with these permissions, and issue a token of theirs."""
+    """Create an operator with these permissions, and return a token of theirs."""
     user = logins.User.objects.create_user(name, is_superuser=superuser, **fields)
     user.user_permissions.set(logins.Permission.objects.filter(codename__in=permissions))
     return tokens.issue(SETUP, user=name, scope=scope).text

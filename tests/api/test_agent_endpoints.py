@@ -1,4 +1,4 @@
-"""The answers that an agent gets over HTTP, and conditional requests."""
+"""Tests of the endpoints for agents, including conditional requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load(agent: Asking, session: str = "s1", request_id: str | None = None, tool
     return answer.json()
 
 
-def test_a_surface_is_sent_as_the_core_says_it(ada):
+def test_a_surface_is_returned_as_the_core_builds_it(ada):
     answer = ada.get("/agents/ada/surface", {"session": "s1", "request_id": "r9"})
     assert answer.status_code == 200
     assert answer.content.decode() == schema.canonical(documents.of(surfaces.ask("ada", "s1", "r9")))
@@ -39,12 +39,12 @@ def test_a_surface_is_sent_as_the_core_says_it(ada):
     ]
 
 
-def test_a_surface_has_the_shape_that_is_documented(ada):
+def test_a_surface_matches_the_documented_schema(ada):
     load(ada)
     for query in ({"session": "s1"}, {"format": "anthropic"}):
         document = ada.get("/agents/ada/surface", query).json()
-        shaped = shapes.Surface.model_validate(document, extra="forbid")
-        assert json.loads(shaped.model_dump_json(exclude_unset=True)) == document
+        validated = shapes.Surface.model_validate(document, extra="forbid")
+        assert json.loads(validated.model_dump_json(exclude_unset=True)) == document
 
 
 def test_an_unchanged_surface_is_not_sent_again(ada):
@@ -56,7 +56,7 @@ def test_an_unchanged_surface_is_not_sent_again(ada):
     assert again.headers["ETag"] == first.headers["ETag"]
 
 
-def test_a_flip_is_sent_at_the_next_question(ada):
+def test_a_flip_changes_the_next_surface_response(ada):
     first = ada.get("/agents/ada/surface")
     switches.flip(OLIVE, "ada", "reading", True)
     again = ada.get("/agents/ada/surface", **{"If-None-Match": first.headers["ETag"]})
@@ -64,15 +64,15 @@ def test_a_flip_is_sent_at_the_next_question(ada):
     assert "kb__find" in again.json()["active_tools"]
 
 
-def test_each_format_has_an_etag_of_its_own(ada):
-    plain, said = (ada.get("/agents/ada/surface", query) for query in ({}, {"format": "openai_chat"}))
+def test_each_format_has_its_own_etag(ada):
+    plain, openai = (ada.get("/agents/ada/surface", query) for query in ({}, {"format": "openai_chat"}))
     assert plain.json()["provider"] == {}
-    assert said.json()["provider"]["tools"]
-    assert plain.headers["ETag"] != said.headers["ETag"]
-    assert said.headers["ETag"] == f'"{said.json()["fingerprint"]}"'
+    assert openai.json()["provider"]["tools"]
+    assert plain.headers["ETag"] != openai.headers["ETag"]
+    assert openai.headers["ETag"] == f'"{openai.json()["fingerprint"]}"'
 
 
-def test_a_message_gives_a_directive(bob):
+def test_a_message_produces_a_directive(bob):
     answer = bob.post("/agents/bob/surface", {"message": "Please find the invoice."})
     assert answer.json()["directive"] == {
         "active_tools": ["kb__find"],
@@ -82,7 +82,7 @@ def test_a_message_gives_a_directive(bob):
     assert bob.post("/agents/bob/surface", {}).json()["directive"] is None
 
 
-def test_what_the_model_was_given_is_compared(ada):
+def test_a_surface_lists_the_changes_since_the_declared_tools(ada):
     before = ada.get("/agents/ada/surface", {"session": "s1"}).json()
     assert before["delta"] is None
     load(ada)
@@ -91,17 +91,17 @@ def test_what_the_model_was_given_is_compared(ada):
     assert delta == {"added": ["kb__find", "kb__read"], "removed": [], "changed": []}
 
 
-def test_a_load_counts_from_the_next_request(ada):
-    told = load(ada, request_id="r1")
-    assert told["content"]["status"] == "loaded"
-    assert told["content"]["takes_effect"] == "next_request"
-    in_it = ada.get("/agents/ada/surface", {"session": "s1", "request_id": "r1"}).json()
-    behind_it = ada.get("/agents/ada/surface", {"session": "s1", "request_id": "r2"}).json()
-    assert "kb__find" not in in_it["active_tools"]
-    assert "kb__find" in behind_it["active_tools"]
+def test_a_load_applies_from_the_next_request(ada):
+    answer = load(ada, request_id="r1")
+    assert answer["content"]["status"] == "loaded"
+    assert answer["content"]["takes_effect"] == "next_request"
+    same_request = ada.get("/agents/ada/surface", {"session": "s1", "request_id": "r1"}).json()
+    next_request = ada.get("/agents/ada/surface", {"session": "s1", "request_id": "r2"}).json()
+    assert "kb__find" not in same_request["active_tools"]
+    assert "kb__find" in next_request["active_tools"]
 
 
-def test_a_refused_call_is_an_answer(ada):
+def test_a_refused_call_returns_200_with_an_error_code(ada):
     answer = ada.post("/agents/ada/calls", {"tool": "kb__drop", "arguments": {}})
     assert answer.status_code == 200
     assert (answer.json()["is_error"], answer.json()["code"]) == (True, "tool-denied")
@@ -110,24 +110,24 @@ def test_a_refused_call_is_an_answer(ada):
     assert answer.json()["errors"][0]["path"] == "toolkit"
 
 
-def test_a_question_asks_once_and_writes_nothing(ada):
+def test_asking_takes_two_queries_and_writes_nothing(ada):
     ada.get("/agents/ada/surface", {"session": "s1"})
-    for method, what, body in (
+    for method, path, body in (
         ("GET", "surface?session=s1", None),
         ("POST", "surface", {"session": "s1", "message": "find it"}),
         ("GET", "toolkits", None),
     ):
-        with CaptureQueriesContext(connection) as asked:
-            assert ada.send(method, f"/agents/ada/{what}", body).status_code == 200
-        # The token, and what the surface is made of.
-        assert len(asked) == 2
-        assert all(one["sql"].strip().startswith("SELECT") for one in asked.captured_queries)
+        with CaptureQueriesContext(connection) as queries:
+            assert ada.send(method, f"/agents/ada/{path}", body).status_code == 200
+        # One query for the token, one for the state of the surface.
+        assert len(queries) == 2
+        assert all(query["sql"].strip().startswith("SELECT") for query in queries.captured_queries)
 
 
-def test_a_client_is_told_what_it_may_know_of_the_toolkits(ada):
-    found = {one["key"]: one for one in ada.get("/agents/ada/toolkits").json()["items"]}
-    assert list(found) == ["reading", "dropping"]
-    assert found["reading"] == {
+def test_an_agents_toolkits_are_listed_with_their_states(ada):
+    toolkits = {toolkit["key"]: toolkit for toolkit in ada.get("/agents/ada/toolkits").json()["items"]}
+    assert list(toolkits) == ["reading", "dropping"]
+    assert toolkits["reading"] == {
         "key": "reading",
         "title": "Reading",
         "description": "Looks things up.",
@@ -135,27 +135,27 @@ def test_a_client_is_told_what_it_may_know_of_the_toolkits(ada):
         "default": False,
         "state": "loadable",
     }
-    assert found["dropping"]["state"] == "off"
+    assert toolkits["dropping"]["state"] == "off"
     load(ada)
     [reading, _] = ada.get("/agents/ada/toolkits", {"session": "s1"}).json()["items"]
     assert reading["state"] == "on"
 
 
-def test_denied_toolkits_are_hidden_where_that_is_wanted(ada, settings):
+def test_denied_toolkits_are_hidden_if_configured(ada, settings):
     settings.TOOLBELT_HIDE_DENIED = True
-    assert [one["key"] for one in ada.get("/agents/ada/toolkits").json()["items"]] == ["reading"]
+    assert [toolkit["key"] for toolkit in ada.get("/agents/ada/toolkits").json()["items"]] == ["reading"]
 
 
-def test_operators_are_told_why(reader, ada):
-    told = reader.get("/agents/ada/tools/kb__drop/why").json()
-    assert (told["state"], told["code"]) == ("denied", "switch-off")
-    assert told["because"] == "toolkit dropping is off"
-    assert told["origin"] == {"kind": "switch", "name": "dropping", "detail": ""}
-    assert [step["question"] for step in told["trace"]] == [*range(1, 12)]
+def test_operators_can_read_why_a_tool_is_denied(reader, ada):
+    explanation = reader.get("/agents/ada/tools/kb__drop/why").json()
+    assert (explanation["state"], explanation["code"]) == ("denied", "switch-off")
+    assert explanation["because"] == "toolkit dropping is off"
+    assert explanation["origin"] == {"kind": "switch", "name": "dropping", "detail": ""}
+    assert [step["question"] for step in explanation["trace"]] == [*range(1, 12)]
     assert ada.get("/agents/ada/tools/kb__drop/why").status_code == 403
 
 
-def test_an_agents_token_asks_for_the_kinds_of_subagents_that_it_may(ada, reader):
+def test_an_agents_token_can_only_ask_for_allowed_subagent_kinds(ada, reader):
     assert ada.get("/agents/ada/surface", {"subagent": "explore"}).status_code == 200
     for refused in (
         ada.get("/agents/ada/surface", {"subagent": "general"}),
@@ -179,7 +179,7 @@ def test_an_agents_token_asks_for_the_kinds_of_subagents_that_it_may(ada, reader
         ({"sesion": "s1"}, "sesion"),
     ],
 )
-def test_what_cannot_be_asked_is_said_with_its_place(ada, query, path):
+def test_an_invalid_parameter_is_reported_with_its_path(ada, query, path):
     answer = ada.get("/agents/ada/surface", query)
     assert answer.status_code == 422
-    assert [one["path"] for one in answer.json()["errors"]] == [path]
+    assert [error["path"] for error in answer.json()["errors"]] == [path]

@@ -1,4 +1,4 @@
-"""An archived agent does not exist for any interface, and is unchanged when it is restored."""
+"""Tests that an archived agent does not exist for any interface, and is unchanged when it is restored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def archived(stored: None) -> Any:
     return agents.archive(SETUP.replace(confirm=True), "ada", True)
 
 
-def test_its_own_token_opens_nothing_until_it_is_back(ada, subtests):
+def test_an_archived_agents_token_is_rejected_until_it_is_restored(ada, subtests):
     assert ada.get("/agents/ada/surface").status_code == 200
     agents.archive(SETUP.replace(confirm=True), "ada", True)
     for method, path, name in test_authorization.OPERATIONS:
@@ -31,24 +31,22 @@ def test_its_own_token_opens_nothing_until_it_is_back(ada, subtests):
     assert ada.get("/agents/ada/surface").status_code == 200
 
 
-def test_an_operator_hears_that_it_is_archived_and_another_agent_that_it_is_not_there(
-    olga, bob, archived, subtests
-):
-    # What a program ran is recorded, whatever has become of its agent, and declarations concern no agent.
+def test_only_operators_learn_that_an_agent_is_archived(olga, bob, archived, subtests):
+    # Finished client calls are recorded even for archived agents, and declarations do not concern an agent.
     agents_own = test_authorization.AGENTS_OWN - {
         "report_outcome",
         "record_calls",
         "read_declared_tools",
         "declare_tools",
     }
-    asked = [one for one in test_authorization.OPERATIONS if one[2] in agents_own]
+    operations = [operation for operation in test_authorization.OPERATIONS if operation[2] in agents_own]
     bodies = {
         "call_tool": {"tool": "clock", "arguments": {}},
         "admit_calls": {"calls": [{"tool": "clock"}]},
         "equip_session": {"loadout": "night"},
         "ask_for_surface": {},
     }
-    for method, path, name in asked:
+    for method, path, name in operations:
         with subtests.test(name):
             address = test_authorization.address(path)
             body = bodies.get(name)
@@ -60,16 +58,16 @@ def test_an_operator_hears_that_it_is_archived_and_another_agent_that_it_is_not_
             assert "archived" not in other.content.decode()
 
 
-def test_it_is_listed_only_to_who_asks_for_it(olga, archived):
-    def keys(**asked: Any) -> list[str]:
-        return [entry["key"] for entry in olga.get("/agents", asked).json()["items"]]
+def test_archived_agents_are_only_listed_on_request(olga, archived):
+    def keys(**query: Any) -> list[str]:
+        return [entry["key"] for entry in olga.get("/agents", query).json()["items"]]
 
     assert keys() == ["bob"]
     assert keys(archived="true") == ["ada"]
     assert olga.get("/agents/ada").json()["archived"] is True
 
 
-def test_its_switches_stay_as_they_are(olga, archived):
+def test_an_archived_agent_cannot_be_changed(olga, archived):
     flip = olga.put("/agents/ada/switches/reading", {"on": True})
     assert (flip.status_code, flip.json()["code"]) == (409, "refused")
     assert "ada is archived and cannot be changed: bring it back first" in flip.json()["detail"]
@@ -83,40 +81,40 @@ def test_its_switches_stay_as_they_are(olga, archived):
     assert olga.get("/agents/ada/tools-config").json() == {"dropping": False}
 
 
-def test_it_is_archived_and_brought_back_by_a_change_of_its_entry(olga, ada):
-    asked = olga.patch("/agents/ada", {"changes": {"archived": True}})
-    assert (asked.status_code, asked.json()["code"]) == (409, "confirmation-required")
-    done = olga.patch("/agents/ada", {"changes": {"archived": True}, "confirm": True})
-    assert done.json()["after"] == {"archived": True}
+def test_an_agent_is_archived_and_restored_by_changing_its_entry(olga, ada):
+    unconfirmed = olga.patch("/agents/ada", {"changes": {"archived": True}})
+    assert (unconfirmed.status_code, unconfirmed.json()["code"]) == (409, "confirmation-required")
+    archived = olga.patch("/agents/ada", {"changes": {"archived": True}, "confirm": True})
+    assert archived.json()["after"] == {"archived": True}
     assert ada.get("/agents/ada/surface").status_code == 401
-    back = olga.patch("/agents/ada", {"changes": {"archived": None, "title": "Ada"}})
-    assert back.status_code == 200
+    restored = olga.patch("/agents/ada", {"changes": {"archived": None, "title": "Ada"}})
+    assert restored.status_code == 200
     assert ada.get("/agents/ada/surface").status_code == 200
 
 
-def test_archiving_is_undone_and_told_once(archived):
+def test_archiving_can_be_undone(archived):
     with pytest.raises(errors.Refused, match="is archived"):
         switches.flip(SETUP, "ada", "reading", True)
     undo.undo(SETUP, archived.entry)
     assert switches.flip(SETUP.replace(confirm=True), "ada", "reading", True).entry
 
 
-def test_a_flip_from_before_is_undone_only_when_it_is_back(stored):
-    done = switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
+def test_a_flip_of_an_archived_agent_can_only_be_undone_after_restoring_it(stored):
+    flip = switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
     agents.archive(SETUP.replace(confirm=True), "ada", True)
     with pytest.raises(errors.Refused, match="bring it back first"):
-        undo.undo(SETUP, done.entry or 0)
+        undo.undo(SETUP, flip.entry or 0)
     agents.archive(SETUP, "ada", False)
-    assert undo.undo(SETUP, done.entry or 0).entry
+    assert undo.undo(SETUP, flip.entry or 0).entry
 
 
-def test_a_copy_of_an_archived_agent_is_not(archived, olga):
+def test_a_duplicate_of_an_archived_agent_is_not_archived(archived, olga):
     agents.duplicate(SETUP, "ada", "eve")
     assert "archived" not in olga.get("/agents/eve").json()
 
 
-def test_a_token_that_is_issued_meanwhile_waits_too(archived, olga):
-    asking = Asking(tokens.issue(SETUP, agent="ada").text)
-    assert asking.get("/agents/ada/surface").status_code == 401
+def test_a_token_issued_for_an_archived_agent_works_once_it_is_restored(archived, olga):
+    api_client = Asking(tokens.issue(SETUP, agent="ada").text)
+    assert api_client.get("/agents/ada/surface").status_code == 401
     agents.archive(SETUP, "ada", False)
-    assert asking.get("/agents/ada/surface").status_code == 200
+    assert api_client.get("/agents/ada/surface").status_code == 200

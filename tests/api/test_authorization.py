@@ -1,4 +1,4 @@
-"""Who gets in, operation by operation: the whole OpenAPI document is walked, so that no operation can be forgotten."""
+"""Tests of authorization for every operation in the OpenAPI document, so that none can be forgotten."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ OPERATIONS = [
     (method, path, described["operationId"])
     for method, path, described in application.described_operations(DOCUMENT)
 ]
-READING = ("GET", "HEAD")
-WRITES = [one for one in OPERATIONS if one[0] not in READING and not one[1].endswith("/surface")]
-# What an agent's own token may do. An addition gives agents a permission: document it in the how-to, too.
+READ_METHODS = ("GET", "HEAD")
+WRITES = [
+    operation
+    for operation in OPERATIONS
+    if operation[0] not in READ_METHODS and not operation[1].endswith("/surface")
+]
+# The operations that an agent's own token may use. Document any addition in the how-to guide, too.
 AGENTS_OWN = {
     "get_surface",
     "ask_for_surface",
@@ -45,7 +49,7 @@ AGENTS_OWN = {
 
 
 def address(path: str, agent: str = "ada") -> str:
-    """Fill an operation's address in: with an agent, and with names that are there."""
+    """Return the address of an operation for an agent, with names that exist."""
     names = {
         "agent": agent,
         "tool": "clock",
@@ -55,27 +59,29 @@ def address(path: str, agent: str = "ada") -> str:
         "plugin": "kb",
         "change": str(models.AuditEntry.objects.values_list("pk", flat=True).first()),
     }
-    return re.sub(r"{(\w+)}", lambda found: names.get(found[1], "1"), path)
+    return re.sub(r"{(\w+)}", lambda match: names.get(match[1], "1"), path)
 
 
-def configured() -> list[Any]:
-    """Return all rows but those that agents write: sessions and calls."""
-    kept = (models.AgentSession, models.CallRecord)
-    every = [model for model in apps.get_app_config("toolbelt").get_models() if model not in kept]
-    return [list(model._default_manager.order_by("pk").values()) for model in every]
+def stored_configuration() -> list[Any]:
+    """Return all rows except those that agents write: sessions and calls."""
+    written_by_agents = (models.AgentSession, models.CallRecord)
+    configuration = [
+        model for model in apps.get_app_config("toolbelt").get_models() if model not in written_by_agents
+    ]
+    return [list(model._default_manager.order_by("pk").values()) for model in configuration]
 
 
-def test_nobody_gets_in_without_a_token(nobody, stored, subtests):
+def test_requests_without_a_token_are_rejected(anonymous, stored, subtests):
     for method, path, name in OPERATIONS:
         with subtests.test(name):
-            answer = nobody.send(method, address(path), {})
+            answer = anonymous.send(method, address(path), {})
             assert answer.status_code == 401
             assert answer.headers["WWW-Authenticate"].startswith("Bearer")
             assert answer.headers["Content-Type"] == "application/problem+json"
             assert answer.json()["code"] == "unauthenticated"
 
 
-def test_a_login_opens_nothing(stored, subtests):
+def test_a_browser_session_does_not_authenticate_api_requests(stored, subtests):
     browser = Client()
     browser.force_login(logins.User.objects.create_superuser("olga"))
     for method, path, name in OPERATIONS:
@@ -84,7 +90,7 @@ def test_a_login_opens_nothing(stored, subtests):
             assert answer.status_code == 401
 
 
-def test_another_agents_token_opens_nothing(bob, subtests):
+def test_another_agents_token_is_refused_without_revealing_the_agent(bob, subtests):
     for method, path, name in OPERATIONS:
         with subtests.test(name):
             answer = bob.send(method, address(path), {})
@@ -94,8 +100,8 @@ def test_another_agents_token_opens_nothing(bob, subtests):
             assert unknown.content == answer.content.replace(b"'ada'", b"'nobody'")
 
 
-def test_an_agents_own_token_writes_nothing_but_its_sessions(ada, subtests):
-    before = configured()
+def test_an_agents_token_can_only_write_its_own_sessions_and_calls(ada, subtests):
+    before = stored_configuration()
     for method, path, name in OPERATIONS:
         with subtests.test(name):
             answer = ada.send(method, address(path), {})
@@ -103,14 +109,14 @@ def test_an_agents_own_token_writes_nothing_but_its_sessions(ada, subtests):
                 assert answer.status_code not in (401, 403)
             else:
                 assert answer.status_code == 403
-            assert configured() == before
+            assert stored_configuration() == before
 
 
-def test_what_agents_may_do_is_there():
+def test_every_operation_allowed_to_agents_exists():
     assert {name for _, _, name in OPERATIONS} >= AGENTS_OWN
 
 
-def test_a_token_that_may_read_writes_nothing(reader, subtests):
+def test_a_read_only_token_cannot_write(reader, subtests):
     for method, path, name in WRITES:
         with subtests.test(name):
             answer = reader.send(method, address(path), {})
@@ -118,18 +124,18 @@ def test_a_token_that_may_read_writes_nothing(reader, subtests):
             assert "is read-only" in answer.json()["detail"]
 
 
-def test_an_operator_without_permissions_writes_nothing(stored, subtests):
-    asking = Asking(of_operator("sam"))
-    before = configured()
+def test_an_operator_without_permissions_cannot_write(stored, subtests):
+    api_client = Asking(of_operator("sam"))
+    before = stored_configuration()
     for method, path, name in WRITES:
         with subtests.test(name):
-            answer = asking.send(method, address(path), {})
-            # What it takes may depend on what is sent, and nothing was: it is unsound, or changes nothing.
+            answer = api_client.send(method, address(path), {})
+            # The required permissions may depend on the body, which is empty: it is invalid, or changes nothing.
             assert answer.status_code in ((403, 422) if path != "/belt" else (200,))
-            assert configured() == before
+            assert stored_configuration() == before
 
 
-def test_no_two_operations_are_called_the_same():
+def test_operation_ids_are_unique():
     names = [name for _, _, name in OPERATIONS]
     assert sorted(set(names)) == sorted(names)
 
@@ -140,7 +146,7 @@ def text(stored: None) -> str:
 
 
 @pytest.mark.parametrize(
-    "spoiled",
+    "spoil",
     [
         lambda text: "",
         lambda text: "tb_",
@@ -151,59 +157,59 @@ def text(stored: None) -> str:
         lambda text: "tb_" + "é" * 57,
     ],
 )
-def test_what_is_no_token_is_told_nothing_else(text, spoiled):
-    known = Asking(text).get("/agents/ada/surface")
-    assert known.status_code == 200
-    answer = Asking(spoiled(text)).get("/agents/ada/surface")
+def test_an_invalid_token_is_rejected(text, spoil):
+    valid = Asking(text).get("/agents/ada/surface")
+    assert valid.status_code == 200
+    answer = Asking(spoil(text)).get("/agents/ada/surface")
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
-def test_over_revoked_and_inactive_read_alike(text):
-    said = set()
-    kept = models.ApiToken.objects.get()
+def test_expired_revoked_inactive_and_unknown_tokens_get_the_same_response(text):
+    responses = set()
+    token = models.ApiToken.objects.get()
     for change in (
         {"expires": timezone.now() - dt.timedelta(seconds=1)},
         {"revoked": timezone.now()},
         {"digest": "0" * 64},
     ):
-        models.ApiToken.objects.filter(pk=kept.pk).update(
-            **{"expires": None, "revoked": None, "digest": kept.digest} | change
+        models.ApiToken.objects.filter(pk=token.pk).update(
+            **{"expires": None, "revoked": None, "digest": token.digest} | change
         )
         answer = Asking(text).get("/agents/ada/surface")
-        said.add((answer.status_code, answer.content, answer.headers["WWW-Authenticate"]))
-    sams = of_operator("sam")
+        responses.add((answer.status_code, answer.content, answer.headers["WWW-Authenticate"]))
+    sam_token = of_operator("sam")
     logins.User.objects.filter(username="sam").update(is_active=False)
-    answer = Asking(sams).get("/agents/ada/surface")
-    said.add((answer.status_code, answer.content, answer.headers["WWW-Authenticate"]))
+    answer = Asking(sam_token).get("/agents/ada/surface")
+    responses.add((answer.status_code, answer.content, answer.headers["WWW-Authenticate"]))
     unknown = Asking(api_tokens.make(lambda letters: letters[3])).get("/agents/ada/surface")
-    said.add((unknown.status_code, unknown.content, unknown.headers["WWW-Authenticate"]))
-    assert len(said) == 1
+    responses.add((unknown.status_code, unknown.content, unknown.headers["WWW-Authenticate"]))
+    assert len(responses) == 1
     assert 'error="invalid_token"' in unknown.headers["WWW-Authenticate"]
 
 
-def test_the_scheme_is_read_in_any_case(text):
+def test_the_authorization_scheme_is_case_insensitive(text):
     client = Client(headers={"Authorization": f"bearer  {text}"})
     assert client.get("/api/v1/agents/ada/surface").status_code == 200
     client = Client(headers={"Authorization": f"Basic {text}"})
     assert client.get("/api/v1/agents/ada/surface").status_code == 401
 
 
-def test_an_operator_acts_with_the_permissions_of_the_moment(stored):
-    asking = Asking(of_operator("sam", "change_agent"))
+def test_an_operators_current_permissions_apply(stored):
+    api_client = Asking(of_operator("sam", "change_agent"))
     call = {"tool": "clock"}
-    assert asking.post("/agents/ada/calls", call).status_code == 200
+    assert api_client.post("/agents/ada/calls", call).status_code == 200
     logins.User.objects.get(username="sam").user_permissions.clear()
-    answer = asking.post("/agents/ada/calls", call)
+    answer = api_client.post("/agents/ada/calls", call)
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
     assert "toolbelt.change_agent" in answer.json()["detail"]
 
 
-def test_no_answer_may_be_kept_by_others(ada):
+def test_responses_may_not_be_stored_by_shared_caches(ada):
     for path in ("/agents/ada/toolkits", "/agents/ada/surface", "/nowhere"):
         assert "private" in ada.get(path).headers["Cache-Control"]
 
 
-def test_tokens_move_no_revision(stored):
+def test_issuing_and_revoking_tokens_makes_no_new_revision(stored):
     def revision() -> Any:
         with connection.cursor() as cursor:
             cursor.execute("SELECT number, catalog_stamp FROM toolbelt_revision")

@@ -1,4 +1,4 @@
-"""A whole configuration is exported and imported over HTTP, in both formats, as a whole or not at all."""
+"""Tests that a belt is exported and imported over HTTP, as JSON and YAML, as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ NEW = {
 }
 
 
-def put(asking: Asking, text: str, media_type: str = YAML, query: str = "", **headers: str) -> Any:
-    return asking._client.put(f"/api/v1/belt{query}", text, content_type=media_type, headers=headers or None)
+def put(api_client: Asking, text: str, media_type: str = YAML, query: str = "", **headers: str) -> Any:
+    return api_client._client.put(
+        f"/api/v1/belt{query}", text, content_type=media_type, headers=headers or None
+    )
 
 
-def test_it_goes_out_as_json(olga: Asking) -> None:
+def test_a_belt_is_exported_as_json(olga: Asking) -> None:
     answer = olga.get("/belt")
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
     assert answer.json() == belts.export()
 
 
-def test_it_goes_out_as_yaml_to_whoever_prefers_that(olga: Asking) -> None:
+def test_a_belt_is_exported_as_yaml_if_the_client_prefers_it(olga: Asking) -> None:
     answer = olga.get("/belt", Accept="application/yaml, application/json;q=0.5")
     assert answer["Content-Type"] == YAML
     assert "Accept" in answer["Vary"]
@@ -39,7 +41,7 @@ def test_it_goes_out_as_yaml_to_whoever_prefers_that(olga: Asking) -> None:
     assert answer["ETag"] != olga.get("/belt")["ETag"]
 
 
-def test_what_was_not_changed_is_not_sent_again(olga: Asking) -> None:
+def test_an_unchanged_belt_is_not_sent_again(olga: Asking) -> None:
     tag = olga.get("/belt")["ETag"]
     assert olga.get("/belt", **{"If-None-Match": tag}).status_code == 304
     switches.override(SETUP, "ada", "clock", False)
@@ -47,20 +49,25 @@ def test_what_was_not_changed_is_not_sent_again(olga: Asking) -> None:
 
 
 @pytest.mark.parametrize("accept", [YAML, "application/json"])
-def test_what_went_out_comes_in_and_changes_nothing(olga: Asking, accept: str) -> None:
+def test_importing_an_export_changes_nothing(olga: Asking, accept: str) -> None:
     read = olga.get("/belt", Accept=accept)
     answer = put(olga, read.content.decode(), accept)
     assert answer.status_code == 200
     assert (answer.json()["created"], answer.json()["changed"], answer.json()["differences"]) == (0, 0, [])
 
 
-def test_an_import_says_what_it_did_and_is_one_act(olga: Asking) -> None:
+def test_an_import_reports_its_changes_and_is_one_batch(olga: Asking) -> None:
     answer = olga.put("/belt?reason=spring", NEW)
 
     assert answer.status_code == 200
-    told = answer.json()
-    assert (told["written"], told["created"], told["changed"], told["same"]) == (True, 1, 1, 1)
-    kit, eve = told["differences"]
+    imported = answer.json()
+    assert (imported["written"], imported["created"], imported["changed"], imported["same"]) == (
+        True,
+        1,
+        1,
+        1,
+    )
+    kit, eve = imported["differences"]
     assert (kit["kind"], kit["name"], kit["before"]["title"], kit["after"]["title"]) == (
         "toolkit",
         "reading",
@@ -70,12 +77,12 @@ def test_an_import_says_what_it_did_and_is_one_act(olga: Asking) -> None:
     assert "members" not in kit["before"]
     assert (eve["before"], eve["after"]) == (None, NEW["agents"][0])
     assert entries.read("agent", "eve") == NEW["agents"][0]
-    written = queries.changes(actor="olga").entries
-    assert {(one.via, one.reason) for one in written} == {("api", "spring")}
-    assert len({one.batch for one in written}) == 1
+    recorded = queries.changes(actor="olga").entries
+    assert {(entry.via, entry.reason) for entry in recorded} == {("api", "spring")}
+    assert len({entry.batch for entry in recorded}) == 1
 
 
-def test_a_dry_run_says_the_same_and_writes_nothing(olga: Asking) -> None:
+def test_a_dry_run_reports_the_same_changes_and_writes_nothing(olga: Asking) -> None:
     before, revision = belts.export(), belts.revision()
 
     dry = olga.put("/belt?dry_run=1", NEW)
@@ -83,12 +90,12 @@ def test_a_dry_run_says_the_same_and_writes_nothing(olga: Asking) -> None:
     assert (dry.status_code, dry.json()["written"]) == (200, False)
     assert (belts.export(), belts.revision()) == (before, revision)
     assert queries.changes(actor="olga").total == 0
-    done = olga.put("/belt", NEW).json()
-    assert done == {**dry.json(), "written": True}
+    imported = olga.put("/belt", NEW).json()
+    assert imported == {**dry.json(), "written": True}
 
 
 @pytest.mark.parametrize("query", ["", "?dry_run=1"])
-def test_every_problem_is_told_with_its_path_and_nothing_is_written(olga: Asking, query: str) -> None:
+def test_every_problem_is_reported_with_its_path_and_nothing_is_written(olga: Asking, query: str) -> None:
     before = belts.export()
     answer = olga.put(
         f"/belt{query}",
@@ -99,7 +106,7 @@ def test_every_problem_is_told_with_its_path_and_nothing_is_written(olga: Asking
         },
     )
     assert answer.status_code == 422
-    assert [one["path"] for one in answer.json()["errors"]] == [
+    assert [error["path"] for error in answer.json()["errors"]] == [
         "toolkits.new.members[0]",
         "agents.eve.tools_config.raeding",
         "agent",
@@ -108,7 +115,7 @@ def test_every_problem_is_told_with_its_path_and_nothing_is_written(olga: Asking
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("agents: [", "cannot be read"),
         ("agents: []\nagents: []", "is repeated in one mapping"),
@@ -122,19 +129,19 @@ def test_every_problem_is_told_with_its_path_and_nothing_is_written(olga: Asking
         ("agents: 2026-01-01", "must be a list"),
     ],
 )
-def test_yaml_that_hides_something_is_refused(olga: Asking, text: str, said: str) -> None:
+def test_unsafe_or_invalid_yaml_is_refused(olga: Asking, text: str, message: str) -> None:
     answer = put(olga, text)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
-    assert said in answer.json()["detail"]
+    assert message in answer.json()["detail"]
 
 
-def test_bytes_that_are_no_text_and_other_forms_are_refused(olga: Asking) -> None:
+def test_invalid_utf_8_and_other_media_types_are_refused(olga: Asking) -> None:
     assert olga.put("/belt", b"\xff").status_code == 400
     assert put(olga, "\udcff".encode(errors="surrogateescape"), YAML).status_code == 422  # type: ignore[arg-type]
     assert put(olga, "x", "text/plain").status_code == 415
 
 
-def test_whoever_saw_another_state_imports_nothing(olga: Asking) -> None:
+def test_an_import_with_an_outdated_etag_is_refused(olga: Asking) -> None:
     seen = olga.get("/belt", Accept=YAML)["ETag"]
     switches.override(SETUP, "ada", "clock", False)
 
@@ -145,29 +152,29 @@ def test_whoever_saw_another_state_imports_nothing(olga: Asking) -> None:
     assert put(olga, json.dumps({"agents": [{"key": "eve"}]}), **{"If-Match": seen}).status_code == 200
 
 
-def test_one_who_comes_between_the_look_and_the_import_is_noticed(
+def test_a_change_between_the_etag_check_and_the_import_is_detected(
     olga: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = olga.get("/belt")["ETag"]
     revision = belts.revision
 
-    def look_and_be_overtaken() -> int:
-        found = revision()
+    def read_then_change() -> int:
+        number = revision()
         monkeypatch.setattr(belts, "revision", revision)
         switches.override(SETUP, "ada", "clock", False)
-        return found
+        return number
 
-    monkeypatch.setattr(belts, "revision", look_and_be_overtaken)
+    monkeypatch.setattr(belts, "revision", read_then_change)
     answer = olga.put("/belt", {"agents": [{"key": "eve"}]}, **{"If-Match": seen})
     assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed")
 
 
-def test_it_takes_the_permissions_for_what_it_holds(stored: None) -> None:
+def test_importing_and_exporting_require_permissions_for_the_sections(stored: None) -> None:
     mia = Asking(of_operator("mia", "add_agent", "change_agent"))
     assert mia.put("/belt", {"agents": [{"key": "eve"}]}).status_code == 200
     refused = mia.put("/belt?dry_run=1", {"agents": [], "loadouts": [{"name": "day"}]})
     assert refused.status_code == 403
     assert "toolbelt.add_loadout, toolbelt.change_loadout" in refused.json()["detail"]
     assert mia.get("/belt").status_code == 403
-    looks = [f"view_{kind}" for kind in ("category", "plugin", "loadout", "subapp")]
-    assert Asking(of_operator("ned", *looks)).get("/belt").status_code == 200
+    view_permissions = [f"view_{kind}" for kind in ("category", "plugin", "loadout", "subapp")]
+    assert Asking(of_operator("ned", *view_permissions)).get("/belt").status_code == 200

@@ -1,4 +1,4 @@
-"""Calls can be listed by caller and outcome."""
+"""Tests that calls can be listed and filtered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AT = dt.datetime(2026, 5, 4, 3, 2, 1, tzinfo=dt.UTC)
 
 
 @pytest.fixture
-def called(db: None) -> None:
+def recorded_calls(db: None) -> None:
     for number, (agent, tool, outcome) in enumerate(
         [("ada", "clock", "ok"), ("ada", "kb__find", "tool-denied"), ("bob", "clock", "timed-out")]
     ):
@@ -29,7 +29,7 @@ def called(db: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("query", "expected"),
     [
         ("", ["s2", "s1", "s0"]),
         ("agent=ada", ["s1", "s0"]),
@@ -41,25 +41,25 @@ def called(db: None) -> None:
         ("agent=eve", []),
     ],
 )
-def test_they_are_narrowed_by_all_that_is_asked_for(
-    olga: Asking, called: None, asked: str, found: list[str]
+def test_calls_are_filtered_by_all_parameters(
+    olga: Asking, recorded_calls: None, query: str, expected: list[str]
 ) -> None:
-    answer = olga.get(f"/calls?{asked}").json()
-    assert [call["session"] for call in answer["items"]] == found
-    assert (answer["total"], answer["next"]) == (len(found), None)
+    answer = olga.get(f"/calls?{query}").json()
+    assert [call["session"] for call in answer["items"]] == expected
+    assert (answer["total"], answer["next"]) == (len(expected), None)
 
 
-def test_they_come_in_pages(olga: Asking, called: None) -> None:
+def test_calls_are_listed_in_pages(olga: Asking, recorded_calls: None) -> None:
     first = olga.get("/calls?limit=2").json()
     rest = olga.get(first["next"].removeprefix("/api/v1")).json()
     assert [call["session"] for call in (*first["items"], *rest["items"])] == ["s2", "s1", "s0"]
     assert (rest["next"], rest["total"]) == (None, 3)
 
 
-def test_a_call_is_told_whole(olga: Asking, called: None) -> None:
-    told = olga.get("/calls?session=s1").json()["items"][0]
-    assert told.pop("id") > 0
-    assert told == {
+def test_a_call_is_listed_with_all_fields(olga: Asking, recorded_calls: None) -> None:
+    call = olga.get("/calls?session=s1").json()["items"][0]
+    assert call.pop("id") > 0
+    assert call == {
         "at": "2026-05-04T04:02:01Z",
         "agent": "ada",
         "session": "s1",
@@ -77,13 +77,13 @@ def test_a_call_is_told_whole(olga: Asking, called: None) -> None:
     }
 
 
-def test_a_call_over_the_api_is_among_them(ada: Asking, olga: Asking) -> None:
+def test_a_call_made_over_the_api_is_listed(ada: Asking, olga: Asking) -> None:
     ada.post("/agents/ada/calls", {"tool": "nothing", "session": "s9", "arguments": {}})
     assert [
         (call["tool"], call["outcome"]) for call in olga.get("/calls?agent=ada&session=s9").json()["items"]
     ] == [("nothing", "unknown-tool")]
 
 
-def test_they_are_for_those_who_may_see_them_in_the_admin(stored: None) -> None:
+def test_listing_calls_requires_the_permission_to_view_them(stored: None) -> None:
     assert Asking(of_operator("mia", "view_callrecord")).get("/calls").status_code == 200
     assert Asking(of_operator("ned", "view_agent")).get("/calls").status_code == 403

@@ -1,4 +1,4 @@
-"""The log is filtered, and changes are undone by operators who may make the reverse change."""
+"""Tests that the audit log can be filtered, and that operators can undo changes that they may make in reverse."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ NIGHT = writing.by("nora", via="screen")
 
 @pytest.fixture
 def changed(stored: None) -> list[int]:
-    """Change a few things; give the numbers of the changes, in order."""
-    done = [
+    """Make a few changes, and return their numbers in order."""
+    changes = [
         switches.flip(NIGHT.replace(reason="on call"), "ada", "reading", True),
         switches.override(SETUP, "bob", "clock", False),
         entries.change(NIGHT, "toolkit", "reading", {"title": "Books"}),
     ]
-    return [one.entry or 0 for one in done]
+    return [change.entry or 0 for change in changes]
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("query", "expected"),
     [
         ("actor=nora", [2, 0]),
         ("agent=ada&via=screen", [0]),
@@ -45,15 +45,15 @@ def changed(stored: None) -> list[int]:
         ("agent=ada&kind=agent&name=ada&actor=nora", [0]),
     ],
 )
-def test_it_is_narrowed_by_all_that_is_asked_for(
-    olga: Asking, changed: list[int], asked: str, found: list[int]
+def test_changes_are_filtered_by_all_parameters(
+    olga: Asking, changed: list[int], query: str, expected: list[int]
 ) -> None:
-    answer = olga.get(f"/changes?{asked}").json()
-    assert [item["id"] for item in answer["items"]] == [changed[number] for number in found]
-    assert answer["total"] == len(found)
+    answer = olga.get(f"/changes?{query}").json()
+    assert [item["id"] for item in answer["items"]] == [changed[number] for number in expected]
+    assert answer["total"] == len(expected)
 
 
-def test_a_change_is_told_whole(olga: Asking, changed: list[int]) -> None:
+def test_a_change_is_returned_with_all_fields(olga: Asking, changed: list[int]) -> None:
     listed = olga.get("/changes?agent=ada&actor=nora").json()["items"][0]
     assert olga.get(f"/changes/{changed[0]}").json() == listed
     at = dt.datetime.fromisoformat(listed.pop("at"))
@@ -75,22 +75,20 @@ def test_a_change_is_told_whole(olga: Asking, changed: list[int]) -> None:
     }
 
 
-def test_what_was_in_a_thing_is_withheld_from_who_may_not_look_at_it(changed: list[int]) -> None:
+def test_values_are_withheld_from_operators_who_may_not_view_the_subject(changed: list[int]) -> None:
     entries.change(NIGHT, "plugin", "kb", {"title": "Knowledge"})
-    told: dict[int, list[dict[str, Any]]] = {}
-    for asking in (Asking(of_operator("ned")), Asking(of_operator("vera", "view_plugin"))):
-        listed = asking.get("/changes?actor=nora").json()["items"]
-        assert asking.get(f"/changes/{listed[0]['id']}").json() == listed[0]
-        told[len(told)] = listed
+    lists: dict[int, list[dict[str, Any]]] = {}
+    for api_client in (Asking(of_operator("ned")), Asking(of_operator("vera", "view_plugin"))):
+        listed = api_client.get("/changes?actor=nora").json()["items"]
+        assert api_client.get(f"/changes/{listed[0]['id']}").json() == listed[0]
+        lists[len(lists)] = listed
 
-    assert (told[0][0]["kind"], told[0][0]["before"], told[0][0]["after"]) == ("plugin", None, None)
-    assert told[1][0]["after"]
-    assert told[0][1:] == told[1][1:]
+    assert (lists[0][0]["kind"], lists[0][0]["before"], lists[0][0]["after"]) == ("plugin", None, None)
+    assert lists[1][0]["after"]
+    assert lists[0][1:] == lists[1][1:]
 
 
-def test_it_is_read_page_by_page_and_what_happens_meanwhile_moves_nothing(
-    olga: Asking, changed: list[int]
-) -> None:
+def test_pages_do_not_shift_when_changes_are_added(olga: Asking, changed: list[int]) -> None:
     first = olga.get("/changes?limit=2").json()
     switches.flip(NIGHT, "ada", "reading", None)
     rest = olga.get(first["next"].removeprefix("/api/v1")).json()
@@ -101,7 +99,7 @@ def test_it_is_read_page_by_page_and_what_happens_meanwhile_moves_nothing(
     assert last["next"] is None
 
 
-def test_it_is_narrowed_by_time(olga: Asking, changed: list[int]) -> None:
+def test_changes_are_filtered_by_time(olga: Asking, changed: list[int]) -> None:
     at = olga.get(f"/changes/{changed[1]}").json()["at"].replace("+", "%2B")
     since = [item["id"] for item in olga.get(f"/changes?since={at}").json()["items"]]
     until = [item["id"] for item in olga.get(f"/changes?until={at}").json()["items"]]
@@ -109,9 +107,9 @@ def test_it_is_narrowed_by_time(olga: Asking, changed: list[int]) -> None:
     assert until[0] == changed[0]
 
 
-def test_the_entries_of_one_act_are_found_by_their_batch(olga: Asking, stored: None) -> None:
-    done = tools_config.put(NIGHT, "bob", {"clock": True})
-    batch = olga.get(f"/changes/{done.entry}").json()["batch"]
+def test_entries_are_filtered_by_their_batch(olga: Asking, stored: None) -> None:
+    change = tools_config.put(NIGHT, "bob", {"clock": True})
+    batch = olga.get(f"/changes/{change.entry}").json()["batch"]
     assert [item["key"] for item in olga.get(f"/changes?batch={batch}").json()["items"]] == [
         "clock",
         "reading",
@@ -119,11 +117,11 @@ def test_the_entries_of_one_act_are_found_by_their_batch(olga: Asking, stored: N
 
 
 @pytest.mark.parametrize(
-    "asked", ["limit=0", "batch=x", "since=yesterday", "since=2026-01-01T00:00:00", "older_than=-1", "who=x"]
+    "query", ["limit=0", "batch=x", "since=yesterday", "since=2026-01-01T00:00:00", "older_than=-1", "who=x"]
 )
-def test_a_question_that_makes_no_sense_is_refused_with_its_name(olga: Asking, asked: str) -> None:
-    answer = olga.get(f"/changes?{asked}")
-    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, asked.partition("=")[0])
+def test_an_invalid_parameter_is_refused_with_its_name(olga: Asking, query: str) -> None:
+    answer = olga.get(f"/changes?{query}")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, query.partition("=")[0])
 
 
 @pytest.mark.parametrize(
@@ -135,67 +133,69 @@ def test_a_question_that_makes_no_sense_is_refused_with_its_name(olga: Asking, a
         ("9999-12-31T23:59:59-14:00", 422),
     ],
 )
-def test_moments_at_the_ends_of_time_break_no_database(olga: Asking, moment: str, status: int) -> None:
+def test_extreme_times_and_offsets_never_cause_a_server_error(olga: Asking, moment: str, status: int) -> None:
     assert olga.get(f"/changes?since={moment}").status_code == status
     assert olga.get(f"/calls?until={moment}").status_code == status
 
 
-def test_a_change_is_taken_back_by_one_of_its_own(olga: Asking, changed: list[int]) -> None:
+def test_undoing_a_change_records_a_change_that_refers_to_it(olga: Asking, changed: list[int]) -> None:
     answer = olga.post(f"/changes/{changed[0]}/undo", {"reason": "too early"})
 
     assert answer.status_code == 200
     assert answer.json()["effect"]["removed"] == ["kb__find", "kb__read"]
     assert tools_config.read("ada") == {"dropping": False}
-    told = olga.get(f"/changes/{changed[0]}").json()
-    assert (told["undone"]["id"], told["undone"]["actor"]) == (answer.json()["change"], "olga")
+    undone = olga.get(f"/changes/{changed[0]}").json()
+    assert (undone["undone"]["id"], undone["undone"]["actor"]) == (answer.json()["change"], "olga")
     undoing = olga.get(f"/changes/{answer.json()['change']}").json()
     assert (undoing["undoes"], undoing["via"], undoing["reason"]) == (changed[0], "api", "too early")
 
 
-def test_a_whole_act_is_taken_back_as_one(olga: Asking, stored: None) -> None:
-    done = tools_config.put(NIGHT, "bob", {"clock": True})
-    answer = olga.post(f"/changes/{done.entry}/undo", {"whole": True})
+def test_a_whole_batch_can_be_undone(olga: Asking, stored: None) -> None:
+    change = tools_config.put(NIGHT, "bob", {"clock": True})
+    answer = olga.post(f"/changes/{change.entry}/undo", {"whole": True})
     assert answer.status_code == 200
     assert tools_config.read("bob") == {"reading": True}
 
 
-def test_what_was_changed_since_is_not_taken_back(olga: Asking, changed: list[int]) -> None:
+def test_undoing_a_value_that_changed_since_is_refused(olga: Asking, changed: list[int]) -> None:
     switches.flip(SETUP, "ada", "reading", False)
     answer = olga.post(f"/changes/{changed[0]}/undo", {})
     assert (answer.status_code, answer.json()["code"]) == (409, "stale")
     assert (answer.json()["was"], answer.json()["now"]) == (True, False)
 
 
-def test_taking_back_takes_the_permission_to_do_the_reverse(changed: list[int]) -> None:
+def test_undoing_requires_the_permission_for_the_reverse_change(changed: list[int]) -> None:
     may_flip = Asking(of_operator("mia", "change_agent"))
     assert may_flip.post(f"/changes/{changed[2]}/undo", {}).status_code == 403
     assert may_flip.post(f"/changes/{changed[0]}/undo", {}).status_code == 200
-    done = tools_config.put(NIGHT.replace(confirm=True), "bob", {"kb__find": True})
-    assert Asking(of_operator("ned")).post(f"/changes/{done.entry}/undo", {"whole": True}).status_code == 403
+    change = tools_config.put(NIGHT.replace(confirm=True), "bob", {"kb__find": True})
+    assert (
+        Asking(of_operator("ned")).post(f"/changes/{change.entry}/undo", {"whole": True}).status_code == 403
+    )
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "99999999999999999999"])
-def test_a_number_that_no_change_can_have_is_refused(olga: Asking, number: str) -> None:
+def test_an_invalid_change_number_is_refused(olga: Asking, number: str) -> None:
     assert olga.get(f"/changes/{number}").status_code == 422
 
 
-def test_a_change_that_is_not_there_is_not_found(olga: Asking) -> None:
+def test_an_unknown_change_is_not_found(olga: Asking) -> None:
     assert olga.get("/changes/4711").status_code == 404
     assert olga.post("/changes/4711/undo", {}).status_code == 404
     assert olga.post("/changes/4711/undo", {"whole": True}).status_code == 404
 
 
-def test_what_happened_to_a_token_is_not_taken_back(olga: Asking) -> None:
+def test_changes_of_tokens_cannot_be_undone(olga: Asking) -> None:
     issued = queries.changes(action="token.issue").entries[0].id
     answer = olga.post(f"/changes/{issued}/undo", {})
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
 
 
-def test_listing_costs_the_same_however_much_was_changed(olga: Asking, changed: list[int]) -> None:
+def test_listing_takes_a_constant_number_of_queries(olga: Asking, changed: list[int]) -> None:
     def count() -> int:
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as captured:
             olga.get("/changes?actor=nora&limit=2")
-        return len(asked)
+        return len(captured)
 
     count()
     few = count()

@@ -1,4 +1,4 @@
-"""Calls that an agent's own program runs are admitted and reported over HTTP, with the permission that each needs."""
+"""Tests that client calls are admitted, reported and recorded over HTTP, with the required permissions."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def ada(db: None) -> Asking:
     return Asking(tokens.issue(SETUP, agent="ada").text)
 
 
-def admitted(ada: Asking) -> str:
+def admit(ada: Asking) -> str:
     (answer,) = ada.post(ADMIT, {"calls": [REFUND]}).json()["calls"]
     return str(answer["call_id"])
 
 
-def report(asking: Asking, call_id: str, **body: Any) -> Any:
-    return asking.post(f"/agents/ada/calls/{call_id}/outcome", {"outcome": "ok", **body})
+def report(api_client: Asking, call_id: str, **body: Any) -> Any:
+    return api_client.post(f"/agents/ada/calls/{call_id}/outcome", {"outcome": "ok", **body})
 
 
-def test_calls_are_judged_each_on_its_own(ada: Asking) -> None:
+def test_calls_are_admitted_independently(ada: Asking) -> None:
     wrong = {"tool": "refund", "arguments": {}}
     answer = ada.post(ADMIT, {"session": "s1", "calls": [REFUND, wrong]})
     first, second = answer.json()["calls"]
@@ -56,7 +56,7 @@ def test_calls_are_judged_each_on_its_own(ada: Asking) -> None:
 
 
 def test_an_outcome_is_reported_once(ada: Asking) -> None:
-    call_id = admitted(ada)
+    call_id = admit(ada)
     assert report(ada, call_id, duration_ms=5, result_bytes=2).status_code == 204
     again = report(ada, call_id)
     assert (again.status_code, again.json()["code"]) == (409, "refused")
@@ -64,22 +64,22 @@ def test_an_outcome_is_reported_once(ada: Asking) -> None:
     assert (row.outcome, row.duration_ms, row.result_bytes) == ("ok", 5, 2)
 
 
-def test_an_operator_s_token_does_not_report_what_the_agent_s_token_had_admitted(ada: Asking) -> None:
-    call_id = admitted(ada)
+def test_an_operators_token_cannot_report_a_call_admitted_for_an_agents_token(ada: Asking) -> None:
+    call_id = admit(ada)
     operator = Asking(of_operator("olga", superuser=True, scope="write"))
     assert report(operator, call_id).status_code == 404
     assert models.CallRecord.objects.get().outcome == "admitted"
 
 
-def test_another_agent_s_token_finds_neither_agent_nor_call(ada: Asking) -> None:
-    call_id = admitted(ada)
+def test_another_agents_token_finds_neither_agent_nor_call(ada: Asking) -> None:
+    call_id = admit(ada)
     belts.import_(SETUP, {"agents": [{"key": "bob"}]})
     bob = Asking(tokens.issue(SETUP, agent="bob").text)
     assert bob.post(ADMIT, {"calls": [REFUND]}).status_code == 404
     assert report(bob, call_id).status_code == 404
 
 
-def test_an_operator_who_may_only_read_is_admitted_nothing(ada: Asking) -> None:
+def test_a_read_only_token_cannot_admit_calls(ada: Asking) -> None:
     viewer = Asking(of_operator("vera", superuser=True, scope="read"))
     assert viewer.post(ADMIT, {"calls": [REFUND]}).status_code == 403
     assert not models.CallRecord.objects.exists()
@@ -95,8 +95,8 @@ def test_an_operator_who_may_only_read_is_admitted_nothing(ada: Asking) -> None:
         {"content": "x"},
     ],
 )
-def test_a_report_that_cannot_be_is_refused_with_its_path(ada: Asking, body: dict[str, Any]) -> None:
-    answer = report(ada, admitted(ada), **body)
+def test_an_invalid_report_is_refused_with_its_path(ada: Asking, body: dict[str, Any]) -> None:
+    answer = report(ada, admit(ada), **body)
     assert answer.status_code == 422
     (problem,) = answer.json()["errors"]
     assert problem["path"].endswith(next(iter(body)))
@@ -104,22 +104,22 @@ def test_a_report_that_cannot_be_is_refused_with_its_path(ada: Asking, body: dic
 
 
 @pytest.mark.parametrize("calls", [[], [REFUND] * 33])
-def test_a_request_names_1_to_32_calls(ada: Asking, calls: Any) -> None:
+def test_a_request_without_calls_or_with_more_than_32_is_refused(ada: Asking, calls: Any) -> None:
     assert ada.post(ADMIT, {"calls": calls}).status_code == 422
 
 
-def test_a_secret_in_an_error_is_not_kept(ada: Asking) -> None:
+def test_a_secret_in_an_error_is_masked(ada: Asking) -> None:
     from toolbelt.runtime import masking
 
     masking.add("sesame-4711")
-    report(ada, admitted(ada), outcome="tool-failed", error="key sesame-4711 was wrong")
+    report(ada, admit(ada), outcome="tool-failed", error="key sesame-4711 was wrong")
     assert models.CallRecord.objects.get().error == "key [withheld] was wrong"
 
 
-def test_a_call_that_ran_while_toolbelt_was_away_is_recorded_as_such(ada: Asking) -> None:
-    ran = {**REFUND, "outcome": "tool-failed", "error": "Lost.", "seconds_ago": 3600, "duration_ms": 40}
-    done = ada.post("/agents/ada/calls/record", {"session": "s1", "calls": [ran]})
-    assert done.status_code == 204
+def test_a_call_that_ran_without_admission_is_recorded_with_a_note(ada: Asking) -> None:
+    call = {**REFUND, "outcome": "tool-failed", "error": "Lost.", "seconds_ago": 3600, "duration_ms": 40}
+    answer = ada.post("/agents/ada/calls/record", {"session": "s1", "calls": [call]})
+    assert answer.status_code == 204
     row = models.CallRecord.objects.get()
     assert (row.tool, row.session, row.outcome) == ("refund", "s1", "tool-failed")
     assert row.error == "Ran without an admission, because Toolbelt could not be reached. Lost."
@@ -127,9 +127,9 @@ def test_a_call_that_ran_while_toolbelt_was_away_is_recorded_as_such(ada: Asking
     assert 3500 < (timezone.now() - row.at).total_seconds() < 3700
 
 
-def test_only_tools_that_the_program_runs_are_recorded_by_it(ada: Asking) -> None:
-    ran = {"tool": "load_tools", "arguments": {}, "outcome": "ok"}
-    answer = ada.post("/agents/ada/calls/record", {"calls": [ran]})
+def test_only_client_tools_can_be_recorded_by_the_client(ada: Asking) -> None:
+    call = {"tool": "load_tools", "arguments": {}, "outcome": "ok"}
+    answer = ada.post("/agents/ada/calls/record", {"calls": [call]})
     assert answer.status_code == 422
     assert "runs no tool named 'load_tools'" in answer.json()["detail"]
     assert not models.CallRecord.objects.exists()

@@ -1,4 +1,4 @@
-"""Only operators and named agents declare tools over HTTP."""
+"""Tests that only operators and allowed agents can declare tools over HTTP."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ def ada(db: None) -> Asking:
     return Asking(tokens.issue(SETUP, agent="ada").text)
 
 
-def declare(asking: Asking, *tools: Any, **headers: str) -> Any:
-    return asking.put(TOOLS, {"tools": list(tools)}, **headers)
+def declare(api_client: Asking, *tools: Any, **headers: str) -> Any:
+    return api_client.put(TOOLS, {"tools": list(tools)}, **headers)
 
 
-def test_a_named_agent_declares_and_reads_its_tools(ada: Asking) -> None:
-    done = declare(ada, REFUND)
-    assert done.status_code == 200
-    assert done.json()["unseen"] == ["shop__refund"]
-    assert done.json()["keys"] == {"refund": "shop__refund"}
+def test_an_allowed_agent_can_declare_and_read_its_tools(ada: Asking) -> None:
+    declared = declare(ada, REFUND)
+    assert declared.status_code == 200
+    assert declared.json()["unseen"] == ["shop__refund"]
+    assert declared.json()["keys"] == {"refund": "shop__refund"}
     read = ada.get(TOOLS)
-    assert (read["ETag"], read.json()["last_declared"] is not None) == (done["ETag"], True)
+    assert (read["ETag"], read.json()["last_declared"] is not None) == (declared["ETag"], True)
     assert read.json()["tools"][0]["name"] == "refund"
-    assert ada.get(TOOLS, **{"If-None-Match": done["ETag"]}).status_code == 304
+    assert ada.get(TOOLS, **{"If-None-Match": declared["ETag"]}).status_code == 304
     assert models.AuditEntry.objects.filter(action="tool.create").get().actor == "agent:ada"
 
 
-def test_the_key_of_a_tool_is_found_by_its_name_in_the_declaration(ada: Asking) -> None:
-    done = declare(ada, REFUND, {"name": "shop__ship"})
-    assert done.json()["keys"] == {"refund": "shop__refund", "shop__ship": "shop__ship"}
-    assert declare(ada, REFUND, {"name": "shop__ship"}).json()["keys"] == done.json()["keys"]
+def test_a_declaration_returns_the_keys_of_its_tools_by_name(ada: Asking) -> None:
+    declared = declare(ada, REFUND, {"name": "shop__ship"})
+    assert declared.json()["keys"] == {"refund": "shop__refund", "shop__ship": "shop__ship"}
+    assert declare(ada, REFUND, {"name": "shop__ship"}).json()["keys"] == declared.json()["keys"]
 
 
-def test_an_operator_declares(ada: Asking) -> None:
+def test_an_operator_can_declare_tools(ada: Asking) -> None:
     assert declare(Asking(of_operator("olga", superuser=True, scope="write")), REFUND).status_code == 200
 
 
-def test_another_agent_finds_no_such_plugin(ada: Asking) -> None:
+def test_another_agent_does_not_find_the_plugin(ada: Asking) -> None:
     bob = Asking(tokens.issue(SETUP, agent="bob").text)
     answer = declare(bob, REFUND)
     assert answer.status_code == bob.get(TOOLS).status_code == 404
@@ -62,18 +62,18 @@ def test_another_agent_finds_no_such_plugin(ada: Asking) -> None:
     assert not models.Tool.objects.exists()
 
 
-def test_an_operator_who_may_only_read_declares_nothing(ada: Asking) -> None:
+def test_a_read_only_token_cannot_declare_tools(ada: Asking) -> None:
     assert declare(Asking(of_operator("vera", superuser=True, scope="read")), REFUND).status_code == 403
 
 
-def test_a_declaration_that_expects_another_list_changes_nothing(ada: Asking) -> None:
+def test_a_declaration_with_an_outdated_etag_is_refused(ada: Asking) -> None:
     first = declare(ada, REFUND)["ETag"]
     declare(ada, {"name": "ship"})
     assert declare(ada, REFUND, **{"If-Match": first}).status_code == 412
     assert declare(ada, REFUND, **{"If-Match": ada.get(TOOLS)["ETag"]}).status_code == 200
 
 
-def test_a_declaration_cannot_set_what_belongs_to_operators(ada: Asking) -> None:
+def test_a_declaration_cannot_set_what_operators_decide(ada: Asking) -> None:
     answer = declare(ada, {**REFUND, "default_on": True})
     assert answer.status_code == 422
     assert "default_on" in answer.json()["errors"][0]["path"]

@@ -1,4 +1,4 @@
-"""All configuration can be listed, read, created, changed and removed, and errors name every problem."""
+"""Tests that entries can be listed, read, created, changed and removed, and that errors name every problem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def name_of(section: str) -> str:
 
 
 @pytest.mark.parametrize("section", NEW)
-def test_what_is_created_is_there_as_it_was_sent(olga: Asking, section: str) -> None:
+def test_a_created_entry_is_stored_as_sent(olga: Asking, section: str) -> None:
     answer = olga.post(f"/{section}?reason=new", NEW[section])
 
     assert answer.status_code == 201
@@ -42,9 +42,9 @@ def test_what_is_created_is_there_as_it_was_sent(olga: Asking, section: str) -> 
     read = olga.get(f"/{section}/{name_of(section)}")
     assert (read.json(), read["ETag"]) == (NEW[section], answer["ETag"])
     assert NEW[section] in olga.get(f"/{section}").json()["items"]
-    written = queries.change(answer.json()["change"])
-    assert written is not None
-    assert (written.action, written.actor, written.via, written.reason) == (
+    entry = queries.change(answer.json()["change"])
+    assert entry is not None
+    assert (entry.action, entry.actor, entry.via, entry.reason) == (
         f"{KINDS[section]}.create",
         "olga",
         "api",
@@ -53,7 +53,7 @@ def test_what_is_created_is_there_as_it_was_sent(olga: Asking, section: str) -> 
 
 
 @pytest.mark.parametrize("section", NEW)
-def test_what_is_there_is_not_created_again(olga: Asking, section: str) -> None:
+def test_creating_an_existing_entry_is_refused(olga: Asking, section: str) -> None:
     olga.post(f"/{section}", NEW[section])
     again = olga.post(f"/{section}", NEW[section])
     assert (again.status_code, again.json()["code"]) == (409, "refused")
@@ -61,14 +61,14 @@ def test_what_is_there_is_not_created_again(olga: Asking, section: str) -> None:
 
 
 @pytest.mark.parametrize("section", NEW)
-def test_what_is_not_there_is_not_found(olga: Asking, section: str) -> None:
+def test_an_unknown_entry_is_not_found(olga: Asking, section: str) -> None:
     for answer in (olga.get(f"/{section}/nothing"), olga.get(f"/{section}/no%00thing")):
         assert answer.status_code in (404, 422)
         assert answer["Content-Type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize("section", [section for section in NEW if section not in ("plugins", "tools")])
-def test_what_is_removed_is_gone_and_can_be_brought_back(olga: Asking, section: str) -> None:
+def test_removing_an_entry_can_be_undone(olga: Asking, section: str) -> None:
     olga.post(f"/{section}", NEW[section])
     answer = olga.delete(f"/{section}/{name_of(section)}?reason=old")
 
@@ -80,18 +80,18 @@ def test_what_is_removed_is_gone_and_can_be_brought_back(olga: Asking, section: 
 
 
 @pytest.mark.parametrize(("section", "name"), [("tools", "clock"), ("plugins", "kb")])
-def test_what_is_kept_for_good_cannot_be_removed(olga: Asking, section: str, name: str) -> None:
+def test_tools_and_plugins_cannot_be_removed(olga: Asking, section: str, name: str) -> None:
     answer = olga.delete(f"/{section}/{name}")
     assert (answer.status_code, answer.json()["code"]) == (405, "method-not-allowed")
 
 
-def test_what_something_refers_to_is_not_removed(olga: Asking) -> None:
+def test_an_entry_in_use_cannot_be_removed(olga: Asking) -> None:
     answer = olga.delete("/toolkits/reading")
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
     assert "used by the agent ada" in answer.json()["detail"]
 
 
-def test_a_change_is_of_what_it_names_alone(olga: Asking) -> None:
+def test_a_change_only_affects_the_given_fields(olga: Asking) -> None:
     answer = olga.patch(
         "/toolkits/reading", {"changes": {"title": "Books", "triggers": None}, "reason": "why"}
     )
@@ -106,20 +106,20 @@ def test_a_change_is_of_what_it_names_alone(olga: Asking) -> None:
     assert read.json()["members"] == ["kb__find", "kb__read"]
 
 
-def test_a_tool_is_retired_and_brought_back_by_a_change(olga: Asking) -> None:
+def test_a_tool_is_retired_and_restored_by_changing_it(olga: Asking) -> None:
     assert olga.patch("/tools/clock", {"changes": {"retired": True}}).status_code == 200
     assert olga.get("/tools/clock").json()["retired"] is True
     assert olga.patch("/tools/clock", {"changes": {"retired": False}}).status_code == 200
     assert "retired" not in olga.get("/tools/clock").json()
 
 
-def test_what_a_change_of_an_agent_does_to_the_model_is_told(olga: Asking) -> None:
+def test_changing_an_agent_returns_the_effect_on_the_model(olga: Asking) -> None:
     answer = olga.patch("/agents/ada", {"changes": {"tools": ["clock", "kb__find"]}})
     assert answer.json()["effect"]["added"] == ["kb__find"]
     assert answer.json()["effect"]["tools"] == [1, 2]
 
 
-def test_what_agents_share_is_held_to_their_budgets(olga: Asking) -> None:
+def test_a_shared_entry_that_exceeds_an_agents_budget_is_refused(olga: Asking) -> None:
     budget = {"max_tools": len(surfaces.ask("ada").because), "on_exceed": "refuse"}
     entries.change(SETUP.replace(confirm=True), "agent", "ada", {"budget": budget})
     answer = olga.post("/sub-apps", NEW["sub-apps"] | {"tool_names": ["kb__find"]})
@@ -127,18 +127,18 @@ def test_what_agents_share_is_held_to_their_budgets(olga: Asking) -> None:
     assert "The budget of ada is 1 tools; this would make 2 tools" in answer.json()["detail"]
 
 
-def test_one_that_saw_another_value_is_told_what_it_is_now(olga: Asking) -> None:
+def test_a_change_based_on_an_outdated_value_returns_the_current_value(olga: Asking) -> None:
     entries.change(SETUP, "toolkit", "reading", {"title": "Books"})
     answer = olga.patch("/toolkits/reading", {"changes": {"title": "Texts"}, "was": {"title": "Reading"}})
     assert (answer.status_code, answer.json()["code"]) == (409, "stale")
     assert (answer.json()["was"], answer.json()["now"]) == ("Reading", "Books")
-    # What another operator changed in another field is no obstacle.
+    # A change to another field by another operator is not a conflict.
     other = olga.patch("/toolkits/reading", {"changes": {"policy": "Read."}, "was": {"triggers": []}})
     assert other.status_code == 409
     assert olga.patch("/toolkits/reading", {"changes": {"policy": "Read."}, "was": {}}).status_code == 200
 
 
-def test_one_that_saw_another_state_of_the_whole_changes_and_removes_nothing(olga: Asking) -> None:
+def test_changing_or_removing_with_an_outdated_etag_is_refused(olga: Asking) -> None:
     seen = olga.get("/sub-apps/chat")["ETag"] if olga.post("/sub-apps", NEW["sub-apps"]) else ""
     entries.change(SETUP, "sub_app", "chat", {"title": "Chat"})
 
@@ -149,8 +149,8 @@ def test_one_that_saw_another_state_of_the_whole_changes_and_removes_nothing(olg
         assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed")
     assert olga.get("/sub-apps/chat").json() == {**NEW["sub-apps"], "title": "Chat"}
 
-    for nonsense in ("abc", "", '"x', "deadbeef, cafe"):
-        answer = olga.patch("/sub-apps/chat", {"changes": {"description": "x"}}, **{"If-Match": nonsense})
+    for invalid in ("abc", "", '"x', "deadbeef, cafe"):
+        answer = olga.patch("/sub-apps/chat", {"changes": {"description": "x"}}, **{"If-Match": invalid})
         assert (answer.status_code, answer.json()["code"]) == (412, "precondition-failed")
 
     seen = olga.get("/sub-apps/chat")["ETag"]
@@ -160,19 +160,19 @@ def test_one_that_saw_another_state_of_the_whole_changes_and_removes_nothing(olg
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_one_who_comes_between_the_look_and_the_act_is_noticed(
+def test_a_change_between_the_etag_check_and_the_write_is_detected(
     olga: Asking, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = olga.get("/agents/bob")["ETag"]
     read = entries.read
 
-    def read_and_be_overtaken(kind: str, name: str) -> dict[str, Any]:
-        found = read(kind, name)
+    def read_then_change(kind: str, name: str) -> dict[str, Any]:
+        entry = read(kind, name)
         monkeypatch.setattr(entries, "read", read)
         entries.change(SETUP, "agent", "bob", {"title": "Bob"})
-        return found
+        return entry
 
-    monkeypatch.setattr(entries, "read", read_and_be_overtaken)
+    monkeypatch.setattr(entries, "read", read_then_change)
     body = {"changes": {"role": "x"}} if method == "PATCH" else None
     answer = olga.send(method, "/agents/bob", body, **{"If-Match": seen})
 
@@ -180,13 +180,13 @@ def test_one_who_comes_between_the_look_and_the_act_is_noticed(
     assert read("agent", "bob") == {"key": "bob", "title": "Bob", "tools_config": {"reading": True}}
 
 
-def test_every_problem_of_an_entry_is_told_at_once_with_its_path(olga: Asking) -> None:
+def test_every_problem_of_an_entry_is_reported_with_its_path(olga: Asking) -> None:
     answer = olga.post(
         "/agents",
         {"key": "eve", "tools": ["clok"], "tools_config": {"raeding": 1}, "colour": "red", "kind": "plam"},
     )
     assert answer.status_code == 422
-    assert [one["path"] for one in answer.json()["errors"]] == [
+    assert [error["path"] for error in answer.json()["errors"]] == [
         "agents.eve.tools[0]",
         "agents.eve.tools_config.raeding",
         "agents.eve.tools_config.raeding",
@@ -199,26 +199,26 @@ def test_every_problem_of_an_entry_is_told_at_once_with_its_path(olga: Asking) -
 @pytest.mark.parametrize(
     "body", [{}, {"key": ""}, {"key": 3}, {"key": "a\x00"}, {"key": "a b"}, {"name": "x"}]
 )
-def test_an_entry_without_a_proper_name_is_refused(olga: Asking, body: dict[str, Any]) -> None:
+def test_an_entry_with_an_invalid_name_is_refused(olga: Asking, body: dict[str, Any]) -> None:
     answer = olga.post("/agents", body)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
 
 
-def test_a_thing_keeps_its_name(olga: Asking) -> None:
+def test_the_key_of_an_entry_cannot_be_changed(olga: Asking) -> None:
     answer = olga.patch("/agents/ada", {"changes": {"key": "eve"}})
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "agents.ada.key")
     assert olga.get("/agents/eve").status_code == 404
     assert olga.patch("/agents/ada", {"changes": {"key": "ada"}}).json()["change"] is None
 
 
-def test_what_a_toolkit_in_code_consists_of_is_the_codes(olga: Asking) -> None:
+def test_a_toolkit_in_code_can_be_blocked_but_not_edited(olga: Asking) -> None:
     entries.put(SETUP, "toolkit", {"key": "coded", "plugin": "kb", "members": ["kb__find"]}, in_code=True)
     answer = olga.patch("/toolkits/coded", {"changes": {"policy": "Mine."}})
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "toolkits.coded.policy")
     assert olga.patch("/toolkits/coded", {"changes": {"blocked": True}}).status_code == 200
 
 
-def test_it_takes_the_permissions_that_the_admin_asks_for(stored: None) -> None:
+def test_entries_require_the_same_permissions_as_in_the_admin(stored: None) -> None:
     mia = Asking(of_operator("mia", "view_loadout", "add_loadout", "change_toolkit"))
 
     assert mia.get("/loadouts").status_code == 200
@@ -230,13 +230,13 @@ def test_it_takes_the_permissions_that_the_admin_asks_for(stored: None) -> None:
     assert "toolbelt.view_plugin" in mia.get("/plugins").json()["detail"]
 
 
-def test_a_token_that_may_only_read_changes_nothing(reader: Asking) -> None:
+def test_a_read_only_token_cannot_change_entries(reader: Asking) -> None:
     assert reader.get("/agents/ada").status_code == 200
     assert reader.patch("/agents/ada", {"changes": {"title": "x"}}).status_code == 403
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("address", "expected"),
     [
         ("/tools?plugin=kb", ["kb__drop", "kb__find", "kb__read"]),
         ("/tools?category=search", ["kb__drop", "kb__find", "kb__read"]),
@@ -256,38 +256,38 @@ def test_a_token_that_may_only_read_changes_nothing(reader: Asking) -> None:
         ("/categories?q=x", []),
     ],
 )
-def test_a_list_can_be_narrowed(olga: Asking, asked: str, found: list[str]) -> None:
-    answer = olga.get(asked)
+def test_a_list_can_be_filtered(olga: Asking, address: str, expected: list[str]) -> None:
+    answer = olga.get(address)
     assert answer.status_code == 200
-    assert [entry.get("key", entry.get("name")) for entry in answer.json()["items"]] == found
-    assert answer.json()["total"] == len(found)
+    assert [entry.get("key", entry.get("name")) for entry in answer.json()["items"]] == expected
+    assert answer.json()["total"] == len(expected)
 
 
-def test_a_list_comes_in_pages_in_stored_order(olga: Asking) -> None:
-    found: list[str] = []
+def test_a_list_is_paged_in_stored_order(olga: Asking) -> None:
+    keys: list[str] = []
     address: str | None = "/tools?plugin=kb&limit=2"
     totals = set()
     while address:
         page = olga.get(address).json()
-        found += [entry["key"] for entry in page["items"]]
+        keys += [entry["key"] for entry in page["items"]]
         totals.add(page["total"])
         address = page["next"] and page["next"].removeprefix("/api/v1")
-    assert (found, totals) == (["kb__drop", "kb__find", "kb__read"], {3})
+    assert (keys, totals) == (["kb__drop", "kb__find", "kb__read"], {3})
 
 
-@pytest.mark.parametrize("asked", ["limit=0", "limit=201", "offset=-1", "blocked=maybe", "plugn=kb", "q=%00"])
-def test_a_question_that_makes_no_sense_is_refused_with_its_name(olga: Asking, asked: str) -> None:
-    answer = olga.get(f"/tools?{asked}")
-    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, asked.partition("=")[0])
+@pytest.mark.parametrize("query", ["limit=0", "limit=201", "offset=-1", "blocked=maybe", "plugn=kb", "q=%00"])
+def test_an_invalid_parameter_is_refused_with_its_name(olga: Asking, query: str) -> None:
+    answer = olga.get(f"/tools?{query}")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, query.partition("=")[0])
 
 
 @pytest.mark.parametrize("section", NEW)
-def test_listing_costs_the_same_however_many_there_are(olga: Asking, section: str) -> None:
+def test_listing_takes_a_constant_number_of_queries(olga: Asking, section: str) -> None:
     def count() -> int:
         olga.get(f"/{section}")
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as captured:
             assert olga.get(f"/{section}").status_code == 200
-        return len(asked)
+        return len(captured)
 
     few = count()
     configuration.import_(
@@ -304,7 +304,7 @@ def test_listing_costs_the_same_however_many_there_are(olga: Asking, section: st
     assert count() == few <= 9
 
 
-def test_what_the_network_may_ask_for_is_what_can_be_told_apart() -> None:
+def test_the_query_parameters_of_lists_match_the_supported_filters() -> None:
     common = set(list_filters.ListQuery.model_fields)
-    for kind, asked in list_filters.BY_KIND.items():
-        assert set(asked.model_fields) - common == set(lists.TRAITS[kind])
+    for kind, query in list_filters.BY_KIND.items():
+        assert set(query.model_fields) - common == set(lists.TRAITS[kind])

@@ -1,6 +1,6 @@
-"""No operation fails on any input, and every response matches the OpenAPI document.
+"""Tests that no operation fails on any input, and that every response matches the OpenAPI document.
 
-Schemathesis makes requests up from the OpenAPI document, sound and unsound ones, the same ones each time.
+Schemathesis generates valid and invalid requests from the OpenAPI document, the same ones each time.
 """
 
 from __future__ import annotations
@@ -36,20 +36,22 @@ CHECKS = [
     checks.negative_data_rejection,
     checks.positive_data_acceptance,
 ]
-_WITH_OTHERS = "an entry is judged with all others: what it names has to exist, and its own name may be taken"
-# Operations that may refuse a request that fits its schema with 422, and the rule that no schema can say.
-REFUSED_THOUGH_SOUND = {
-    "create_category": _WITH_OTHERS,
+_DEPENDS_ON_OTHERS = (
+    "an entry is validated with all others: the names that it refers to must exist, and its own must be free"
+)
+# Operations that may refuse a request that matches the schema with 422, and the rule that no schema can express.
+REFUSED_THOUGH_VALID = {
+    "create_category": _DEPENDS_ON_OTHERS,
     **{
-        f"{verb}_{kind}": _WITH_OTHERS
+        f"{verb}_{kind}": _DEPENDS_ON_OTHERS
         for verb in ("create", "change")
         for kind in ("agent", "loadout", "plugin", "sub_app", "tool", "toolkit")
     },
-    "import_belt": _WITH_OTHERS,
-    "issue_token": "a token is of one agent or of one operator, and its scope is only an operator's",
+    "import_belt": _DEPENDS_ON_OTHERS,
+    "issue_token": "a token belongs to one agent or one operator, and only an operator's token has a scope",
 }
-# Names that are there, so that something is found now and then.
-THERE = {
+# Existing names, so that some requests find something.
+EXISTING_NAMES = {
     "agent": ["ada", "bob"],
     "tool": ["clock", "kb__find"],
     "toolkit": ["reading"],
@@ -60,26 +62,26 @@ THERE = {
 
 
 def document() -> dict[str, Any]:
-    """Return the OpenAPI document, with names in it to choose from."""
-    made: dict[str, Any] = json.loads(json.dumps(application.api.get_openapi_schema()))
-    for _, _, described in application.described_operations(made):
-        for parameter in described["parameters"]:
-            if parameter["in"] == "path" and parameter["name"] in THERE:
-                anything = copy.deepcopy(parameter["schema"])
-                parameter["schema"] = {"anyOf": [{"enum": THERE[parameter["name"]]}, anything]}
-    return made
+    """Return the OpenAPI document, with existing names to choose from."""
+    schema: dict[str, Any] = json.loads(json.dumps(application.api.get_openapi_schema()))
+    for _, _, operation in application.described_operations(schema):
+        for parameter in operation["parameters"]:
+            if parameter["in"] == "path" and parameter["name"] in EXISTING_NAMES:
+                any_value = copy.deepcopy(parameter["schema"])
+                parameter["schema"] = {"anyOf": [{"enum": EXISTING_NAMES[parameter["name"]]}, any_value]}
+    return schema
 
 
 def operations() -> Iterator[Any]:
     schema = schemathesis.openapi.from_dict(document())
-    for found in schema.get_all_operations():
-        assert isinstance(found, Ok)
-        yield found.ok()
+    for operation in schema.get_all_operations():
+        assert isinstance(operation, Ok)
+        yield operation.ok()
 
 
 @pytest.fixture
 def served() -> Iterator[Any]:
-    """Serve the application within the test's transaction: the end of a request closes no connection."""
+    """Yield the application, whose requests do not close the connection, and so the test's transaction."""
     for signal in (signals.request_started, signals.request_finished):
         signal.disconnect(db.close_old_connections)
     yield wsgi.get_wsgi_application()
@@ -88,40 +90,40 @@ def served() -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["sound", "unsound"])
-@pytest.mark.parametrize("whose", ["agent", "operator"])
-def test_nothing_breaks_and_nothing_undocumented_is_answered(
-    stored: None, served: Any, subtests: pytest.Subtests, settings: Any, whose: str, mode: GenerationMode
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["valid", "invalid"])
+@pytest.mark.parametrize("token_of", ["agent", "operator"])
+def test_every_operation_answers_generated_requests_as_documented(
+    stored: None, served: Any, subtests: pytest.Subtests, settings: Any, token_of: str, mode: GenerationMode
 ) -> None:
     settings.TOOLBELT_API_PER_MINUTE = 0
     text = {
         "agent": lambda: tokens.issue(SETUP, agent="ada").text,
         "operator": lambda: of_operator("olga", superuser=True),
-    }[whose]()
+    }[token_of]()
     for operation in operations():
         name = operation.definition.raw["operationId"]
-        if whose == "agent" and name not in AGENTS_OWN:
-            continue  # it is refused whatever is sent (see test_authorization)
+        if token_of == "agent" and name not in AGENTS_OWN:
+            continue  # It is refused for any request (see test_authorization).
         with subtests.test(name):
             send(operation, mode, served, {"Authorization": f"Bearer {text}"})
     assert models.Agent.objects.exists()
 
 
-def test_each_reason_is_of_an_operation() -> None:
+def test_every_exception_names_an_existing_operation() -> None:
     names = {operation.definition.raw["operationId"] for operation in operations()}
-    assert set(REFUSED_THOUGH_SOUND) <= names
+    assert set(REFUSED_THOUGH_VALID) <= names
 
 
 def has_printable_ids(case: Any) -> bool:
-    """Return whether its ids are printable, as the schema says: the generator makes unassigned characters, too."""
+    """Return whether the ids are printable, as the schema requires: the generator also uses unassigned characters."""
     body = case.body if isinstance(case.body, dict) else {}
     parts = (case.path_parameters or {}, case.query or {}, body)
     ids = [part.get(name) for part in parts for name in ("session", "request_id")]
-    return all(urllib.parse.unquote(one).isprintable() for one in ids if isinstance(one, str))
+    return all(urllib.parse.unquote(value).isprintable() for value in ids if isinstance(value, str))
 
 
 def send(operation: Any, mode: GenerationMode, served: Any, headers: dict[str, str]) -> None:
-    """Send the operation some requests; the same ones each time."""
+    """Send some generated requests to the operation, the same ones each time."""
 
     @hypothesis.settings(
         max_examples=EXAMPLES,
@@ -132,15 +134,15 @@ def send(operation: Any, mode: GenerationMode, served: Any, headers: dict[str, s
         phases=[hypothesis.Phase.generate],
     )
     @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
-    def sent(case: Any) -> None:
+    def send_request(case: Any) -> None:
         hypothesis.assume(mode is GenerationMode.NEGATIVE or has_printable_ids(case))
         answer = case.call(app=served, headers=headers)
         name = operation.definition.raw["operationId"]
-        skipped = [checks.positive_data_acceptance] if name in REFUSED_THOUGH_SOUND else []
+        skipped = [checks.positive_data_acceptance] if name in REFUSED_THOUGH_VALID else []
         case.validate_response(answer, checks=CHECKS, excluded_checks=skipped)
 
     try:
-        sent()
+        send_request()
     except hypothesis.errors.Unsatisfiable:
-        # There is no unsound request where nothing is asked for.
+        # There is no invalid request to an operation without parameters.
         assert mode is GenerationMode.NEGATIVE

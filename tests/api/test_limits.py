@@ -1,4 +1,4 @@
-"""Each caller has its own request limit."""
+"""Tests of the request limit of each caller."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Clock:
         return self.now
 
 
-def test_a_minutes_worth_may_come_at_once_and_no_more():
+def test_a_burst_is_limited_to_the_requests_of_one_minute():
     rates = limits.Rates(Clock())
     assert [rates.take("a", 3) for _ in range(4)] == [0, 0, 0, 20]
 
 
-def test_what_was_taken_comes_back_evenly():
+def test_the_allowance_is_refilled_evenly():
     clock = Clock()
     rates = limits.Rates(clock)
     for _ in range(3):
@@ -31,12 +31,12 @@ def test_what_was_taken_comes_back_evenly():
     assert [rates.take("a", 3) for _ in range(4)][-1] == 20
 
 
-def test_callers_have_buckets_of_their_own():
+def test_each_caller_has_its_own_limit():
     rates = limits.Rates(Clock())
     assert [rates.take(caller, 1) for caller in ("a", "a", "b")] == [0, 60, 0]
 
 
-def test_a_limit_that_was_lowered_counts_at_once():
+def test_a_lowered_limit_applies_immediately():
     rates = limits.Rates(Clock())
     rates.take("a", 100)
     assert [rates.take("a", 1) for _ in range(2)] == [0, 60]

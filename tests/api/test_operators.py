@@ -1,4 +1,4 @@
-"""An agent's operators can be set over the API by those with the permission."""
+"""Tests that users with the permission can set an agent's operators over the API."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from toolbelt.control.people import roles, tokens
 PATH = "/agents/ada/operators"
 
 
-def test_operators_are_named_and_compared_with_what_was_seen(olga):
+def test_operators_can_be_set_unless_the_list_changed_meanwhile(olga):
     logins.User.objects.create_user("anna")
     assert olga.get(PATH).json() == {"users": []}
-    done = olga.put(PATH, {"users": ["anna"], "was": []})
-    assert done.status_code == 200
-    assert (done.json()["before"], done.json()["after"]) == ([], ["anna"])
+    changed = olga.put(PATH, {"users": ["anna"], "was": []})
+    assert changed.status_code == 200
+    assert (changed.json()["before"], changed.json()["after"]) == ([], ["anna"])
     stale = olga.put(PATH, {"users": [], "was": []})
     assert (stale.status_code, stale.json()["code"]) == (409, "stale")
     assert olga.get(PATH).json() == {"users": ["anna"]}
-    undone = olga.post(f"/changes/{done.json()['change']}/undo", {})
+    undone = olga.post(f"/changes/{changed.json()['change']}/undo", {})
     assert undone.status_code == 200
     assert olga.get(PATH).json() == {"users": []}
 
 
-def test_what_is_not_there_is_named(olga):
+def test_unknown_agents_and_users_are_reported(olga):
     assert olga.get("/agents/adam/operators").status_code == 404
     unknown = olga.put(PATH, {"users": ["nobody"]})
     assert unknown.status_code == 404
     assert "nobody" in unknown.json()["detail"]
 
 
-def test_an_operator_of_one_agent_flips_it_and_names_nobody(stored):
+def test_an_operator_of_one_agent_can_flip_it_but_not_set_its_operators(stored):
     logins.User.objects.create_user("anna")
     roles.set_operators(SETUP, "ada", ["anna"])
     anna = Asking(tokens.issue(SETUP, user="anna", scope="write").text)

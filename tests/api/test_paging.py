@@ -1,4 +1,4 @@
-"""Every list is returned in pages, and invalid pages are refused."""
+"""Tests that every list is returned in pages, and that invalid pages are refused."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LISTS = [
 ]
 
 
-def test_lists_are_there():
+def test_the_tested_lists_include_the_main_ones():
     assert {path for path, _, _ in LISTS} >= {"/agents/{agent}/sessions", "/tokens", "/changes", "/tools"}
     assert len(OPERATIONS) > len(LISTS)
 
 
-def test_the_page_behind_the_last_one_is_empty(olga, subtests):
+def test_a_page_after_the_last_is_empty(olga, subtests):
     furthest = {"offset": paging.MAX_OFFSET}
     for path, parameter, name in LISTS:
         if parameter in furthest:
@@ -33,29 +33,29 @@ def test_the_page_behind_the_last_one_is_empty(olga, subtests):
                 assert (page["items"], page["next"]) == ([], None)
 
 
-def test_the_largest_id_is_behind_none(olga, subtests):
+def test_the_largest_id_is_accepted_as_older_than(olga, subtests):
     for path, parameter, name in LISTS:
         if parameter == "older_than":
             with subtests.test(name):
                 assert olga.get(address(path), {parameter: paging.MAX_INTEGER}).status_code == 200
 
 
-def test_what_is_no_page_is_refused(olga, subtests):
+def test_invalid_page_parameters_are_refused(olga, subtests):
     for path, parameter, name in LISTS:
-        for wrong in ({"limit": 0}, {"limit": paging.MAX_LIMIT + 1}, {parameter: -1}, {parameter: 10**20}):
-            with subtests.test(name, **wrong):
-                answer = olga.get(address(path), wrong)
-                assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, next(iter(wrong)))
+        for invalid in ({"limit": 0}, {"limit": paging.MAX_LIMIT + 1}, {parameter: -1}, {parameter: 10**20}):
+            with subtests.test(name, **invalid):
+                answer = olga.get(address(path), invalid)
+                assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, next(iter(invalid)))
 
 
 @pytest.mark.parametrize("size", [1, 2, 50])
-def test_a_list_is_walked_from_page_to_page(olga, size):
-    whole = [one["key"] for one in olga.get("/tools", {"limit": paging.MAX_LIMIT}).json()["items"]]
-    walked, page = [], olga.get("/tools", {"limit": size}).json()
+def test_following_next_returns_the_whole_list(olga, size):
+    all_keys = [tool["key"] for tool in olga.get("/tools", {"limit": paging.MAX_LIMIT}).json()["items"]]
+    paged_keys, page = [], olga.get("/tools", {"limit": size}).json()
     while True:
-        walked += [one["key"] for one in page["items"]]
+        paged_keys += [tool["key"] for tool in page["items"]]
         if page["next"] is None:
             break
         page = olga.get(page["next"].removeprefix("/api/v1")).json()
-    assert walked == whole
-    assert len(whole) == page["total"] == 5
+    assert paged_keys == all_keys
+    assert len(all_keys) == page["total"] == 5

@@ -1,4 +1,4 @@
-"""Errors of callers and of the server are reported as problem details."""
+"""Tests that errors of callers and of the server are returned as problem details."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INVALID = errors.Invalid([errors.Problem(path="agents.ada.tools[1]", message="Th
         ),
     ],
 )
-def test_an_error_of_the_core_is_a_problem_with_its_code(error, status, more):
+def test_an_error_of_the_core_becomes_a_problem_with_its_code(error, status, more):
     problem = problems.from_error(error)
     document = problem.document()
     assert (problem.status, document["status"]) == (status, status)
@@ -40,16 +40,16 @@ def test_an_error_of_the_core_is_a_problem_with_its_code(error, status, more):
     assert {key: document[key] for key in more} == more
 
 
-def test_every_error_of_the_core_has_a_code_here():
+def test_every_error_of_the_core_has_a_problem_code():
     classes = [
-        one
-        for one in vars(errors).values()
-        if isinstance(one, type) and issubclass(one, errors.ToolbeltError)
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, errors.ToolbeltError)
     ]
-    assert {one.code for one in classes} - {"error"} <= problems.CODES.keys()
+    assert {value.code for value in classes} - {"error"} <= problems.CODES.keys()
 
 
-def test_the_nearest_names_are_said_to_operators_alone(olga, ada):
+def test_the_nearest_names_are_only_sent_to_operators(olga, ada):
     answer = olga.get("/agents/adda/surface")
     assert (answer.status_code, answer.json()["nearest"]) == (404, ["ada"])
     answer = ada.get("/agents/bobb/surface")
@@ -57,7 +57,7 @@ def test_the_nearest_names_are_said_to_operators_alone(olga, ada):
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "code", "said"),
+    ("body", "status", "code", "message"),
     [
         (b"{", 400, "not-json", "line 1 column 2"),
         (b"\xff", 400, "not-json", "UTF-8"),
@@ -73,18 +73,18 @@ def test_the_nearest_names_are_said_to_operators_alone(olga, ada):
         (b'{"tool": "a", "argumens": {}}', 422, "invalid", "argumens: extra inputs are not permitted"),
     ],
 )
-def test_what_is_wrong_with_a_body_is_said(ada, body, status, code, said):
+def test_an_invalid_body_is_refused_with_the_reason(ada, body, status, code, message):
     answer = ada.post("/agents/ada/calls", body)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert said in answer.json()["detail"]
+    assert message in answer.json()["detail"]
 
 
-def test_a_body_may_be_as_deep_as_is_said(ada):
+def test_a_body_of_the_maximum_depth_is_accepted(ada):
     body = b'{"tool": "a", "arguments": ' + b"[" * 63 + b"]" * 63 + b"}"
     assert ada.post("/agents/ada/calls", body).status_code == 200
 
 
-def test_a_body_is_json_and_says_so(ada):
+def test_a_body_without_the_json_media_type_is_refused(ada):
     answer = ada._client.generic(
         "POST", "/api/v1/agents/ada/calls", b"tool=clock", "application/x-www-form-urlencoded"
     )
@@ -92,25 +92,25 @@ def test_a_body_is_json_and_says_so(ada):
     assert "Content-Type: application/json" in answer.json()["detail"]
 
 
-def test_a_body_is_no_larger_than_is_said(ada, settings):
+def test_a_body_over_the_size_limit_is_refused(ada, settings):
     settings.TOOLBELT_API_BODY_BYTES = 100
     answer = ada.post("/agents/ada/calls", {"tool": "clock", "arguments": {"x": "y" * 100}})
     assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
     assert "at most 100 are allowed" in answer.json()["detail"]
 
 
-def test_a_body_larger_than_django_takes_is_told_so(ada, settings):
+def test_a_body_over_djangos_size_limit_is_refused(ada, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
     answer = ada.post("/agents/ada/calls", {"tool": "clock", "arguments": {"x": "y" * 100}})
     assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
 
 
-def test_a_body_without_a_length_is_not_read(ada):
+def test_a_body_without_a_length_is_refused(ada):
     answer = ada.send("POST", "/agents/ada/calls", None, **{"Transfer-Encoding": "chunked"})
     assert (answer.status_code, answer.json()["code"]) == (411, "length-required")
 
 
-def test_who_asks_too_often_is_told_when_to_come_again(ada, bob, settings):
+def test_too_many_requests_are_refused_with_the_time_to_retry(ada, bob, settings):
     settings.TOOLBELT_API_PER_MINUTE = 2
     statuses = [ada.get("/agents/ada/toolkits").status_code for _ in range(3)]
     assert statuses == [200, 200, 429]
@@ -122,19 +122,19 @@ def test_who_asks_too_often_is_told_when_to_come_again(ada, bob, settings):
     assert ada.get("/agents/ada/toolkits").status_code == 200
 
 
-def test_an_address_that_leads_nowhere_is_a_problem(ada):
+def test_an_unknown_path_returns_a_problem(ada):
     answer = ada.get("/agents/ada/surfaces")
     assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
     assert "/api/v1/agents/ada/surfaces" in answer.json()["detail"]
 
 
-def test_what_is_not_done_at_an_address_is_a_problem(ada):
+def test_a_method_that_is_not_allowed_returns_a_problem(ada):
     answer = ada.delete("/agents/ada/surface")
     assert (answer.status_code, answer.json()["code"]) == (405, "method-not-allowed")
     assert set(answer.headers["Allow"].split(", ")) == {"GET", "POST"}
 
 
-def test_a_fault_of_ours_says_which_request_it_was_and_no_more(ada, monkeypatch):
+def test_an_internal_error_returns_only_the_request_id(ada, monkeypatch):
     def broken(*args: Any) -> Any:
         raise RuntimeError("row 7 of the customers")
 
@@ -146,18 +146,18 @@ def test_a_fault_of_ours_says_which_request_it_was_and_no_more(ada, monkeypatch)
     assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
 
 
-def test_pages_of_the_dashboard_stay_pages(db):
+def test_errors_of_the_dashboard_stay_html_pages(db):
     assert Client().get("/nowhere").headers["Content-Type"].startswith("text/html")
 
 
-def test_every_problem_leads_to_the_words_about_it(ada, olga):
+def test_a_problem_links_to_its_documentation(ada, olga):
     document = ada.get("/nowhere").json()
     where, _, anchor = document["type"].partition("#")
     assert where == "/api/v1/docs"
     assert anchor == "problem-not-found"
 
 
-def test_every_status_that_is_answered_is_documented():
+def test_every_operation_documents_its_error_responses():
     document = application.api.get_openapi_schema(path_prefix="")
     for _, _, described in application.described_operations(document):
         assert {"401", "403", "429"} <= described["responses"].keys()
@@ -166,7 +166,7 @@ def test_every_status_that_is_answered_is_documented():
                 assert list(response["content"]) == [problems.MEDIA_TYPE]
 
 
-def test_a_caller_that_asks_without_a_token_is_told_how_to_get_one(nobody: Asking, db):
-    answer = nobody.get("/agents/ada/surface")
+def test_a_request_without_a_token_explains_how_to_get_one(anonymous: Asking, db):
+    answer = anonymous.get("/agents/ada/surface")
     assert "manage.py token issue" in answer.json()["detail"]
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="toolbelt"'

@@ -22,7 +22,7 @@ def olive(db: None) -> Client:
     return client
 
 
-def test_the_page_of_the_reference_is_current():
+def test_the_generated_reference_page_is_current():
     written = http_api.PAGE.read_text(encoding="utf-8")
     assert written == http_api.page(), "write it again: python -m scripts.http_api"
 
@@ -38,7 +38,7 @@ def test_every_operation_is_on_the_page(olive):
         assert f'id="problem-{code}"' in page.text
 
 
-def test_what_is_code_in_a_description_is_printed_as_code(olive):
+def test_code_in_a_description_is_rendered_as_code(olive):
     page = olive.get("/api/v1/docs").text
     assert "<p>Call a tool or a meta-tool: <code>list_toolkits</code>, <code>load_tools</code>" in page
     assert "`" not in page
@@ -54,40 +54,40 @@ def test_each_object_is_described(olive):
         )
 
 
-def test_the_page_loads_nothing_from_elsewhere(olive):
+def test_the_page_loads_nothing_from_other_sites(olive):
     page = olive.get("/api/v1/docs")
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
     assert re.findall(r'(?:src|href)="(?!/|#)[^"]+"', page.text) == []
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=", page.text)
 
 
-def test_no_two_things_on_the_page_share_an_id(olive):
+def test_ids_on_the_page_are_unique(olive):
     ids = re.findall(r'\sid="([^"]+)"', olive.get("/api/v1/docs").text)
     assert sorted(set(ids)) == sorted(ids)
 
 
-def test_the_document_is_for_whoever_may_come_in(olive, ada, nobody):
+def test_the_openapi_document_requires_authentication(olive, ada, anonymous):
     assert olive.get("/api/v1/openapi.json").json()["openapi"].startswith("3.1")
     assert ada.get("/openapi.json").json() == olive.get("/api/v1/openapi.json").json()
-    answer = nobody.get("/openapi.json")
+    answer = anonymous.get("/openapi.json")
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
-def test_the_page_is_for_whoever_may_come_in(ada, db):
+def test_the_reference_page_requires_authentication(ada, db):
     assert ada.get("/docs").status_code == 200
     answer = Client().get("/api/v1/docs")
     assert (answer.status_code, answer.headers["Location"]) == (302, "/login/?next=/api/v1/docs")
     assert Client(headers={"Authorization": "Bearer x"}).get("/api/v1/docs").status_code == 401
 
 
-def test_no_two_shapes_are_called_the_same(monkeypatch):
+def test_schema_names_are_unique_in_the_document(monkeypatch):
     known: dict[str, set[Any]] = {}
 
     def add(self: Any, definitions: dict[str, Any]) -> None:
         for name, schema in definitions.items():
-            # What is sent and what is answered of one class may differ in which keys have to be there.
-            told = (schema.get("description"), tuple(schema.get("properties", ())))
-            known.setdefault(name, set()).add(told)
+            # The request and response schemas of a class may differ in their required keys.
+            signature = (schema.get("description"), tuple(schema.get("properties", ())))
+            known.setdefault(name, set()).add(signature)
         self.schemas.update(definitions)
 
     monkeypatch.setattr(OpenAPISchema, "add_schema_definitions", add)
@@ -117,11 +117,11 @@ def test_no_two_shapes_are_called_the_same(monkeypatch):
         ({}, "none"),
     ],
 )
-def test_the_type_of_a_schema_is_named_in_words(schema, name):
+def test_a_schemas_type_is_described_in_words(schema, name):
     assert reference.type_name(schema) == name
 
 
-def test_every_code_of_a_problem_has_its_place():
+def test_every_problem_code_is_in_the_reference_of_errors():
     page = (pages.REFERENCE / "errors.md").read_text(encoding="utf-8")
     section = page.partition("## Problems of the HTTP API")[2].partition("\n## ")[0]
     for code, (status, _) in problems.CODES.items():

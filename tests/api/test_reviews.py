@@ -1,4 +1,4 @@
-"""A script can list, approve and reject an upstream server's tools like the dashboard."""
+"""Tests that a script can list, approve and reject an upstream server's tools like the dashboard."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def changed(stored: None) -> None:
     servers.changed()
 
 
-def shown(olga: Asking) -> dict[str, str]:
-    """Return what a review shows each tool with."""
-    return {one["tool"]: one["shown"] for one in olga.get("/plugins/files/review").json()["changes"]}
+def shown_digests(olga: Asking) -> dict[str, str]:
+    """Return the digest with which a review shows each tool."""
+    return {change["tool"]: change["shown"] for change in olga.get("/plugins/files/review").json()["changes"]}
 
 
 def waiting() -> set[str]:
@@ -30,50 +30,50 @@ def waiting() -> set[str]:
 
 
 @pytest.mark.usefixtures("changed")
-def test_a_review_shows_what_is_new_changed_and_renamed_with_its_differences(olga):
-    found = olga.get("/plugins/files/review").json()
+def test_a_review_shows_new_changed_and_renamed_tools_with_differences(olga):
+    review = olga.get("/plugins/files/review").json()
 
-    kinds = {one["tool"]: one["kind"] for one in found["changes"]}
+    kinds = {change["tool"]: change["kind"] for change in review["changes"]}
     assert kinds == {"files__write": "changed", "files__ls": "renamed", "files__help": "new"}
-    by_tool = {one["tool"]: one for one in found["changes"]}
+    by_tool = {change["tool"]: change for change in review["changes"]}
     assert by_tool["files__ls"]["previous"] == "files__list"
     [description, _] = by_tool["files__write"]["differences"]
     assert description["field"] == "description"
     assert "+Write a file, or a link." in description["lines"]
     assert by_tool["files__help"]["flags"]
-    assert found["same"] == 1
+    assert review["same"] == 1
 
 
 @pytest.mark.usefixtures("changed")
-def test_what_was_shown_is_approved_and_nothing_else(olga):
-    version = shown(olga)["files__write"]
+def test_only_the_shown_version_can_be_approved(olga):
+    version = shown_digests(olga)["files__write"]
 
     stale = olga.post("/plugins/files/approve", {"tools": {"files__write": "sha256:" + 64 * "0"}})
     assert (stale.status_code, stale.json()["code"], stale.json()["now"]) == (409, "stale", version)
     assert "files__write" in waiting()
 
-    done = olga.post("/plugins/files/approve", {"tools": {"files__write": version}, "reason": "Read it."})
-    assert done.json() == {"tools": ["files__write"], "carried": [], "problems": []}
+    approved = olga.post("/plugins/files/approve", {"tools": {"files__write": version}, "reason": "Read it."})
+    assert approved.json() == {"tools": ["files__write"], "carried": [], "problems": []}
     assert waiting() == {"files__ls", "files__help"}
     entry = models.AuditEntry.objects.latest("id")
     assert (entry.actor, entry.via, entry.reason) == ("olga", "api", "Read it.")
 
 
 @pytest.mark.usefixtures("changed")
-def test_a_text_that_gives_orders_has_to_be_confirmed(olga):
-    body = {"tools": {"files__help": shown(olga)["files__help"]}}
+def test_approving_a_text_with_instructions_requires_confirmation(olga):
+    body = {"tools": {"files__help": shown_digests(olga)["files__help"]}}
 
-    asked = olga.post("/plugins/files/approve", body)
-    assert (asked.status_code, asked.json()["code"]) == (409, "confirmation-required")
-    assert all(reason.startswith("files__help: ") for reason in asked.json()["reasons"])
+    unconfirmed = olga.post("/plugins/files/approve", body)
+    assert (unconfirmed.status_code, unconfirmed.json()["code"]) == (409, "confirmation-required")
+    assert all(reason.startswith("files__help: ") for reason in unconfirmed.json()["reasons"])
     assert "files__help" in waiting()
 
     assert olga.post("/plugins/files/approve", {**body, "confirm": True}).json()["tools"] == ["files__help"]
 
 
 @pytest.mark.usefixtures("changed")
-def test_what_is_kept_off_is_blocked_for_everyone(olga):
-    body = {"tools": {"files__ls": shown(olga)["files__ls"]}}
+def test_a_rejected_tool_is_blocked_for_everyone(olga):
+    body = {"tools": {"files__ls": shown_digests(olga)["files__ls"]}}
 
     assert olga.post("/plugins/files/reject", body).json() == {"tools": ["files__ls"]}
     assert servers.stored("files__ls").blocked
@@ -84,11 +84,11 @@ def test_what_is_kept_off_is_blocked_for_everyone(olga):
 @pytest.mark.parametrize(
     "tools", [{}, {"files__ls": "abc"}, {"": "sha256:" + 64 * "0"}], ids=["none", "no hash", "no name"]
 )
-def test_a_decision_about_nothing_in_particular_is_refused(olga, tools):
+def test_a_decision_without_valid_tools_is_refused(olga, tools):
     assert olga.post("/plugins/files/approve", {"tools": tools}).status_code == 422
 
 
-def test_only_upstream_servers_have_something_to_review(olga):
+def test_only_upstream_servers_can_be_reviewed_and_refreshed(olga):
     for name in ("kb", "nothing"):
         assert olga.get(f"/plugins/{name}/review").status_code == 404
         assert olga.post(f"/plugins/{name}/refresh", None).status_code == 404
@@ -102,49 +102,51 @@ def address() -> Iterator[str]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_server_is_asked_and_all_that_it_has_is_approved(olga, monkeypatch, address):
+def test_a_server_is_refreshed_and_all_its_tools_approved(olga, monkeypatch, address):
     monkeypatch.setenv("SERVED", serving.TOKEN)
     upstream_servers.add(
         servers.SHELL.actor, "served", {"url": address, "headers": {"Authorization": "Bearer ${SERVED}"}}
     )
 
-    asked = olga.post("/plugins/served/refresh", None).json()
-    assert asked["error"] == ""
-    assert asked["created"] == ["served__add", "served__grow"]
+    refreshed = olga.post("/plugins/served/refresh", None).json()
+    assert refreshed["error"] == ""
+    assert refreshed["created"] == ["served__add", "served__grow"]
 
     status = olga.get("/plugins/served/status").json()
     assert (status["state"], status["reason"], status["connection"]) == ("ready", "", "open")
     assert (status["sharing"], status["open_connections"], status["max_connections"]) == ("shared", 1, 20)
     assert status["answered"] is not None
 
-    versions = {one["tool"]: one["shown"] for one in olga.get("/plugins/served/review").json()["changes"]}
+    versions = {
+        change["tool"]: change["shown"] for change in olga.get("/plugins/served/review").json()["changes"]
+    }
     assert olga.post("/plugins/served/approve", {"tools": versions}).json()["tools"] == list(versions)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_server_that_cannot_be_asked_says_why(olga):
+def test_an_unreachable_servers_status_states_the_reason(olga):
     upstream_servers.add(servers.SHELL.actor, "gone", {"url": "http://127.0.0.1:9/mcp"})
     assert olga.get("/plugins/gone/status").json()["state"] == "not-asked"
 
-    asked = olga.post("/plugins/gone/refresh", None)
+    refreshed = olga.post("/plugins/gone/refresh", None)
 
-    assert asked.status_code == 200
-    assert asked.json()["error"]
+    assert refreshed.status_code == 200
+    assert refreshed.json()["error"]
     status = olga.get("/plugins/gone/status").json()
-    assert (status["state"], status["reason"]) == ("failed", asked.json()["error"])
+    assert (status["state"], status["reason"]) == ("failed", refreshed.json()["error"])
     assert (status["connection"], status["open_connections"]) == ("waiting", 0)
     assert status["retry_in"] > 0
     running.stop()
 
 
-def test_the_connections_of_a_command_are_set_by_the_api_and_its_command_is_not(olga):
+def test_the_api_can_change_connection_settings_but_not_the_command(olga):
     command = {"command": "npx", "args": ["-y", "some-server"]}
     upstream_servers.add(servers.SHELL.actor, "local", command)
     settings = {"sharing": "agent", "idle": 60, "max_connections": 5}
 
-    done = olga.patch("/plugins/local", {"changes": {"upstream": {**command, **settings}}})
+    changed = olga.patch("/plugins/local", {"changes": {"upstream": {**command, **settings}}})
 
-    assert (done.status_code, done.json()["after"]["upstream"]) == (200, {**command, **settings})
+    assert (changed.status_code, changed.json()["after"]["upstream"]) == (200, {**command, **settings})
     status = olga.get("/plugins/local/status").json()
     assert [status[name] for name in ("sharing", "idle", "max_connections")] == ["agent", 60, 5]
     other = {**command, **settings, "args": ["-y", "another-server"]}
@@ -152,18 +154,18 @@ def test_the_connections_of_a_command_are_set_by_the_api_and_its_command_is_not(
 
 
 @pytest.mark.parametrize(("change", "state"), [({"active": False}, "off"), ({"blocked": True}, "blocked")])
-def test_a_server_that_an_operator_switched_off_says_so(olga, change, state):
+def test_the_status_of_a_disabled_or_blocked_server_is_reported(olga, change, state):
     servers.add()
     entries.change(servers.SHELL, "plugin", "files", change)
     assert olga.get("/plugins/files/status").json()["state"] == state
 
 
-def test_a_plugin_that_is_no_server_has_no_status(olga):
+def test_a_plugin_that_is_not_a_server_has_no_status(olga):
     assert olga.get("/plugins/nothing/status").status_code == 404
 
 
 @pytest.mark.usefixtures("stored")
-def test_a_limit_that_vanished_is_a_flag_and_must_be_confirmed(olga):
+def test_a_removed_limit_is_flagged_and_must_be_confirmed(olga):
     servers.add()
     servers.answer(listing.tool("purge", "Delete rows.", {"limit": {"maximum": 10}}))
     servers.approve()
@@ -171,6 +173,6 @@ def test_a_limit_that_vanished_is_a_flag_and_must_be_confirmed(olga):
 
     (change,) = olga.get("/plugins/files/review").json()["changes"]
     assert change["flags"] == ["“limit” may now be more than 10 (maximum removed)"]
-    refused = olga.post("/plugins/files/approve", {"tools": shown(olga)})
+    refused = olga.post("/plugins/files/approve", {"tools": shown_digests(olga)})
     assert (refused.status_code, refused.json()["code"]) == (409, "confirmation-required")
     assert refused.json()["reasons"] == ["files__purge: “limit” may now be more than 10 (maximum removed)"]

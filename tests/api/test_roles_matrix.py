@@ -1,4 +1,4 @@
-"""Tests what each role may do over the API, for every operation of the OpenAPI document."""
+"""Tests of what each role may do over the API, for every operation of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.web.test_roles_matrix import MAY, PEOPLE
 from toolbelt.control.access import switches
 from toolbelt.control.people import roles, tokens
 
-# Reading and asking are for every operator's token, but for what the table names.
+# Every operator's token may read and ask, except for the operations in the table.
 TABLE: Mapping[str, str] = {
     "list_tokens": "administrators",
     "issue_token": "administrators",
@@ -66,11 +66,11 @@ READS = (
     "compare_",
     "review_",
 )
-# What is sent where what may be done depends on it.
-SENT: Mapping[str, Any] = {"import_belt": {"agents": [{"key": "new"}]}}
+# The bodies of operations whose permissions depend on the body.
+BODIES: Mapping[str, Any] = {"import_belt": {"agents": [{"key": "new"}]}}
 
 
-def may(name: str) -> str:
+def required_role(name: str) -> str:
     if name in TABLE:
         return TABLE[name]
     assert name.startswith(READS), f"say in TABLE who may {name}: it does not look like reading"
@@ -87,24 +87,24 @@ def token(who: str) -> str:
 
 
 @pytest.mark.parametrize("who", PEOPLE[1:])
-def test_each_role_may_what_the_table_says(who: str, stored: None) -> None:
-    asking = Asking(token(who))
+def test_each_role_has_the_permissions_in_the_table(who: str, stored: None) -> None:
+    api_client = Asking(token(who))
     done = switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
-    found, expected = {}, {}
+    actual, expected = {}, {}
     for method, path, name in OPERATIONS:
-        body = SENT.get(name, None if method in ("GET", "DELETE") else {})
-        where = address(path)
+        body = BODIES.get(name, None if method in ("GET", "DELETE") else {})
+        url = address(path)
         if name == "undo_change":
-            where = path.replace("{change}", str(done.entry))
+            url = path.replace("{change}", str(done.entry))
         with transaction.atomic():
-            answer = asking.send(method, where, body)
+            answer = api_client.send(method, url, body)
             transaction.set_rollback(True)
         assert answer.status_code < 500, (name, answer.content)
         assert answer.status_code != 401, name
-        found[name] = answer.status_code != 403
-        expected[name] = who in MAY[may(name)]
-    assert expected == found
+        actual[name] = answer.status_code != 403
+        expected[name] = who in MAY[required_role(name)]
+    assert expected == actual
 
 
-def test_the_table_names_only_what_there_is() -> None:
+def test_the_table_only_names_existing_operations() -> None:
     assert TABLE.keys() <= {name for _, _, name in OPERATIONS}

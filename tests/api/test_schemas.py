@@ -1,4 +1,4 @@
-"""The OpenAPI document describes each shape under a unique name."""
+"""Tests that the OpenAPI document describes each schema under a unique name."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from toolbelt.core import belts, schema
 DOCUMENT = application.api.get_openapi_schema(path_prefix="")
 
 
-def test_no_two_shapes_share_a_name() -> None:
-    """Ninja keeps them by name: of two that share one, the document would tell one."""
-    named: dict[str, set[Any]] = defaultdict(set)
+def test_schema_class_names_are_unique() -> None:
+    """Ninja registers schemas by name: of two with the same name, the document would only have one."""
+    classes_by_name: dict[str, set[Any]] = defaultdict(set)
     for module in pkgutil.iter_modules(api.__path__):
-        for found in vars(importlib.import_module(f"toolbelt.api.{module.name}")).values():
-            is_shape = isinstance(found, type) and issubclass(found, (ninja.Schema, pydantic.RootModel))
+        for value in vars(importlib.import_module(f"toolbelt.api.{module.name}")).values():
+            is_schema = isinstance(value, type) and issubclass(value, (ninja.Schema, pydantic.RootModel))
             # Problems of the query string are reported for each parameter.
-            if is_shape and not issubclass(found, schemas.Query):
-                named[found.__name__].add(found)
-    assert {name: shapes for name, shapes in named.items() if len(shapes) > 1} == {}
+            if is_schema and not issubclass(value, schemas.Query):
+                classes_by_name[value.__name__].add(value)
+    assert {name: shapes for name, shapes in classes_by_name.items() if len(shapes) > 1} == {}
 
 
-def test_every_operation_is_described_and_has_a_place() -> None:
+def test_every_operation_has_a_description_and_one_tag() -> None:
     for _, path, described in application.described_operations(DOCUMENT):
         assert described["description"], path
         assert len(described["tags"]) == 1, path
 
 
 @pytest.mark.parametrize("kind", belts.KINDS)
-def test_the_schema_of_an_entry_names_every_field_that_it_may_have(kind: belts.KindName) -> None:
-    shown = entry_schemas.entry_model(kind).model_json_schema()
-    assert tuple(shown["properties"]) == (belts.KINDS[kind].fields or ("name",))
-    assert shown["additionalProperties"] is False
+def test_the_schema_of_an_entry_has_every_field_of_its_kind(kind: belts.KindName) -> None:
+    json_schema = entry_schemas.entry_model(kind).model_json_schema()
+    assert tuple(json_schema["properties"]) == (belts.KINDS[kind].fields or ("name",))
+    assert json_schema["additionalProperties"] is False
 
 
 ENTRIES: list[tuple[belts.KindName, dict[str, Any], bool]] = [
@@ -58,16 +58,16 @@ ENTRIES: list[tuple[belts.KindName, dict[str, Any], bool]] = [
 
 
 @pytest.mark.parametrize(("kind", "entry", "fits"), ENTRIES)
-def test_the_schema_of_an_entry_takes_what_the_door_takes(
+def test_the_schema_of_an_entry_accepts_what_validation_accepts(
     kind: belts.KindName, entry: dict[str, Any], fits: bool
 ) -> None:
-    shown = entry_schemas.entry_model(kind).model_json_schema()
+    json_schema = entry_schemas.entry_model(kind).model_json_schema()
     written = entry["name"] if kind == "category" else entry
-    assert (schema.violations(json.dumps(shown), entry) == ()) is fits
+    assert (schema.violations(json.dumps(json_schema), entry) == ()) is fits
     assert (list(belts.KINDS[kind].shape.problems(written, ())) == []) is fits
 
 
-def test_what_may_be_changed_is_everything_but_the_name() -> None:
-    shown = entry_schemas.changes_model("agent").model_json_schema()
-    assert set(shown["properties"]) == {*belts.KINDS["agent"].fields} - {"key"}
-    assert schema.violations(json.dumps(shown), {"tools_config": None, "title": "x"}) == ()
+def test_every_field_except_the_name_can_be_changed() -> None:
+    json_schema = entry_schemas.changes_model("agent").model_json_schema()
+    assert set(json_schema["properties"]) == {*belts.KINDS["agent"].fields} - {"key"}
+    assert schema.violations(json.dumps(json_schema), {"tools_config": None, "title": "x"}) == ()

@@ -1,4 +1,4 @@
-"""An application can list its sessions and change them."""
+"""Tests that an application can list and change its sessions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def load(agent: Asking, session: str, request_id: str = "r1") -> None:
     assert agent.post("/agents/ada/calls", sent).json()["content"]["status"] == "loaded"
 
 
-def test_sessions_are_listed_with_what_they_loaded_when(ada):
+def test_sessions_are_listed_with_their_loads_and_times(ada):
     for session in ("s1", "s2", "s3"):
         load(ada, session)
     page = ada.get("/agents/ada/sessions", {"limit": 2}).json()
     assert page["total"] == 3
-    assert [one["session"] for one in page["items"]] == ["s3", "s2"]
+    assert [listed["session"] for listed in page["items"]] == ["s3", "s2"]
     [change] = page["items"][0]["changes"]
     assert (change["kind"], change["name"], change["loaded"], change["request_id"]) == (
         "toolkit",
@@ -38,19 +38,19 @@ def test_sessions_are_listed_with_what_they_loaded_when(ada):
     )
     assert change["at"]
     rest = ada._client.get(page["next"]).json()
-    assert [one["session"] for one in rest["items"]] == ["s1"]
+    assert [listed["session"] for listed in rest["items"]] == ["s1"]
     assert rest["next"] is None
 
 
-def test_a_session_is_looked_at(ada, olga):
+def test_a_session_can_be_read(ada, olga):
     load(ada, "s1")
-    for asking in (ada, olga):
-        assert asking.get("/agents/ada/sessions/s1").json()["session"] == "s1"
+    for api_client in (ada, olga):
+        assert api_client.get("/agents/ada/sessions/s1").json()["session"] == "s1"
     assert ada.get("/agents/ada/sessions/s2").status_code == 404
     assert olga.get("/agents/adda/sessions").status_code == 404
 
 
-def test_an_agent_lets_its_session_begin_anew(ada):
+def test_an_agent_can_evict_its_session(ada):
     load(ada, "s1")
     answer = ada.delete("/agents/ada/sessions/s1")
     assert (answer.status_code, answer.content) == (204, b"")
@@ -61,7 +61,7 @@ def test_an_agent_lets_its_session_begin_anew(ada):
     assert ada.delete("/agents/ada/sessions/s1").status_code == 404
 
 
-def test_an_agent_equips_its_session_with_what_it_may(ada):
+def test_an_agent_can_equip_its_session_with_allowed_loadouts(ada):
     answer = ada.put("/agents/ada/sessions/s1", {"loadout": "night"})
     assert (answer.status_code, answer.json()["loadout"]) == (200, "night")
     assert "kb__read" in surfaces.ask("ada", "s1").document()["active_tools"]
@@ -72,7 +72,7 @@ def test_an_agent_equips_its_session_with_what_it_may(ada):
     assert ada.put("/agents/ada/sessions/s1", {"loadout": ""}).json()["loadout"] == ""
 
 
-def test_an_agent_lifts_no_denial_that_an_operator_equipped(bob, olga):
+def test_an_agent_cannot_remove_a_loadout_that_an_operator_set(bob, olga):
     def denied() -> bool:
         return "kb__find" not in surfaces.ask("bob", "s1").document()["active_tools"]
 
@@ -91,7 +91,7 @@ def test_an_agent_lifts_no_denial_that_an_operator_equipped(bob, olga):
     assert not denied()
 
 
-def test_a_session_that_is_not_there_may_be_left_without_a_loadout(ada):
+def test_clearing_the_loadout_of_an_unknown_session_stores_nothing(ada):
     answer = ada.put("/agents/ada/sessions/new", {"loadout": ""})
     assert (answer.status_code, answer.json()) == (
         200,
@@ -101,10 +101,10 @@ def test_a_session_that_is_not_there_may_be_left_without_a_loadout(ada):
 
 
 @pytest.mark.parametrize("session", ["a/b", "/a", "a/", "a//b", "x/surface", "sessions/s1"])
-def test_an_id_may_hold_slashes(ada, session):
+def test_a_session_id_can_contain_slashes(ada, session):
     load(ada, session)
-    for way in (session, parse.quote(session, safe="")):
-        address = f"/agents/ada/sessions/{way}"
+    for path in (session, parse.quote(session, safe="")):
+        address = f"/agents/ada/sessions/{path}"
         assert ada.put(address, {"loadout": "night"}).json()["session"] == session
         answer = ada.get(address).json()
         assert (answer["session"], answer["loadout"]) == (session, "night")
@@ -112,7 +112,7 @@ def test_an_id_may_hold_slashes(ada, session):
     assert not models.AgentSession.objects.exists()
 
 
-def test_an_operator_equips_a_session_with_any_loadout(olga):
+def test_an_operator_can_equip_a_session_with_any_loadout(olga):
     assert olga.put("/agents/bob/sessions/s1", {"loadout": "full"}).status_code == 200
     answer = olga.put("/agents/bob/sessions/s1", {"loadout": "fulll"})
     assert (answer.status_code, answer.json()["nearest"]) == (404, ["full"])
@@ -120,7 +120,7 @@ def test_an_operator_equips_a_session_with_any_loadout(olga):
     assert (stale.status_code, stale.json()["now"]) == (409, "full")
 
 
-def test_an_id_that_cannot_be_is_refused_where_it_would_be_kept(olga):
+def test_an_invalid_session_id_is_refused_on_writing(olga):
     for name in ("x" * 201, "a%00b", "a%0Ab"):
         answer = olga.put(f"/agents/bob/sessions/{name}", {"loadout": "full"})
         assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "session")

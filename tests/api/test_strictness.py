@@ -1,4 +1,4 @@
-"""Times and booleans have one form each, numbers are accepted for neither, and no parameter is given twice."""
+"""Tests that times and booleans are only accepted in one form, and parameters only once."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import pytest
 
 from tests.api.conftest import Asking
 
-MOMENT = "2026-11-22T14:05:00Z"
-NUMBERS = ["1", "0", "yes", "on", "True", "1e0"]
+TIME = "2026-11-22T14:05:00Z"
+INVALID_BOOLEANS = ["1", "0", "yes", "on", "True", "1e0"]
 
 
 @pytest.mark.parametrize("name", ["since", "until"])
 @pytest.mark.parametrize("address", ["/calls", "/changes"])
 @pytest.mark.parametrize("value", ["1234", "0", "1732284300.5", "2026-11-22", "2026-11-22T14:05:00", "now"])
-def test_a_moment_in_an_address_is_no_number(olga: Asking, address: str, name: str, value: str) -> None:
+def test_a_time_in_the_query_cannot_be_a_number(olga: Asking, address: str, name: str, value: str) -> None:
     answer = olga.get(address, {name: value})
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, name)
-    assert olga.get(address, {name: MOMENT}).status_code == 200
+    assert olga.get(address, {name: TIME}).status_code == 200
 
 
 @pytest.mark.parametrize("value", [1732284300, 1.5, "1732284300", True])
-def test_a_moment_in_a_body_is_no_number(olga: Asking, value: Any) -> None:
+def test_a_time_in_a_body_cannot_be_a_number(olga: Asking, value: Any) -> None:
     for path, body, send, address in (
         ("expires", {"agent": "ada", "expires": value}, olga.post, "/tokens"),
         ("ends", {"on": True, "ends": value}, olga.put, "/agents/ada/switches/reading"),
@@ -31,8 +31,8 @@ def test_a_moment_in_a_body_is_no_number(olga: Asking, value: Any) -> None:
         assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, path)
 
 
-@pytest.mark.parametrize("value", NUMBERS)
-def test_what_is_confirmed_in_an_address_is_true_or_false(olga: Asking, value: str) -> None:
+@pytest.mark.parametrize("value", INVALID_BOOLEANS)
+def test_a_boolean_in_the_query_must_be_true_or_false(olga: Asking, value: str) -> None:
     answer = olga.delete(f"/agents/ada/switches/dropping?confirm={value}")
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "confirm")
     for name in ("blocked", "archived"):
@@ -43,7 +43,7 @@ def test_what_is_confirmed_in_an_address_is_true_or_false(olga: Asking, value: s
 
 
 @pytest.mark.parametrize("value", [1, 0, 1.0, "true", "yes"])
-def test_what_is_confirmed_in_a_body_is_true_or_false(olga: Asking, value: Any) -> None:
+def test_a_boolean_in_a_body_must_be_true_or_false(olga: Asking, value: Any) -> None:
     for path, body in (
         ("confirm", {"on": True, "confirm": value}),
         ("on", {"on": value}),
@@ -66,7 +66,7 @@ def test_what_is_confirmed_in_a_body_is_true_or_false(olga: Asking, value: Any) 
         ("/agents?nonsense=1&nonsense=2", "nonsense"),
     ],
 )
-def test_a_parameter_that_is_repeated_is_refused(olga: Asking, address: str, name: str) -> None:
+def test_a_repeated_parameter_is_refused(olga: Asking, address: str, name: str) -> None:
     answer = olga.get(address)
     assert answer.status_code == 422
     assert answer.json()["errors"] == [{"path": name, "message": "repeated: give the parameter once"}]

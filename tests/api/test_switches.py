@@ -1,4 +1,4 @@
-"""A flip over the API states a value, compares with what was read, and returns its effect."""
+"""Tests that a flip over the API sets a value, checks the value that was read, and returns its effect."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SWITCH = "/agents/ada/switches/reading"
 OVERRIDE = "/agents/ada/overrides/kb__find"
 
 
-def test_a_switch_is_set_and_what_that_does_is_told(olga: Asking) -> None:
+def test_setting_a_switch_returns_its_effect(olga: Asking) -> None:
     answer = olga.put(SWITCH, {"on": True, "was": None, "reason": "on call"})
 
     assert answer.status_code == 200
-    told = answer.json()
-    assert (told["before"], told["after"]) == (None, True)
-    assert told["effect"]["tools"] == [1, 3]
-    assert told["effect"]["added"] == ["kb__find", "kb__read"]
-    written = queries.change(told["change"])
-    assert written is not None
-    assert (written.action, written.key, written.reason, written.via) == (
+    change = answer.json()
+    assert (change["before"], change["after"]) == (None, True)
+    assert change["effect"]["tools"] == [1, 3]
+    assert change["effect"]["added"] == ["kb__find", "kb__read"]
+    entry = queries.change(change["change"])
+    assert entry is not None
+    assert (entry.action, entry.key, entry.reason, entry.via) == (
         "switch.set",
         "reading",
         "on call",
@@ -32,7 +32,7 @@ def test_a_switch_is_set_and_what_that_does_is_told(olga: Asking) -> None:
     )
 
 
-def test_what_is_so_already_changes_nothing(olga: Asking) -> None:
+def test_setting_the_current_value_changes_nothing(olga: Asking) -> None:
     answer = olga.put("/agents/ada/switches/dropping", {"on": False})
     assert answer.json() == {
         "change": None,
@@ -45,32 +45,35 @@ def test_what_is_so_already_changes_nothing(olga: Asking) -> None:
     assert olga.delete(SWITCH).json()["change"] is None
 
 
-def test_a_dry_run_has_the_effect_that_the_screen_shows_and_writes_nothing(olga: Asking) -> None:
+def test_a_dry_run_returns_the_effect_shown_on_screen_and_writes_nothing(olga: Asking) -> None:
     revision = belts.revision()
-    told = olga.put(SWITCH, {"on": True, "dry_run": True}).json()
-    assert (told["change"], told["dry_run"], told["after"]) == (None, True, True)
+    dry_run = olga.put(SWITCH, {"on": True, "dry_run": True}).json()
+    assert (dry_run["change"], dry_run["dry_run"], dry_run["after"]) == (None, True, True)
     effect = switches.preview("ada", "reading", True)
-    assert told["effect"]["added"] == list(effect.added)
-    assert (told["effect"]["sessions"], told["effect"]["breaks"]) == (effect.sessions, list(effect.breaks))
+    assert dry_run["effect"]["added"] == list(effect.added)
+    assert (dry_run["effect"]["sessions"], dry_run["effect"]["breaks"]) == (
+        effect.sessions,
+        list(effect.breaks),
+    )
     assert belts.revision() == revision
     assert tools_config.read("ada") == {"dropping": False}
 
 
-def test_a_dry_run_says_what_would_have_to_be_confirmed(olga: Asking) -> None:
-    told = olga.put("/agents/ada/switches/dropping", {"on": True, "dry_run": True}).json()
-    assert "destructive" in told["reasons"][0]
+def test_a_dry_run_lists_what_requires_confirmation(olga: Asking) -> None:
+    dry_run = olga.put("/agents/ada/switches/dropping", {"on": True, "dry_run": True}).json()
+    assert "destructive" in dry_run["reasons"][0]
     cleared = olga.delete("/agents/ada/switches/dropping?dry_run=true").json()
     assert (cleared["dry_run"], cleared["before"], cleared["after"]) == (True, False, None)
     assert tools_config.read("ada") == {"dropping": False}
 
 
-def test_a_dry_run_is_refused_where_the_change_would_be(olga: Asking) -> None:
+def test_a_dry_run_is_refused_like_the_change(olga: Asking) -> None:
     assert olga.put("/agents/ada/switches/none", {"on": True, "dry_run": True}).status_code == 404
     stale = olga.put(SWITCH, {"on": True, "was": False, "dry_run": True})
     assert stale.json()["code"] == "stale"
 
 
-def test_whole_configurations_and_entries_have_a_dry_run_too(olga: Asking) -> None:
+def test_tools_config_and_entries_have_a_dry_run(olga: Asking) -> None:
     revision = belts.revision()
     put = olga.put("/agents/ada/tools-config?dry_run=true", {"reading": True})
     assert put.json()["effect"]["added"] == ["kb__find", "kb__read"]
@@ -80,7 +83,7 @@ def test_whole_configurations_and_entries_have_a_dry_run_too(olga: Asking) -> No
     assert belts.revision() == revision
 
 
-def test_a_flip_that_saw_another_state_is_told_what_it_is_now(olga: Asking) -> None:
+def test_a_stale_flip_is_refused_with_the_current_value(olga: Asking) -> None:
     answer = olga.put("/agents/ada/switches/dropping", {"on": True, "was": None, "confirm": True})
 
     assert (answer.status_code, answer.json()["code"]) == (409, "stale")
@@ -88,12 +91,12 @@ def test_a_flip_that_saw_another_state_is_told_what_it_is_now(olga: Asking) -> N
     assert tools_config.read("ada") == {"dropping": False}
 
 
-def test_what_destroys_something_is_asked_about_with_the_differences(olga: Asking) -> None:
-    asked = olga.put("/agents/ada/switches/dropping", {"on": True})
+def test_a_destructive_tool_requires_confirmation_with_the_differences(olga: Asking) -> None:
+    unconfirmed = olga.put("/agents/ada/switches/dropping", {"on": True})
 
-    assert (asked.status_code, asked.json()["code"]) == (409, "confirmation-required")
-    assert asked.json()["reasons"] == ["Enables destructive tools: kb__drop."]
-    assert asked.json()["differences"]["tools"] == [1, 2]
+    assert (unconfirmed.status_code, unconfirmed.json()["code"]) == (409, "confirmation-required")
+    assert unconfirmed.json()["reasons"] == ["Enables destructive tools: kb__drop."]
+    assert unconfirmed.json()["differences"]["tools"] == [1, 2]
     assert tools_config.read("ada") == {"dropping": False}
 
     assert olga.put("/agents/ada/switches/dropping", {"on": True, "confirm": True}).status_code == 200
@@ -101,23 +104,23 @@ def test_what_destroys_something_is_asked_about_with_the_differences(olga: Askin
 
 
 @pytest.mark.parametrize("body", [{}, {"on": None}, {"on": True, "wsa": False}, []])
-def test_a_body_of_another_shape_is_refused_with_its_path(olga: Asking, body: object) -> None:
+def test_an_invalid_body_is_refused_with_its_path(olga: Asking, body: object) -> None:
     answer = olga.put(SWITCH, body)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
     assert answer.json()["errors"]
 
 
-def test_it_takes_the_permission_that_the_screens_ask_for(stored: None) -> None:
-    may = Asking(of_operator("mia", "change_agent"))
-    may_not = Asking(of_operator("ned", "view_agent", "change_toolkit"))
+def test_flipping_requires_the_same_permission_as_on_screen(stored: None) -> None:
+    allowed = Asking(of_operator("mia", "change_agent"))
+    not_allowed = Asking(of_operator("ned", "view_agent", "change_toolkit"))
 
-    refused = may_not.put(SWITCH, {"on": True})
+    refused = not_allowed.put(SWITCH, {"on": True})
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
     assert "toolbelt.change_agent" in refused.json()["detail"]
-    assert may.put(SWITCH, {"on": True}).status_code == 200
+    assert allowed.put(SWITCH, {"on": True}).status_code == 200
 
 
-def test_a_flip_may_have_an_end(olga: Asking) -> None:
+def test_a_flip_can_have_an_end(olga: Asking) -> None:
     answer = olga.put(SWITCH, {"on": True, "ends": "2099-01-02T03:04:05+01:00"})
 
     assert answer.json()["after"] == {"on": True, "ends": "2099-01-02T02:04:05Z", "then": None}
@@ -126,14 +129,14 @@ def test_a_flip_may_have_an_end(olga: Asking) -> None:
 
 
 @pytest.mark.parametrize("ends", ["2001-01-01T00:00:00Z", "2099-01-01T00:00:00", "soon", 4102444800])
-def test_an_end_that_cannot_be_is_named(olga: Asking, ends: object) -> None:
+def test_an_invalid_end_is_refused_at_its_path(olga: Asking, ends: object) -> None:
     answer = olga.put(SWITCH, {"on": True, "ends": ends})
 
     assert answer.status_code == 422
-    assert [wrong["path"].rpartition(".")[2] for wrong in answer.json()["errors"]] == ["ends"]
+    assert [error["path"].rpartition(".")[2] for error in answer.json()["errors"]] == ["ends"]
 
 
-def test_an_operator_of_one_agent_flips_that_one_alone(stored):
+def test_an_operator_of_one_agent_can_only_flip_that_agent(stored):
     only_bob = Asking(of_operator("anna"))
     roles.set_operators(SETUP, "bob", ["anna"])
 

@@ -1,4 +1,4 @@
-"""A token is shown once, issued and revoked by those with the permission, and rejected afterwards."""
+"""Tests that tokens are issued, shown once and revoked by those with the permission, and then rejected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolbelt.control.reports import queries
 from toolbelt.runtime import calls
 
 
-def test_a_token_is_shown_once_and_opens_what_it_is_for(olga: Asking) -> None:
+def test_an_issued_token_is_shown_once_and_works(olga: Asking) -> None:
     answer = olga.post("/tokens", {"agent": "ada", "name": "worker 3", "reason": "new worker"})
 
     assert answer.status_code == 201
@@ -21,14 +21,14 @@ def test_a_token_is_shown_once_and_opens_what_it_is_for(olga: Asking) -> None:
     assert (token["agent"], token["operator"], token["scope"], token["name"]) == ("ada", "", "", "worker 3")
     assert Asking(text).get("/agents/ada/surface").status_code == 200
     listed = olga.get("/tokens")
-    assert token["prefix"] in [one["prefix"] for one in listed.json()["items"]]
+    assert token["prefix"] in [item["prefix"] for item in listed.json()["items"]]
     assert text not in listed.content.decode()
-    written = queries.changes(action="token.issue").entries[0]
-    assert (written.actor, written.via, written.reason) == ("olga", "api", "new worker")
-    assert text not in json.dumps([written.before, written.after])
+    entry = queries.changes(action="token.issue").entries[0]
+    assert (entry.actor, entry.via, entry.reason) == ("olga", "api", "new worker")
+    assert text not in json.dumps([entry.before, entry.after])
 
 
-def test_a_token_that_was_revoked_opens_nothing(olga: Asking) -> None:
+def test_a_revoked_token_is_rejected(olga: Asking) -> None:
     issued = olga.post("/tokens", {"agent": "ada"}).json()
     answer = olga.delete(f"/tokens/{issued['token']['prefix']}?reason=lost")
 
@@ -38,26 +38,26 @@ def test_a_token_that_was_revoked_opens_nothing(olga: Asking) -> None:
     assert olga.delete(f"/tokens/{issued['token']['prefix']}").json()["revoked"] == answer.json()["revoked"]
 
 
-@pytest.mark.parametrize("whose", ["agent", "operator"])
-def test_a_token_that_is_revoked_while_its_call_waits_opens_the_call_no_more(
-    olga: Asking, monkeypatch: pytest.MonkeyPatch, whose: str
+@pytest.mark.parametrize("owner", ["agent", "operator"])
+def test_a_call_that_waits_is_rejected_once_its_token_is_revoked(
+    olga: Asking, monkeypatch: pytest.MonkeyPatch, owner: str
 ) -> None:
-    holder = {"agent": "ada"} if whose == "agent" else {"operator": "olga", "scope": "write"}
-    issued = olga.post("/tokens", holder).json()
+    body = {"agent": "ada"} if owner == "agent" else {"operator": "olga", "scope": "write"}
+    issued = olga.post("/tokens", body).json()
 
-    def waiting(*about: Any, may_call: Callable[[], object], **more: Any) -> NoReturn:
+    def wait_then_call(*args: Any, may_call: Callable[[], object], **options: Any) -> NoReturn:
         may_call()
         olga.delete(f"/tokens/{issued['token']['prefix']}")
         may_call()
         raise AssertionError("it may still call")
 
-    monkeypatch.setattr(calls, "run", waiting)
+    monkeypatch.setattr(calls, "run", wait_then_call)
     answer = Asking(issued["text"]).post("/agents/ada/calls", {"tool": "clock"})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
-def test_an_operator_issues_tokens_of_their_own_and_of_nobody_else(olga: Asking) -> None:
+def test_an_operator_can_only_issue_operator_tokens_for_themselves(olga: Asking) -> None:
     of_operator("mia")
     own = olga.post("/tokens", {"operator": "olga", "scope": "read"})
     assert (own.status_code, own.json()["token"]["scope"]) == (201, "read")
@@ -66,7 +66,7 @@ def test_an_operator_issues_tokens_of_their_own_and_of_nobody_else(olga: Asking)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "status"),
+    ("body", "status"),
     [
         ({}, 422),
         ({"agent": "ada", "operator": "olga"}, 422),
@@ -79,24 +79,24 @@ def test_an_operator_issues_tokens_of_their_own_and_of_nobody_else(olga: Asking)
         ({"agent": "ada", "for": "ever"}, 422),
     ],
 )
-def test_a_token_that_makes_no_sense_is_not_issued(olga: Asking, wanted: dict[str, str], status: int) -> None:
+def test_invalid_token_requests_are_refused(olga: Asking, body: dict[str, str], status: int) -> None:
     before = olga.get("/tokens").json()["total"]
-    assert olga.post("/tokens", wanted).status_code == status
+    assert olga.post("/tokens", body).status_code == status
     assert olga.get("/tokens").json()["total"] == before
 
 
-def test_it_takes_the_permissions_that_the_admin_asks_for(olga: Asking) -> None:
+def test_tokens_require_the_same_permissions_as_in_the_admin(olga: Asking) -> None:
     prefix = olga.post("/tokens", {"agent": "ada"}).json()["token"]["prefix"]
-    may_look = Asking(of_operator("mia", "view_apitoken"))
+    viewer = Asking(of_operator("mia", "view_apitoken"))
 
-    assert may_look.get("/tokens").status_code == 200
-    assert may_look.post("/tokens", {"agent": "ada"}).status_code == 403
-    assert may_look.delete(f"/tokens/{prefix}").status_code == 403
+    assert viewer.get("/tokens").status_code == 200
+    assert viewer.post("/tokens", {"agent": "ada"}).status_code == 403
+    assert viewer.delete(f"/tokens/{prefix}").status_code == 403
     assert Asking(of_operator("ned")).get("/tokens").status_code == 403
     assert Asking(of_operator("pia", "add_apitoken")).post("/tokens", {"agent": "ada"}).status_code == 201
     assert Asking(of_operator("rob", "change_apitoken")).delete(f"/tokens/{prefix}").status_code == 200
 
 
-def test_one_that_is_not_there_is_not_found(olga: Asking) -> None:
+def test_revoking_an_unknown_token_is_not_found(olga: Asking) -> None:
     assert olga.delete("/tokens/tb_nothing").status_code == 404
     assert olga.delete("/tokens/tb%00").status_code in (404, 422)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of control: a small configuration, stored."""
+"""Fixtures for the tests of control: a small stored configuration."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Concurrent changes by operators lose nothing."""
+"""Tests that concurrent changes by operators are not lost."""
 
 import pytest
 
@@ -14,28 +14,28 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OPERATOR = writing.by("olive", via="screen")
 
 
-def test_writers_of_different_keys_all_get_through() -> None:
+def test_concurrent_changes_of_different_keys_all_succeed() -> None:
     tools = [{"key": f"tool{n}", "description": "x", "annotations": {"readOnlyHint": True}} for n in range(8)]
     belts.import_(OPERATOR, {"tools": tools, "agents": [{"key": "ada"}]})
 
-    came = concurrently.done(
+    results = concurrently.done(
         [lambda n=n: switches.override(OPERATOR, "ada", f"tool{n}", True, was=None) for n in range(8)]  # type: ignore[misc]
     )
 
-    assert [done.after for done in came] == [True] * 8
+    assert [change.after for change in results] == [True] * 8
     assert entries.read("agent", "ada")["tools_config"] == {f"tool{n}": True for n in range(8)}
     assert queries.changes(action="override.set").total == 8
 
 
-def test_of_two_writers_of_one_key_that_saw_the_same_one_is_told() -> None:
+def test_of_two_concurrent_changes_of_one_key_the_second_is_stale() -> None:
     belts.import_(OPERATOR, BELT)
 
-    came = concurrently.done(
+    results = concurrently.done(
         [
             lambda: switches.flip(OPERATOR, "bob", "reading", False, was=True),
             lambda: switches.flip(OPERATOR, "bob", "reading", None, was=True),
         ]
     )
 
-    assert sorted(type(one).__name__ for one in came) == ["Change", "Stale"]
+    assert sorted(type(result).__name__ for result in results) == ["Change", "Stale"]
     assert queries.changes(agent="bob", key="reading").total == 1

@@ -1,4 +1,4 @@
-"""Every change can be undone, unless a later change affects the same values."""
+"""Tests that every change can be undone, unless a later change affects the same values."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from toolbelt.runtime import surfaces
 pytestmark = pytest.mark.usefixtures("stored")
 
 
-def test_undoing_a_flip_brings_the_surface_back_to_the_byte(operator: writing.Write) -> None:
+def test_undoing_a_flip_restores_the_surface_exactly(operator: writing.Write) -> None:
     before = surfaces.ask("bob")
     change = switches.flip(operator, "bob", "reading", False)
     assert surfaces.ask("bob").fingerprint != before.fingerprint
@@ -24,7 +24,7 @@ def test_undoing_a_flip_brings_the_surface_back_to_the_byte(operator: writing.Wr
     assert surfaces.ask("bob").fingerprint == before.fingerprint
 
 
-def test_undoing_leaves_an_entry_of_its_own_that_can_be_undone_too(operator: writing.Write) -> None:
+def test_undoing_is_recorded_as_an_entry_that_can_be_undone(operator: writing.Write) -> None:
     change = switches.flip(operator, "bob", "reading", False)
     undone = undo.undo(operator, change.entry or 0)
     entry = queries.change(undone.entry or 0)
@@ -36,7 +36,7 @@ def test_undoing_leaves_an_entry_of_its_own_that_can_be_undone_too(operator: wri
     assert [definition.name for definition in surfaces.ask("bob").tools] == ["clock"]
 
 
-def test_undoing_what_was_changed_since_is_refused_with_all_three_states(operator: writing.Write) -> None:
+def test_undoing_a_value_that_changed_since_is_refused_with_all_three_states(operator: writing.Write) -> None:
     change = switches.flip(operator, "bob", "reading", False)
     switches.clear(operator, "bob", "reading")
 
@@ -46,7 +46,7 @@ def test_undoing_what_was_changed_since_is_refused_with_all_three_states(operato
     assert (refused.value.was, refused.value.now, refused.value.wanted) == (False, None, True)
 
 
-def test_undoing_needs_no_second_confirmation(operator: writing.Write) -> None:
+def test_undoing_needs_no_confirmation(operator: writing.Write) -> None:
     switches.flip(operator.replace(confirm=True), "ada", "pushing", True)
     change = switches.flip(operator, "ada", "pushing", False)
 
@@ -55,7 +55,7 @@ def test_undoing_needs_no_second_confirmation(operator: writing.Write) -> None:
     assert "git__push" in surfaces.ask("ada").because
 
 
-def test_undoing_one_field_leaves_the_others_as_they_are(operator: writing.Write) -> None:
+def test_undoing_one_field_keeps_later_changes_of_other_fields(operator: writing.Write) -> None:
     change = entries.change(operator, "toolkit", "reading", {"policy": "Changed."})
     entries.change(operator, "toolkit", "reading", {"title": "Reading"})
 
@@ -65,7 +65,7 @@ def test_undoing_one_field_leaves_the_others_as_they_are(operator: writing.Write
     assert (entry["policy"], entry["title"]) == ("Look before you write: {active_tools}.", "Reading")
 
 
-def test_a_removed_agent_comes_back_whole(operator: writing.Write) -> None:
+def test_undoing_a_removal_restores_the_whole_agent(operator: writing.Write) -> None:
     before = entries.read("agent", "bob")
     change = entries.remove(operator, "agent", "bob")
     with pytest.raises(errors.NotFound):
@@ -76,7 +76,7 @@ def test_a_removed_agent_comes_back_whole(operator: writing.Write) -> None:
     assert entries.read("agent", "bob") == before
 
 
-def test_undoing_a_creation_removes_what_nobody_has_touched_since(operator: writing.Write) -> None:
+def test_undoing_a_creation_removes_the_unchanged_entry(operator: writing.Write) -> None:
     change = entries.put(operator, "agent", {"key": "eve"})
 
     undo.undo(operator, change.entry or 0)
@@ -84,7 +84,7 @@ def test_undoing_a_creation_removes_what_nobody_has_touched_since(operator: writ
     assert "eve" not in queries.agent_keys()
 
 
-def test_undoing_an_equipment_gives_the_former_loadout_back(operator: writing.Write) -> None:
+def test_undoing_a_loadout_change_restores_the_former_loadout(operator: writing.Write) -> None:
     agents.equip(operator, "ada", "minimal")
     change = agents.equip(operator.replace(confirm=True), "ada", "full")
 
@@ -93,7 +93,7 @@ def test_undoing_an_equipment_gives_the_former_loadout_back(operator: writing.Wr
     assert entries.read("agent", "ada")["loadout"] == "minimal"
 
 
-def test_undoing_an_act_takes_back_all_of_it(operator: writing.Write) -> None:
+def test_undoing_a_batch_reverts_all_of_its_changes(operator: writing.Write) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
     change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
@@ -105,7 +105,7 @@ def test_undoing_an_act_takes_back_all_of_it(operator: writing.Write) -> None:
     assert (undone.effect.added, undone.effect.removed) == (("git__log",), ("clock",))
 
 
-def test_a_whole_import_can_be_taken_back_entry_by_entry(operator: writing.Write) -> None:
+def test_a_whole_import_can_be_undone(operator: writing.Write) -> None:
     belts.import_(operator, {"agents": [{"key": "eve"}, {"key": "bob", "title": "Bob"}]})
     newest = queries.changes(size=2).entries
 
@@ -115,12 +115,12 @@ def test_a_whole_import_can_be_taken_back_entry_by_entry(operator: writing.Write
     assert "title" not in entries.read("agent", "bob")
 
 
-def test_an_unknown_change_is_said_to_be_unknown(operator: writing.Write) -> None:
+def test_undoing_an_unknown_change_is_not_found(operator: writing.Write) -> None:
     with pytest.raises(errors.NotFound):
         undo.undo(operator, 10**9)
 
 
-def test_undoing_an_act_of_which_a_part_is_undone_takes_back_the_rest(operator: writing.Write) -> None:
+def test_undoing_a_partly_undone_batch_reverts_the_rest(operator: writing.Write) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
     change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
@@ -132,7 +132,7 @@ def test_undoing_an_act_of_which_a_part_is_undone_takes_back_the_rest(operator: 
     assert entries.read("agent", "ada")["tools_config"] == {"clock": False, "git__log": True}
 
 
-def test_the_undoing_of_an_act_can_be_undone_as_one(operator: writing.Write) -> None:
+def test_undoing_a_batch_can_itself_be_undone(operator: writing.Write) -> None:
     switches.override(operator, "ada", "clock", False)
     switches.override(operator, "ada", "git__log", True)
     change = tools_config.change(operator, "ada", {"clock": None, "git__log": None})
@@ -143,14 +143,14 @@ def test_the_undoing_of_an_act_can_be_undone_as_one(operator: writing.Write) -> 
     assert "tools_config" not in entries.read("agent", "ada")
 
 
-def test_a_switch_that_an_import_set_can_be_undone_after_another_key_was_flipped(
+def test_an_imported_switch_can_be_undone_after_another_key_changed(
     operator: writing.Write,
 ) -> None:
     belts.import_(operator, {"agents": [{"key": "ada", "tools_config": {"reading": True}}]})
-    written = queries.changes(agent="ada", key="reading").entries[0]
+    entry = queries.changes(agent="ada", key="reading").entries[0]
     switches.override(operator, "ada", "clock", False)
 
-    undo.undo(operator, written.id)
+    undo.undo(operator, entry.id)
 
-    assert (written.action, written.batch is None) == ("switch.set", False)
+    assert (entry.action, entry.batch is None) == ("switch.set", False)
     assert entries.read("agent", "ada")["tools_config"] == {"clock": False}

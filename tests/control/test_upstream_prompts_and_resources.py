@@ -1,4 +1,4 @@
-"""Prompts, resources and templates of upstream servers are approved, retired and exported like tools."""
+"""Tests that prompts and resources of upstream servers are approved, retired and exported like tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.control import offering
+from tests.control import sample_server
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
@@ -22,22 +22,22 @@ USER = {"uriTemplate": "db://users/{id}", "name": "user"}
 KEYS = {"files__prompt_sum", "files__resource_readme", "files__template_user"}
 
 
-def listed(*tools: dict[str, Any], **others: list[dict[str, Any]]) -> upstream_servers.RecordedTools:
+def record_listing(*tools: dict[str, Any], **others: list[dict[str, Any]]) -> upstream_servers.RecordedTools:
     kinds: dict[str, Any] = {"prompt": [PROMPT], "resource": [README], "template": [USER]} | others
-    given: dict[Any, Any] = {kind: tuple(found) for kind, found in kinds.items()}
+    non_tools: dict[Any, Any] = {kind: tuple(items) for kind, items in kinds.items()}
     return upstream_servers.record(
-        offering.OPERATOR.actor, "files", upstream_servers.Answer(tools=tools, non_tools=given)
+        sample_server.OPERATOR.actor, "files", upstream_servers.Answer(tools=tools, non_tools=non_tools)
     )
 
 
 def is_available(key: str) -> bool:
-    stored = offering.stored(key)
+    stored = sample_server.stored_tool(key)
     return stored.seen and not stored.retired and not tool_versions.is_changed(stored)
 
 
-def test_they_wait_until_an_operator_approves_them_and_cost_no_tokens() -> None:
-    offering.add()
-    done = listed(offering.READ)
+def test_prompts_and_resources_await_review_and_cost_no_tokens() -> None:
+    sample_server.add()
+    done = record_listing(sample_server.READ)
 
     assert {*done.unseen} == {*KEYS, "files__read"}
     assert {change.key: change.tool.kind for change in upstream_servers.review("files").changes} == {
@@ -46,17 +46,17 @@ def test_they_wait_until_an_operator_approves_them_and_cost_no_tokens() -> None:
         "files__resource_readme": "resource",
         "files__template_user": "template",
     }
-    assert all(offering.stored(key).tokens == 0 for key in KEYS)
-    offering.approve_all()
+    assert all(sample_server.stored_tool(key).tokens == 0 for key in KEYS)
+    sample_server.approve_all()
     assert all(map(is_available, KEYS))
     assert upstream_servers.review("files").changes == ()
-    listed(offering.READ)
+    record_listing(sample_server.READ)
     assert upstream_servers.review("files").changes == ()
 
 
-def test_those_of_a_trusted_server_count_at_once() -> None:
-    offering.add(trusted=True)
-    listed()
+def test_prompts_and_resources_of_a_trusted_server_are_available_immediately() -> None:
+    sample_server.add(trusted=True)
+    record_listing()
 
     assert all(map(is_available, KEYS))
 
@@ -70,119 +70,122 @@ def test_those_of_a_trusted_server_count_at_once() -> None:
         {"_meta": {"a": 1}},
     ],
 )
-def test_one_that_says_something_else_is_held_and_the_difference_is_shown(change: dict[str, Any]) -> None:
-    offering.add(trusted=True)
-    listed()
+def test_a_changed_prompt_is_held_and_its_difference_is_shown(change: dict[str, Any]) -> None:
+    sample_server.add(trusted=True)
+    record_listing()
 
-    done = listed(prompt=[{**PROMPT, **change}])
+    done = record_listing(prompt=[{**PROMPT, **change}])
 
     assert done.held == ("files__prompt_sum",)
     assert not is_available("files__prompt_sum")
-    found = offering.only()
-    assert found.kind == "changed"
-    (difference,) = found.differences
+    shown = sample_server.only_change()
+    assert shown.kind == "changed"
+    (difference,) = shown.differences
     assert difference.field == ("details" if {"arguments", "_meta"} & change.keys() else next(iter(change)))
-    offering.approve_all()
+    sample_server.approve_all()
     assert is_available("files__prompt_sum")
 
 
-def test_a_resource_at_another_uri_is_not_the_one_that_was_approved() -> None:
-    offering.add(trusted=True)
-    listed()
+def test_a_resource_with_another_uri_awaits_review() -> None:
+    sample_server.add(trusted=True)
+    record_listing()
 
-    listed(resource=[{**README, "uri": "file:///etc/passwd"}])
+    record_listing(resource=[{**README, "uri": "file:///etc/passwd"}])
 
     assert not is_available("files__resource_readme")
-    assert offering.only().flags[0].startswith("its server renamed it to")
+    assert sample_server.only_change().flags[0].startswith("its server renamed it to")
 
 
-def test_one_that_is_listed_no_more_is_retired_and_comes_back() -> None:
-    offering.add(trusted=True)
-    listed()
+def test_a_prompt_that_is_not_listed_is_retired_until_it_is_listed_again() -> None:
+    sample_server.add(trusted=True)
+    record_listing()
 
-    assert listed(prompt=[]).retired == ("files__prompt_sum",)
-    listed()
+    assert record_listing(prompt=[]).retired == ("files__prompt_sum",)
+    record_listing()
 
     assert is_available("files__prompt_sum")
 
 
-def test_of_a_list_that_could_not_be_had_or_was_cut_nothing_is_retired() -> None:
-    offering.add(trusted=True)
-    listed()
+def test_a_missing_or_truncated_list_retires_nothing() -> None:
+    sample_server.add(trusted=True)
+    record_listing()
 
     upstream_servers.record(
-        offering.OPERATOR.actor,
+        sample_server.OPERATOR.actor,
         "files",
         upstream_servers.Answer(non_tools={"resource": (), "template": ()}, cut=frozenset({"template"})),
     )
 
     assert is_available("files__prompt_sum")
-    assert offering.stored("files__resource_readme").retired
+    assert sample_server.stored_tool("files__resource_readme").retired
     assert is_available("files__template_user")
 
 
-def test_a_prompt_and_a_tool_may_have_one_name() -> None:
-    offering.add(trusted=True)
-    listed({**offering.READ, "name": "sum"})
+def test_a_prompt_and_a_tool_can_share_a_name() -> None:
+    sample_server.add(trusted=True)
+    record_listing({**sample_server.READ, "name": "sum"})
 
-    assert (offering.stored("files__sum").kind, offering.stored("files__prompt_sum").kind) == (
+    assert (
+        sample_server.stored_tool("files__sum").kind,
+        sample_server.stored_tool("files__prompt_sum").kind,
+    ) == (
         "tool",
         "prompt",
     )
-    listed({**offering.READ, "name": "sum"})
+    record_listing({**sample_server.READ, "name": "sum"})
     assert upstream_servers.review("files").changes == ()
 
 
-def test_resources_without_a_description_are_not_taken_for_renamed_ones() -> None:
-    offering.add(trusted=True)
-    listed()
+def test_a_resource_without_a_description_is_not_considered_renamed() -> None:
+    sample_server.add(trusted=True)
+    record_listing()
 
-    listed(resource=[{"uri": "file:///other", "name": "other"}])
+    record_listing(resource=[{"uri": "file:///other", "name": "other"}])
 
     assert is_available("files__resource_other")
     assert {change.kind for change in upstream_servers.review("files").changes} == {"gone"}
 
 
-def test_a_toolkit_s_switch_and_an_override_decide_for_them() -> None:
-    offering.add(trusted=True)
-    listed(offering.READ)
+def test_switches_and_overrides_grant_and_deny_prompts() -> None:
+    sample_server.add(trusted=True)
+    record_listing(sample_server.READ)
     toolkit = {"key": "sums", "members": ["files__read", "files__prompt_sum"]}
-    belts.import_(offering.OPERATOR, {"toolkits": [toolkit], "agents": [{"key": "ada"}]})
+    belts.import_(sample_server.OPERATOR, {"toolkits": [toolkit], "agents": [{"key": "ada"}]})
 
-    switches.flip(offering.OPERATOR.replace(confirm=True), "ada", "sums", True)
+    switches.flip(sample_server.OPERATOR.replace(confirm=True), "ada", "sums", True)
     (access,) = access_index.load().agents
     assert access.granted == {"files__read", "files__prompt_sum"}
     assert access.active == {"files__read"}
     assert plugin_overview.find("files").users == {"files__read": ("ada",), "files__prompt_sum": ("ada",)}
 
-    switches.override(offering.OPERATOR, "ada", "files__prompt_sum", False)
+    switches.override(sample_server.OPERATOR, "ada", "files__prompt_sum", False)
     (access,) = access_index.load().agents
     assert access.granted == {"files__read"}
 
 
-def test_they_are_not_counted_as_tools() -> None:
-    offering.add(trusted=True)
-    listed(offering.READ)
+def test_prompts_and_resources_are_not_counted_as_tools() -> None:
+    sample_server.add(trusted=True)
+    record_listing(sample_server.READ)
 
     provider = plugin_overview.find("files").provider
     assert provider.offered == 1
     assert upstream_servers.servers()[0].tools == 1
 
 
-def test_a_belt_takes_them_along() -> None:
-    offering.add()
-    listed()
-    offering.approve_all()
-    listed(prompt=[{**PROMPT, "description": "Other."}])
+def test_a_belt_includes_prompts_and_resources() -> None:
+    sample_server.add()
+    record_listing()
+    sample_server.approve_all()
+    record_listing(prompt=[{**PROMPT, "description": "Other."}])
 
     document = belts.export()
-    belts.import_(offering.OPERATOR, document)
+    belts.import_(sample_server.OPERATOR, document)
 
     assert belts.export() == document
     exported = {tool["key"]: tool for tool in document["tools"]}
     assert exported["files__resource_readme"]["kind"] == "resource"
     assert exported["files__resource_readme"]["upstream_name"] == "file:///readme"
-    assert offering.only().kind == "changed"
+    assert sample_server.only_change().kind == "changed"
     assert counts.count().waiting == 1
 
 
@@ -191,19 +194,19 @@ def test_a_resource_without_a_uri_cannot_be_stored() -> None:
         {"plugins": [{"name": "x"}], "tools": [{"key": "r", "kind": "resource", "plugin": "x"}]}
     )
 
-    assert [(one.path, one.message) for one in problems] == [
+    assert [(problem.path, problem.message) for problem in problems] == [
         ("tools.r.upstream_name", "A resource needs its URI here.")
     ]
 
 
-def test_a_rejected_one_is_blocked_and_awaits_review_again_once_it_is_not() -> None:
-    offering.add()
-    listed()
+def test_rejected_prompts_and_resources_are_blocked_until_unblocked_for_review() -> None:
+    sample_server.add()
+    record_listing()
 
-    decisions.reject(offering.OPERATOR.actor, "files", offering.shown())
+    decisions.reject(sample_server.OPERATOR.actor, "files", sample_server.shown_digests())
 
-    assert all(offering.stored(key).blocked for key in KEYS)
+    assert all(sample_server.stored_tool(key).blocked for key in KEYS)
     assert approvals.waiting() == {"files": {}}
-    entries.change(offering.OPERATOR, "tool", "files__prompt_sum", {"blocked": None})
+    entries.change(sample_server.OPERATOR, "tool", "files__prompt_sum", {"blocked": None})
     assert not is_available("files__prompt_sum")
     assert approvals.waiting() == {"files": {"new": 1}}

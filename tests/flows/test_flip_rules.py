@@ -1,4 +1,4 @@
-"""The rules of a flip, each through every interface for operators: dashboard, admin, API, command and `control`."""
+"""Tests of the rules of a flip, through every interface for operators: dashboard, admin, API, command, `control`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import unhurried
+from tests.api.conftest import reset_rate_limits
 from tests.control.conftest import operator, stored
-from tests.flows.flipping import INTERFACES, SETUP, Flip
+from tests.flows.flip_interfaces import INTERFACES, SETUP, Flip
 from toolbelt.control.access import switches, tools_config
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
 
-__all__ = ["operator", "stored", "unhurried"]
+__all__ = ["operator", "reset_rate_limits", "stored"]
 pytestmark = pytest.mark.usefixtures("stored")
 
 OTHER = SETUP.replace(confirm=True)
@@ -25,9 +25,9 @@ TOOLS = {
 }
 
 
-def through(*, but: tuple[str, ...] = ()) -> pytest.MarkDecorator:
+def through(*, except_: tuple[str, ...] = ()) -> pytest.MarkDecorator:
     """Run the test through every interface but these."""
-    return pytest.mark.parametrize("interface", [name for name in INTERFACES if name not in but])
+    return pytest.mark.parametrize("interface", [name for name in INTERFACES if name not in except_])
 
 
 def active(agent: str) -> set[str]:
@@ -39,8 +39,8 @@ def change(agent: str, **fields: Any) -> Callable[[], object]:
 
 
 def set_to(agent: str, key: str, on: bool | None) -> Callable[[], object]:
-    act = switches.override if "__" in key else switches.flip
-    return lambda: act(OTHER, agent, key, on)
+    flip_or_override = switches.override if "__" in key else switches.flip
+    return lambda: flip_or_override(OTHER, agent, key, on)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_a_flip_changes_the_next_surface_and_has_one_audit_entry(
     interface: str, agent: str, key: str, on: bool | None, action: str, gained: set[str], lost: set[str]
 ) -> None:
     before = tools_config.read(agent).get(key)
-    known = queries.changes(agent=agent).total
+    entries_before = queries.changes(agent=agent).total
 
     answer = INTERFACES[interface].flip(Flip(agent, key, on, reason="for the release"))
 
     assert answer.accepted, answer.text
     assert active(agent) == TOOLS[agent] - lost | gained
-    assert queries.changes(agent=agent).total == known + 1
+    assert queries.changes(agent=agent).total == entries_before + 1
     entry = queries.changes(agent=agent).entries[0]
     assert (entry.actor, entry.via) == (INTERFACES[interface].actor, INTERFACES[interface].via)
     assert (entry.action, entry.subject_key, entry.key) == (action, agent, key)
@@ -77,9 +77,9 @@ def test_a_flip_changes_the_next_surface_and_has_one_audit_entry(
 def test_a_flip_to_the_current_state_is_accepted_and_not_recorded(
     interface: str, agent: str, key: str, on: bool | None
 ) -> None:
-    known = queries.changes(agent=agent).total
+    entries_before = queries.changes(agent=agent).total
     assert INTERFACES[interface].flip(Flip(agent, key, on)).accepted
-    assert queries.changes(agent=agent).total == known
+    assert queries.changes(agent=agent).total == entries_before
 
 
 @through()
@@ -93,8 +93,8 @@ def test_a_change_of_another_key_meanwhile_is_no_conflict(interface: str) -> Non
     ("on", "now", "text"),
     [(False, None, "you saw on, it is not set now"), (None, False, "you saw on, it is off now")],
 )
-@through(but=("command",))  # It states no value that was read.
-def test_a_flip_of_what_another_operator_changed_meanwhile_is_refused_with_the_current_state(
+@through(except_=("command",))  # The command does not send the value that was read.
+def test_a_stale_flip_is_refused_with_the_current_state(
     interface: str, on: bool | None, now: bool | None, text: str
 ) -> None:
     flip = Flip("bob", "reading", on, meanwhile=set_to("bob", "reading", now))
@@ -112,13 +112,13 @@ def test_a_flip_of_what_another_operator_changed_meanwhile_is_refused_with_the_c
             change("ada", budget={"max_tools": 2, "on_exceed": "refuse"}),
             Flip("ada", "reading", True),
             "Switch something else off first, or raise the budget.",
-            id="beyond a budget",
+            id="over a budget",
         ),
         pytest.param(
             lambda: None,
             Flip("bob", "verbose", True, confirm=True),
             "git__log",
-            id="one tool with two sets of options",
+            id="conflicting options",
         ),
     ],
 )
@@ -127,11 +127,14 @@ def test_a_flip_that_breaks_a_limit_is_refused_even_if_it_is_confirmed(
     interface: str, prepare: Callable[[], object], flip: Flip, text: str
 ) -> None:
     prepare()
-    before, known = tools_config.read(flip.agent), queries.changes(agent=flip.agent).total
+    before, entries_before = tools_config.read(flip.agent), queries.changes(agent=flip.agent).total
     answer = INTERFACES[interface].flip(flip)
     assert not answer.accepted
     assert text in answer.text
-    assert (tools_config.read(flip.agent), queries.changes(agent=flip.agent).total) == (before, known)
+    assert (tools_config.read(flip.agent), queries.changes(agent=flip.agent).total) == (
+        before,
+        entries_before,
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,17 +159,20 @@ def test_a_flip_that_breaks_a_limit_is_refused_even_if_it_is_confirmed(
     ],
 )
 @through()
-def test_a_far_reaching_flip_is_made_only_if_it_is_confirmed(
+def test_a_flip_with_a_large_effect_requires_confirmation(
     interface: str, prepare: Callable[[], object], flip: Flip, text: str, settings: Any
 ) -> None:
     settings.TOOLBELT_CONFIRM_OFF_TOOLS = 1
     prepare()
-    before, known = tools_config.read(flip.agent), queries.changes(agent=flip.agent).total
+    before, entries_before = tools_config.read(flip.agent), queries.changes(agent=flip.agent).total
 
     answer = INTERFACES[interface].flip(flip)
     assert not answer.accepted
     assert text in answer.text
-    assert (tools_config.read(flip.agent), queries.changes(agent=flip.agent).total) == (before, known)
+    assert (tools_config.read(flip.agent), queries.changes(agent=flip.agent).total) == (
+        before,
+        entries_before,
+    )
 
     answer = INTERFACES[interface].flip(flip._replace(confirm=True))
     assert answer.accepted, answer.text
@@ -176,8 +182,8 @@ def test_a_far_reaching_flip_is_made_only_if_it_is_confirmed(
 @pytest.mark.parametrize(
     ("agent", "key", "nearest"), [("ada", "raeding", "reading"), ("adda", "reading", "ada")]
 )
-@through(but=("admin", "dashboard", "dashboard with scripts"))  # They offer only what exists.
-def test_what_does_not_exist_is_not_found_and_the_nearest_name_is_suggested(
+@through(except_=("admin", "dashboard", "dashboard with scripts"))  # They offer only what exists.
+def test_an_unknown_agent_or_key_is_not_found_with_the_nearest_name(
     interface: str, agent: str, key: str, nearest: str
 ) -> None:
     answer = INTERFACES[interface].flip(Flip(agent, key, True))

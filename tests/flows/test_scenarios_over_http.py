@@ -17,8 +17,8 @@ from toolbelt.core import meta_tools, scenarios, surface
 from toolbelt.runtime import plugins, rendering
 
 
-class Everything:
-    """Runs every tool that is admitted, and answers nothing."""
+class AnyPlugin:
+    """A plugin registry that runs every admitted tool and returns an empty result."""
 
     async def execute(
         self, *args: Any, check: Callable[[], Awaitable[None]], **options: Any
@@ -28,9 +28,9 @@ class Everything:
 
 
 class HttpWorld(testing.RowsWorld):
-    """Asks and calls over HTTP. What a surface holds beside what is sent is looked up behind it.
+    """A world that asks and calls over HTTP.
 
-    So a surface is judged twice: that what is sent is what the door says, here; and what the door says, by the
+    A surface is checked twice: the HTTP response must equal the surface from Python, and that surface must meet the
     expectations of the scenario.
     """
 
@@ -47,17 +47,17 @@ class HttpWorld(testing.RowsWorld):
         message: str | None,
         subagent: str | None,
     ) -> surface.Surface:
-        asked = {"session": session, "request_id": request_id, "subagent": subagent}
-        sent = {key: value for key, value in asked.items() if value is not None}
+        parameters = {"session": session, "request_id": request_id, "subagent": subagent}
+        sent = {key: value for key, value in parameters.items() if value is not None}
         address = f"/api/v1/agents/{agent}/surface"
-        said = super().surface(agent, session, request_id, message, subagent)
+        expected = super().surface(agent, session, request_id, message, subagent)
         if message is None:
-            got = self._client.get(address, sent)
+            response = self._client.get(address, sent)
         else:
-            got = self._client.post(address, sent | {"message": message}, "application/json")
-        beside = {"declared": rendering.delta(said, {})["declared"], "delta": None, "provider": {}}
-        assert got.json() == {**said.document(), **beside}
-        return said
+            response = self._client.post(address, sent | {"message": message}, "application/json")
+        other_fields = {"declared": rendering.delta(expected, {})["declared"], "delta": None, "provider": {}}
+        assert response.json() == {**expected.document(), **other_fields}
+        return expected
 
     def call(
         self,
@@ -68,11 +68,11 @@ class HttpWorld(testing.RowsWorld):
         arguments: Any,
         subagent: str | None,
     ) -> Mapping[str, Any]:
-        asked = {"session": session, "request_id": request_id, "subagent": subagent}
-        sent = {key: value for key, value in asked.items() if value is not None}
+        parameters = {"session": session, "request_id": request_id, "subagent": subagent}
+        sent = {key: value for key, value in parameters.items() if value is not None}
         body = sent | {"tool": tool, "arguments": arguments}
-        sent_to = f"/api/v1/agents/{agent}/calls"
-        answer: dict[str, Any] = self._client.post(sent_to, body, "application/json").json()
+        url = f"/api/v1/agents/{agent}/calls"
+        answer: dict[str, Any] = self._client.post(url, body, "application/json").json()
         if tool in meta_tools.DEFINITIONS and not answer["is_error"]:
             return {"is_error": False, **answer["content"]}
         return answer
@@ -85,6 +85,6 @@ def test_a_scenario_holds_over_http(
 ) -> None:
     settings.TOOLBELT_API_PER_MINUTE = 0
     monkeypatch.setattr(plugins, "serves", lambda plugin, tool: True)
-    monkeypatch.setattr(plugins, "registry", Everything)
+    monkeypatch.setattr(plugins, "registry", AnyPlugin)
     limits.rates.forget()
     assert [str(failure) for failure in scenarios.run(scenario, HttpWorld())] == []

@@ -1,4 +1,4 @@
-"""Every scenario has the same result through the database as in the core alone."""
+"""Tests that every scenario has the same result through the database as in the core alone."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ from django.db import connection
 from toolbelt import testing
 
 HERE = Path(__file__).parent.parent / "scenarios"
-# A rule is decided from values, wherever they were read. So on PostgreSQL, these do: scenarios that write while they
-# run, those with values that no form would accept, and those that have a bit of everything.
+# Rules are decided from values, wherever they were read, so PostgreSQL only needs these: scenarios that write while
+# they run, that have values that no form would accept, or that combine many features.
 ON_POSTGRESQL = {"availability", "calls", "combined", "ends", "lenient", "reasons", "sessions", "subagents"}
 SCENARIOS: list[dict[str, Any]] = [
     s
@@ -23,5 +23,5 @@ SCENARIOS: list[dict[str, Any]] = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario["id"] for scenario in SCENARIOS])
-def test_a_scenario_holds_through_rows_and_doors(scenario: dict[str, Any]) -> None:
+def test_a_scenario_holds_through_the_database(scenario: dict[str, Any]) -> None:
     assert [str(failure) for failure in testing.run_through_rows(scenario)] == []

@@ -1,4 +1,4 @@
-"""Tests of ``manage.py adopt``: each seed's example is adopted and answers as its document says."""
+"""Tests of ``manage.py adopt``: the example of each supported product is adopted and behaves as documented."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.json"
 
 
-def test_mindrooms_assistant_starts_and_loads_as_its_document_says(file: Path) -> None:
+def test_mindrooms_assistant_starts_and_loads_tools_as_documented(file: Path) -> None:
     adopt(file, examples.MINDROOM, "--import")
     research = {"file", "shell", "duckduckgo", "arxiv", "wikipedia"}
     assert active("assistant", "s", "1") == research
@@ -47,7 +47,7 @@ def test_mindrooms_assistant_starts_and_loads_as_its_document_says(file: Path) -
     assert sticky.content["status"] == "sticky"
 
 
-def test_a_preview_prints_a_belt_and_writes_nothing(file: Path) -> None:
+def test_adopting_without_import_prints_a_belt_and_writes_nothing(file: Path) -> None:
     revision = belts.revision()
     printed, notes = adopt(file, examples.MINDROOM)
     assert printed.startswith("tools:")
@@ -56,7 +56,7 @@ def test_a_preview_prints_a_belt_and_writes_nothing(file: Path) -> None:
     assert belts.revision() == revision
 
 
-def test_jd_ais_reviewer_has_what_it_extends_and_never_the_web_search(file: Path) -> None:
+def test_jd_ais_reviewer_has_inherited_tools_except_web_search(file: Path) -> None:
     plugins = ("git", "shell", "policy", "websearch", "docker")
     belts.import_(
         OPERATOR,
@@ -82,7 +82,7 @@ def test_jd_ais_reviewer_has_what_it_extends_and_never_the_web_search(file: Path
     assert resolved.decision("use_websearch").state == "denied"
 
 
-def test_seajellys_switch_grants_the_toolkit_except_what_is_overridden(file: Path) -> None:
+def test_seajellys_switch_grants_the_toolkit_except_overridden_tools(file: Path) -> None:
     members = ["github_read_file", "github_commit_push"]
     belts.import_(
         OPERATOR,
@@ -109,7 +109,7 @@ def test_agent_adapters_plugins_are_written_to_a_new_plugins_file(file: Path, tm
         adopt(file, document, "--import", "--plugins-file", str(target))
 
 
-def test_nothing_is_imported_of_a_file_with_a_problem_and_the_file_is_named(file: Path) -> None:
+def test_a_file_with_a_problem_is_reported_and_not_imported(file: Path) -> None:
     revision = belts.revision()
     with pytest.raises(management.CommandError) as refused:
         adopt(file, examples.edited("agents.assistant.allowed_toolkits", ["devops", "reserch"]), "--import")
@@ -122,7 +122,7 @@ def test_nothing_is_imported_of_a_file_with_a_problem_and_the_file_is_named(file
     assert belts.revision() == revision
 
 
-def test_a_denial_of_what_does_not_exist_is_imported_only_if_it_is_confirmed(file: Path) -> None:
+def test_importing_a_denial_of_an_unknown_plugin_requires_confirmation(file: Path) -> None:
     loadout = {"name": "strict", "excludePlugins": ["websearch"]}
     assert "excludePlugins[0]" in adopt(file, loadout)[1]
     with pytest.raises(management.CommandError, match=r"excludePlugins\[0\].*--confirm"):

@@ -1,4 +1,4 @@
-"""``manage.py bench_search``: a table, JSON, and folders that cannot be read."""
+"""Tests of ``manage.py bench_search``: its table, its JSON, and folders that cannot be read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_table_has_a_row_for_each_set_and_the_means() -> None:
     assert len(mean.split()) == 6
 
 
-def test_the_json_has_the_same_figures() -> None:
+def test_the_json_contains_the_same_figures() -> None:
     document = json.loads(run(str(SETS / "office"), "--json"))
     (office,) = document["sets"]
     assert (office["name"], office["tools"], office["queries"]) == ("office", 5, 3)
@@ -38,7 +38,7 @@ def test_the_json_has_the_same_figures() -> None:
     assert office["recall_5"] == 1.0
 
 
-def test_the_share_of_needed_tools_among_the_first_results_is_counted(tmp_path: Path) -> None:
+def test_recall_and_ranking_figures_are_computed(tmp_path: Path) -> None:
     tools = [{"id": key, "name": key, "description": key} for key in ("apple", "banana", "cherry")]
     queries = [
         {"text": "apple", "groups": [["apple"]]},
@@ -55,7 +55,9 @@ def test_the_share_of_needed_tools_among_the_first_results_is_counted(tmp_path: 
     assert figures["ndcg_10"] == pytest.approx((1 + 1 / (1 + 0.63093) + 1) / 3, abs=1e-4)
 
 
-def test_without_the_extra_the_sentence_model_is_named_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_sentence_model_is_reported_with_the_extra_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sentence_model, "is_installed", lambda: False)
     try:
         with pytest.raises(
@@ -75,7 +77,7 @@ def test_without_the_extra_the_sentence_model_is_named_as_missing(monkeypatch: p
         ("", "has no request with groups"),
     ],
 )
-def test_a_folder_that_cannot_be_read_is_refused_with_the_reason(
+def test_an_invalid_folder_is_refused_with_the_reason(
     tmp_path: Path, content: str | None, message: str
 ) -> None:
     if content is not None:
@@ -89,21 +91,21 @@ def test_a_folder_that_cannot_be_read_is_refused_with_the_reason(
 @pytest.mark.skipif(
     not sentence_model.is_installed(), reason="scripts/sentence_model.sh installs the extra, and runs this"
 )
-def test_with_the_extra_the_example_is_ranked_with_the_sentence_model(
+def test_the_sentence_model_ranks_the_example_if_it_is_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    read = []
+    vectors = []
     of_query = sentences.of_query
 
-    def recorded(*args: Any) -> Any:
-        read.append(of_query(*args))
-        return read[-1]
+    def record(*args: Any) -> Any:
+        vectors.append(of_query(*args))
+        return vectors[-1]
 
-    monkeypatch.setattr(sentences, "of_query", recorded)
+    monkeypatch.setattr(sentences, "of_query", record)
     try:
         (office,) = json.loads(run(str(SETS), "--semantic", "--json"))["sets"]
     finally:
         sentences.stop_using()
-    assert len(read) == 3
-    assert all(read)
+    assert len(vectors) == 3
+    assert all(vectors)
     assert office["recall_5"] == 1.0

@@ -1,4 +1,4 @@
-"""Commands print what an operator needs, and refuse with a sentence."""
+"""Tests of the commands `surface`, `why`, `belt` and `try`: their output and their errors."""
 
 import io
 import json
@@ -61,25 +61,25 @@ def test_surface_prints_the_wire_document_as_json() -> None:
 
 
 @pytest.mark.usefixtures("stored")
-def test_surface_prints_what_a_providers_sdk_is_passed() -> None:
-    said = json.loads(run("surface", "ada", "--format", "anthropic"))
+def test_surface_prints_the_request_for_a_providers_sdk() -> None:
+    request = json.loads(run("surface", "ada", "--format", "anthropic"))
 
-    assert [tool["name"] for tool in said["tools"]] == ["clock"]
-    assert said["tool_choice"] == {"type": "auto"}
+    assert [tool["name"] for tool in request["tools"]] == ["clock"]
+    assert request["tool_choice"] == {"type": "auto"}
 
 
 @pytest.mark.django_db
-def test_surface_refuses_what_a_provider_does_not_take() -> None:
+def test_surface_refuses_a_schema_that_the_provider_does_not_support() -> None:
     choice = {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
-    many = {"tools": [{"key": "odd", "input_schema": choice, "default_on": True}], "agents": [{"key": "ada"}]}
-    belts.import_(writing.by("olive", via="command"), many)
+    belt = {"tools": [{"key": "odd", "input_schema": choice, "default_on": True}], "agents": [{"key": "ada"}]}
+    belts.import_(writing.by("olive", via="command"), belt)
 
     with pytest.raises(CommandError, match=r"tools\.odd\.input_schema: Gemini does not support this schema"):
         run("surface", "ada", "--format", "gemini")
 
 
 @pytest.mark.usefixtures("stored")
-def test_why_prints_one_line_and_with_trace_every_question() -> None:
+def test_why_prints_one_line_and_every_rule_with_trace() -> None:
     assert run("why", "ada", "calc") == "calc  denied  override-off: its override is off\n"
 
     traced = run("why", "ada", "calc", "--trace").splitlines()
@@ -91,14 +91,14 @@ def test_why_prints_one_line_and_with_trace_every_question() -> None:
 
 @pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("args", [("surface", "adda"), ("why", "ada", "clok"), ("why", "adda", "clock")])
-def test_an_unknown_name_is_an_error_with_the_nearest(args: tuple[str, ...]) -> None:
+def test_an_unknown_name_is_reported_with_the_nearest_name(args: tuple[str, ...]) -> None:
     with pytest.raises(CommandError, match=r"Did you mean (ada|clock)\?"):
         run(*args)
 
 
 @pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("ending", ["yaml", "json"])
-def test_a_belt_goes_out_and_comes_in_as_it_was(tmp_path: Path, ending: str) -> None:
+def test_an_exported_belt_is_imported_unchanged(tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"belt.{ending}"
     run("belt", "export", str(file))
 
@@ -106,13 +106,13 @@ def test_a_belt_goes_out_and_comes_in_as_it_was(tmp_path: Path, ending: str) -> 
 
 
 @pytest.mark.usefixtures("stored")
-def test_a_belt_that_is_not_sound_is_refused_with_every_problem(tmp_path: Path) -> None:
+def test_an_invalid_belt_is_refused_with_every_problem(tmp_path: Path) -> None:
     file = tmp_path / "belt.yaml"
     file.write_text("agents: [{key: eve, loadout: ghost, kind: spy}]")
 
-    for act in ("check", "import"):
+    for action in ("check", "import"):
         with pytest.raises(CommandError) as refused:
-            run("belt", act, str(file))
+            run("belt", action, str(file))
         assert "agents.eve.loadout" in str(refused.value)
         assert "agents.eve.kind" in str(refused.value)
 
@@ -128,21 +128,23 @@ def test_a_dry_run_of_an_import_prints_its_effect_and_changes_nothing(tmp_path: 
         "loadouts: [{name: strict, disabled: [clokc]}]\n"
     )
     before = belts.export()
-    counts = {tool.key: tool.tokens for tool in snapshots.catalog().tools.values()}
-    policy = snapshots.catalog().count_tokens or len
+    tool_tokens = {tool.key: tool.tokens for tool in snapshots.catalog().tools.values()}
+    count_tokens = snapshots.catalog().count_tokens or len
 
     printed = run("belt", "import", str(file), "--dry-run")
 
     assert belts.export() == before
-    clock = counts["clock"] + policy('<toolkit name="desk">\nUse clock.\n</toolkit>')
-    then = counts["clock"] + policy('<toolkit name="desk">\nLook at the clock.\n</toolkit>')
+    tokens_before = tool_tokens["clock"] + count_tokens('<toolkit name="desk">\nUse clock.\n</toolkit>')
+    tokens_after = tool_tokens["clock"] + count_tokens(
+        '<toolkit name="desk">\nLook at the clock.\n</toolkit>'
+    )
     assert printed.splitlines() == [
         "2 to create, 2 to change, 0 unchanged.",
-        f"ada: 1 → 1 tools, {clock} → {counts['calc']} tokens",
+        f"ada: 1 → 1 tools, {tokens_before} → {tool_tokens['calc']} tokens",
         "  gains calc",
         "  loses clock",
         "  Warning: Enables tools that do not state their risk: calc.",
-        f"eve (new): 0 → 1 tools, 0 → {then} tokens",
+        f"eve (new): 0 → 1 tools, 0 → {tokens_after} tokens",
         "  gains clock",
         "  Warning: Enables tools that do not state their risk: clock.",
         "toolkits:",
@@ -167,7 +169,7 @@ def test_a_dry_run_of_an_import_prints_its_effect_and_changes_nothing(tmp_path: 
 
 
 @pytest.mark.usefixtures("stored")
-def test_a_dry_run_refuses_what_the_import_would_refuse(tmp_path: Path) -> None:
+def test_a_dry_run_refuses_an_invalid_belt(tmp_path: Path) -> None:
     file = tmp_path / "belt.yaml"
     file.write_text("agents: [{key: eve, loadout: ghost}]")
     with pytest.raises(CommandError, match=r"agents\.eve\.loadout"):
@@ -181,7 +183,7 @@ def scenario_file(tmp_path: Path, active: list[str]) -> Path:
     return file
 
 
-def test_try_says_how_many_scenarios_hold_without_a_database(tmp_path: Path) -> None:
+def test_try_counts_passed_scenarios_without_a_database(tmp_path: Path) -> None:
     assert run("try", str(scenario_file(tmp_path, ["clock"]))) == "1 passed, 0 failed\n"
     assert run("try", str(tmp_path)) == "1 passed, 0 failed\n"
 
@@ -195,16 +197,16 @@ def test_try_prints_each_failure_and_exits_1(tmp_path: Path) -> None:
     assert out.getvalue() == "desk: step 1: expected active = ['calc'], got ['clock']\n0 passed, 1 failed\n"
 
 
-def tried_in_vain(path: Path) -> str:
-    said = io.StringIO()
+def failed_try(path: Path) -> str:
+    stderr = io.StringIO()
     with pytest.raises(SystemExit) as ended:
-        call_command("try", str(path), stderr=said)
+        call_command("try", str(path), stderr=stderr)
     assert ended.value.code == 2
-    return said.getvalue()
+    return stderr.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "why"),
+    ("name", "text", "message"),
     [
         ("a.json", b"{", "This cannot be read: Expecting property name"),
         ("a.json", b"", "This cannot be read: Expecting value"),
@@ -222,18 +224,18 @@ def tried_in_vain(path: Path) -> str:
         ("a.yaml", b"- !!python/object/apply:os.getcwd []\n", "could not determine a constructor"),
     ],
 )
-def test_try_exits_2_for_a_file_that_holds_no_scenarios(
-    tmp_path: Path, name: str, text: bytes, why: str
+def test_try_exits_2_for_a_file_without_scenarios(
+    tmp_path: Path, name: str, text: bytes, message: str
 ) -> None:
     file = tmp_path / name
     file.write_bytes(text)
-    told = tried_in_vain(file)
-    assert told.startswith(f"{file}: ")
-    assert why in told
+    printed = failed_try(file)
+    assert printed.startswith(f"{file}: ")
+    assert message in printed
 
 
 @pytest.mark.parametrize(
-    ("act", "why"),
+    ("action", "message"),
     [
         ("check", "cannot be read: No such file or directory."),
         ("import", "cannot be read: No such file or directory."),
@@ -241,23 +243,23 @@ def test_try_exits_2_for_a_file_that_holds_no_scenarios(
     ],
 )
 @pytest.mark.django_db
-def test_a_belt_s_file_that_is_not_to_be_had_is_named_once(tmp_path: Path, act: str, why: str) -> None:
+def test_a_belt_file_that_cannot_be_opened_is_named_once(tmp_path: Path, action: str, message: str) -> None:
     file = tmp_path / "nowhere" / "ghost.yaml"
-    with pytest.raises(CommandError, match=f"^{re.escape(f'{file}: {why}')}$"):
-        call_command("belt", act, str(file))
+    with pytest.raises(CommandError, match=f"^{re.escape(f'{file}: {message}')}$"):
+        call_command("belt", action, str(file))
 
 
-def test_a_belt_that_is_not_utf_8_says_so(tmp_path: Path) -> None:
+def test_a_belt_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_bytes(b"tools: [{key: \xe9}]")
     with pytest.raises(CommandError, match="it is not UTF-8"):
         call_command("belt", "check", str(file))
 
 
-def test_try_exits_2_where_there_is_no_file(tmp_path: Path) -> None:
-    assert "No such file or directory" in tried_in_vain(tmp_path / "ghost.json")
+def test_try_exits_2_if_there_is_no_file(tmp_path: Path) -> None:
+    assert "No such file or directory" in failed_try(tmp_path / "ghost.json")
     (tmp_path / "folder.json").mkdir()
-    assert "this directory has no .json or .yaml files" in tried_in_vain(tmp_path)
+    assert "this directory has no .json or .yaml files" in failed_try(tmp_path)
 
 
 def test_try_runs_nothing_if_one_of_the_files_cannot_be_read(tmp_path: Path) -> None:
@@ -269,18 +271,18 @@ def test_try_runs_nothing_if_one_of_the_files_cannot_be_read(tmp_path: Path) -> 
     assert out.getvalue() == ""
 
 
-def test_try_tells_of_an_id_that_stands_twice_in_a_file(tmp_path: Path) -> None:
+def test_try_reports_an_id_that_is_repeated_in_a_file(tmp_path: Path) -> None:
     file = scenario_file(tmp_path, ["clock"])
     file.write_text(json.dumps(json.loads(file.read_text()) * 2))
     out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("try", str(file), stdout=out)
     assert ended.value.code == 1
-    told = "desk: belt: expected an id of its own, got one that 2 scenarios of this file have\n"
-    assert out.getvalue() == told * 2 + "0 passed, 2 failed\n"
+    failure = "desk: belt: expected an id of its own, got one that 2 scenarios of this file have\n"
+    assert out.getvalue() == failure * 2 + "0 passed, 2 failed\n"
 
 
-def test_try_keeps_each_failure_in_its_line_whatever_stands_in_the_file(tmp_path: Path) -> None:
+def test_try_escapes_control_characters_in_failures(tmp_path: Path) -> None:
     file = tmp_path / "hostile.json"
     file.write_text(json.dumps([{"id": "a\nb\x1b[2J\ud800 é", "belt": {}}]))
     out = io.StringIO()
@@ -291,21 +293,21 @@ def test_try_keeps_each_failure_in_its_line_whatever_stands_in_the_file(tmp_path
     assert summary == "0 passed, 1 failed"
 
 
-def test_try_tells_of_a_belt_that_cannot_even_be_shown(tmp_path: Path) -> None:
+def test_try_reports_a_belt_that_is_nested_too_deeply(tmp_path: Path) -> None:
     file = tmp_path / "deep.yaml"
     file.write_text("- {id: deep, belt: " + "[" * 3000 + "]" * 3000 + "}")
     out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("try", str(file), stdout=out)
     assert ended.value.code == 1
-    told = "deep: belt: expected a belt, by section, got a value that is nested too deeply to be shown"
-    assert out.getvalue().splitlines()[0] == told
+    failure = "deep: belt: expected a belt, by section, got a value that is nested too deeply to be shown"
+    assert out.getvalue().splitlines()[0] == failure
 
 
 @pytest.mark.parametrize(
     "belt", ["{2031-01-01: x}", "{tools: *again}", "{tools: " + "[" * 3000 + "]" * 3000 + "}"]
 )
-def test_try_judges_whatever_yaml_makes_of_a_belt(tmp_path: Path, belt: str) -> None:
+def test_try_evaluates_any_yaml_value_as_a_belt(tmp_path: Path, belt: str) -> None:
     file = tmp_path / "odd.yaml"
     file.write_text(f"- &again\n  id: odd\n  belt: {belt}\n  expect_error: {{path: nowhere}}\n")
     out = io.StringIO()
@@ -315,7 +317,7 @@ def test_try_judges_whatever_yaml_makes_of_a_belt(tmp_path: Path, belt: str) -> 
     assert out.getvalue().startswith("odd: belt: expected an error at nowhere, got ")
 
 
-def test_try_reads_a_file_as_editors_on_windows_write_it(tmp_path: Path) -> None:
+def test_try_reads_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:
     file = scenario_file(tmp_path, ["clock"])
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
     assert run("try", str(file.rename(tmp_path / "DESK.JSON"))) == "1 passed, 0 failed\n"

@@ -1,4 +1,4 @@
-"""`manage.py connect` prints the configuration of an MCP client, or adds it to the client's file."""
+"""Tests that `manage.py connect` prints the configuration of an MCP client, or adds it to the client's file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolbelt.control.servers.client_files import importing
 
 pytestmark = pytest.mark.django_db
 URL = "https://toolbelt.example.com"
-EVERY = [client.id for client in mcp_clients.CLIENTS]
+CLIENT_IDS = [client.id for client in mcp_clients.CLIENTS]
 
 
 @pytest.fixture(autouse=True)
@@ -35,13 +35,13 @@ def connect(client: str, *words: str, url: str = URL) -> str:
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("client", EVERY)
-def test_what_is_printed_names_the_agent_s_address(client: str) -> None:
+@pytest.mark.parametrize("client", CLIENT_IDS)
+def test_the_printed_configuration_contains_the_agents_url(client: str) -> None:
     assert f"{URL}/mcp/ada" in connect(client)
 
 
-@pytest.mark.parametrize("client", EVERY)
-def test_a_written_file_is_one_that_clients_read(client: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", CLIENT_IDS)
+def test_a_written_file_is_a_valid_client_configuration(client: str, tmp_path: Path) -> None:
     file = tmp_path / f"new/settings{Path(mcp_clients.find(client).file).suffix}"
     assert str(file) in connect(client, "--write", str(file))
     preview = importing.preview(file.read_text(), is_toml=file.suffix == ".toml")
@@ -50,8 +50,8 @@ def test_a_written_file_is_one_that_clients_read(client: str, tmp_path: Path) ->
     assert file.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("client", EVERY)
-def test_writing_twice_changes_nothing(client: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", CLIENT_IDS)
+def test_writing_again_changes_nothing(client: str, tmp_path: Path) -> None:
     file = tmp_path / f"settings{Path(mcp_clients.find(client).file).suffix}"
     connect(client, "--write", str(file))
     before = file.read_text()
@@ -59,15 +59,18 @@ def test_writing_twice_changes_nothing(client: str, tmp_path: Path) -> None:
     assert file.read_text() == before
 
 
-def test_what_else_is_in_the_file_stays(tmp_path: Path) -> None:
+def test_writing_keeps_the_rest_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
-    other: dict[str, Any] = {"theme": "dark", "mcpServers": {"files": {"command": "files", "args": ["/ö"]}}}
-    file.write_text(json.dumps(other))
+    existing: dict[str, Any] = {
+        "theme": "dark",
+        "mcpServers": {"files": {"command": "files", "args": ["/ö"]}},
+    }
+    file.write_text(json.dumps(existing))
     file.chmod(0o640)
     connect("cursor", "--write", str(file))
     written = json.loads(file.read_text())
     assert written["mcpServers"].pop("toolbelt")["url"] == f"{URL}/mcp/ada"
-    assert written == other
+    assert written == existing
     assert file.stat().st_mode & 0o777 == 0o640
 
 
@@ -101,7 +104,7 @@ command = "files"
         ("codex", "config.toml", CODEX),
     ],
 )
-def test_another_server_of_this_name_is_replaced_only_on_request(
+def test_an_existing_server_with_the_same_name_is_only_replaced_on_request(
     tmp_path: Path, client: str, name: str, text: str
 ) -> None:
     file = tmp_path / name
@@ -134,7 +137,7 @@ def test_another_server_of_this_name_is_replaced_only_on_request(
         ("cursor", "mcp.json", "\udcff", "not UTF-8"),
     ],
 )
-def test_a_file_that_cannot_be_changed_stays_as_it_is(
+def test_a_file_that_cannot_be_changed_is_left_unchanged(
     tmp_path: Path, client: str, name: str, text: str, reason: str
 ) -> None:
     file = tmp_path / name
@@ -146,7 +149,7 @@ def test_a_file_that_cannot_be_changed_stays_as_it_is(
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_client_that_keeps_the_token_in_its_file_gets_the_one_of_the_environment(
+def test_a_token_stored_in_the_file_is_taken_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Replace YOUR_TOKEN there" in connect("cline", "--write", str(tmp_path / "a.json"))
@@ -163,6 +166,6 @@ def test_a_client_that_keeps_the_token_in_its_file_gets_the_one_of_the_environme
         (("ada", "--client", "editor"), "invalid choice"),
     ],
 )
-def test_what_cannot_be_connected_is_an_error(words: tuple[str, ...], error: str) -> None:
+def test_invalid_arguments_are_refused(words: tuple[str, ...], error: str) -> None:
     with pytest.raises(CommandError, match=error):
         call_command("connect", *words, stdout=io.StringIO())

@@ -19,12 +19,12 @@ def stored(db: None) -> None:
 
 def run(file: Path, text: str) -> str:
     file.write_text(text, encoding="utf-8")
-    said = io.StringIO()
-    management.call_command("declare", "shop", str(file), stdout=said)
-    return said.getvalue()
+    out = io.StringIO()
+    management.call_command("declare", "shop", str(file), stdout=out)
+    return out.getvalue()
 
 
-def test_a_file_is_declared_once(tmp_path: Path) -> None:
+def test_a_file_is_declared_and_repeating_it_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "tools.yaml"
     text = "- name: refund\n  description: Refund an order.\n"
     assert run(file, text) == "created shop__refund\nTo review: 1. See the page of the plugin shop.\n"
@@ -33,11 +33,11 @@ def test_a_file_is_declared_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["name: refund", "[refund]"])
-def test_a_file_that_is_no_list_of_tools_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_list_of_tools_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(management.CommandError, match="not a list of tools"):
         run(tmp_path / "tools.yaml", text)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_by_name(tmp_path: Path) -> None:
     with pytest.raises(management.CommandError, match=r"missing\.yaml"):
         management.call_command("declare", "shop", str(tmp_path / "missing.yaml"))

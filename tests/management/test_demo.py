@@ -1,4 +1,4 @@
-"""The demo: filled once, and from then on left as it was changed."""
+"""Tests that the demo is loaded once, and that later runs keep its changes."""
 
 import io
 import os
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def small_fixture(settings, tmp_path) -> None:
-    """A demo of two rows: what is under test is when it is loaded, not what is in it."""
+    """Replace the demo with two rows: these tests check when it is loaded, not its content."""
     (tmp_path / "demo.yaml").write_text(
         "- {model: auth.group, fields: {name: loaded}}\n- {model: toolbelt.agent, fields: {key: assistant}}\n"
     )
@@ -31,52 +31,52 @@ def small_fixture(settings, tmp_path) -> None:
 
 @pytest.fixture(autouse=True)
 def months(monkeypatch) -> list[dict[str, object]]:
-    """Keep what months were to be made up, and make up none: this demo has no agents."""
-    wanted: list[dict[str, object]] = []
+    """Record the requested months of activity instead of generating them: this demo has no agents."""
+    requested: list[dict[str, object]] = []
 
     def make(**options: object) -> demo_month.Made:
         repository = os.environ.get("DEMO_REPOSITORY", "")
-        wanted.append(options | {"has_repository": repository != "" and Path(repository).exists()})
+        requested.append(options | {"has_repository": repository != "" and Path(repository).exists()})
         return demo_month.Made(changes=0, calls=0)
 
     monkeypatch.setattr(demo_month, "make", make)
-    return wanted
+    return requested
 
 
 def demo(**options: Any) -> str:
-    said = io.StringIO()
-    management.call_command("demo", stdout=said, **options)
-    return said.getvalue()
+    out = io.StringIO()
+    management.call_command("demo", stdout=out, **options)
+    return out.getvalue()
 
 
-def test_the_first_run_loads_the_demo_and_says_address_and_login() -> None:
-    said = demo(address="http://127.0.0.1:8001/", password="given")
+def test_the_first_run_loads_the_demo_and_prints_url_and_login() -> None:
+    printed = demo(address="http://127.0.0.1:8001/", password="given")
     operator = get_user_model().objects.get(username="operator")
     assert operator.is_superuser
     assert operator.check_password("given")
-    assert "http://127.0.0.1:8001/" in said
-    assert "operator, password given" in said
+    assert "http://127.0.0.1:8001/" in printed
+    assert "operator, password given" in printed
     assert auth.Group.objects.filter(name="loaded").exists()
 
 
-def test_the_first_run_alone_makes_up_a_month_and_never_by_force(months) -> None:
+def test_only_the_first_run_generates_a_month_of_activity(months) -> None:
     demo(password="given")
     demo(password="given")
     assert [(month["days"], month["force"]) for month in months] == [(30, False)]
 
 
-def test_a_password_is_made_up_where_none_is_given(monkeypatch) -> None:
+def test_a_password_is_generated_if_none_is_given(monkeypatch) -> None:
     monkeypatch.delenv("DEMO_PASSWORD", raising=False)
     password = demo().partition("password ")[2].split()[0]
     assert get_user_model().objects.get(username="operator").check_password(password)
 
 
-def test_a_later_run_keeps_what_was_changed() -> None:
+def test_a_later_run_keeps_changes() -> None:
     demo(password="given")
     auth.Group.objects.all().delete()
-    said = demo(password="given")
-    assert "Nothing was loaded: this database has a configuration already" in said
-    assert "operator, password given" in said
+    printed = demo(password="given")
+    assert "Nothing was loaded: this database has a configuration already" in printed
+    assert "operator, password given" in printed
     operator = get_user_model().objects.get(username="operator")
     operator.set_password("changed")
     operator.save()
@@ -84,7 +84,7 @@ def test_a_later_run_keeps_what_was_changed() -> None:
     assert not auth.Group.objects.exists()
 
 
-def test_a_demo_that_can_have_no_month_is_loaded_all_the_same(monkeypatch) -> None:
+def test_the_demo_is_loaded_even_if_generating_activity_is_refused(monkeypatch) -> None:
     def refuse(**options: object) -> None:
         raise errors.Refused("There are calls already.")
 
@@ -94,14 +94,14 @@ def test_a_demo_that_can_have_no_month_is_loaded_all_the_same(monkeypatch) -> No
     assert "There are calls already." in complaints.getvalue()
 
 
-def test_a_demo_that_cannot_be_loaded_leaves_nothing_behind(tmp_path) -> None:
+def test_a_demo_that_fails_to_load_stores_nothing(tmp_path) -> None:
     (tmp_path / "demo.yaml").write_text("- {model: auth.group, fields: {name: [}\n")
     with pytest.raises(base.DeserializationError):
         demo()
     assert not get_user_model().objects.exists()
 
 
-def test_a_database_with_a_configuration_is_refused_and_stays_as_it_is() -> None:
+def test_a_database_with_a_configuration_is_refused_and_left_unchanged() -> None:
     factories.plugin("git", title="Ours")
     with pytest.raises(management.CommandError, match="not empty"):
         demo()
@@ -109,7 +109,7 @@ def test_a_database_with_a_configuration_is_refused_and_stays_as_it_is() -> None
     assert models.Plugin.objects.get().title == "Ours"
 
 
-def test_the_fixture_is_not_loaded_over_a_configuration_without_being_asked_to() -> None:
+def test_loading_the_fixture_over_a_configuration_requires_overwrite() -> None:
     factories.plugin("git")
     with pytest.raises(management.CommandError, match="--overwrite"):
         management.call_command("loaddata", "demo", verbosity=0)
@@ -118,7 +118,7 @@ def test_the_fixture_is_not_loaded_over_a_configuration_without_being_asked_to()
     assert auth.Group.objects.filter(name="loaded").exists()
 
 
-def test_the_repository_of_the_real_tools_is_created_once_before_calls_use_it(
+def test_the_demo_repository_is_created_once_before_activity_is_generated(
     tmp_path, monkeypatch, months
 ) -> None:
     repository = tmp_path / "demo-repository"
@@ -132,7 +132,7 @@ def test_the_repository_of_the_real_tools_is_created_once_before_calls_use_it(
     assert [month["has_repository"] for month in months] == [True]
 
 
-def test_a_machine_without_git_has_the_rest_of_the_demo(tmp_path, monkeypatch) -> None:
+def test_the_demo_works_without_git(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("DEMO_REPOSITORY", str(tmp_path / "demo-repository"))
     monkeypatch.setenv("PATH", str(tmp_path))
     errors = io.StringIO()
@@ -141,7 +141,7 @@ def test_a_machine_without_git_has_the_rest_of_the_demo(tmp_path, monkeypatch) -
     assert not (tmp_path / "demo-repository").exists()
 
 
-def test_it_says_how_to_let_its_tools_run(settings) -> None:
+def test_the_output_explains_how_to_run_the_demos_tools(settings) -> None:
     settings.TOOLBELT_PLUGINS_FILE = ""
     assert "TOOLBELT_PLUGINS_FILE=fixtures/demo/plugins.yaml" in demo()
     settings.TOOLBELT_PLUGINS_FILE = "fixtures/demo/plugins.yaml"
@@ -149,11 +149,11 @@ def test_it_says_how_to_let_its_tools_run(settings) -> None:
 
 
 @pytest.mark.parametrize("name", ["mia", "operator"])
-def test_an_empty_installation_with_users_gets_the_demo_and_no_other_login(name: str) -> None:
+def test_an_empty_installation_with_users_gets_no_additional_login(name: str) -> None:
     get_user_model().objects.create_superuser(name, password="given")
-    said = demo()
-    assert "Loading the demo" in said
-    assert "the one that this database had" in said
+    printed = demo()
+    assert "Loading the demo" in printed
+    assert "the one that this database had" in printed
     [user] = get_user_model().objects.all()
     assert (user.username, user.check_password("given")) == (name, True)
     assert auth.Group.objects.filter(name="loaded").exists()

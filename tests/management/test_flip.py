@@ -1,4 +1,4 @@
-"""A flip on the command line has the same effect as in the dashboard, and expired grants are written to the log."""
+"""Tests that the commands flip switches like the dashboard does, and record expired grants."""
 
 import datetime as dt
 import io
@@ -32,7 +32,7 @@ def test_a_switch_and_an_override_are_set_and_cleared() -> None:
     assert run("flip", "ada", "git__log", "off").startswith("No changes: ")
 
 
-def test_a_span_or_a_moment_gives_it_an_end_and_the_end_is_written() -> None:
+def test_for_and_until_set_an_end_and_end_grants_records_it() -> None:
     run("flip", "ada", "reading", "on", "--for", "2h")
     run("flip", "bob", "clock", "off", "--until", "2099-01-02T03:04:05Z")
 
@@ -45,13 +45,13 @@ def test_a_span_or_a_moment_gives_it_an_end_and_the_end_is_written() -> None:
         assert run("end_grants") == "1 ended.\n"
 
 
-def test_what_has_to_be_confirmed_says_how() -> None:
+def test_a_flip_that_requires_confirmation_names_the_option() -> None:
     with pytest.raises(CommandError, match=r"git__push.*--confirm"):
         run("flip", "ada", "pushing", "on")
     run("flip", "ada", "pushing", "on", "--confirm")
 
 
-def test_a_dry_run_prints_the_effect_and_what_to_confirm_and_writes_nothing() -> None:
+def test_a_dry_run_prints_the_effect_and_confirmations_and_writes_nothing() -> None:
     printed = run("flip", "ada", "pushing", "on", "--dry-run").splitlines()
     assert printed[0].startswith("pushing would be on for ada. Tools: 1 → 2.")
     assert printed[1] == "Adds: git__push."
@@ -61,7 +61,7 @@ def test_a_dry_run_prints_the_effect_and_what_to_confirm_and_writes_nothing() ->
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["ada", "raeding", "on"], r"no tool or toolkit named 'raeding'\. Did you mean reading\?"),
         (["adda", "reading", "on"], r"no agent named 'adda'\. Did you mean ada\?"),
@@ -71,6 +71,6 @@ def test_a_dry_run_prints_the_effect_and_what_to_confirm_and_writes_nothing() ->
         (["ada", "reading", "on", "--until", "2001-01-01T00:00:00Z"], "is in the past"),
     ],
 )
-def test_what_makes_no_sense_is_named_with_the_way_out(arguments: list[str], said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+def test_invalid_arguments_are_refused_with_a_remedy(arguments: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         run("flip", *arguments)

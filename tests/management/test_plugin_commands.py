@@ -1,4 +1,4 @@
-"""The commands for plugins and calls work with the documentation's example plugin."""
+"""Tests that the commands for plugins and calls work with the documentation's example plugin."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from toolbelt.store import snapshots
 
 OLIVE = writing.by("olive", via="command")
 
-# The plugin of the specification, with a search that says what it was asked and whether it has its secret.
+# The specification's plugin, with a search that returns its query and the length of its secret.
 EXAMPLE = samples.SEED.replace('{"results": [...]}', '{"results": [args["query"], len(self.api_key)]}')
-LISTED = """
+PLUGINS_FILE = """
 tool_plugins:
   - id: "my-tool-plugin"
     module: "my_tool_plugin"
@@ -51,12 +51,12 @@ def run(*args: str) -> tuple[str, str, int]:
 
 @pytest.fixture
 def example(db: None, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Install the example in a directory of its own, list it, and forget it afterwards."""
+    """Install the example in its own directory, list it, and unload it afterwards."""
     (tmp_path / "my_tool_plugin.py").write_text(EXAMPLE)
-    (tmp_path / "plugins.yaml").write_text(LISTED)
+    (tmp_path / "plugins.yaml").write_text(PLUGINS_FILE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("MY_TOOL_API_KEY", "sesame")
-    # Set, so that what the test imports under the name is forgotten after it; and taken away, so that it is imported.
+    # Set, so that the module that the test imports is removed afterwards; then deleted, so that it is imported.
     monkeypatch.setitem(sys.modules, "my_tool_plugin", sys)
     del sys.modules["my_tool_plugin"]
     settings.TOOLBELT_PLUGINS_FILE = str(tmp_path / "plugins.yaml")
@@ -95,7 +95,7 @@ def test_a_refused_call_is_printed_and_fails(example: Path) -> None:
     assert json.loads(out)["code"] == "invalid-arguments"
 
 
-def test_a_refusal_in_general_words_says_to_operators_where_the_reason_is(example: Path) -> None:
+def test_a_general_refusal_names_the_command_that_explains_it(example: Path) -> None:
     run("plugins", "sync")
     belts.import_(OLIVE, {"agents": [{"key": "ada"}]})
 
@@ -109,21 +109,23 @@ def test_a_refusal_in_general_words_says_to_operators_where_the_reason_is(exampl
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("ada", "t", "{"), "not JSON"),
         (("adda", "t"), "Did you mean ada"),
         (("ada", "t", "--session", ""), "session"),
     ],
 )
-def test_a_call_that_cannot_be_made_says_why(example: Path, args: tuple[str, ...], said: str) -> None:
+def test_an_invalid_call_is_refused_with_the_reason(
+    example: Path, args: tuple[str, ...], message: str
+) -> None:
     belts.import_(OLIVE, {"agents": [{"key": "ada"}]})
 
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         run("call", *args)
 
 
-def test_list_tells_what_runs_what_is_stored_and_how_it_is(example: Path) -> None:
+def test_list_shows_running_and_stored_plugins_and_their_states(example: Path) -> None:
     models.Plugin.objects.create(name="wiki", namespace="wiki")
 
     def states() -> dict[str, str]:
@@ -143,7 +145,7 @@ def test_list_tells_what_runs_what_is_stored_and_how_it_is(example: Path) -> Non
     assert models.AuditEntry.objects.filter(reason="again").count() == 1
 
 
-def test_check_passes_a_sound_plugin_and_names_what_a_broken_one_lacks(
+def test_check_passes_a_valid_plugin_and_reports_a_missing_variable(
     example: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("plugins", "check") == ("my-tool-plugin: initialized, 1 tool\nNo problems.\n", "", 0)
@@ -161,7 +163,7 @@ def test_check_passes_a_sound_plugin_and_names_what_a_broken_one_lacks(
     assert why.startswith("my-tool-plugin has failed: tool_plugins[0].config.api_key: The variable")
 
 
-def test_check_names_a_namespace_that_is_taken_in_the_database(example: Path) -> None:
+def test_check_reports_a_namespace_taken_by_a_stored_plugin(example: Path) -> None:
     factories.plugin("wiki", namespace="mytool")
 
     _, err, code = run("plugins", "check")
@@ -170,7 +172,7 @@ def test_check_names_a_namespace_that_is_taken_in_the_database(example: Path) ->
     assert "plugins.my-tool-plugin.namespace: The namespace 'mytool' is taken by the plugin 'wiki'" in err
 
 
-def test_a_sync_that_changes_something_says_that_servers_have_to_be_restarted(example: Path) -> None:
+def test_a_sync_with_changes_asks_to_restart_the_servers(example: Path) -> None:
     assert "Restart Toolbelt's servers" in run("plugins", "sync")[0]
     assert "Restart" not in run("plugins", "sync")[0]
 
@@ -183,7 +185,7 @@ def test_a_sync_names_the_tools_that_run_only_after_a_restart(example: Path) -> 
     assert "Not running" not in run("plugins", "sync")[0]
 
 
-def test_a_call_runs_what_this_process_has_even_if_no_server_runs_it(example: Path) -> None:
+def test_a_call_runs_a_tool_of_this_process_even_if_no_server_runs_it(example: Path) -> None:
     run("plugins", "sync")
     belts.import_(OLIVE, {"agents": [{"key": "ada", "tools": ["mytool__search"]}]})
     running_tools.announce("server", [])
@@ -192,10 +194,8 @@ def test_a_call_runs_what_this_process_has_even_if_no_server_runs_it(example: Pa
     assert (json.loads(out)["is_error"], code) == (False, 0)
 
 
-def test_a_plugin_that_cannot_get_ready_is_named_with_its_line(
-    example: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = LISTED.replace("api_key", "key")
+def test_check_reports_a_failing_plugin_with_its_line(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PLUGINS_FILE.replace("api_key", "key")
     (example / "plugins.yaml").write_text(text)
     monkeypatch.setenv("MY_TOOL_API_KEY", "sesame")
 
@@ -205,14 +205,14 @@ def test_a_plugin_that_cannot_get_ready_is_named_with_its_line(
     assert "plugins.yaml:3: my-tool-plugin: SecretMissing: There is no secret 'api_key'" in err
 
 
-def test_an_unknown_plugin_is_named_with_the_nearest(example: Path) -> None:
+def test_an_unknown_plugin_is_reported_with_the_nearest_name(example: Path) -> None:
     run("plugins", "sync")
 
     with pytest.raises(CommandError, match="Did you mean my-tool-plugin"):
         run("plugins", "enable", "my-tool-plugins")
 
 
-def test_a_plugin_that_is_installed_and_not_listed_is_shown_and_says_how_to_list_it(
+def test_an_installed_plugin_that_is_not_listed_is_shown_with_instructions(
     example: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = example / "other-1.0.dist-info"
@@ -226,7 +226,7 @@ def test_a_plugin_that_is_installed_and_not_listed_is_shown_and_says_how_to_list
 
 
 @pytest.mark.django_db
-def test_calls_are_forgotten_by_age() -> None:
+def test_old_calls_are_pruned() -> None:
     for days in (1, 29, 31):
         at = timezone.now() - dt.timedelta(days=days)
         models.CallRecord.objects.create(at=at, agent="ada", tool="t", outcome="ok", duration_ms=1)
@@ -240,7 +240,7 @@ def test_calls_are_forgotten_by_age() -> None:
 
 
 @pytest.mark.slow
-def test_a_started_plugin_is_a_package_whose_tests_pass(tmp_path: Path) -> None:
+def test_startplugin_creates_a_package_whose_tests_pass(tmp_path: Path) -> None:
     home = tmp_path / "weather"
     run("startplugin", "acme-weather", str(home))
 
@@ -248,7 +248,7 @@ def test_a_started_plugin_is_a_package_whose_tests_pass(tmp_path: Path) -> None:
     assert project["project"]["entry-points"]["toolbelt.tool_plugins"] == {
         "acme-weather": "toolbelt_acme_weather:AcmeWeather"
     }
-    # Toolbelt comes from no index: a package of that name there may be anybody's.
+    # Toolbelt is not installed from an index: a package of that name there may be anyone's.
     assert project["project"]["dependencies"] == []
     here = os.pathsep.join([str(home), *filter(None, sys.path)])
     tested = subprocess.run(
@@ -275,26 +275,26 @@ def test_a_started_plugin_is_a_package_whose_tests_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "7up", "-", "load__tools" * 8])
-def test_a_plugin_is_not_started_under_a_name_that_cannot_be(tmp_path: Path, name: str) -> None:
+def test_startplugin_refuses_an_invalid_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(CommandError):
         run("startplugin", name, str(tmp_path / "new"))
 
 
-def test_a_plugin_is_not_started_over_what_is_there(tmp_path: Path) -> None:
+def test_startplugin_refuses_a_directory_with_files(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
 
     with pytest.raises(CommandError, match="already exists"):
         run("startplugin", "weather", str(tmp_path))
 
 
-def test_a_plugin_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+def test_startplugin_reports_the_path_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
 
     with pytest.raises(CommandError, match=r"Cannot write .*file/weather: Not a directory\.$"):
         run("startplugin", "weather", str(tmp_path / "file" / "weather"))
 
 
-def test_a_plugin_of_the_agents_own_program_is_created_with_those_who_may_declare_it(db: None) -> None:
+def test_a_client_plugin_is_created_with_the_agents_that_may_declare_it(db: None) -> None:
     factories.agent("ada")
     create = (
         "plugins",

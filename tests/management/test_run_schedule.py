@@ -1,4 +1,4 @@
-"""Due schedules are delivered once."""
+"""Tests that due schedules are delivered once."""
 
 import datetime as dt
 import io
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def scheduled(tmp_path: Path, settings):
-    """An agent that scheduled one note for a moment from now, through the real plugin."""
+    """Let an agent schedule a note in five minutes, through the real plugin."""
     file = tmp_path / "plugins.yaml"
     file.write_text("tool_plugins:\n  - id: scheduler\n")
     settings.TOOLBELT_PLUGINS_FILE = str(file)
@@ -39,7 +39,7 @@ def scheduled(tmp_path: Path, settings):
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An hour from now."""
+    """Set the clock of schedules an hour ahead."""
     now = timezone.now() + dt.timedelta(hours=1)
     monkeypatch.setattr("toolbelt.runtime.schedule.timezone.now", lambda: now)
 
@@ -50,49 +50,49 @@ def run(*args: str) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_nothing_is_delivered_before_it_is_due(scheduled: None) -> None:
+def test_a_schedule_is_not_delivered_before_it_is_due(scheduled: None) -> None:
     assert run() == ("", "")
 
 
-def test_what_is_due_is_printed_once(scheduled: None, later: None) -> None:
+def test_a_due_schedule_is_printed_once(scheduled: None, later: None) -> None:
     line, _ = run()
 
     assert (json.loads(line)["agent"], json.loads(line)["note"]) == ("ada", "Water the plants")
     assert run() == ("", "")
 
 
-def test_what_the_program_refuses_stays_due(scheduled: None, later: None) -> None:
-    refuse = f"{sys.executable} -c 'raise SystemExit(3)'"
+def test_a_schedule_stays_due_if_the_program_fails(scheduled: None, later: None) -> None:
+    failing_program = f"{sys.executable} -c 'raise SystemExit(3)'"
 
-    assert "stays due" in run("--to", refuse)[1]
+    assert "stays due" in run("--to", failing_program)[1]
     assert "Water the plants" in run()[0]
 
 
-def test_the_program_gets_the_line_on_its_input(scheduled: None, later: None, tmp_path: Path) -> None:
-    kept = tmp_path / "kept.json"
-    keep = f'{sys.executable} -c \'import sys; open("{kept}", "w").write(sys.stdin.read())\''
+def test_the_program_receives_the_schedule_on_stdin(scheduled: None, later: None, tmp_path: Path) -> None:
+    received = tmp_path / "received.json"
+    program = f'{sys.executable} -c \'import sys; open("{received}", "w").write(sys.stdin.read())\''
 
-    run("--to", keep)
+    run("--to", program)
 
-    assert json.loads(kept.read_text())["note"] == "Water the plants"
+    assert json.loads(received.read_text())["note"] == "Water the plants"
 
 
-def test_two_workers_do_not_work_at_once(scheduled: None, later: None) -> None:
-    held, done = threading.Event(), threading.Event()
+def test_only_one_worker_runs_at_a_time(scheduled: None, later: None) -> None:
+    locked, release = threading.Event(), threading.Event()
 
     def other_worker() -> None:
         with locks.try_lock(schedule.NAMESPACE):
-            held.set()
-            done.wait(10)
+            locked.set()
+            release.wait(10)
         connection.close()
 
     other = threading.Thread(target=other_worker)
     other.start()
-    held.wait(10)
+    locked.wait(10)
     try:
         out, err = run()
     finally:
-        done.set()
+        release.set()
         other.join()
 
     assert (out, err) == ("", "Another worker is running.\n")

@@ -1,4 +1,4 @@
-"""No text of an agent or an upstream server controls the terminal on which a command runs."""
+"""Tests that no text of an agent or an upstream server controls the terminal on which a command runs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from toolbelt.management import commands, terminal
 from toolbelt.plugins.upstream import cleaning
 from toolbelt.runtime import masking
 
-# Erases the line; turns what follows round; shows nothing; half a character.
+# These erase the line, reverse the direction of text, are invisible, or are half of a surrogate pair.
 HIDDEN = "\x1b[2K\u202eevil\u200b\x07\ud800"
 SHOWN = "[U+001B][2K[U+202E]evil[U+200B][U+0007][U+D800]"
 
 
-@pytest.mark.parametrize("name", [found.name for found in pkgutil.iter_modules(commands.__path__)])
-def test_every_command_writes_so(name: str) -> None:
-    found = importlib.import_module(f"toolbelt.management.commands.{name}")
-    assert issubclass(found.Command, terminal.Command)
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(commands.__path__)])
+def test_every_command_uses_the_safe_output(name: str) -> None:
+    command = importlib.import_module(f"toolbelt.management.commands.{name}")
+    assert issubclass(command.Command, terminal.Command)
 
 
-def test_what_is_hidden_is_named_on_both_streams() -> None:
+def test_hidden_characters_are_escaped_on_stdout_and_stderr() -> None:
     out, err = io.StringIO(), io.StringIO()
 
     class Command(terminal.Command):
@@ -46,14 +46,14 @@ def test_what_is_hidden_is_named_on_both_streams() -> None:
     assert (out.getvalue(), err.getvalue()) == (f"one\n\ttwo {SHOWN}\n", f"{SHOWN}\n")
 
 
-def test_a_secret_is_withheld() -> None:
+def test_a_secret_is_masked() -> None:
     masking.add("sesame-8000")
     out = io.StringIO()
     terminal.Output(out).write("401 for sesame-8000")
     assert out.getvalue() == "401 for [withheld]\n"
 
 
-def test_json_shows_what_it_says_and_says_the_same() -> None:
+def test_json_output_escapes_hidden_characters_without_changing_the_data() -> None:
     document = {"note": f'{HIDDEN} é \U0001f469\u200d\U0001f4bb \U000e0041 "\\'}
     out = io.StringIO()
     terminal.Output(out).write_json(json.dumps(document, indent=2, ensure_ascii=False))
@@ -63,7 +63,7 @@ def test_json_shows_what_it_says_and_says_the_same() -> None:
 
 
 @pytest.mark.parametrize(("is_terminal", "written"), [(True, "a: [U+202E]b\n"), (False, "a: \u202eb\n")])
-def test_yaml_is_left_alone_for_a_program(
+def test_yaml_is_only_escaped_on_a_terminal(
     is_terminal: bool, written: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = io.StringIO()
@@ -73,7 +73,7 @@ def test_yaml_is_left_alone_for_a_program(
 
 
 @pytest.mark.django_db
-def test_a_review_names_what_a_server_hides_in_a_schema(tmp_path: Path) -> None:
+def test_a_review_escapes_hidden_characters_in_a_schema(tmp_path: Path) -> None:
     script = scripting.Script(tmp_path)
     hidden = "\x1b[2K\u202eevil"
     schema = {"type": "object", "properties": {"mode": {"enum": [hidden]}}}

@@ -1,4 +1,4 @@
-"""The output and effects of the commands for tokens and sessions."""
+"""Tests of the output and effects of the commands for tokens and sessions."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def agent(db: None) -> models.Agent:
     return factories.agent("ada")
 
 
-def test_the_token_alone_is_printed(agent):
-    printed, beside = run("issue", "--agent", "ada", "--name", "The chat")
+def test_only_the_token_is_printed_to_stdout(agent):
+    printed, notes = run("issue", "--agent", "ada", "--name", "The chat")
     bearer = credentials.recognize(printed.rstrip("\n"))
     assert bearer is not None
     assert bearer.agent == "ada"
-    assert "agent ada" in beside
-    assert printed.strip() not in beside
+    assert "agent ada" in notes
+    assert printed.strip() not in notes
 
 
-def test_a_token_of_an_operator_has_a_scope_and_may_end(agent):
+def test_an_operators_token_has_a_scope_and_can_expire(agent):
     logins.User.objects.create_user("olive")
     printed, _ = run("issue", "--operator", "olive", "--scope", "read", "--days", "7")
     bearer = credentials.recognize(printed.strip())
@@ -63,7 +63,7 @@ def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["issue", "--agent", "adda"], "Did you mean ada"),
         (["issue", "--agent", "ada", "--scope", "read"], "an agent's token has no scope"),
@@ -72,8 +72,8 @@ def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
         (["revoke", "tb_nothing"], "no token named"),
     ],
 )
-def test_a_refusal_says_why(agent, arguments: list[str], said):
-    with pytest.raises(CommandError, match=said):
+def test_an_invalid_request_is_refused_with_the_reason(agent, arguments: list[str], message):
+    with pytest.raises(CommandError, match=message):
         run(*arguments)
     assert not models.ApiToken.objects.exists()
 

@@ -1,4 +1,4 @@
-"""Fixtures of the dashboard's tests: a small configuration, and users with and without permissions."""
+"""Fixtures for the dashboard's tests: a small configuration, and users with different permissions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ BELT: dict[str, Any] = {
 
 @pytest.fixture
 def belt(db: None) -> None:
-    """Store the small configuration, as rows: no operator has changed anything yet."""
+    """Store the small configuration as rows, without audit entries."""
     fast_fixtures.stored("web", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
 
@@ -89,20 +89,20 @@ def olive(db: None) -> auth.User:
 
 @pytest.fixture
 def operator(olive: auth.User) -> Client:
-    """Return the browser of one who may change agents."""
+    """Return the browser of a user who may change agents."""
     return fast_fixtures.logged_in(olive)
 
 
 @pytest.fixture
-def reader(operator: Client, olive: auth.User, belt: None) -> Client:
-    """Return the browser of one who may see calls and change agents."""
+def call_viewer(operator: Client, olive: auth.User, belt: None) -> Client:
+    """Return the browser of a user who may view calls and change agents."""
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
     return operator
 
 
 @pytest.fixture
-def keeper(db: None) -> Client:
-    """Return the browser of one who looks after plugins: adds, switches and approves."""
+def plugin_manager(db: None) -> Client:
+    """Return the browser of a user who may add and change plugins and review their tools."""
     user = get_user_model().objects.create_user("kim")
     changes = [f"change_{kind}" for kind in ("plugin", "tool", "agent", "toolkit", "loadout", "subapp")]
     codenames = ["view_plugin", "add_plugin", *changes]
@@ -112,22 +112,22 @@ def keeper(db: None) -> Client:
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    """Return the browser of one who may only look."""
+    """Return the browser of a user without permissions to change anything."""
     return fast_fixtures.logged_in(get_user_model().objects.create_user("rosa"))
 
 
 @pytest.fixture
 def more_tools(belt: None) -> Any:
-    """Return a way to make the catalog longer: so many more tools, in a toolkit each dozen."""
+    """Return a function that adds a number of tools, with a toolkit for each dozen."""
 
     def add(count: int) -> None:
-        there = models.Tool.objects.count()
+        existing = models.Tool.objects.count()
         tools = models.Tool.objects.bulk_create(
-            models.Tool(key=f"extra_{there + number}", description="One of many.", tokens=10)
+            models.Tool(key=f"extra_{existing + number}", description="One of many.", tokens=10)
             for number in range(count)
         )
         for first in range(0, count, 12):
-            toolkit = models.Toolkit.objects.create(key=f"more_{there + first}")
+            toolkit = models.Toolkit.objects.create(key=f"more_{existing + first}")
             models.Member.objects.bulk_create(
                 models.Member(toolkit=toolkit, tool=tool, position=position)
                 for position, tool in enumerate(tools[first : first + 12])

@@ -1,4 +1,4 @@
-"""Upstream servers for tests of the dashboard, with answers that no server gave."""
+"""Upstream servers for the dashboard's tests, with listings that are recorded without a connection."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ HOSTILE = listing.tool(
 
 
 def add(name: str = "files", **given: Any) -> None:
-    """Store a server over HTTP."""
+    """Store an upstream server that is connected over HTTP."""
     upstream_servers.add(SHELL.actor, name, {**REACHED, **given.pop("reached", {})}, **given)
 
 
-def answer(*tools: dict[str, Any], name: str = "files", **said: Any) -> None:
-    """Let it answer."""
+def answer(*tools: dict[str, Any], name: str = "files", **fields: Any) -> None:
+    """Record a listing of the server's tools."""
     upstream_servers.record(
-        SHELL.actor, name, upstream_servers.Answer(tools=tools, protocol="2025-06-18", **said)
+        SHELL.actor, name, upstream_servers.Answer(tools=tools, protocol="2025-06-18", **fields)
     )
 
 
 def approve(name: str = "files") -> None:
-    """Approve all that there is."""
+    """Approve every tool that awaits review."""
     decisions.approve(SHELL.actor, name, shown(name))
 
 
 def changed(name: str = "files") -> None:
-    """Let a server answer, approve it, and let it change behind our back in every way there is."""
+    """Store a server whose tools were added, changed, renamed and removed after their approval."""
     add(name, title="Files")
     answer(READ, WRITE, LIST, name=name)
     approve(name)
@@ -51,16 +51,16 @@ def changed(name: str = "files") -> None:
 
 
 def shown(name: str = "files") -> dict[str, str]:
-    """Return what waits for a look, with the version that there is to see."""
+    """Return the tools that await review, with the version that the page shows."""
     return {change.key: change.shown for change in upstream_servers.review(name).waiting}
 
 
 def values(*keys: str, name: str = "files") -> list[str]:
-    """Return the ticks of a form for those tools as they are now."""
+    """Return the checkbox values of these tools for their current versions."""
     versions = shown(name)
     return [f"{key}={versions[key]}" for key in keys]
 
 
 def stored(key: str) -> Any:
-    """Look at a tool as it is stored."""
+    """Return a tool as it is stored."""
     return snapshots.catalog().tools[key]

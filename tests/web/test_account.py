@@ -1,4 +1,4 @@
-"""Tests of the account page, and of changing the password."""
+"""Tests of the account page and of changing the password."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control import writing
 from toolbelt.control.people import tokens
 
@@ -25,9 +25,9 @@ def change(browser: Client, old: str = "correct horse", new: str = NEW, again: s
     )
 
 
-def test_rights_are_said_in_words(operator: Client, olive: auth.User) -> None:
+def test_permissions_and_groups_are_listed_in_plain_words(operator: Client, olive: auth.User) -> None:
     olive.groups.add(auth.Group.objects.create(name="night shift"))
-    html = acting.text(operator.get("/account/"))
+    html = dashboard.text(operator.get("/account/"))
     assert "night shift" in html
     rights = {right.kind: right.acts for right in operator.get("/account/").context["page"].rights}
     assert rights["Agents, their switches and overrides"] == "see, change"
@@ -35,13 +35,13 @@ def test_rights_are_said_in_words(operator: Client, olive: auth.User) -> None:
     assert rights["API tokens"] == "nothing"
 
 
-def test_who_may_everything_is_told_so(admin_client: Client) -> None:
+def test_a_superuser_gets_no_list_of_permissions(admin_client: Client) -> None:
     page = admin_client.get("/account/").context["page"]
     assert (page.user.is_superuser, page.rights) == (True, ())
 
 
-def test_own_changes_and_own_tokens_stand_there_and_nobody_elses(operator: Client, olive: auth.User) -> None:
-    acting.switch(operator, "issues", "false", "true")
+def test_only_the_users_own_changes_and_tokens_are_listed(operator: Client, olive: auth.User) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
     auth.User.objects.create_user("sam")
     for name in ("olive", "sam"):
         tokens.issue(writing.by(name, via="screen"), user=name, scope="read", name=f"of {name}")
@@ -50,21 +50,19 @@ def test_own_changes_and_own_tokens_stand_there_and_nobody_elses(operator: Clien
     assert [line.token.name for line in page.tokens] == ["of olive"]
 
 
-def test_another_password_is_taken_and_the_browser_stays_logged_in(
-    operator: Client, olive: auth.User
-) -> None:
+def test_changing_the_password_keeps_this_session_and_ends_others(operator: Client, olive: auth.User) -> None:
     other = Client()
     other.force_login(olive)
-    answer = change(operator)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/account/")
+    response = change(operator)
+    assert (response.status_code, response.headers["Location"]) == (303, "/account/")
     olive.refresh_from_db()
     assert olive.check_password(NEW)
-    assert "Password changed." in acting.text(operator.get("/account/"))
+    assert "Password changed." in dashboard.text(operator.get("/account/"))
     assert other.get("/account/").status_code == 302
 
 
 @pytest.mark.parametrize(
-    ("typed", "field", "told"),
+    ("typed", "field", "message"),
     [
         ({"old": "wrong"}, "old_password", "The password is incorrect."),
         ({"again": "something else"}, "new_password2", "The passwords do not match."),
@@ -72,19 +70,21 @@ def test_another_password_is_taken_and_the_browser_stays_logged_in(
         ({"new": "olive"}, "new_password2", "too similar"),
     ],
 )
-def test_what_is_wrong_with_it_is_told_at_its_field(
-    operator: Client, olive: auth.User, typed: dict[str, str], field: str, told: str
+def test_an_invalid_password_change_is_reported_at_its_field(
+    operator: Client, olive: auth.User, typed: dict[str, str], field: str, message: str
 ) -> None:
-    answer = change(operator, **typed)
-    assert answer.status_code == 422
-    assert told in " ".join(answer.context["page"].form.errors[field])
-    assert f'id="field-{field}_error"' in acting.text(answer)
+    response = change(operator, **typed)
+    assert response.status_code == 422
+    assert message in " ".join(response.context["page"].form.errors[field])
+    assert f'id="field-{field}_error"' in dashboard.text(response)
     olive.refresh_from_db()
     assert olive.check_password("correct horse")
-    assert not re.findall(r'type="password"\s+value', answer.content.decode())
+    assert not re.findall(r'type="password"\s+value', response.content.decode())
 
 
-def test_guessing_the_old_password_is_stopped(operator: Client, olive: auth.User, settings: Any) -> None:
+def test_repeated_wrong_current_passwords_lock_the_form(
+    operator: Client, olive: auth.User, settings: Any
+) -> None:
     settings.AXES_FAILURE_LIMIT = 3
     assert [change(operator, old=f"guess {n}").status_code for n in range(3)][-1] == 429
     assert change(operator).status_code == 429
@@ -92,18 +92,18 @@ def test_guessing_the_old_password_is_stopped(operator: Client, olive: auth.User
     assert olive.check_password("correct horse")
 
 
-def test_a_login_that_another_system_looks_after_has_no_password_here(
+def test_an_externally_managed_login_cannot_change_its_password_here(
     operator: Client, olive: auth.User
 ) -> None:
     olive.set_unusable_password()
     olive.save()
     operator.force_login(olive)
-    html = acting.text(operator.get("/account/"))
+    html = dashboard.text(operator.get("/account/"))
     assert "Toolbelt stores no password for you" in html
     assert "/account/password/" not in html
 
 
-def test_the_rules_for_passwords_stand_there_once(operator: Client) -> None:
-    html = acting.text(operator.get("/account/"))
+def test_password_rules_are_shown_once(operator: Client) -> None:
+    html = dashboard.text(operator.get("/account/"))
     assert html.count("at least 12 characters") == 1
     assert 'aria-describedby="password-rules"' in html

@@ -1,4 +1,4 @@
-"""Tests of the list of agents, and of its cost."""
+"""Tests of the list of agents and of its query count."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pytest
 from django.test import Client
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control.catalog import entries
 from toolbelt.testing import OPERATOR
 
 pytestmark = pytest.mark.django_db
 
 
-def look(browser: Client, **said: str) -> Any:
-    """Open the list; give what it shows."""
-    return browser.get("/agents/", said).context["page"]
+def open_page(browser: Client, **query: str) -> Any:
+    """Return the view model of the list."""
+    return browser.get("/agents/", query).context["page"]
 
 
 def keys(page: Any) -> list[str]:
@@ -25,15 +25,15 @@ def keys(page: Any) -> list[str]:
 
 
 @pytest.fixture
-def five(belt: None) -> None:
-    """Make three more agents, of other kinds and sizes."""
+def five_agents(belt: None) -> None:
+    """Store three more agents of other kinds, so that there are five."""
     factories.agent("cyd", position=2, loadout="full", title="The one with everything")
     factories.agent("dot", position=3, kind="explore", max_tools=1)
     factories.agent("Eve", position=4, kind="plan", role="Plans the day")
 
 
-def test_each_line_says_what_the_agent_has_and_where_it_comes_from(operator: Client, belt: None) -> None:
-    ada, bob = look(operator).agents
+def test_each_row_shows_the_agents_loadout_tools_and_last_change(operator: Client, belt: None) -> None:
+    ada, bob = open_page(operator).agents
     assert (ada.key, ada.role, ada.profile, ada.protected) == (
         "ada",
         "Keeps the project tidy",
@@ -42,24 +42,24 @@ def test_each_line_says_what_the_agent_has_and_where_it_comes_from(operator: Cli
     )
     assert (ada.active, ada.total, ada.percent, ada.last_change) == ("4", "6", 67, None)
     assert (bob.profile, bob.protected) == ("kind plan → developer", True)
-    acting.switch(operator, "issues", "false", "true")
-    ada = look(operator).agents[0]
+    dashboard.switch(operator, "issues", "false", "true")
+    ada = open_page(operator).agents[0]
     assert (ada.active, ada.last_change.who, ada.last_change.did) == ("2", "olive", "turned off issues")
 
 
-def test_what_needs_an_eye_is_marked(operator: Client, belt: None) -> None:
+def test_agents_over_or_deferred_by_budget_are_marked(operator: Client, belt: None) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "warn"}}
     )
-    assert look(operator).agents[0].trouble == "over budget"
+    assert open_page(operator).agents[0].trouble == "over budget"
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
     )
-    assert look(operator).agents[0].trouble == "deferred by budget"
+    assert open_page(operator).agents[0].trouble == "deferred by budget"
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("query", "expected"),
     [
         ({}, ["ada", "bob", "cyd", "dot", "Eve"]),
         ({"q": "TIDY"}, ["ada"]),
@@ -76,45 +76,45 @@ def test_what_needs_an_eye_is_marked(operator: Client, belt: None) -> None:
         ({"q": "x" * 201}, []),
     ],
 )
-def test_it_is_narrowed_and_sorted_by_the_address(
-    operator: Client, five: None, said: dict[str, str], found: list[str]
+def test_the_list_is_filtered_and_sorted_by_query_parameters(
+    operator: Client, five_agents: None, query: dict[str, str], expected: list[str]
 ) -> None:
-    assert keys(look(operator, **said)) == found
+    assert keys(open_page(operator, **query)) == expected
 
 
-def test_a_heading_sorts_and_then_turns_round_and_keeps_the_filter(operator: Client, five: None) -> None:
-    column = look(operator, kind="plan").columns[0]
+def test_column_headings_toggle_the_sort_order_and_keep_the_filter(
+    operator: Client, five_agents: None
+) -> None:
+    column = open_page(operator, kind="plan").columns[0]
     assert (column.order, column.url) == ("", "/agents/?kind=plan&sort=agent")
-    column = look(operator, kind="plan", sort="agent").columns[0]
+    column = open_page(operator, kind="plan", sort="agent").columns[0]
     assert (column.order, column.url) == ("ascending", "/agents/?kind=plan&sort=-agent")
 
 
-def test_typing_gets_only_the_table_and_the_count(operator: Client, five: None) -> None:
-    html = acting.text(operator.get("/agents/", {"q": "day"}, headers=acting.HTMX))
+def test_an_htmx_filter_request_returns_only_the_table_and_count(operator: Client, five_agents: None) -> None:
+    html = dashboard.text(operator.get("/agents/", {"q": "day"}, headers=dashboard.HTMX))
     assert html.startswith('<div id="agents">')
     assert "<html" not in html
     assert '<p id="matches" hx-swap-oob="innerHTML">1 agent, 6 tools in the catalog</p>' in html
 
 
-def test_nothing_that_fits_is_said_with_a_way_out(operator: Client, belt: None) -> None:
+def test_a_filter_without_matches_shows_an_empty_state(operator: Client, belt: None) -> None:
     assert "No matching agents" in operator.get("/agents/", {"q": "nobody"}).content.decode()
 
 
-def test_without_agents_it_leads_to_the_first_one(operator: Client, admin_client: Client) -> None:
+def test_an_empty_list_links_to_agent_creation_if_permitted(operator: Client, admin_client: Client) -> None:
     html = operator.get("/agents/").content.decode()
     assert "No agents yet" in html
     assert "/new/agent/" not in html
     assert "/new/agent/" in admin_client.get("/agents/").content.decode()
 
 
-def test_it_asks_the_database_the_same_few_questions_however_many_agents_there_are(
-    operator: Client, belt: None
-) -> None:
+def test_query_count_does_not_grow_with_the_number_of_agents(operator: Client, belt: None) -> None:
     factories.agent("cyd")
-    look(operator)
-    of_three = acting.queries(lambda: look(operator))
+    open_page(operator)
+    of_three = dashboard.count_queries(lambda: open_page(operator))
     for number in range(9):
         factories.agent(f"agent-{number}")
-    look(operator)
-    assert len(look(operator).agents) == 12
-    assert acting.queries(lambda: look(operator)) == of_three <= 12
+    open_page(operator)
+    assert len(open_page(operator).agents) == 12
+    assert dashboard.count_queries(lambda: open_page(operator)) == of_three <= 12

@@ -1,4 +1,4 @@
-"""Tests that an agent is archived on its Settings page, appears in no list, and is restored as it was."""
+"""Tests of archiving and restoring agents, and of naming their operators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.agents import agents
@@ -24,30 +24,30 @@ def archived(belt: None) -> None:
 
 
 def text(browser: Client, address: str) -> str:
-    answer = browser.get(address)
-    assert answer.status_code == 200, address
-    found: str = answer.content.decode()
-    return found
+    response = browser.get(address)
+    assert response.status_code == 200, address
+    html: str = response.content.decode()
+    return html
 
 
-def test_it_is_archived_once_that_is_confirmed_and_brought_back_by_undo(operator: Client) -> None:
-    asked = acting.post(operator, ARCHIVE, htmx=False, archived="yes")
-    assert asked.status_code == 200
-    assert "While ada is archived, it answers no requests" in asked.content.decode()
+def test_archiving_requires_confirmation_and_can_be_undone(operator: Client) -> None:
+    confirmation = dashboard.post(operator, ARCHIVE, htmx=False, archived="yes")
+    assert confirmation.status_code == 200
+    assert "While ada is archived, it answers no requests" in confirmation.content.decode()
     assert not models.Agent.objects.get(key="ada").archived
-    done = acting.post(operator, ARCHIVE, htmx=False, archived="yes", confirm="yes")
+    done = dashboard.post(operator, ARCHIVE, htmx=False, archived="yes", confirm="yes")
     assert (done.status_code, done.headers["Location"]) == (303, HOME)
     assert models.Agent.objects.get(key="ada").archived
-    entry = acting.newest()
+    entry = dashboard.latest_entry()
     assert (entry.action, entry.after) == ("agent.change", {"archived": True})
     page = text(operator, HOME)
     assert "ada is archived." in page
     assert "Restore" in page
-    acting.post(operator, f"/audit/{entry.pk}/undo/", htmx=False)
+    dashboard.post(operator, f"/audit/{entry.pk}/undo/", htmx=False)
     assert not models.Agent.objects.get(key="ada").archived
 
 
-def test_it_is_in_no_list_unless_it_is_asked_for(operator: Client, archived: None) -> None:
+def test_an_archived_agent_is_listed_only_on_request(operator: Client, archived: None) -> None:
     assert "/agents/ada/" not in text(operator, "/agents/")
     assert "/agents/ada/" in text(operator, "/agents/?archived=1")
     assert "/agents/bob/" not in text(operator, "/agents/?archived=1")
@@ -59,7 +59,7 @@ def test_it_is_in_no_list_unless_it_is_asked_for(operator: Client, archived: Non
     assert "/agents/ada/" not in overview
 
 
-def test_its_pages_say_so_and_have_no_controls(operator: Client, archived: None) -> None:
+def test_pages_of_an_archived_agent_have_a_notice_and_no_controls(operator: Client, archived: None) -> None:
     page = text(operator, "/agents/ada/")
     assert "This agent is archived." in page
     assert 'action="/agents/ada/switches/issues/"' not in page
@@ -69,48 +69,50 @@ def test_its_pages_say_so_and_have_no_controls(operator: Client, archived: None)
     assert operator.get("/agents/ada/sessions/").status_code == 404
 
 
-def test_what_is_posted_by_hand_changes_nothing(operator: Client, archived: None) -> None:
-    before = acting.newest()
-    flipped = acting.switch(operator, "issues", "false", "true", confirm="yes")
+def test_forged_posts_do_not_change_an_archived_agent(operator: Client, archived: None) -> None:
+    before = dashboard.latest_entry()
+    flipped = dashboard.switch(operator, "issues", "false", "true", confirm="yes")
     assert flipped.status_code == 422
     assert "bring it back first" in flipped.content.decode()
     seen = '{"ada": {"issues": true}}'
-    acting.post(operator, "/bulk/", on="false", seen=seen, confirm="yes", htmx=False)
-    acting.post(operator, "/agents/ada/settings/change/", htmx=False, title="X", was="{}", confirm="yes")
-    assert acting.newest() == before
+    dashboard.post(operator, "/bulk/", on="false", seen=seen, confirm="yes", htmx=False)
+    dashboard.post(operator, "/agents/ada/settings/change/", htmx=False, title="X", was="{}", confirm="yes")
+    assert dashboard.latest_entry() == before
     assert models.ToolkitSwitch.objects.get(agent__key="ada").on
 
 
-def test_the_list_of_archived_agents_says_when_it_is_empty(operator: Client) -> None:
+def test_an_empty_list_of_archived_agents_shows_an_empty_state(operator: Client) -> None:
     assert "No archived agents" in text(operator, "/agents/?archived=1")
 
 
-def test_who_may_only_look_sees_it_and_cannot_bring_it_back(viewer: Client, archived: None) -> None:
+def test_a_viewer_sees_an_archived_agent_but_cannot_restore_it(viewer: Client, archived: None) -> None:
     page = text(viewer, HOME)
     assert 'id="archive-title"' in page
     assert f'action="{ARCHIVE}"' not in page
-    assert acting.post(viewer, ARCHIVE, htmx=False, archived="no").status_code == 403
+    assert dashboard.post(viewer, ARCHIVE, htmx=False, archived="no").status_code == 403
 
 
-def test_operators_are_named_on_the_page_and_compared_with_what_it_showed(
+def test_setting_operators_rejects_stale_forms_and_can_be_undone(
     admin_client: Client, django_user_model: Any
 ) -> None:
     for name in ("anna", "ben"):
         django_user_model.objects.create_user(name)
     path = "/agents/ada/operators/"
     assert f'action="{path}"' in text(admin_client, HOME)
-    assert acting.post(admin_client, path, htmx=False, user=["anna"]).status_code == 303
+    assert dashboard.post(admin_client, path, htmx=False, user=["anna"]).status_code == 303
     assert "Operators of ada only: anna." in text(admin_client, HOME)
-    stale = acting.post(admin_client, path, htmx=False, user=["ben"])
+    stale = dashboard.post(admin_client, path, htmx=False, user=["ben"])
     assert stale.status_code == 303
     assert "Not changed." in text(admin_client, HOME)
-    named = acting.newest()
+    named = dashboard.latest_entry()
     assert (named.action, named.after) == ("agent.operators", {"operators": ["anna"]})
-    acting.post(admin_client, f"/audit/{named.pk}/undo/", htmx=False)
+    dashboard.post(admin_client, f"/audit/{named.pk}/undo/", htmx=False)
     assert "no one else" in text(admin_client, HOME)
 
 
-def test_who_may_not_name_operators_reads_who_they_are(operator: Client, django_user_model: Any) -> None:
+def test_an_operator_sees_but_cannot_change_the_operators_of_an_agent(
+    operator: Client, django_user_model: Any
+) -> None:
     django_user_model.objects.create_user("anna")
     roles.set_operators(SETUP, "ada", ["anna"])
     page = text(operator, HOME)

@@ -14,7 +14,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 from django.utils import timezone
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches, tools_config
@@ -26,9 +26,9 @@ from toolbelt.testing import OPERATOR
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-def look(browser: Client, address: str = "/audit/", **said: Any) -> Any:
-    """Open the log; give what it shows."""
-    return browser.get(address, said).context["page"]
+def open_page(browser: Client, address: str = "/audit/", **query: Any) -> Any:
+    """Return the view model of the log."""
+    return browser.get(address, query).context["page"]
 
 
 def listed(page: Any) -> list[Any]:
@@ -36,7 +36,7 @@ def listed(page: Any) -> list[Any]:
 
 
 def record(**row: Any) -> None:
-    """Write an entry of the log as it is stored."""
+    """Store an entry of the log."""
     change = {
         "actor": "sam",
         "via": "api",
@@ -47,26 +47,26 @@ def record(**row: Any) -> None:
     models.AuditEntry.objects.create(**change | row)
 
 
-def told(page: Any) -> list[str]:
+def sentences(page: Any) -> list[str]:
     return [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)]
 
 
 @pytest.fixture
 def history(operator: Client, belt: None) -> None:
-    """Let some things have happened."""
+    """Store five changes, made by two authors."""
     entries.change(
         OPERATOR.replace(reason="Clearer."), "toolkit", "research", {"title": "Reading", "blocked": True}
     )
     agents.equip(OPERATOR.replace(confirm=True), "bob", "research")
-    acting.switch(operator, "issues", "false", "true")
-    acting.override(operator, "papers", "true", "unset")
-    acting.override(operator, "clock__now", "unset", "true")
+    dashboard.switch(operator, "issues", "false", "true")
+    dashboard.override(operator, "papers", "true", "unset")
+    dashboard.override(operator, "clock__now", "unset", "true")
 
 
 @pytest.mark.usefixtures("history")
-def test_it_tells_who_did_what_newest_first(operator: Client) -> None:
-    page = look(operator)
-    assert told(page) == [
+def test_entries_show_who_changed_what_newest_first(operator: Client) -> None:
+    page = open_page(operator)
+    assert sentences(page) == [
         "olive reset the override of clock__now",
         "olive turned on the tool papers",
         "olive turned off issues",
@@ -87,7 +87,7 @@ def test_it_tells_who_did_what_newest_first(operator: Client) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_it_is_narrowed_by_person_agent_and_action(operator: Client) -> None:
+def test_the_log_is_filtered_by_person_agent_and_action(operator: Client) -> None:
     filters: list[tuple[dict[str, Any], int]] = [
         ({"person": "olive"}, 3),
         ({"person": "nobody"}, 0),
@@ -99,82 +99,82 @@ def test_it_is_narrowed_by_person_agent_and_action(operator: Client) -> None:
         ({"older": 10**30}, 5),
         ({"newer": 10**30}, 0),
     ]
-    for said, count in filters:
-        assert len(listed(look(operator, **said))) == count, said
+    for query, count in filters:
+        assert len(listed(open_page(operator, **query))) == count, query
 
 
 @pytest.mark.usefixtures("history")
-def test_it_offers_what_there_is_to_choose_from(operator: Client) -> None:
-    page = look(operator, agent="ada")
+def test_filter_choices_are_those_found_in_the_log(operator: Client) -> None:
+    page = open_page(operator, agent="ada")
     assert [choice.label for choice in page.people] == ["Anyone", "olive", "test"]
     assert [choice.value for choice in page.agents if choice.chosen] == ["ada"]
     assert "Override set" in [choice.label for choice in page.actions]
 
 
 @pytest.mark.usefixtures("history")
-def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
-    html = acting.text(operator.get("/audit/", {"agent": "bob"}, headers=acting.HTMX))
+def test_an_htmx_filter_request_returns_only_the_log_and_count(operator: Client) -> None:
+    html = dashboard.text(operator.get("/audit/", {"agent": "bob"}, headers=dashboard.HTMX))
     assert html.startswith('<div id="log">')
     assert "<html" not in html
     assert "1 change, newest first" in html
 
 
 @pytest.mark.usefixtures("history")
-def test_who_may_only_look_gets_no_undo(viewer: Client) -> None:
-    page = look(viewer)
+def test_a_viewer_is_not_offered_undo(viewer: Client) -> None:
+    page = open_page(viewer)
     assert len(listed(page)) == 5
     assert not any(entry.undoable for entry in listed(page))
 
 
-def test_a_long_log_is_paged_and_keeps_the_filter(operator: Client) -> None:
+def test_a_long_log_is_paginated_and_pages_keep_the_filter(operator: Client) -> None:
     models.AuditEntry.objects.bulk_create(
         models.AuditEntry(
             actor="sam", via="api", action="agent.change", subject_kind="agent", subject_key="ada"
         )
         for _ in range(120)
     )
-    first = look(operator, person="sam")
+    first = open_page(operator, person="sam")
     assert (len(listed(first)), first.pages.newer_url) == (50, "")
-    second = look(operator, first.pages.older_url)
-    third = look(operator, second.pages.older_url)
+    second = open_page(operator, first.pages.older_url)
+    third = open_page(operator, second.pages.older_url)
     assert (len(listed(third)), third.pages.older_url) == (20, "")
     assert "person=sam" in third.pages.newer_url
-    again = look(operator, third.pages.newer_url)
+    again = open_page(operator, third.pages.newer_url)
     assert [entry.id for entry in listed(again)] == [entry.id for entry in listed(second)]
 
 
-def test_days_are_told_apart(operator: Client) -> None:
+def test_entries_are_grouped_by_day(operator: Client) -> None:
     now = dt.datetime.now(dt.UTC)
     for days in (400, 40, 1, 0):
         record(at=now - dt.timedelta(days=days))
-    words = [day.words for day in look(operator).days]
+    words = [day.words for day in open_page(operator).days]
     assert words[0] == "Today"
     assert words[1].startswith("Yesterday, ")
     assert words[3].endswith(str((now - dt.timedelta(days=400)).year))
 
 
-def test_an_empty_log_says_what_will_be_in_it(operator: Client) -> None:
+def test_an_empty_log_and_a_filter_without_matches_show_an_empty_state(operator: Client) -> None:
     assert "No changes yet" in operator.get("/audit/").content.decode()
     assert "No matching changes" in operator.get("/audit/", {"agent": "bob"}).content.decode()
 
 
 @pytest.mark.usefixtures("history")
-def test_it_asks_the_database_the_same_few_questions_however_long_it_is(operator: Client) -> None:
-    of_five = acting.queries(lambda: look(operator))
+def test_query_count_does_not_grow_with_the_length_of_the_log(operator: Client) -> None:
+    of_five = dashboard.count_queries(lambda: open_page(operator))
     for on, was in (("true", "false"), ("false", "true"), ("unset", "false"), ("false", "unset")) * 5:
-        acting.switch(operator, "issues", on, was)
-    assert len(listed(look(operator))) == 25
-    assert acting.queries(lambda: look(operator)) == of_five <= 15
+        dashboard.switch(operator, "issues", on, was)
+    assert len(listed(open_page(operator))) == 25
+    assert dashboard.count_queries(lambda: open_page(operator)) == of_five <= 15
 
 
-def test_a_category_that_was_made_can_be_taken_back(operator: Client, olive: auth.User) -> None:
+def test_creating_a_category_can_be_undone(operator: Client, olive: auth.User) -> None:
     olive.user_permissions.add(auth.Permission.objects.get(codename="delete_category"))
     entries.put(OPERATOR, "category", {"name": "crm"})
-    assert listed(look(operator))[0].undoable
+    assert listed(open_page(operator))[0].undoable
 
 
 @pytest.mark.usefixtures("history")
-def test_it_is_narrowed_by_shell_key_and_days(operator: Client) -> None:
+def test_the_log_is_filtered_by_source_key_and_days(operator: Client) -> None:
     filters = [
         ({"via": "screen"}, 3),
         ({"via": "mcp"}, 0),
@@ -186,63 +186,63 @@ def test_it_is_narrowed_by_shell_key_and_days(operator: Client) -> None:
         ({"since": "soon"}, 5),
         ({"batch": "nonsense"}, 5),
     ]
-    for said, count in filters:
-        assert len(listed(look(operator, **said))) == count, said
+    for query, count in filters:
+        assert len(listed(open_page(operator, **query))) == count, query
 
 
 @pytest.mark.usefixtures("history")
-def test_the_last_day_that_is_asked_for_counts(operator: Client) -> None:
+def test_the_until_day_is_included(operator: Client) -> None:
     today = timezone.localdate()
-    assert len(listed(look(operator, since=today, until=today))) == 5
-    assert len(listed(look(operator, until=today - dt.timedelta(days=1)))) == 0
+    assert len(listed(open_page(operator, since=today, until=today))) == 5
+    assert len(listed(open_page(operator, until=today - dt.timedelta(days=1)))) == 0
 
 
 @pytest.mark.usefixtures("history")
-def test_one_act_is_looked_at_alone_and_undone_as_one(operator: Client) -> None:
+def test_a_batch_is_shown_alone_and_undone_as_a_whole(operator: Client) -> None:
     tools_config.change(OPERATOR, "ada", {"releases": False, "research": False})
-    entry = listed(look(operator))[0]
+    entry = listed(open_page(operator))[0]
     assert entry.batch_url
     page = operator.get(entry.batch_url).context["page"]
     assert (page.batch.words, len(listed(page))) == ("2 changes made together by test.", 2)
-    acting.post(operator, f"/audit/{page.batch.entry}/undo/", htmx=False, whole="yes")
-    assert acting.stored().switches == {"issues": False}
+    dashboard.post(operator, f"/audit/{page.batch.entry}/undo/", htmx=False, whole="yes")
+    assert dashboard.stored_agent().switches == {"issues": False}
     assert operator.get(entry.batch_url).context["page"].batch.entry is None
 
 
 @pytest.mark.usefixtures("history")
-def test_an_act_of_one_change_is_not_offered_as_a_whole(operator: Client) -> None:
+def test_a_batch_of_one_change_has_no_batch_link(operator: Client) -> None:
     switches.flip(OPERATOR.replace(batch=uuid.uuid4()), "ada", "releases", False)
-    assert listed(look(operator))[0].batch_url == ""
+    assert listed(open_page(operator))[0].batch_url == ""
 
 
 @pytest.mark.usefixtures("history")
-def test_an_entry_leads_to_what_the_agent_was_then(operator: Client) -> None:
-    entry = listed(look(operator))[2]
+def test_an_entry_links_to_the_agent_as_of_that_change(operator: Client) -> None:
+    entry = listed(open_page(operator))[2]
     assert entry.then_url == f"/agents/ada/preview/?at={entry.id}"
     assert operator.get(entry.compare_url).context["page"].found.count == 2
-    of_catalog = listed(look(operator))[4]
+    of_catalog = listed(open_page(operator))[4]
     assert (of_catalog.then_url, of_catalog.compare_url) == ("", "")
 
 
 @pytest.mark.usefixtures("history")
-def test_what_is_in_a_plugin_is_told_to_those_who_may_look_at_plugins(
+def test_plugin_changes_are_detailed_only_for_users_who_may_view_plugins(
     operator: Client, olive: auth.User
 ) -> None:
     entries.change(OPERATOR, "plugin", "github", {"title": "Octo"})
-    assert listed(look(operator))[0].differences == ()
+    assert listed(open_page(operator))[0].differences == ()
     assert "Octo" not in b"".join(operator.get("/audit/download/?form=csv")).decode()
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_plugin"))
-    assert [line.after for line in listed(look(operator))[0].differences] == ["Octo"]
+    assert [line.after for line in listed(open_page(operator))[0].differences] == ["Octo"]
     assert "Octo" in b"".join(operator.get("/audit/download/?form=csv")).decode()
 
 
 @pytest.mark.usefixtures("history")
-def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Client) -> None:
-    urls = dict(look(operator, person="olive").downloads)
-    answer = operator.get(urls["JSON"])
-    taken = json.loads(b"".join(answer))
-    assert answer.headers["Content-Disposition"].startswith('attachment; filename="changes-')
-    assert [entry["action"] for entry in taken] == ["override.clear", "override.set", "switch.set"]
+def test_the_log_is_downloaded_as_json_or_csv_with_its_filters(operator: Client) -> None:
+    urls = dict(open_page(operator, person="olive").downloads)
+    response = operator.get(urls["JSON"])
+    exported = json.loads(b"".join(response))
+    assert response.headers["Content-Disposition"].startswith('attachment; filename="changes-')
+    assert [entry["action"] for entry in exported] == ["override.clear", "override.set", "switch.set"]
     lines = list(csv.DictReader(io.StringIO(b"".join(operator.get(urls["CSV"])).decode())))
     assert [(line["name"], line["key"], line["after"]) for line in lines] == [
         ("ada", "clock__now", ""),
@@ -252,7 +252,7 @@ def test_the_log_is_taken_away_as_a_file_narrowed_as_it_is_shown(operator: Clien
     assert json.loads(b"".join(operator.get("/audit/download/?form=json&person=nobody"))) == []
 
 
-def test_characters_that_would_turn_a_line_round_are_named(operator: Client) -> None:
+def test_bidirectional_and_invisible_characters_are_shown_as_code_points(operator: Client) -> None:
     turned = {
         "description": "Reads.\u202e",
         "input_schema": {"properties": {"a\u200b": {"default": "none\u202e"}}},
@@ -264,13 +264,13 @@ def test_characters_that_would_turn_a_line_round_are_named(operator: Client) -> 
         before={"description": "Reads.", "input_schema": {"properties": {}}},
         after=turned,
     )
-    html = acting.text(operator.get("/audit/"))
+    html = dashboard.text(operator.get("/audit/"))
     assert "\u202e" not in html
     assert "\u200b" not in html
     assert "Reads.[U+202E]" in html
 
 
-def test_a_spreadsheet_runs_nothing_of_the_log(operator: Client) -> None:
+def test_formulas_are_escaped_in_the_csv_download(operator: Client) -> None:
     formula = '=HYPERLINK("https://evil.example")'
     for reason in (formula, "+1", "-1", "@x", "\t=1"):
         entries.change(OPERATOR.replace(reason=reason), "toolkit", "research", {"title": reason.strip()})
@@ -279,25 +279,25 @@ def test_a_spreadsheet_runs_nothing_of_the_log(operator: Client) -> None:
     assert not [cell for line in lines for cell in line.values() if cell.startswith(("=", "+", "-", "@"))]
 
 
-def test_a_long_log_is_sent_while_it_is_read(operator: Client) -> None:
+def test_a_long_download_is_streamed(operator: Client) -> None:
     models.AuditEntry.objects.bulk_create(
         models.AuditEntry(
             actor="old", via="api", action="tool.change", subject_kind="tool", subject_key=f"t{n}"
         )
         for n in range(450)
     )
-    asked = operator.get("/audit/download/?form=json")
-    parts = list(asked)
+    response = operator.get("/audit/download/?form=json")
+    parts = list(response)
     assert len(parts) == 4
     assert [entry["name"] for entry in json.loads(b"".join(parts))] == [f"t{n}" for n in reversed(range(450))]
 
 
-def test_a_version_that_was_approved_is_named_by_the_beginning_of_its_hash_and_not_repeated(
+def test_an_approved_version_is_shown_once_as_a_shortened_hash(
     operator: Client,
 ) -> None:
     fields = {"approved": "sha256:" + "0123456789abcdef" * 4, "approved_version": {"description": "Read."}}
     record(action="tool.change", subject_kind="tool", subject_key="clock__now", before={}, after=fields)
-    [entry] = listed(look(operator))
+    [entry] = listed(open_page(operator))
     assert [(line.what, line.after) for line in entry.differences] == [("approved", "sha256:0123456789ab…")]
 
 
@@ -307,43 +307,43 @@ def test_the_differences_of_a_large_change_are_folded(operator: Client, count: i
         before={f"key_{number}": 1 for number in range(count)},
         after={f"key_{number}": 2 for number in range(count)},
     )
-    html = acting.text(operator.get("/audit/"))
+    html = dashboard.text(operator.get("/audit/"))
     assert html.count('<span class="after">') == count
     assert ("more</summary>" in html) is bool(folded)
     assert folded in html
 
 
-def test_the_agent_of_a_token_is_named_to_those_who_may_see_tokens(
+def test_a_tokens_agent_is_shown_only_to_users_who_may_view_tokens(
     viewer: Client, admin_client: Client
 ) -> None:
     issued = tokens.issue(writing.by("olive", via="command"), agent="ada")
     tokens.revoke(writing.by("olive", via="command"), issued.token.prefix)
 
     for path in ("/audit/", "/"):
-        html = acting.text(admin_client.get(path))
+        html = dashboard.text(admin_client.get(path))
         for act in ("issued token", "revoked token"):
             assert f'{act} <code>{issued.token.prefix}</code> for <a href="/agents/ada/">ada</a>' in html
-    assert "for <a" not in acting.text(viewer.get("/audit/"))
+    assert "for <a" not in dashboard.text(viewer.get("/audit/"))
 
 
-def test_the_earlier_address_redirects_with_its_filters(operator: Client) -> None:
-    answer = operator.get("/changes/", {"agent": "bob"})
-    assert (answer.status_code, answer.headers["Location"]) == (301, "/audit/?agent=bob")
+def test_the_former_url_redirects_with_its_filters(operator: Client) -> None:
+    response = operator.get("/changes/", {"agent": "bob"})
+    assert (response.status_code, response.headers["Location"]) == (301, "/audit/?agent=bob")
 
 
-def test_what_toolbelt_and_programs_changed_names_them(operator: Client) -> None:
+def test_changes_by_toolbelt_and_by_agents_show_their_author(operator: Client) -> None:
     for name in ("system", "toolbelt", "agent:ada"):
         record(actor=name, via="system", before={"title": "A"}, after={"title": "B"})
-    # A person is never taken for it.
+    # A user with the same name is not mistaken for Toolbelt.
     for name in ("olive", "toolbelt"):
         record(actor=name, before={"title": "A"}, after={"title": "B"})
-    page = look(operator)
+    page = open_page(operator)
     who = [entry.who for entry in listed(page)]
     assert who == ["toolbelt", "olive", "Agent ada", "Toolbelt", "Toolbelt"]
     assert ("agent:ada", "Agent ada") in [(choice.value, choice.label) for choice in page.people]
 
 
-def test_many_names_that_a_list_gained_or_lost_are_counted_in_a_line(admin_client: Client) -> None:
+def test_many_added_or_removed_list_items_are_summarized(admin_client: Client) -> None:
     tools = [f"old__{number}" for number in range(5)]
     record(
         action="plugin.change",
@@ -353,7 +353,7 @@ def test_many_names_that_a_list_gained_or_lost_are_counted_in_a_line(admin_clien
         after={"not_running": tools},
     )
     record(before={"tags": ["a", "b", "c", "d"]}, after={"tags": ["e"]})
-    of_tags, of_plugin = listed(look(admin_client))
+    of_tags, of_plugin = listed(open_page(admin_client))
     assert of_plugin.did == "found tools not running in plugin"
     assert [(line.what, line.before, line.after) for line in of_plugin.differences] == [
         ("not running", "", "5 added: old__0, old__1, old__2 and 2 more")
@@ -361,7 +361,7 @@ def test_many_names_that_a_list_gained_or_lost_are_counted_in_a_line(admin_clien
     assert [line.after for line in of_tags.differences] == ["1 added: e", "4 removed: a, b, c and 1 more"]
 
 
-def test_the_argument_of_a_tool_that_changed_is_named(operator: Client) -> None:
+def test_a_schema_change_shows_the_path_of_the_argument(operator: Client) -> None:
     schemas = [{"properties": {"cents": {"maximum": limit}}} for limit in (10, 20)]
     record(
         action="tool.change",
@@ -370,7 +370,7 @@ def test_the_argument_of_a_tool_that_changed_is_named(operator: Client) -> None:
         before={"input_schema": schemas[0]},
         after={"input_schema": schemas[1]},
     )
-    [entry] = listed(look(operator))
+    [entry] = listed(open_page(operator))
     assert [line.what for line in entry.differences] == ["argument cents.maximum"]
 
 
@@ -378,21 +378,21 @@ def test_the_argument_of_a_tool_that_changed_is_named(operator: Client) -> None:
     ("field", "shown"),
     [("tool_notes", "tool notes.git__push"), ("output_schema", "output schema.git__push")],
 )
-def test_names_in_a_changed_field_stay_as_they_are(operator: Client, field: str, shown: str) -> None:
+def test_keys_within_a_changed_field_are_not_reformatted(operator: Client, field: str, shown: str) -> None:
     record(before={field: {"git__push": "a"}}, after={field: {"git__push": "b"}})
-    [entry] = listed(look(operator))
+    [entry] = listed(open_page(operator))
     assert [line.what for line in entry.differences] == [shown]
 
 
-def test_only_a_switch_or_an_override_stands_in_the_sentence(operator: Client) -> None:
+def test_only_switch_and_override_changes_count_as_flips(operator: Client) -> None:
     record(action="session.evict", key="s1", before={"loaded": ["devops"]}, after=None)
     record(action="override.set", key="shell", before=None, after=False)
-    assert [entry.is_flip for entry in listed(look(operator))] == [True, False]
+    assert [entry.is_flip for entry in listed(open_page(operator))] == [True, False]
 
 
 @pytest.mark.usefixtures("history")
-def test_titles_come_before_keys_and_lead_to_what_was_changed(operator: Client) -> None:
-    titles = [(entry.subject, entry.title, entry.url) for entry in listed(look(operator))]
+def test_entries_show_titles_before_keys_and_link_to_the_subject(operator: Client) -> None:
+    titles = [(entry.subject, entry.title, entry.url) for entry in listed(open_page(operator))]
     assert titles == [
         ("clock__now", "", "/tools/clock__now/"),
         ("papers", "", "/tools/papers/"),
@@ -400,5 +400,5 @@ def test_titles_come_before_keys_and_lead_to_what_was_changed(operator: Client) 
         ("bob", "", ""),
         ("research", "Reading", "/toolkits/research/"),
     ]
-    html = acting.text(operator.get("/audit/"))
+    html = dashboard.text(operator.get("/audit/"))
     assert '<a href="/toolkits/issues/">Issues and reviews</a> <code class="quiet">issues</code>' in html

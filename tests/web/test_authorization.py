@@ -1,4 +1,4 @@
-"""Tests of who may open which address, and of the headers of every response."""
+"""Tests of which URLs require a login or permissions, and of the headers of every response."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.mcp import discovery
 
 pytestmark = pytest.mark.django_db
 
-# What must answer before anybody has logged in.
+# URLs that respond without a login.
 OPEN = {"web:login", "admin:login", "healthz", "readyz"}
 SAMPLES = {
     "agent": "ada",
@@ -32,7 +32,7 @@ SAMPLES = {
 
 
 def addresses() -> list[tuple[str, str]]:
-    """Return every address of the installation: its name, and one sample of it."""
+    """Return the name and a sample of every URL of the installation."""
     return list(_walk(get_resolver(), "", ""))
 
 
@@ -49,7 +49,7 @@ def _walk(resolver: URLResolver, prefix: str, space: str) -> Iterator[tuple[str,
 def _sample(pattern: Any) -> str:
     if str(pattern) in (discovery.OAUTH, discovery.SSE):
         return "register" if str(pattern) == discovery.OAUTH else "sse"
-    route = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: SAMPLES.get(found[1], "1"), str(pattern))
+    route = re.sub(r"<(?:\w+:)?(\w+)>", lambda match: SAMPLES.get(match[1], "1"), str(pattern))
     return re.sub(r"\(\?P(\w+)[^)]*\)", r"\1", route).strip("^$")
 
 
@@ -105,7 +105,7 @@ CHANGES = {
 }
 
 
-# What all users may change for themselves.
+# Changes that every user may make to their own account.
 OWN = {
     "web:change_password",
     "web:change_time_zone",
@@ -115,24 +115,24 @@ OWN = {
 }
 
 
-def test_the_walk_finds_the_screens_and_the_admin() -> None:
+def test_the_collected_urls_include_the_dashboard_and_the_admin() -> None:
     names = {name for name, _ in ADDRESSES}
     assert {"web:agents", "web:agent_access", "web:undo", "admin:index", "healthz"} <= names
     assert not [address for _, address in ADDRESSES if "<" in address or "(" in address]
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_nothing_opens_without_a_login(client: Client, method: str) -> None:
+def test_every_url_requires_a_login(client: Client, method: str) -> None:
     opened = {}
     for name, address in ADDRESSES:
         if address.startswith("/api/"):
-            continue  # it has doors of its own: tests/api/test_authorization.py
+            continue  # authorized by tokens: tests/api/test_authorization.py
         if address.startswith("/mcp") or name in ("no_oauth", "no_sse"):
-            continue  # they say that it is not there: tests/mcp/test_unavailable_page.py, tests/mcp/test_discovery.py
-        answer = getattr(client, method)(address)
-        led = answer.headers.get("Location", "")
-        if answer.status_code != 302 or not led.startswith(("/login/?next=", "/admin/login/?next=")):
-            opened[name] = answer.status_code
+            continue  # not found: tests/mcp/test_unavailable_page.py, tests/mcp/test_discovery.py
+        response = getattr(client, method)(address)
+        location = response.headers.get("Location", "")
+        if response.status_code != 302 or not location.startswith(("/login/?next=", "/admin/login/?next=")):
+            opened[name] = response.status_code
     closed_by_itself = opened.pop("metrics")
     assert closed_by_itself in (401, 405)
     leads_to_a_file = opened.pop("favicon")
@@ -144,22 +144,22 @@ def test_nothing_opens_without_a_login(client: Client, method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "address"), [one for one in OF_SCREENS if one[0] in CHANGES and one[0] not in OWN]
+    ("name", "address"), [url for url in OF_SCREENS if url[0] in CHANGES and url[0] not in OWN]
 )
 @pytest.mark.parametrize("htmx", [True, False])
-def test_who_may_only_look_changes_nothing(
+def test_a_viewer_cannot_change_anything(
     viewer: Client, operator: Client, belt: None, name: str, address: str, htmx: bool
 ) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    entry = acting.newest()
+    dashboard.switch(operator, "issues", "false", "true")
+    entry = dashboard.latest_entry()
     address = address.replace("/audit/1/", f"/audit/{entry.pk}/")
-    answer = acting.post(viewer, address, htmx=htmx, on="true", was="false")
-    assert answer.status_code == 403
-    assert acting.newest() == entry
-    assert acting.stored().switches["issues"] is False
+    response = dashboard.post(viewer, address, htmx=htmx, on="true", was="false")
+    assert response.status_code == 403
+    assert dashboard.latest_entry() == entry
+    assert dashboard.stored_agent().switches["issues"] is False
 
 
-def test_each_address_takes_only_what_it_is_for(operator: Client) -> None:
+def test_each_url_accepts_only_its_method(operator: Client) -> None:
     for name, address in OF_SCREENS:
         if name != "web:login":
             refused = operator.get if name in {*CHANGES, "web:logout"} else operator.post
@@ -209,7 +209,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_every_page_goes_out_closed(admin_client: Client, belt: None, address: str) -> None:
+def test_every_page_has_the_security_headers(admin_client: Client, belt: None, address: str) -> None:
     headers = admin_client.get(address).headers
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -221,11 +221,11 @@ def test_every_page_goes_out_closed(admin_client: Client, belt: None, address: s
     assert headers["Cache-Control"] == "private, no-store"
 
 
-def test_no_page_needs_what_its_own_policy_forbids(admin_client: Client, belt: None) -> None:
+def test_no_page_has_inline_scripts_or_styles(admin_client: Client, belt: None) -> None:
     for address in PAGES:
-        answer = admin_client.get(address)
-        assert answer.status_code == 200, address
-        html = answer.content.decode()
+        response = admin_client.get(address)
+        assert response.status_code == 200, address
+        html = response.content.decode()
         assert "<style" not in html
         assert " style=" not in html
         assert "<script>" not in html
@@ -233,35 +233,37 @@ def test_no_page_needs_what_its_own_policy_forbids(admin_client: Client, belt: N
 
 
 @pytest.mark.parametrize(
-    "wanted", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", r"\\evil"]
+    "next_url", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", r"\\evil"]
 )
-def test_no_form_leads_to_another_place(operator: Client, belt: None, wanted: str) -> None:
-    answer = acting.switch(operator, "issues", "false", "true", htmx=False, next=wanted)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/ada/")
-    undone = acting.post(operator, f"/audit/{acting.newest().pk}/undo/", htmx=False, next=wanted)
+def test_forms_do_not_redirect_to_other_sites(operator: Client, belt: None, next_url: str) -> None:
+    response = dashboard.switch(operator, "issues", "false", "true", htmx=False, next=next_url)
+    assert (response.status_code, response.headers["Location"]) == (303, "/agents/ada/")
+    undone = dashboard.post(
+        operator, f"/audit/{dashboard.latest_entry().pk}/undo/", htmx=False, next=next_url
+    )
     assert (undone.status_code, undone.headers["Location"]) == (303, "/audit/")
 
 
-def test_logging_in_leads_on_and_never_away(client: Client, olive: Any) -> None:
+def test_login_redirects_only_within_the_site(client: Client, olive: Any) -> None:
     known = {"username": "olive", "password": "correct horse"}
-    for wanted, led in (("/audit/", "/audit/"), ("https://evil.example/", "/")):
+    for next_url, location in (("/audit/", "/audit/"), ("https://evil.example/", "/")):
         client.logout()
-        answer = client.post("/login/", {**known, "next": wanted})
-        assert (answer.status_code, answer.headers["Location"]) == (302, led)
+        response = client.post("/login/", {**known, "next": next_url})
+        assert (response.status_code, response.headers["Location"]) == (302, location)
     assert client.get("/login/").headers["Location"] == "/"
 
 
-def test_a_wrong_password_is_told_and_the_name_kept(client: Client, olive: Any) -> None:
-    answer = client.post("/login/", {"username": "olive", "password": "wrong"})
-    assert answer.status_code == 200
-    assert 'role="alert"' in answer.content.decode()
-    assert 'value="olive"' in answer.content.decode()
+def test_a_wrong_password_shows_an_error_and_keeps_the_username(client: Client, olive: Any) -> None:
+    response = client.post("/login/", {"username": "olive", "password": "wrong"})
+    assert response.status_code == 200
+    assert 'role="alert"' in response.content.decode()
+    assert 'value="olive"' in response.content.decode()
 
 
-def test_guessing_passwords_is_stopped(client: Client, olive: Any, settings: Any) -> None:
+def test_repeated_wrong_passwords_lock_the_login(client: Client, olive: Any, settings: Any) -> None:
     settings.AXES_FAILURE_LIMIT = 3
     answers = [client.post("/login/", {"username": "olive", "password": f"guess {n}"}) for n in range(3)]
-    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert [response.status_code for response in answers] == [200, 200, 429]
     assert "Too many login attempts" in answers[-1].content.decode()
     right = client.post("/login/", {"username": "olive", "password": "correct horse"})
     assert right.status_code == 429
@@ -272,5 +274,5 @@ def test_logging_out_ends_the_session(operator: Client, belt: None) -> None:
     assert operator.get("/agents/").status_code == 302
 
 
-def test_the_start_is_a_page_of_its_own(operator: Client) -> None:
+def test_the_root_url_serves_a_page(operator: Client) -> None:
     assert operator.get("/").status_code == 200

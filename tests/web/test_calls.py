@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.store import calls as stored_calls
 from toolbelt.web.calls import forms
 from toolbelt.web.calls import view_model as calls
@@ -22,78 +22,78 @@ from toolbelt.web.calls import view_model as calls
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-def look(browser: Client, **said: Any) -> Any:
-    return browser.get("/calls/", said).context["page"]
+def open_page(browser: Client, **query: Any) -> Any:
+    return browser.get("/calls/", query).context["page"]
 
 
-def log(browser: Client, **said: Any) -> Any:
-    return look(browser, view="log", **said)
+def log(browser: Client, **query: Any) -> Any:
+    return open_page(browser, view="log", **query)
 
 
-def test_only_who_may_see_calls_sees_them_and_the_way_to_them(viewer: Client, reader: Client) -> None:
+def test_the_call_log_and_its_menu_entry_require_permission(viewer: Client, call_viewer: Client) -> None:
     assert viewer.get("/calls/").status_code == 403
-    assert "/calls/" not in acting.text(viewer.get("/agents/"))
-    assert '<a href="/calls/" aria-current="page">' in acting.text(reader.get("/calls/"))
+    assert "/calls/" not in dashboard.text(viewer.get("/agents/"))
+    assert '<a href="/calls/" aria-current="page">' in dashboard.text(call_viewer.get("/calls/"))
 
 
-def test_all_errors_are_found_with_one_filter(reader: Client) -> None:
+def test_the_error_filter_matches_refused_and_failed_calls(call_viewer: Client) -> None:
     for outcome in ("ok", "cancelled", "tool-failed", "tool-denied"):
         factories.call(outcome=outcome)
-    assert [one.outcome for one in log(reader, outcome="error").calls] == ["refused", "failed"]
-    assert look(reader, outcome="error").matches == "2 calls, 2 errors"
-    assert "/calls/?view=log&amp;outcome=error&amp;period=30d" in acting.text(reader.get("/"))
+    assert [call.outcome for call in log(call_viewer, outcome="error").calls] == ["refused", "failed"]
+    assert open_page(call_viewer, outcome="error").matches == "2 calls, 2 errors"
+    assert "/calls/?view=log&amp;outcome=error&amp;period=30d" in dashboard.text(call_viewer.get("/"))
 
 
-def test_a_call_says_who_called_what_and_how_it_ended(reader: Client) -> None:
+def test_a_log_row_shows_the_caller_tool_and_outcome(call_viewer: Client) -> None:
     factories.call(
         session="s1", outcome="tool-failed", error="It broke.", arguments_bytes=20, result_bytes=1500
     )
-    (one,) = log(reader).calls
-    assert (one.agent, one.agent_url, one.tool, one.tool_url, one.session) == (
+    (call,) = log(call_viewer).calls
+    assert (call.agent, call.agent_url, call.tool, call.tool_url, call.session) == (
         "ada",
         "/agents/ada/",
         "shell",
         "/tools/shell/",
         "s1",
     )
-    assert (one.state, one.outcome, one.error) == (
+    assert (call.state, call.outcome, call.error) == (
         "unavailable",
         "failed",
         "It broke.",
     )
-    html = acting.text(reader.get("/calls/?view=log"))
+    html = dashboard.text(call_viewer.get("/calls/?view=log"))
     assert '120 ms <span class="quiet">20 bytes in, 1.5 KB out</span>' in html
 
 
-def test_a_session_leads_to_its_calls_of_the_period(reader: Client) -> None:
+def test_a_session_links_to_its_calls_in_the_period(call_viewer: Client) -> None:
     factories.call(session="s1", days_ago=1)
     factories.call(session="s1", outcome="tool-failed")
     factories.call(session="s2")
     factories.call(agent="bob", session="s1")
-    page = log(reader, period="7d")
+    page = log(call_viewer, period="7d")
     assert page.calls[2].session_url == "/calls/?view=log&agent=ada&session=s1&period=7d"
-    page = reader.get(page.calls[2].session_url).context["page"]
-    assert [(one.agent, one.session) for one in page.calls] == [("ada", "s1")] * 2
+    page = call_viewer.get(page.calls[2].session_url).context["page"]
+    assert [(call.agent, call.session) for call in page.calls] == [("ada", "s1")] * 2
     assert page.matches == "2 calls, newest first"
-    html = acting.text(reader.get("/calls/?session=s1"))
+    html = dashboard.text(call_viewer.get("/calls/?session=s1"))
     assert '<input type="checkbox" name="session" value="s1" autocomplete="off" checked>' in html
     assert "session=s1" in html.partition('id="downloads"')[2].partition("</p>")[0]
 
 
-def test_what_no_longer_exists_is_named_and_leads_nowhere(reader: Client) -> None:
+def test_deleted_agents_and_tools_are_shown_without_a_link(call_viewer: Client) -> None:
     factories.call("gone", agent="nobody", outcome="unknown-tool")
-    (one,), (figure,) = log(reader).calls, look(reader).figures
-    assert (one.agent_url, one.tool_url, figure.tool_url) == ("", "", "")
+    (call,), (figure,) = log(call_viewer).calls, open_page(call_viewer).figures
+    assert (call.agent_url, call.tool_url, figure.tool_url) == ("", "", "")
     factories.call("load_tools")
-    assert [one.mark for one in look(reader).figures] == ["unknown", "Toolbelt's own"]
+    assert [figure.mark for figure in open_page(call_viewer).figures] == ["unknown", "Toolbelt's own"]
 
 
-def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) -> None:
+def test_figures_of_each_tool_are_relative_to_the_largest(call_viewer: Client) -> None:
     for duration in (100, 200):
         factories.call("shell", duration_ms=duration)
     for outcome in ("ok", "tool-failed", "tool-denied", "ok"):
         factories.call("papers", duration_ms=2000, outcome=outcome)
-    page = look(reader)
+    page = open_page(call_viewer)
     papers, shell = page.figures
     assert (papers.tool, papers.usage.calls, papers.share, papers.usage.errors, papers.error_share) == (
         "papers",
@@ -113,20 +113,20 @@ def test_the_figures_of_each_tool_are_compared_with_the_largest(reader: Client) 
     assert page.matches == "6 calls, 2 errors"
 
 
-def test_many_tools_are_folded_and_can_be_shown(reader: Client) -> None:
+def test_a_long_list_of_figures_is_folded_and_can_be_expanded(call_viewer: Client) -> None:
     for number in range(20):
         factories.call(f"tool_{number}")
-    page = look(reader)
+    page = open_page(call_viewer)
     assert (len(page.figures), page.every_url, page.every_words) == (12, "/calls/?every=yes", "Show all 20")
-    assert len(look(reader, every="yes").figures) == 20
+    assert len(open_page(call_viewer, every="yes").figures) == 20
 
 
-def test_the_chart_has_a_bar_a_day_and_says_itself_in_words(reader: Client) -> None:
+def test_the_chart_has_a_bar_per_day_and_a_text_summary(call_viewer: Client) -> None:
     for days_ago in (0, 2, 2):
         factories.call(days_ago=days_ago)
     factories.call(days_ago=2, outcome="tool-failed")
     since = timezone.localdate() - dt.timedelta(days=3)
-    chart = look(reader, since=since.isoformat()).chart
+    chart = open_page(call_viewer, since=since.isoformat()).chart
     assert [bar.good for bar in chart.bars] == [0, 50, 0, 25]
     assert [bar.failed for bar in chart.bars] == [0, 25, 0, 0]
     assert chart.words.startswith("4 calls in 4 days, most on ")
@@ -136,13 +136,13 @@ def test_the_chart_has_a_bar_a_day_and_says_itself_in_words(reader: Client) -> N
     assert [label.words for label in chart.days] == days
 
 
-def test_it_is_narrowed_by_the_address(reader: Client) -> None:
+def test_the_log_is_filtered_by_query_parameters(call_viewer: Client) -> None:
     factories.call("shell")
     factories.call("papers", agent="bob", outcome="tool-denied")
     factories.call("shell", days_ago=40)
     today = timezone.localdate()
     long_ago = (today - dt.timedelta(days=60)).isoformat()
-    for said, count in (
+    for query, count in (
         ({}, 2),
         ({"agent": "bob"}, 1),
         ({"tool": "shell"}, 1),
@@ -153,56 +153,56 @@ def test_it_is_narrowed_by_the_address(reader: Client) -> None:
         ({"until": today.isoformat()}, 2),
         ({"since": "nonsense", "older": "x"}, 2),
     ):
-        assert len(log(reader, **said).calls) == count, said
+        assert len(log(call_viewer, **query).calls) == count, query
 
 
 @pytest.mark.parametrize(("most", "days"), [(4, 30), (3, 7), (2, 1), (0, 1)])
-def test_where_there_are_too_many_calls_to_add_up_it_begins_later_for_who_asks_for_no_day(
-    reader: Client, monkeypatch: pytest.MonkeyPatch, most: int, days: int
+def test_the_default_period_is_shortened_if_there_are_too_many_calls(
+    call_viewer: Client, monkeypatch: pytest.MonkeyPatch, most: int, days: int
 ) -> None:
     monkeypatch.setattr(calls, "MAX_CALLS", most)
     for days_ago in (0, 1, 6, 29):
         factories.call(days_ago=days_ago)
     first = timezone.localdate() - dt.timedelta(days=days - 1)
-    assert look(reader).period.since == first.isoformat()
-    asked = timezone.localdate() - dt.timedelta(days=40)
-    assert look(reader, since=asked.isoformat()).period.since == asked.isoformat()
+    assert open_page(call_viewer).period.since == first.isoformat()
+    requested = timezone.localdate() - dt.timedelta(days=40)
+    assert open_page(call_viewer, since=requested.isoformat()).period.since == requested.isoformat()
 
 
 @pytest.mark.parametrize(
     ("period", "days_ago"), [("today", [0]), ("yesterday", [1]), ("7d", [0, 1, 6]), ("30d", [0, 1, 6, 29])]
 )
-def test_a_preset_is_the_days_up_to_today(reader: Client, period: str, days_ago: list[int]) -> None:
+def test_each_preset_selects_its_range_of_days(call_viewer: Client, period: str, days_ago: list[int]) -> None:
     called = {factories.call(days_ago=back).pk: back for back in (0, 1, 6, 29, 30)}
-    page = log(reader, period=period)
-    assert sorted(called[one.call.id] for one in page.calls) == days_ago
+    page = log(call_viewer, period=period)
+    assert sorted(called[call.call.id] for call in page.calls) == days_ago
     assert [choice.value for choice in page.period.choices if choice.chosen] == [period]
     assert period in page.download_url
 
 
-def test_a_preset_has_precedence_over_days_and_days_are_custom(reader: Client) -> None:
+def test_a_preset_takes_precedence_over_custom_days(call_viewer: Client) -> None:
     factories.call(days_ago=3)
     day = (timezone.localdate() - dt.timedelta(days=3)).isoformat()
-    assert len(log(reader, period="today", since=day).calls) == 0
-    page = log(reader, since=day, until=day)
+    assert len(log(call_viewer, period="today", since=day).calls) == 0
+    page = log(call_viewer, since=day, until=day)
     assert len(page.calls) == 1
     assert [choice.value for choice in page.period.choices if choice.chosen] == ["custom"]
-    assert [choice.value for choice in look(reader).period.choices if choice.chosen] == ["30d"]
+    assert [choice.value for choice in open_page(call_viewer).period.choices if choice.chosen] == ["30d"]
 
 
-def test_the_values_of_the_charts_stand_in_tables_that_lead_to_each_day(reader: Client) -> None:
+def test_chart_values_are_also_tables_that_link_to_each_day(call_viewer: Client) -> None:
     factories.call(agent="ada", days_ago=2)
     factories.call(agent="ada", days_ago=1)
     day = timezone.localdate() - dt.timedelta(days=2)
-    html = reader.get("/calls/?agent=ada").content.decode()
+    html = call_viewer.get("/calls/?agent=ada").content.decode()
     address = f"/calls/?view=log&amp;agent=ada&amp;period=custom&amp;since={day}&amp;until={day}"
     assert f'<a href="{address}">{day:%A, %-d %B}</a>' in html
-    assert len(reader.get(address.replace("&amp;", "&")).context["page"].calls) == 1
+    assert len(call_viewer.get(address.replace("&amp;", "&")).context["page"].calls) == 1
     assert "Duration by day as a table" in html
 
 
-def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
-    told: dict[str, Any] = {
+def test_a_calls_page_shows_everything_recorded(call_viewer: Client) -> None:
+    recorded: dict[str, Any] = {
         "session": "s1",
         "request_id": "req-7",
         "arguments_bytes": 20,
@@ -210,9 +210,9 @@ def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
         "revision": 3,
     }
     made = factories.call(
-        outcome="tool-denied", reason="blocked", error="No.", arguments={"b": 1, "a": "<i>"}, **told
+        outcome="tool-denied", reason="blocked", error="No.", arguments={"b": 1, "a": "<i>"}, **recorded
     )
-    html = acting.text(reader.get(log(reader).calls[0].url))
+    html = dashboard.text(call_viewer.get(log(call_viewer).calls[0].url))
     for text in (
         "s1",
         "req-7",
@@ -229,121 +229,124 @@ def test_a_call_has_a_page_with_all_that_was_recorded(reader: Client) -> None:
     assert f"/agents/ada/preview/?view=why&amp;tool=shell&amp;at={made.at:%Y-%m-%d}" in html
     since = timezone.localdate(made.at) - dt.timedelta(days=1)
     assert f'href="/calls/?view=log&amp;agent=ada&amp;session=s1&amp;period=custom&amp;since={since}"' in html
-    assert reader.get("/calls/999999/").status_code == 404
+    assert call_viewer.get("/calls/999999/").status_code == 404
 
 
-def test_a_call_without_recorded_arguments_says_how_to_record_them(reader: Client) -> None:
+def test_a_call_without_recorded_arguments_says_how_to_record_them(call_viewer: Client) -> None:
     made = factories.call("gone", agent="nobody")
-    html = acting.text(reader.get(f"/calls/{made.pk}/"))
+    html = dashboard.text(call_viewer.get(f"/calls/{made.pk}/"))
     assert "TOOLBELT_RECORD_ARGUMENTS" in html
     assert "/preview/" not in html
 
 
-def test_the_log_is_exported_as_it_is_narrowed_and_runs_no_formula(reader: Client) -> None:
+def test_the_export_keeps_the_filters_and_escapes_formulas(call_viewer: Client) -> None:
     factories.call("papers", error='=cmd|"/c calc"!A1', arguments={"q": "x"})
     factories.call("shell")
     factories.call("papers", days_ago=40)
-    answer = reader.get(look(reader, tool="papers").download_url)
-    assert answer.streaming
-    assert answer.headers["Content-Disposition"].startswith('attachment; filename="calls-')
-    (line,) = csv.DictReader(io.StringIO(b"".join(answer).decode()))
+    response = call_viewer.get(open_page(call_viewer, tool="papers").download_url)
+    assert response.streaming
+    assert response.headers["Content-Disposition"].startswith('attachment; filename="calls-')
+    (line,) = csv.DictReader(io.StringIO(b"".join(response).decode()))
     assert (line["tool"], line["agent"], line["duration_ms"]) == ("papers", "ada", "120")
     assert line["at"].endswith("+00:00")
     assert line["error"] == '\'=cmd|"/c calc"!A1'
     assert line["arguments"] == '{"q": "x"}'
 
 
-def test_a_long_export_is_read_in_parts(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_export_is_read_in_chunks(call_viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_calls, "WALKED", 2)
     for _ in range(5):
         factories.call()
-    assert len(b"".join(reader.get("/calls/download/")).splitlines()) == 6
+    assert len(b"".join(call_viewer.get("/calls/download/")).splitlines()) == 6
 
 
-def test_who_may_not_see_calls_gets_neither_a_call_nor_the_export(viewer: Client) -> None:
+def test_a_call_and_the_export_require_permission(viewer: Client) -> None:
     made = factories.call()
     assert viewer.get(f"/calls/{made.pk}/").status_code == 403
     assert viewer.get("/calls/download/").status_code == 403
 
 
-def test_what_ends_earlier_begins_earlier(reader: Client) -> None:
+def test_an_earlier_end_moves_the_default_start_back(call_viewer: Client) -> None:
     last = timezone.localdate() - dt.timedelta(days=60)
-    assert look(reader, until=last.isoformat()).period.since == (last - dt.timedelta(days=29)).isoformat()
+    assert (
+        open_page(call_viewer, until=last.isoformat()).period.since
+        == (last - dt.timedelta(days=29)).isoformat()
+    )
 
 
-def test_the_log_is_paged_and_the_pages_keep_the_filter(reader: Client) -> None:
+def test_the_log_is_paginated_and_pages_keep_the_filter(call_viewer: Client) -> None:
     last = [factories.call() for _ in range(31)][-1]
-    page = log(reader, agent="ada")
+    page = log(call_viewer, agent="ada")
     assert (len(page.calls), page.pages.words, page.pages.newer_url) == (30, "30 of 31", "")
     assert page.pages.older_url == f"/calls/?view=log&agent=ada&older={last.pk - 29}"
-    page = log(reader, agent="ada", older=last.pk - 29)
+    page = log(call_viewer, agent="ada", older=last.pk - 29)
     assert (len(page.calls), page.pages.older_url) == (1, "")
     assert page.pages.newer_url == "/calls/?view=log&agent=ada"
 
 
-def test_durations_are_drawn_from_day_to_day(reader: Client) -> None:
+def test_durations_are_drawn_as_lines_by_day(call_viewer: Client) -> None:
     for days_ago, duration in ((0, 100), (2, 400), (2, 200)):
         factories.call(days_ago=days_ago, duration_ms=duration)
-    assert look(reader, since=timezone.localdate().isoformat()).lines is None
+    assert open_page(call_viewer, since=timezone.localdate().isoformat()).lines is None
     since = timezone.localdate() - dt.timedelta(days=3)
-    lines = look(reader, since=since.isoformat()).lines
+    lines = open_page(call_viewer, since=since.isoformat()).lines
     assert (lines.median, lines.slow, lines.width) == ("12,50 36,75", "12,0 36,75", 36)
     assert lines.scale == ("400 ms", "200 ms", "0 ms")
     assert (lines.dots[0].median, lines.dots[0].slow) == ("200 ms", "400 ms")
 
 
-def test_choosing_gets_all_but_the_filter(reader: Client) -> None:
+def test_an_htmx_filter_request_returns_everything_but_the_filter(call_viewer: Client) -> None:
     factories.call()
-    html = acting.text(reader.get("/calls/", {"agent": "ada"}, headers=acting.HTMX))
+    html = dashboard.text(call_viewer.get("/calls/", {"agent": "ada"}, headers=dashboard.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 call</p>' in html
     assert 'id="filter"' not in html
 
 
-def test_without_calls_it_says_what_would_be_here(reader: Client) -> None:
-    assert "No calls in this period" in acting.text(reader.get("/calls/"))
-    assert "No matching calls" in acting.text(reader.get("/calls/", {"agent": "ada"}))
+def test_a_log_without_calls_shows_an_empty_state(call_viewer: Client) -> None:
+    assert "No calls in this period" in dashboard.text(call_viewer.get("/calls/"))
+    assert "No matching calls" in dashboard.text(call_viewer.get("/calls/", {"agent": "ada"}))
 
 
-def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
+def test_hostile_texts_are_escaped(call_viewer: Client) -> None:
     evil = "<script>alert(1)</script>\u202e"
     factories.call(evil, agent=evil, session=evil, outcome="unknown-tool", error=evil)
-    # What a form sends back has to be what it was.
+    # Form fields keep their values unchanged, so that they can be submitted again.
     for address in ("/calls/", "/calls/?view=log"):
-        html = re.sub('value="[^"]*"', "", reader.get(address).content.decode())
+        html = re.sub('value="[^"]*"', "", call_viewer.get(address).content.decode())
         assert evil not in html
         assert "\u202e" not in html
         assert "&lt;script&gt;" in html
 
 
-def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
-    def ask() -> list[int]:
-        return [acting.queries(partial(look, reader, view=view)) for view in forms.TABS]
+def test_query_counts_do_not_grow_with_calls_and_agents(call_viewer: Client) -> None:
+    def query_counts() -> list[int]:
+        return [dashboard.count_queries(partial(open_page, call_viewer, view=view)) for view in forms.TABS]
 
     factories.call()
-    ask()
-    before = ask()
+    query_counts()
+    before = query_counts()
     for number in range(40):
         factories.call(f"tool_{number}", days_ago=number % 7, agent=f"agent-{number}")
         factories.agent(f"agent-{number}")
-    ask()
-    assert ask() == before
+    query_counts()
+    assert query_counts() == before
     assert max(before) <= 24
 
 
-def test_the_tabs_keep_the_filters_that_they_have(reader: Client) -> None:
+def test_tabs_keep_the_filters_that_apply_to_them(call_viewer: Client) -> None:
     factories.call()
-    usage, log, unused = look(reader, agent="ada", tool="shell", period="7d").tabs
+    usage, log, unused = open_page(call_viewer, agent="ada", tool="shell", period="7d").tabs
     assert (usage.url, usage.is_current) == ("/calls/?agent=ada&tool=shell&period=7d", True)
     assert log.url == "/calls/?view=log&agent=ada&tool=shell&period=7d"
     assert unused.url == "/calls/?view=unused&agent=ada&period=7d"
-    html = acting.text(reader.get(log.url))
+    html = dashboard.text(call_viewer.get(log.url))
     assert '<input type="hidden" name="view" value="log">' in html
     assert 'aria-current="page">Log</a>' in html
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "0001-01-20", "9999-12-31"])
 @pytest.mark.parametrize("end", ["since", "until"])
-def test_a_day_at_an_end_of_the_calendar_narrows_nothing(reader: Client, end: str, day: str) -> None:
+def test_a_day_at_the_limits_of_the_calendar_is_ignored(call_viewer: Client, end: str, day: str) -> None:
     factories.call()
-    assert len(log(reader, **{end: day}).calls) == 1
-    assert "1 new call" in acting.text(reader.get("/calls/", {end: day, "newer": "0"}))
+    assert len(log(call_viewer, **{end: day}).calls) == 1
+    assert "1 new call" in dashboard.text(call_viewer.get("/calls/", {end: day, "newer": "0"}))

@@ -1,4 +1,4 @@
-"""Tests that an operator creates a client plugin in the dashboard, and of its page."""
+"""Tests of creating a client plugin in the dashboard, and of its page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.web import acting, editing, servers
+from tests.web import dashboard, editor_forms, servers
 from toolbelt.control.servers import client_plugins
 from toolbelt.store import snapshots
 
@@ -19,16 +19,16 @@ NEW, SAVE = "/plugins/add/client/", "/plugins/add/client/save/"
 
 
 def create(browser: Client, **typed: Any) -> Any:
-    return editing.send(browser, NEW, SAVE, **{"name": "shop", **typed})
+    return editor_forms.submit(browser, NEW, SAVE, **{"name": "shop", **typed})
 
 
 def plugin(name: str = "shop") -> Any:
     return snapshots.catalog().plugins[name]
 
 
-def test_a_client_plugin_is_created_and_its_page_says_who_runs_it(keeper: Client) -> None:
-    answer = create(keeper, title="The shop", namespace="shop", agent=["ada"])
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/plugins/shop/")
+def test_a_client_plugin_is_created_and_its_page_says_who_runs_it(plugin_manager: Client) -> None:
+    response = create(plugin_manager, title="The shop", namespace="shop", agent=["ada"])
+    assert (response.status_code, response.headers["Location"]) == (303, "/plugins/shop/")
     stored = plugin()
     assert (stored.runner, stored.title, stored.namespace, stored.declared_by) == (
         "client",
@@ -36,7 +36,7 @@ def test_a_client_plugin_is_created_and_its_page_says_who_runs_it(keeper: Client
         "shop",
         ("ada",),
     )
-    html = editing.words(keeper.get("/plugins/shop/"))
+    html = editor_forms.visible_text(plugin_manager.get("/plugins/shop/"))
     assert "shop created. Declare its tools, then review them here." in html
     assert "runs in the agent's program" in html.replace("&#x27;", "'")
     assert "No tools declared yet." in html
@@ -54,21 +54,21 @@ def test_a_client_plugin_is_created_and_its_page_says_who_runs_it(keeper: Client
         ({"agent": ["no name"]}, "agent", "is not a name"),
     ],
 )
-def test_what_is_wrong_stands_at_its_field_and_the_form_keeps_what_was_typed(
-    keeper: Client, typed: dict[str, Any], field: str, message: str
+def test_errors_are_shown_at_their_field_and_input_is_kept(
+    plugin_manager: Client, typed: dict[str, Any], field: str, message: str
 ) -> None:
-    answer = create(keeper, **{"title": "The shop", **typed})
-    form = answer.context["page"].form
-    assert answer.status_code == 422
+    response = create(plugin_manager, **{"title": "The shop", **typed})
+    form = response.context["page"].form
+    assert response.status_code == 422
     assert message in " ".join(form.errors[field])
-    assert message in answer.content.decode()
+    assert message in response.content.decode()
     assert form["title"].value() == "The shop"
     assert "shop" not in snapshots.catalog().plugins
 
 
-def test_the_lines_for_the_developer_declare_the_tools(keeper: Client) -> None:
-    create(keeper, namespace="shop", agent=["ada", "bob"])
-    page = keeper.get("/plugins/shop/").context["page"].declaring
+def test_the_developer_instructions_contain_a_valid_declaration(plugin_manager: Client) -> None:
+    create(plugin_manager, namespace="shop", agent=["ada", "bob"])
+    page = plugin_manager.get("/plugins/shop/").context["page"].declaring
     assert page.names == "ada or bob"
     assert page.command.endswith("manage.py declare shop tools.json")
     assert page.curl.endswith("http://testserver/api/v1/client-plugins/shop/tools")
@@ -77,47 +77,52 @@ def test_the_lines_for_the_developer_declare_the_tools(keeper: Client) -> None:
     assert done.unseen == ("shop__refund",)
 
 
-def test_declared_tools_are_shown_with_their_review_state(keeper: Client) -> None:
-    create(keeper, namespace="shop")
+def test_declared_tools_are_shown_with_their_review_state(plugin_manager: Client) -> None:
+    create(plugin_manager, namespace="shop")
     tools = [{"name": "refund", "description": "Refund an order."}]
     client_plugins.declare(servers.SHELL.actor, "shop", tools)
-    page = keeper.get("/plugins/shop/").context["page"]
+    page = plugin_manager.get("/plugins/shop/").context["page"]
     assert [(line.tool.key.rpartition("__")[2], line.state, line.users) for line in page.tools] == [
         ("refund", "unavailable", "new, and not reviewed yet")
     ]
-    review = keeper.get("/review/?plugin=shop").context["page"].review
+    review = plugin_manager.get("/review/?plugin=shop").context["page"].review
     assert [change.key for change in review.changes] == ["shop__refund"]
 
 
-def test_who_may_declare_is_changed_on_its_page_and_can_be_undone(keeper: Client) -> None:
-    create(keeper, agent=["ada"])
-    html = editing.send(keeper, "/plugins/shop/", "/plugins/shop/declarers/", agent=["bob"])
+def test_changing_who_may_declare_tools_can_be_undone(plugin_manager: Client) -> None:
+    create(plugin_manager, agent=["ada"])
+    html = editor_forms.submit(plugin_manager, "/plugins/shop/", "/plugins/shop/declarers/", agent=["bob"])
     assert html.status_code == 303
     assert plugin().declared_by == ("bob",)
-    notice = keeper.get("/plugins/shop/").context["page"].notice
+    notice = plugin_manager.get("/plugins/shop/").context["page"].notice
     assert notice.text == "Who may declare the tools of shop: operators, and bob."
-    acting.post(keeper, f"/audit/{notice.undo}/undo/", htmx=False)
+    dashboard.post(plugin_manager, f"/audit/{notice.undo}/undo/", htmx=False)
     assert plugin().declared_by == ("ada",)
 
 
-def test_two_operators_do_not_overwrite_who_may_declare(keeper: Client) -> None:
-    create(keeper, agent=["ada"])
-    answer = acting.post(keeper, "/plugins/shop/declarers/", htmx=False, agent=["bob"], was=["bob"])
-    assert answer.status_code == 303
+def test_a_stale_form_does_not_overwrite_who_may_declare_tools(plugin_manager: Client) -> None:
+    create(plugin_manager, agent=["ada"])
+    response = dashboard.post(
+        plugin_manager, "/plugins/shop/declarers/", htmx=False, agent=["bob"], was=["bob"]
+    )
+    assert response.status_code == 303
     assert plugin().declared_by == ("ada",)
-    assert keeper.get("/plugins/shop/").context["page"].notice.tone == "refused"
+    assert plugin_manager.get("/plugins/shop/").context["page"].notice.tone == "refused"
 
 
-def test_only_client_plugins_are_declared(keeper: Client) -> None:
+def test_only_client_plugins_accept_declarers(plugin_manager: Client) -> None:
     servers.add()
-    assert acting.post(keeper, "/plugins/files/declarers/", htmx=False, agent=["ada"]).status_code == 404
-    assert keeper.get("/plugins/files/").context["page"].declaring is None
+    assert (
+        dashboard.post(plugin_manager, "/plugins/files/declarers/", htmx=False, agent=["ada"]).status_code
+        == 404
+    )
+    assert plugin_manager.get("/plugins/files/").context["page"].declaring is None
 
 
-def test_a_viewer_sees_how_to_declare_and_no_form(keeper: Client, viewer: Client) -> None:
-    create(keeper)
-    html = acting.text(viewer.get("/plugins/shop/"))
+def test_a_viewer_sees_the_instructions_without_forms(plugin_manager: Client, viewer: Client) -> None:
+    create(plugin_manager)
+    html = dashboard.text(viewer.get("/plugins/shop/"))
     assert "client-plugins/shop/tools" in html
     assert "/declarers/" not in html
     assert viewer.get(NEW).status_code == 403
-    assert not re.search(r'href="/plugins/add/', acting.text(viewer.get("/plugins/")))
+    assert not re.search(r'href="/plugins/add/', dashboard.text(viewer.get("/plugins/")))

@@ -1,4 +1,4 @@
-"""Tests of the comparison of two agents, and of copying from one to the other."""
+"""Tests of comparing two agents and copying differences between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
@@ -22,28 +22,28 @@ COPY = "/compare/copy/"
 ROWS = ["switch:clock__now", "loadable:research"]
 
 
-def look(browser: Client, a: str = "ada", b: str = "bob", **said: Any) -> Any:
-    """Open the comparison; give what it shows."""
-    return browser.get(COMPARE, {"a": a, "b": b, **said}).context["page"]
+def open_page(browser: Client, a: str = "ada", b: str = "bob", **query: Any) -> Any:
+    """Return the view model of the comparison."""
+    return browser.get(COMPARE, {"a": a, "b": b, **query}).context["page"]
 
 
 def rows(page: Any) -> list[tuple[str, str, str]]:
     return [(row.id, row.a, row.b) for group in page.found.groups for row in group.rows]
 
 
-def asked(browser: Client, *, htmx: bool = True, **fields: Any) -> dict[str, Any]:
-    """Want something copied; give the fields of the question that comes back."""
-    answer = acting.post(browser, COPY, htmx=htmx, **{"a": "ada", "b": "bob", "row": ROWS, **fields})
-    assert answer.status_code == 200
-    question = answer.context["confirmation"]
-    found: dict[str, Any] = {}
+def confirmation_fields(browser: Client, *, htmx: bool = True, **fields: Any) -> dict[str, Any]:
+    """Request a copy, and return the fields of the confirmation."""
+    response = dashboard.post(browser, COPY, htmx=htmx, **{"a": "ada", "b": "bob", "row": ROWS, **fields})
+    assert response.status_code == 200
+    question = response.context["confirmation"]
+    form_fields: dict[str, Any] = {}
     for name, value in question.fields:
-        found.setdefault(name, []).append(value)
-    return found
+        form_fields.setdefault(name, []).append(value)
+    return form_fields
 
 
-def test_both_sides_stand_beside_each_other_with_their_differences_only(operator: Client) -> None:
-    page = look(operator)
+def test_only_the_differences_of_both_sides_are_shown(operator: Client) -> None:
+    page = open_page(operator)
     assert (page.found.a.name, page.found.b.name) == ("ada", "bob")
     assert rows(page) == [
         ("setting:kind", "not set", "plan"),
@@ -76,24 +76,24 @@ def test_both_sides_stand_beside_each_other_with_their_differences_only(operator
     assert outcomes["shell"][0] == "active"
 
 
-def test_a_loadout_and_a_moment_are_sides_as_well(operator: Client) -> None:
-    page = look(operator, "loadout:minimal", "ada")
+def test_a_loadout_or_an_earlier_version_can_be_compared(operator: Client) -> None:
+    page = open_page(operator, "loadout:minimal", "ada")
     assert page.found.a.about == "on its own, as for an agent without other settings"
     assert ("setting:loadout", "minimal", "not set") in rows(page)
-    acting.switch(operator, "issues", "false", "true")
-    entry = acting.newest().pk
-    acting.switch(operator, "issues", "unset", "false")
-    page = look(operator, f"ada@{entry}", "ada")
+    dashboard.switch(operator, "issues", "false", "true")
+    entry = dashboard.latest_entry().pk
+    dashboard.switch(operator, "issues", "unset", "false")
+    page = open_page(operator, f"ada@{entry}", "ada")
     assert rows(page) == [("switch:issues", "off", "default")]
     assert page.found.a.about == "after olive turned off issues"
-    by_time = look(operator, "ada", "ada", a_at=acting.newest().at.isoformat())
+    by_time = open_page(operator, "ada", "ada", a_at=dashboard.latest_entry().at.isoformat())
     assert by_time.found.a.name == "ada"
     assert rows(by_time) == []
 
 
 def test_the_missing_side_is_chosen_from_links(operator: Client) -> None:
-    def offered(**said: str) -> tuple[str, list[tuple[str, str]]]:
-        page = operator.get(COMPARE, said).context["page"]
+    def offered(**query: str) -> tuple[str, list[tuple[str, str]]]:
+        page = operator.get(COMPARE, query).context["page"]
         return page.others_title, [(other.label, other.url) for other in page.others]
 
     assert offered() == (
@@ -103,120 +103,120 @@ def test_the_missing_side_is_chosen_from_links(operator: Client) -> None:
     assert offered(a="ada") == ("Compare ada with", [("bob", "/compare/?a=ada&b=bob")])
     assert offered(b="ada") == ("Compare ada with", [("bob", "/compare/?a=bob&b=ada")])
     assert offered(a="loadout:minimal")[1][0] == ("ada", "/compare/?a=loadout%3Aminimal&b=ada")
-    assert "Tools that differ" in acting.text(operator.get("/compare/?a=ada&b=bob"))
+    assert "Tools that differ" in dashboard.text(operator.get("/compare/?a=ada&b=bob"))
 
 
-def test_the_tools_that_are_on_for_one_side_stand_first_and_together(operator: Client) -> None:
-    found = look(operator, show="all").found
-    only = [outcome.only for outcome in found.outcomes]
+def test_tools_on_for_only_one_side_are_listed_first(operator: Client) -> None:
+    comparison = open_page(operator, show="all").found
+    only = [outcome.only for outcome in comparison.outcomes]
     groups = ["On only for ada", "On only for bob", "Not on for either"]
     assert only == sorted(only, key=groups.index)
     assert only[0] == "On only for ada"
     assert "On only for bob" in only
 
 
-def test_nonsense_is_told(operator: Client) -> None:
-    assert look(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
-    assert "is not a time" in look(operator, "ada@soon").trouble
-    # No clock can show these in its own zone.
-    assert "is not a time" in look(operator, "ada@9999-12-31T23:59:59-23:00").trouble
-    assert "is not a time" in look(operator, "ada@0001-01-01T00:00+23:00").trouble
-    assert look(operator, "loadout:<b>").found is None
+def test_unknown_agents_loadouts_and_times_are_reported(operator: Client) -> None:
+    assert open_page(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
+    assert "is not a time" in open_page(operator, "ada@soon").trouble
+    # Out of the calendar's range in other zones.
+    assert "is not a time" in open_page(operator, "ada@9999-12-31T23:59:59-23:00").trouble
+    assert "is not a time" in open_page(operator, "ada@0001-01-01T00:00+23:00").trouble
+    assert open_page(operator, "loadout:<b>").found is None
     assert "<b>" not in operator.get(COMPARE, {"a": "loadout:<b>", "b": "ada"}).content.decode()
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_is_ticked_is_copied_once_its_question_is_answered(operator: Client, htmx: bool) -> None:
+def test_selected_differences_are_copied_after_confirmation(operator: Client, htmx: bool) -> None:
     before = entries.read("agent", "bob")
-    fields = asked(operator, htmx=htmx)
+    fields = confirmation_fields(operator, htmx=htmx)
     assert entries.read("agent", "bob") == before
-    answer = acting.post(operator, COPY, htmx=htmx, **{**fields, "reason": "Same work."})
-    led = answer.headers["HX-Redirect" if htmx else "Location"]
-    assert led == "/compare/?a=ada&b=bob"
-    assert answer.status_code == (200 if htmx else 303)
+    response = dashboard.post(operator, COPY, htmx=htmx, **{**fields, "reason": "Same work."})
+    location = response.headers["HX-Redirect" if htmx else "Location"]
+    assert location == "/compare/?a=ada&b=bob"
+    assert response.status_code == (200 if htmx else 303)
     assert entries.read("agent", "bob")["tools_config"] == {"clock__now": True}
-    notice = operator.get(led).context["page"].notice
+    notice = operator.get(location).context["page"].notice
     assert notice.text == "2 differences copied from ada to bob."
-    act = models.AuditEntry.objects.filter(batch=acting.newest().batch)
+    act = models.AuditEntry.objects.filter(batch=dashboard.latest_entry().batch)
     assert set(act.values_list("reason", flat=True)) == {"Same work."}
     assert act.count() == 2
-    acting.post(operator, f"/audit/{notice.undo}/undo/", htmx=False, whole="yes")
+    dashboard.post(operator, f"/audit/{notice.undo}/undo/", htmx=False, whole="yes")
     assert entries.read("agent", "bob") == before
 
 
-def test_all_of_it_is_copied_at_once(operator: Client) -> None:
-    fields = asked(operator, row=[], what="all")
+def test_all_differences_are_copied_together(operator: Client) -> None:
+    fields = confirmation_fields(operator, row=[], what="all")
     assert len(fields["row"]) == 5
-    acting.post(operator, COPY, **fields)
-    assert rows(look(operator)) == []
+    dashboard.post(operator, COPY, **fields)
+    assert rows(open_page(operator)) == []
 
 
-def test_the_question_says_what_comes_of_it(operator: Client) -> None:
-    html = acting.text(acting.post(operator, COPY, a="ada", b="bob", row=["switch:issues"]))
+def test_the_confirmation_shows_the_effect_of_copying(operator: Client) -> None:
+    html = dashboard.text(dashboard.post(operator, COPY, a="ada", b="bob", row=["switch:issues"]))
     assert "bob is protected." in html
     assert "Copy 1 difference to bob?" in html
     assert "issues</code></th> <td>default</td> <td>on</td>" in html
     assert "Tools that can destroy" not in html
 
 
-def test_what_changed_since_the_question_is_not_copied(operator: Client) -> None:
-    fields = asked(operator)
-    acting.override(operator, "clock__now", "false", "true")
-    answer = acting.post(operator, COPY, htmx=False, **fields)
-    notice = operator.get(answer.headers["Location"]).context["page"].notice
+def test_copying_is_refused_if_the_target_changed_after_the_confirmation(operator: Client) -> None:
+    fields = confirmation_fields(operator)
+    dashboard.override(operator, "clock__now", "false", "true")
+    response = dashboard.post(operator, COPY, htmx=False, **fields)
+    notice = operator.get(response.headers["Location"]).context["page"].notice
     assert (notice.tone, notice.text[:40]) == ("refused", "Nothing was copied. What you copy to bob")
     assert "tools_config" not in entries.read("agent", "bob")
 
 
-def test_a_row_that_is_not_there_and_no_row_at_all_are_told(operator: Client) -> None:
-    for row, said in ((["switch:nothing"], "no difference named"), ([], "Select a difference first")):
-        answer = acting.post(operator, COPY, htmx=False, a="ada", b="bob", row=row)
-        assert said in operator.get(answer.headers["Location"]).context["page"].notice.text
-    answer = acting.post(operator, COPY, htmx=False, b="bob")
-    notice = operator.get(answer.headers["Location"]).context["page"].notice
+def test_copying_unknown_or_no_differences_is_reported(operator: Client) -> None:
+    for row, message in ((["switch:nothing"], "no difference named"), ([], "Select a difference first")):
+        response = dashboard.post(operator, COPY, htmx=False, a="ada", b="bob", row=row)
+        assert message in operator.get(response.headers["Location"]).context["page"].notice.text
+    response = dashboard.post(operator, COPY, htmx=False, b="bob")
+    notice = operator.get(response.headers["Location"]).context["page"].notice
     assert notice.text == "Nothing was copied: a: This field is required."
 
 
-def test_who_may_only_look_gets_no_ticks_and_copies_nothing(viewer: Client) -> None:
-    page = look(viewer)
+def test_a_viewer_has_no_checkboxes_and_cannot_copy(viewer: Client) -> None:
+    page = open_page(viewer)
     assert (page.found.to, len(rows(page))) == ("", 5)
     assert 'name="row"' not in viewer.get(COMPARE, {"a": "ada", "b": "bob"}).content.decode()
-    assert acting.post(viewer, COPY, a="ada", b="bob", row=ROWS).status_code == 403
+    assert dashboard.post(viewer, COPY, a="ada", b="bob", row=ROWS).status_code == 403
 
 
-def test_the_operator_of_one_agent_copies_its_switches_alone(viewer: Client) -> None:
+def test_an_operator_of_one_agent_copies_only_its_switches(viewer: Client) -> None:
     from toolbelt.control.people import roles
 
     roles.set_operators(OPERATOR, "bob", ["rosa"])
-    page = look(viewer)
+    page = open_page(viewer)
     assert (page.found.to, page.found.copyable) == ("bob", 2)
-    assert acting.post(viewer, COPY, a="ada", b="bob", row=["setting:kind"]).status_code == 403
-    assert acting.post(viewer, COPY, a="bob", b="ada", row=["switch:issues"]).status_code == 403
-    fields = asked(viewer, row=[], what="all")
+    assert dashboard.post(viewer, COPY, a="ada", b="bob", row=["setting:kind"]).status_code == 403
+    assert dashboard.post(viewer, COPY, a="bob", b="ada", row=["switch:issues"]).status_code == 403
+    fields = confirmation_fields(viewer, row=[], what="all")
     assert fields["row"] == ["switch:clock__now", "switch:issues"]
-    acting.post(viewer, COPY, **fields)
+    dashboard.post(viewer, COPY, **fields)
     assert entries.read("agent", "bob")["tools_config"] == {"clock__now": True, "issues": True}
 
 
-def test_a_restored_agent_is_what_it_was(operator: Client, olive: auth.User) -> None:
+def test_copying_an_earlier_version_restores_the_agent(operator: Client, olive: auth.User) -> None:
     was = entries.read("agent", "ada")
-    acting.switch(operator, "issues", "false", "true")
-    first = acting.newest().pk
+    dashboard.switch(operator, "issues", "false", "true")
+    first = dashboard.latest_entry().pk
     agents.edit(OPERATOR.replace(confirm=True), "ada", {"role": "Does nothing", "allowed_toolkits": None})
-    acting.override(operator, "papers", "true", "unset")
-    acting.post(operator, f"/audit/{first}/undo/", htmx=False)
-    fields = asked(operator, a=f"ada@{first}", b="ada", row=[], what="all")
-    acting.post(operator, COPY, **fields)
+    dashboard.override(operator, "papers", "true", "unset")
+    dashboard.post(operator, f"/audit/{first}/undo/", htmx=False)
+    fields = confirmation_fields(operator, a=f"ada@{first}", b="ada", row=[], what="all")
+    dashboard.post(operator, COPY, **fields)
     assert entries.read("agent", "ada") == {**was, "tools_config": {"clock__now": True, "issues": False}}
 
 
-def test_it_asks_the_same_few_questions_however_much_there_is(operator: Client, more_tools: Any) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    entry = acting.newest().pk
-    look(operator, f"ada@{entry}", "bob")
-    few = acting.queries(lambda: look(operator, f"ada@{entry}", "bob"))
+def test_query_count_does_not_grow_with_the_catalog_and_history(operator: Client, more_tools: Any) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    entry = dashboard.latest_entry().pk
+    open_page(operator, f"ada@{entry}", "bob")
+    few = dashboard.count_queries(lambda: open_page(operator, f"ada@{entry}", "bob"))
     more_tools(60)
     for on, was in (("true", "false"), ("false", "true")) * 4:
-        acting.switch(operator, "issues", on, was)
-    look(operator, f"ada@{entry}", "bob")
-    assert acting.queries(lambda: look(operator, f"ada@{entry}", "bob")) == few <= 22
+        dashboard.switch(operator, "issues", on, was)
+    open_page(operator, f"ada@{entry}", "bob")
+    assert dashboard.count_queries(lambda: open_page(operator, f"ada@{entry}", "bob")) == few <= 22

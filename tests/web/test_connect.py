@@ -1,4 +1,4 @@
-"""Tests that the Connect tab shows a token once, in the command of a client, and when its first request came."""
+"""Tests that the Connect tab shows a new token once, in each client's instructions, and its first request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import resolve
 from django.utils import timezone
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
@@ -32,40 +32,40 @@ ISSUE = f"{CONNECT}token/"
 FIRST_REQUEST = f"{CONNECT}first-request/"
 
 
-def look(browser: Client) -> Any:
+def open_page(browser: Client) -> Any:
     return browser.get(CONNECT).context["page"]
 
 
 def ways(page: Any) -> dict[str, Any]:
-    """Return every way to connect that a page offers, by its label."""
+    """Return the ways to connect that a page offers, by label."""
     return {way.label: way for _, group in page.ways for way in group}
 
 
-def show(answer: Any) -> dict[str, str]:
-    """Return all that each way to connect shows of an answer, by its label."""
-    offered = ways(answer.context["page"])
+def shown_texts(response: Any) -> dict[str, str]:
+    """Return the full text of each way to connect in a response, by label."""
+    offered = ways(response.context["page"])
     return {label: "".join([*(step.text for step in way.steps), way.text]) for label, way in offered.items()}
 
 
 @pytest.fixture
-def keeper(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may issue tokens."""
+def token_issuer(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of a user who may issue tokens."""
     names = ["view_apitoken", "add_apitoken"]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
     return operator
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_the_token_stands_once_in_what_connects_each_client(keeper: Client, htmx: bool) -> None:
-    answer = acting.post(keeper, ISSUE, htmx=htmx, way="cursor", days="30")
-    assert answer.status_code == 200
-    assert answer.headers["Cache-Control"] == "private, no-store"
-    page = answer.context["page"]
+def test_a_new_token_appears_in_each_clients_instructions(token_issuer: Client, htmx: bool) -> None:
+    response = dashboard.post(token_issuer, ISSUE, htmx=htmx, way="cursor", days="30")
+    assert response.status_code == 200
+    assert response.headers["Cache-Control"] == "private, no-store"
+    page = response.context["page"]
     bearer = credentials.recognize(page.issued.text)
     assert bearer is not None
     assert (bearer.agent, page.issued.token.name, page.chosen) == ("ada", "Cursor", "cursor")
     assert page.issued.token.expires < timezone.now() + dt.timedelta(days=30, hours=1)
-    texts = show(answer)
+    texts = shown_texts(response)
     assert {label: text.count(page.issued.text) for label, text in texts.items()} == {
         **dict.fromkeys(texts, 1),
         "curl": 2,
@@ -75,111 +75,111 @@ def test_the_token_stands_once_in_what_connects_each_client(keeper: Client, htmx
     assert texts["VS Code"].startswith(page.issued.text)
     assert f'"Authorization": "Bearer {page.issued.text}"' in texts["Cline"]
     assert "YOUR_TOKEN" not in "".join(texts.values())
-    assert page.issued.text in answer.content.decode()
+    assert page.issued.text in response.content.decode()
 
 
-def test_the_token_is_in_no_later_page_log_or_session(keeper: Client) -> None:
-    text = acting.post(keeper, ISSUE, way="claude-code", days="90").context["page"].issued.text
+def test_a_token_is_absent_from_later_pages_the_log_and_sessions(token_issuer: Client) -> None:
+    text = dashboard.post(token_issuer, ISSUE, way="claude-code", days="90").context["page"].issued.text
     for address in (CONNECT, "/tokens/", "/audit/", "/"):
-        assert text not in keeper.get(address).content.decode()
-    entry = acting.newest()
+        assert text not in token_issuer.get(address).content.decode()
+    entry = dashboard.latest_entry()
     assert (entry.action, entry.actor) == ("token.issue", "olive")
     assert text not in json.dumps([entry.after, entry.before])
     assert all(text not in str(session.get_decoded()) for session in Session.objects.all())
 
 
-def test_who_may_not_create_tokens_sees_the_command_with_a_variable(operator: Client) -> None:
+def test_instructions_use_a_variable_without_permission_to_create_tokens(operator: Client) -> None:
     assert operator.post(ISSUE, {"way": "claude-code", "days": "90"}).status_code == 403
-    html = acting.text(operator.get(CONNECT))
+    html = dashboard.text(operator.get(CONNECT))
     assert "Create token" not in html
     assert "$TOOLBELT_TOKEN" in html
     assert operator.get(FIRST_REQUEST).status_code == 403
     assert not models.ApiToken.objects.exists()
 
 
-def test_an_unknown_way_or_time_shows_and_creates_nothing_unexpected(keeper: Client) -> None:
-    assert keeper.get(f"{CONNECT}?way=telegraph").context["page"].chosen == "claude-code"
-    answer = acting.post(keeper, ISSUE, htmx=False, way="telegraph", days="1000000")
-    assert answer.status_code == 303
+def test_an_unknown_client_or_lifetime_creates_no_token(token_issuer: Client) -> None:
+    assert token_issuer.get(f"{CONNECT}?way=telegraph").context["page"].chosen == "claude-code"
+    response = dashboard.post(token_issuer, ISSUE, htmx=False, way="telegraph", days="1000000")
+    assert response.status_code == 303
     assert not models.ApiToken.objects.exists()
 
 
-def test_the_page_waits_until_the_token_is_used(keeper: Client) -> None:
+def test_the_page_polls_until_the_token_is_first_used(token_issuer: Client) -> None:
     issued = tokens.issue(OPERATOR, agent="ada")
-    asked = f"{FIRST_REQUEST}?token={issued.token.prefix}"
-    assert f'hx-get="{asked}"' in keeper.get(CONNECT).content.decode()
-    assert keeper.get(asked, headers=acting.HTMX).status_code == 204
-    assert "Waiting" in keeper.get(asked).content.decode()
+    poll_url = f"{FIRST_REQUEST}?token={issued.token.prefix}"
+    assert f'hx-get="{poll_url}"' in token_issuer.get(CONNECT).content.decode()
+    assert token_issuer.get(poll_url, headers=dashboard.HTMX).status_code == 204
+    assert "Waiting" in token_issuer.get(poll_url).content.decode()
     assert credentials.recognize(issued.text) is not None
     credentials.write_uses()
-    html = keeper.get(asked, headers=acting.HTMX).content.decode()
+    html = token_issuer.get(poll_url, headers=dashboard.HTMX).content.decode()
     assert '<p class="state" data-state="active">Connected</p>' in html
     assert "hx-get" not in html
 
 
-def test_the_page_stops_asking_after_a_while(keeper: Client) -> None:
+def test_polling_stops_after_a_timeout(token_issuer: Client) -> None:
     issued = tokens.issue(OPERATOR, agent="ada")
     models.ApiToken.objects.update(created=timezone.now() - dt.timedelta(minutes=16))
-    answer = keeper.get(f"{FIRST_REQUEST}?token={issued.token.prefix}", headers=acting.HTMX)
-    assert answer.status_code == 200
-    assert "No request yet" in answer.content.decode()
-    assert "hx-get" not in answer.content.decode()
+    response = token_issuer.get(f"{FIRST_REQUEST}?token={issued.token.prefix}", headers=dashboard.HTMX)
+    assert response.status_code == 200
+    assert "No request yet" in response.content.decode()
+    assert "hx-get" not in response.content.decode()
 
 
-def test_another_agents_token_says_nothing_here(keeper: Client) -> None:
+def test_another_agents_token_is_not_found(token_issuer: Client) -> None:
     others = tokens.issue(OPERATOR, agent="bob")
-    assert keeper.get(f"{FIRST_REQUEST}?token={others.token.prefix}").status_code == 404
+    assert token_issuer.get(f"{FIRST_REQUEST}?token={others.token.prefix}").status_code == 404
 
 
-def test_an_archived_agent_gets_no_token(keeper: Client) -> None:
+def test_an_archived_agent_gets_no_token(token_issuer: Client) -> None:
     entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"archived": True})
-    html = keeper.get(CONNECT).content.decode()
+    html = token_issuer.get(CONNECT).content.decode()
     assert "Create token" not in html
     assert "This agent is archived." in html
 
 
-def test_the_snippets_hold_this_agents_addresses(operator: Client) -> None:
-    page = look(operator)
+def test_snippets_contain_the_agents_urls(operator: Client) -> None:
+    page = open_page(operator)
     assert page.command == ".venv/bin/python manage.py token issue --agent ada --days 90"
     curl = ways(page)["curl"].text
     paths = re.findall(r"http://testserver(/[^?'\s]+)", curl)
     assert [resolve(path).url_name for path in paths] == ["get_surface", "call_tool"]
 
 
-def answered_here(request: httpx.Request) -> httpx.Response:
-    """Let this installation answer, without a server."""
-    answer = Client().generic(
+def respond_locally(request: httpx.Request) -> httpx.Response:
+    """Return this installation's response to an httpx request, without a server."""
+    response = Client().generic(
         request.method,
         request.url.raw_path.decode(),
         request.content,
         request.headers["Content-Type"],
         headers={"Authorization": request.headers["Authorization"]},
     )
-    return httpx.Response(answer.status_code, content=answer.content, request=request)
+    return httpx.Response(response.status_code, content=response.content, request=request)
 
 
 def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     issued = tokens.issue(OPERATOR, agent="ada")
     monkeypatch.setenv("TOOLBELT_TOKEN", issued.text)
-    transport = httpx.MockTransport(answered_here)
+    transport = httpx.MockTransport(respond_locally)
     monkeypatch.setattr(httpx, "Client", functools.partial(httpx.Client, transport=transport))
-    code = ways(look(operator))["Python"].text
-    exec(compile(code, "snippet", "exec"), {})  # noqa: S102 (what the page offers is to be run)
-    said = capsys.readouterr().out
-    assert said.startswith("['clock__now', 'github__issue_read'")
-    assert "is_error" in said
+    code = ways(open_page(operator))["Python"].text
+    exec(compile(code, "snippet", "exec"), {})  # noqa: S102 (the snippet is from the page under test)
+    output = capsys.readouterr().out
+    assert output.startswith("['clock__now', 'github__issue_read'")
+    assert "is_error" in output
 
 
-def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operator: Client) -> None:
-    offered = {label: way.text for label, way in ways(look(operator)).items() if way.is_client}
+def test_mcp_client_configurations_have_the_agents_url_and_no_token(operator: Client) -> None:
+    offered = {label: way.text for label, way in ways(open_page(operator)).items() if way.is_client}
     written = {
         label: json.loads(text) for label, text in offered.items() if label not in ("Claude Code", "Codex")
     }
     url, claude = "http://testserver/mcp/ada", offered["Claude Code"]
     assert claude.startswith(f"claude mcp add --transport http toolbelt {url} ")
     assert claude.endswith('  --header "Authorization: Bearer $TOOLBELT_TOKEN"\n')
-    (asked,) = written["VS Code"]["inputs"]
-    assert asked["password"] is True
+    (token_input,) = written["VS Code"]["inputs"]
+    assert token_input["password"] is True
     assert tomllib.loads(offered["Codex"])["mcp_servers"]["toolbelt"] == {
         "url": url,
         "bearer_token_env_var": "TOOLBELT_TOKEN",
@@ -188,7 +188,9 @@ def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operat
     def sent(token: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {token}"}
 
-    assert {label: one.get("mcpServers", {}).get("toolbelt") for label, one in written.items()} == {
+    assert {
+        label: written_file.get("mcpServers", {}).get("toolbelt") for label, written_file in written.items()
+    } == {
         "Cursor": {"url": url, "headers": sent("${env:TOOLBELT_TOKEN}")},
         "VS Code": None,
         "Gemini CLI": {"httpUrl": url, "headers": sent("${TOOLBELT_TOKEN}")},
@@ -204,7 +206,7 @@ def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operat
             "env": {"AUTH_HEADER": "Bearer YOUR_TOKEN"},
         },
     }
-    assert written["VS Code"]["servers"]["toolbelt"]["headers"] == sent(f"${{input:{asked['id']}}}")
+    assert written["VS Code"]["servers"]["toolbelt"]["headers"] == sent(f"${{input:{token_input['id']}}}")
     assert written["opencode"]["mcp"]["servers"]["toolbelt"] == {
         "type": "remote",
         "url": url,
@@ -214,13 +216,15 @@ def test_mcp_clients_are_configured_with_this_agents_address_and_no_token(operat
 
 
 def warnings(browser: Client) -> dict[str, tuple[str, ...]]:
-    """Return what is warned of beside the configuration of each client that has such."""
+    """Return the warnings of each client that has any."""
     return {
-        label: way.warnings for label, way in ways(look(browser)).items() if way.is_client and way.warnings
+        label: way.warnings
+        for label, way in ways(open_page(browser)).items()
+        if way.is_client and way.warnings
     }
 
 
-def test_a_client_that_cuts_the_policy_is_warned_of(operator: Client) -> None:
+def test_a_client_that_truncates_the_policy_has_a_warning(operator: Client) -> None:
     assert warnings(operator) == {}
     issues = {**entries.read("toolkit", "issues"), "policy": "x" * 2048}
     belts.import_(OPERATOR, {"toolkits": [issues]})
@@ -234,7 +238,7 @@ def test_a_client_that_cuts_the_policy_is_warned_of(operator: Client) -> None:
         assert ("Claude Code reads the first 2,048" in preview) is is_warned
 
 
-def test_tools_whose_names_are_too_long_behind_a_clients_prefix_are_named(operator: Client) -> None:
+def test_tool_names_too_long_with_a_clients_prefix_have_a_warning(operator: Client) -> None:
     fits, long = "a" * 49, "b" * 50
     belts.import_(
         OPERATOR,
@@ -255,10 +259,10 @@ def test_tools_whose_names_are_too_long_behind_a_clients_prefix_are_named(operat
     assert "Copilot CLI" not in warnings(operator)
 
 
-def test_the_frameworks_programs_hold_this_agents_address_and_are_sound(operator: Client) -> None:
-    """That they run, too, `make interop` shows, where the frameworks are."""
-    offered = [way for group, every in look(operator).ways if group == "Frameworks" for way in every]
-    assert [one.label for one in offered] == ["LangChain", "Pydantic AI", "OpenAI Agents", "Google ADK"]
-    for one in offered:
-        assert 'http.Http("http://testserver", "ada", os.environ[' in one.text
-        compile(one.text, one.name, "exec")
+def test_framework_snippets_have_the_agents_url_and_compile(operator: Client) -> None:
+    """`make interop` runs the snippets, with the frameworks installed."""
+    offered = [way for group, every in open_page(operator).ways if group == "Frameworks" for way in every]
+    assert [way.label for way in offered] == ["LangChain", "Pydantic AI", "OpenAI Agents", "Google ADK"]
+    for way in offered:
+        assert 'http.Http("http://testserver", "ada", os.environ[' in way.text
+        compile(way.text, way.name, "exec")

@@ -1,4 +1,4 @@
-"""Tests that rows are as dense as each person chose, on every browser."""
+"""Tests of the row density, which each user chooses for all their browsers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from django.contrib import auth
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.people import preferences
 
@@ -16,14 +16,14 @@ COMPACT = '<html lang="en" data-density="compact">'
 
 
 def page(browser: Client, address: str = "/tools/") -> str:
-    return acting.text(browser.get(address))
+    return dashboard.text(browser.get(address))
 
 
-def test_rows_are_comfortable_until_someone_chooses_compact_ones(viewer: Client, operator: Client) -> None:
+def test_rows_are_comfortable_unless_the_user_chooses_compact(viewer: Client, operator: Client) -> None:
     assert '<html lang="en">' in page(viewer)
     assert ">Compact rows<" in page(viewer)
-    answer = viewer.post("/account/density/", {"density": "compact", "next": "/tools/?q=git"})
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/tools/?q=git")
+    response = viewer.post("/account/density/", {"density": "compact", "next": "/tools/?q=git"})
+    assert (response.status_code, response.headers["Location"]) == (303, "/tools/?q=git")
     assert COMPACT in page(viewer)
     assert ">Comfortable rows<" in page(viewer)
     assert '<html lang="en">' in page(operator)
@@ -31,14 +31,14 @@ def test_rows_are_comfortable_until_someone_chooses_compact_ones(viewer: Client,
     assert '<html lang="en">' in page(viewer)
 
 
-def test_the_density_of_an_account_is_that_of_its_next_login_too(client: Client) -> None:
+def test_the_density_is_kept_across_logins(client: Client) -> None:
     user = auth.get_user_model().objects.create_user("rosa")
     preferences.choose(user.pk, "density", "compact")
     client.force_login(user)
     assert COMPACT in page(client)
 
 
-def test_the_density_does_not_touch_the_time_zone(viewer: Client) -> None:
+def test_changing_the_density_keeps_the_time_zone(viewer: Client) -> None:
     viewer.post("/account/time-zone/", {"zone": "Asia/Tokyo"})
     viewer.post("/account/density/", {"density": "compact"})
     row = models.Preferences.objects.get()

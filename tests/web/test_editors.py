@@ -1,4 +1,4 @@
-"""Tests of what the editors have in common."""
+"""Tests of the behavior that all editors share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
         "/plugins/add/file/",
     ],
 )
-def test_leaving_is_asked_about_while_there_are_unsaved_changes(admin_client: Client, address: str) -> None:
+def test_editor_forms_warn_about_unsaved_changes(admin_client: Client, address: str) -> None:
     html = admin_client.get(address).content.decode()
     main = html[html.index("<main") :]
     assert re.search(r'<form[^>]* method="post"[^>]* data-guarded', main)

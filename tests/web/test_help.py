@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.core import reasons, rules
 
 pytestmark = pytest.mark.django_db
 
 
-def test_every_question_and_every_reason_code_is_explained(viewer: Client) -> None:
+def test_every_rule_and_reason_code_is_explained(viewer: Client) -> None:
     page = viewer.get("/help/").context["page"]
     assert [layer.rule for layer in page.layers] == list(rules.RULES)
     assert {code for layer in page.layers for code, _ in layer.codes} == set(reasons.CODES)
     assert all(all(texts) for layer in page.layers for _, texts in layer.codes)
 
 
-def test_shortcuts_states_and_docs_stand_there(viewer: Client) -> None:
-    html = acting.text(viewer.get("/help/"))
+def test_states_shortcuts_and_documents_are_listed(viewer: Client) -> None:
+    html = dashboard.text(viewer.get("/help/"))
     for word in ("On request", "destructive", "<kbd>/</kbd>", "docs/semantics.md", "data-shortcuts"):
         assert word in html

@@ -1,4 +1,4 @@
-"""Tests that no page shows characters raw that reverse text or cannot be seen, whatever the text comes from."""
+"""Tests that pages show control and bidirectional characters as code points, wherever the text is from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolbelt.web.kit import hidden_characters
 
 ODD = "Pay \u202eecilA\u2066 \u2069now\x1b\x9b"
 SHOWN = "Pay [U+202E]ecilA[U+2066] [U+2069]now[U+001B][U+009B]"
-ACTING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 ABOUT = {"title": ODD, "description": ODD}
 BELT = {
     "plugins": [{"name": "acme.clock", "namespace": "clock", **ABOUT}],
@@ -63,25 +63,25 @@ PAGES = [
     "/admin/toolbelt/toolkit/",
     "/admin/toolbelt/agent/",
 ]
-# What a field of a form holds is sent back as it is, so it stands there as it is.
+# Form fields keep their values unchanged, so that they can be submitted again.
 _FIELDS = re.compile(r"<textarea.*?</textarea>|<input[^>]*>", re.DOTALL)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("address", PAGES)
-def test_what_a_person_wrote_is_shown_with_what_is_hidden_in_it(address: str, admin_client: Client) -> None:
+def test_no_page_contains_raw_control_or_bidirectional_characters(address: str, admin_client: Client) -> None:
     fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
-    answer = admin_client.get(address)
+    response = admin_client.get(address)
 
-    assert answer.status_code == 200
-    text = html.unescape(_FIELDS.sub("", answer.content.decode()))
-    assert [text[found.start() - 60 : found.end() + 20] for found in ACTING.finditer(text)] == []
-    assert int(answer.headers["Content-Length"]) == len(answer.content)
+    assert response.status_code == 200
+    text = html.unescape(_FIELDS.sub("", response.content.decode()))
+    assert [text[match.start() - 60 : match.end() + 20] for match in HIDDEN.finditer(text)] == []
+    assert int(response.headers["Content-Length"]) == len(response.content)
 
 
 @pytest.mark.django_db
-def test_the_code_points_are_named(admin_client: Client) -> None:
+def test_hidden_characters_are_shown_as_code_points(admin_client: Client) -> None:
     fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
 
     for address in (
@@ -96,7 +96,7 @@ def test_the_code_points_are_named(admin_client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_what_a_form_holds_is_sent_back_as_it_is(admin_client: Client) -> None:
+def test_form_fields_keep_hidden_characters_unchanged(admin_client: Client) -> None:
     fast_fixtures.stored("hidden", lambda: testing.RowsWorld().load(BELT, lenient=True))
     toolkit = models.Toolkit.objects.get(key="times")
 
@@ -117,18 +117,18 @@ def test_what_a_form_holds_is_sent_back_as_it_is(admin_client: Client) -> None:
         ('<input title="x" value="\u202e">', '<input title="x" value="\u202e">'),
         ("<script>'\u202e'</script>", "<script>'\u202e'</script>"),
         ("a < b \u202e", "a < b [U+202E]"),
-        # What shows something is left: an emoji of several, a presentation, a soft hyphen.
+        # Invisible characters with a legitimate use: emoji sequences, variation selectors, soft hyphens.
         (
             "\U0001f469\u200d\U0001f4bb \u26a0\ufe0f so\u00adft \t\n\r",
             "\U0001f469\u200d\U0001f4bb \u26a0\ufe0f so\u00adft \t\n\r",
         ),
     ],
 )
-def test_each_part_of_a_page_is_read_as_a_browser_reads_it(before: str, after: str) -> None:
+def test_only_displayed_text_and_attributes_are_rewritten(before: str, after: str) -> None:
     assert hidden_characters.page(before) == after
 
 
-def test_a_page_that_is_no_sound_html_takes_no_exponential_time() -> None:
-    begun = time.perf_counter()
+def test_malformed_html_takes_no_exponential_time() -> None:
+    started = time.perf_counter()
     hidden_characters.page('<a b="' * 2_000 + "\u202e" + "<textarea>" * 500)
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - started < 5

@@ -1,4 +1,4 @@
-"""Tests of an agent's History page, and of undoing changes there."""
+"""Tests of an agent's History page and of undoing changes there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
 from toolbelt.testing import OPERATOR
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 HISTORY = "/agents/ada/history/"
 
 
-def look(browser: Client, address: str = HISTORY, **said: Any) -> Any:
-    return browser.get(address, said).context["page"]
+def open_page(browser: Client, address: str = HISTORY, **query: Any) -> Any:
+    return browser.get(address, query).context["page"]
 
 
 def listed(page: Any) -> list[Any]:
@@ -26,27 +26,27 @@ def listed(page: Any) -> list[Any]:
 
 
 @pytest.fixture
-def past(operator: Client, belt: None) -> None:
-    """Let some things have happened, not all of them to ada."""
+def past_changes(operator: Client, belt: None) -> None:
+    """Store five changes, three of them to ada."""
     entries.change(OPERATOR, "toolkit", "research", {"title": "Reading"})
     agents.equip(OPERATOR.replace(confirm=True), "bob", "research")
     entries.change(
         OPERATOR.replace(reason="Named."), "agent", "ada", {"title": "Ada", "budget": {"max_tools": 9}}
     )
-    acting.switch(operator, "issues", "false", "true")
-    acting.override(operator, "papers", "true", "unset")
+    dashboard.switch(operator, "issues", "false", "true")
+    dashboard.override(operator, "papers", "true", "unset")
 
 
-@pytest.mark.usefixtures("past")
-def test_it_tells_of_this_agent_alone_with_what_differs(operator: Client) -> None:
-    page = look(operator)
+@pytest.mark.usefixtures("past_changes")
+def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: Client) -> None:
+    page = open_page(operator)
     assert [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)] == [
         "olive turned on the tool papers",
         "olive turned off issues",
         "test changed agent ada",
     ]
     assert page.matches == "3 changes, newest first"
-    assert not any(entry.agent for entry in listed(page)), "whose it is stands above"
+    assert not any(entry.agent for entry in listed(page)), "the agent is in the heading"
     changed = listed(page)[2]
     assert {d.what: (d.before, d.after) for d in changed.differences} == {
         "title": ("not set", "Ada"),
@@ -55,9 +55,9 @@ def test_it_tells_of_this_agent_alone_with_what_differs(operator: Client) -> Non
     assert changed.reason == "Named."
 
 
-@pytest.mark.usefixtures("past")
+@pytest.mark.usefixtures("past_changes")
 @pytest.mark.parametrize(
-    ("said", "count"),
+    ("query", "count"),
     [
         ({"person": "olive"}, 2),
         ({"action": "switch.set"}, 1),
@@ -67,59 +67,61 @@ def test_it_tells_of_this_agent_alone_with_what_differs(operator: Client) -> Non
         ({"older": "nonsense"}, 3),
     ],
 )
-def test_it_is_narrowed_by_person_change_and_key(operator: Client, said: dict[str, str], count: int) -> None:
-    assert len(listed(look(operator, **said))) == count
+def test_the_history_is_filtered_by_person_action_and_key(
+    operator: Client, query: dict[str, str], count: int
+) -> None:
+    assert len(listed(open_page(operator, **query))) == count
 
 
-@pytest.mark.usefixtures("past")
-def test_it_offers_only_what_happened_to_this_agent(operator: Client) -> None:
-    page = look(operator, key="papers")
+@pytest.mark.usefixtures("past_changes")
+def test_filter_choices_are_limited_to_this_agents_changes(operator: Client) -> None:
+    page = open_page(operator, key="papers")
     assert [choice.label for choice in page.keys] == ["Any toolkit or tool", "issues", "papers"]
     assert [choice.value for choice in page.keys if choice.chosen] == ["papers"]
     assert [choice.value for choice in page.people] == ["", "olive", "test"]
     assert "agent.equip" not in [choice.value for choice in page.actions]
 
 
-@pytest.mark.usefixtures("past")
-def test_undoing_comes_back_to_the_history(operator: Client) -> None:
-    entry = listed(look(operator, person="olive"))[0]
-    answer = acting.post(
+@pytest.mark.usefixtures("past_changes")
+def test_undoing_redirects_back_to_the_history(operator: Client) -> None:
+    entry = listed(open_page(operator, person="olive"))[0]
+    response = dashboard.post(
         operator, f"/audit/{entry.id}/undo/", htmx=False, next="/agents/ada/history/?person=olive"
     )
-    assert (answer.status_code, answer.headers["Location"]) == (303, f"{HISTORY}?person=olive")
-    page = look(operator, person="olive")
+    assert (response.status_code, response.headers["Location"]) == (303, f"{HISTORY}?person=olive")
+    page = open_page(operator, person="olive")
     assert page.notice.text == "Undone: olive turned on the tool papers."
-    assert "papers" not in acting.stored().overrides
+    assert "papers" not in dashboard.stored_agent().overrides
     assert listed(page)[1].undone.startswith("undone by olive")
 
 
-@pytest.mark.usefixtures("past")
-def test_choosing_gets_only_the_log_and_the_count(operator: Client) -> None:
-    html = acting.text(operator.get(HISTORY, {"key": "papers"}, headers=acting.HTMX))
+@pytest.mark.usefixtures("past_changes")
+def test_an_htmx_filter_request_returns_only_the_log_and_count(operator: Client) -> None:
+    html = dashboard.text(operator.get(HISTORY, {"key": "papers"}, headers=dashboard.HTMX))
     assert html.startswith('<div id="log">')
     assert "<html" not in html
     assert "1 change, newest first" in html
 
 
-@pytest.mark.usefixtures("past")
-def test_who_may_only_look_gets_no_undo(viewer: Client) -> None:
-    assert len(listed(look(viewer))) == 3
-    assert not any(entry.undoable for entry in listed(look(viewer)))
+@pytest.mark.usefixtures("past_changes")
+def test_a_viewer_is_not_offered_undo(viewer: Client) -> None:
+    assert len(listed(open_page(viewer))) == 3
+    assert not any(entry.undoable for entry in listed(open_page(viewer)))
 
 
-def test_an_empty_history_says_what_will_be_in_it(operator: Client) -> None:
+def test_an_empty_history_and_a_filter_without_matches_show_an_empty_state(operator: Client) -> None:
     assert "No changes yet" in operator.get(HISTORY).content.decode()
     assert "No matching changes" in operator.get(HISTORY, {"key": "papers"}).content.decode()
 
 
-def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+def test_an_unknown_agent_is_not_found(operator: Client) -> None:
     assert operator.get("/agents/nobody/history/").status_code == 404
 
 
-@pytest.mark.usefixtures("past")
-def test_it_asks_the_same_few_questions_however_long_it_is(operator: Client) -> None:
-    of_three = acting.queries(lambda: look(operator))
+@pytest.mark.usefixtures("past_changes")
+def test_query_count_does_not_grow_with_the_length_of_the_history(operator: Client) -> None:
+    of_three = dashboard.count_queries(lambda: open_page(operator))
     for on, was in (("true", "false"), ("false", "true")) * 6:
-        acting.switch(operator, "issues", on, was)
-    assert len(listed(look(operator))) == 15
-    assert acting.queries(lambda: look(operator)) == of_three <= 22
+        dashboard.switch(operator, "issues", on, was)
+    assert len(listed(open_page(operator))) == 15
+    assert dashboard.count_queries(lambda: open_page(operator)) == of_three <= 22

@@ -1,4 +1,4 @@
-"""Tests that a configuration is exported as a file, and imported as its preview showed it, all of it or nothing."""
+"""Tests that a configuration is exported as a file, and imported as previewed, entirely or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.core import test_adoption as examples
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
@@ -35,7 +35,7 @@ agents:
 
 @pytest.fixture
 def importer(db: None) -> Client:
-    """Return the browser of one who may add and change whatever a belt holds."""
+    """Return the browser of a user who may add and change everything in a belt."""
     user = get_user_model().objects.create_user("ina")
     kinds = ("category", "plugin", "tool", "toolkit", "loadout", "agent", "subapp")
     codenames = [f"{act}_{kind}" for act in ("add", "change", "delete") for kind in kinds]
@@ -46,21 +46,21 @@ def importer(db: None) -> Client:
 
 
 def check(browser: Client, text: str = TEXT) -> Any:
-    """Have a belt checked; give the answer."""
+    """Submit a belt for checking, and return the response."""
     return browser.post(CHECK, {"text": text})
 
 
-def shown(answer: Any) -> dict[str, Any]:
-    """Return what the form of the import sends then."""
-    page = answer.context["page"]
+def shown(response: Any) -> dict[str, Any]:
+    """Return the fields of the import form in the response."""
+    page = response.context["page"]
     return {"text": page.text, "revision": page.checked.revision, "shown": page.checked.shown}
 
 
-def problems(answer: Any) -> list[str]:
-    return [f"{one.path} {one.message}".strip() for one in answer.context["page"].problems]
+def problems(response: Any) -> list[str]:
+    return [f"{problem.path} {problem.message}".strip() for problem in response.context["page"].problems]
 
 
-def test_it_goes_out_whole_or_in_part(importer: Client) -> None:
+def test_a_belt_is_exported_whole_or_by_section(importer: Client) -> None:
     whole = importer.get("/belt/export/")
     assert yaml.safe_load(whole.content) == belts.export()
     assert whole.headers["Content-Disposition"].endswith('.yaml"')
@@ -69,7 +69,7 @@ def test_it_goes_out_whole_or_in_part(importer: Client) -> None:
     assert importer.get("/belt/export/", {"section": "nonsense"}).status_code == 200
 
 
-def test_who_may_not_look_at_plugins_takes_none_away(viewer: Client) -> None:
+def test_exporting_plugins_requires_permission(viewer: Client) -> None:
     assert "plugins" not in yaml.safe_load(viewer.get("/belt/export/").content)
     assert viewer.get("/belt/export/", {"section": "plugins"}).status_code == 403
     offered = [choice.value for choice in viewer.get("/belt/").context["page"].sections]
@@ -77,11 +77,11 @@ def test_who_may_not_look_at_plugins_takes_none_away(viewer: Client) -> None:
     assert "agents" in offered
 
 
-def test_checking_says_what_would_happen_to_what_and_to_whom_and_writes_nothing(importer: Client) -> None:
+def test_checking_a_belt_previews_changes_and_effects_without_writing(importer: Client) -> None:
     before = belts.export()
-    answer = check(importer)
-    assert (answer.status_code, belts.export()) == (200, before)
-    checked = answer.context["page"].checked
+    response = check(importer)
+    assert (response.status_code, belts.export()) == (200, before)
+    checked = response.context["page"].checked
     assert checked.words == "1 added, 1 changed, 0 unchanged"
     lines = {
         entry.name: [(line.what, line.before, line.after) for line in entry.lines]
@@ -97,8 +97,11 @@ def test_checking_says_what_would_happen_to_what_and_to_whom_and_writes_nothing(
         ("triggers: file", "present", "removed"),
     ]
     assert lines["cleo"] == [("tools_config", "not set", '{"releases": true}')]
-    told = {one.agent: (one.effect.added, one.effect.removed, one.reasons) for one in checked.consequences}
-    assert told == {
+    effects = {
+        consequence.agent: (consequence.effect.added, consequence.effect.removed, consequence.reasons)
+        for consequence in checked.consequences
+    }
+    assert effects == {
         "ada": ((), ("github__issue_write",), ()),
         "cleo": (
             ("github__issue_read", "github__merge", "shell"),
@@ -110,65 +113,65 @@ def test_checking_says_what_would_happen_to_what_and_to_whom_and_writes_nothing(
         ),
     }
     assert checked.dangerous
-    html = acting.text(answer)
+    html = dashboard.text(response)
     assert "<strong>cleo</strong>" in html
     assert "Enables destructive tools: github__merge." in html
 
 
-def test_it_comes_in_as_shown_in_one_act_that_can_be_undone(importer: Client) -> None:
+def test_a_belt_is_imported_as_previewed_and_can_be_undone(importer: Client) -> None:
     before = belts.export()
-    answer = importer.post(IMPORT, {**shown(check(importer)), "reason": "Spring cleaning."})
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/belt/")
+    response = importer.post(IMPORT, {**shown(check(importer)), "reason": "Spring cleaning."})
+    assert (response.status_code, response.headers["Location"]) == (303, "/belt/")
     assert entries.read("agent", "cleo")["tools_config"] == {"releases": True}
     notice = importer.get("/belt/").context["page"].notice
     assert notice.text == "Belt imported: 1 added, 1 changed, 0 unchanged."
     assert set(models.AuditEntry.objects.values_list("reason", flat=True)) == {"Spring cleaning."}
-    acting.post(importer, f"/audit/{notice.undo}/undo/", htmx=False, whole="yes", next="/belt/")
+    dashboard.post(importer, f"/audit/{notice.undo}/undo/", htmx=False, whole="yes", next="/belt/")
     assert belts.export() == before
 
 
-def test_a_file_is_taken_as_well(importer: Client) -> None:
+def test_an_uploaded_file_is_imported(importer: Client) -> None:
     upload = SimpleUploadedFile("belt.yaml", b"\xef\xbb\xbf" + TEXT.encode())
-    answer = importer.post(CHECK, {"file": upload, "text": "ignored"})
-    assert answer.context["page"].checked.words == "1 added, 1 changed, 0 unchanged"
-    assert answer.context["page"].text == TEXT
-    # Browsers send a text with another end of line than it came with: it is the same belt.
-    fields = {**shown(answer), "text": TEXT.replace("\n", "\r\n")}
+    response = importer.post(CHECK, {"file": upload, "text": "ignored"})
+    assert response.context["page"].checked.words == "1 added, 1 changed, 0 unchanged"
+    assert response.context["page"].text == TEXT
+    # Browsers submit text with CRLF line endings; it is still the same belt.
+    fields = {**shown(response), "text": TEXT.replace("\n", "\r\n")}
     assert importer.post(IMPORT, fields).status_code == 303
 
 
-def test_what_is_so_already_is_nothing_to_import(importer: Client) -> None:
-    answer = check(importer, yaml.safe_dump(belts.export()))
-    assert answer.context["page"].checked.is_nothing
-    assert "Already up to date" in answer.content.decode()
+def test_an_up_to_date_belt_has_nothing_to_import(importer: Client) -> None:
+    response = check(importer, yaml.safe_dump(belts.export()))
+    assert response.context["page"].checked.is_nothing
+    assert "Already up to date" in response.content.decode()
 
 
-def test_nothing_comes_in_if_something_changed_since(importer: Client) -> None:
+def test_an_import_is_refused_after_a_concurrent_change(importer: Client) -> None:
     fields = shown(check(importer))
     entries.change(OPERATOR, "toolkit", "research", {"title": "Reading"})
-    answer = importer.post(IMPORT, fields)
-    page = answer.context["page"]
-    assert (answer.status_code, page.notice.tone) == (409, "refused")
+    response = importer.post(IMPORT, fields)
+    page = response.context["page"]
+    assert (response.status_code, page.notice.tone) == (409, "refused")
     assert "The configuration was changed by another operator" in page.notice.text
-    # It shows what it would do now, and that can be imported.
-    assert importer.post(IMPORT, shown(answer)).status_code == 303
+    # The response shows an updated preview, which can be imported.
+    assert importer.post(IMPORT, shown(response)).status_code == 303
 
 
-def test_another_belt_than_the_one_that_was_shown_does_not_come_in(importer: Client) -> None:
+def test_only_the_previewed_belt_can_be_imported(importer: Client) -> None:
     fields = {**shown(check(importer)), "text": TEXT.replace("cleo", "dora")}
-    answer = importer.post(IMPORT, fields)
-    assert answer.status_code == 409
+    response = importer.post(IMPORT, fields)
+    assert response.status_code == 409
     assert not models.Agent.objects.filter(key__in=["cleo", "dora"]).exists()
     assert importer.post(IMPORT, {"text": TEXT}).status_code == 409
 
 
-def test_every_problem_is_told_with_its_path(importer: Client) -> None:
-    answer = check(importer, "agents: [{key: ada, tools_config: {nope: true}}, {key: '', colour: red}]")
-    assert answer.status_code == 422
-    told = problems(answer)
-    assert any(one.startswith("agents.ada.tools_config.nope ") for one in told)
-    assert any(one.startswith("agents[1].colour ") for one in told)
-    assert "nope" in answer.content.decode()
+def test_every_problem_is_reported_with_its_path(importer: Client) -> None:
+    response = check(importer, "agents: [{key: ada, tools_config: {nope: true}}, {key: '', colour: red}]")
+    assert response.status_code == 422
+    reported = problems(response)
+    assert any(problem.startswith("agents.ada.tools_config.nope ") for problem in reported)
+    assert any(problem.startswith("agents[1].colour ") for problem in reported)
+    assert "nope" in response.content.decode()
 
 
 HOSTILE = {
@@ -184,10 +187,10 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_texts_get_a_clear_answer(importer: Client, text: str) -> None:
-    answer = check(importer, text)
-    assert answer.status_code == 422
-    assert any(HOSTILE[text] in one for one in problems(answer)), problems(answer)
+def test_invalid_documents_get_a_clear_error(importer: Client, text: str) -> None:
+    response = check(importer, text)
+    assert response.status_code == 422
+    assert any(HOSTILE[text] in problem for problem in problems(response)), problems(response)
 
 
 @pytest.mark.parametrize(
@@ -198,67 +201,68 @@ def test_hostile_texts_get_a_clear_answer(importer: Client, text: str) -> None:
         ("!!set {a, b}", "This cannot be read: could not determine a constructor for the tag"),
     ],
 )
-def test_what_json_does_not_have_is_no_part_of_a_belt_at_either_door(
+def test_yaml_values_unknown_to_json_are_rejected_by_check_and_import(
     importer: Client, value: str, problem: str
 ) -> None:
     text = f"agents: [{{key: ada, title: {value}}}]"
-    for answer in (check(importer, text), importer.post(IMPORT, {"text": text, "revision": 0, "shown": ""})):
-        assert answer.status_code == 422
-        assert any(one.startswith(problem) for one in problems(answer)), problems(answer)
+    for response in (
+        check(importer, text),
+        importer.post(IMPORT, {"text": text, "revision": 0, "shown": ""}),
+    ):
+        assert response.status_code == 422
+        assert any(line.startswith(problem) for line in problems(response)), problems(response)
 
 
-def test_what_is_no_text_or_too_much_of_it_is_refused(importer: Client, settings: Any) -> None:
+def test_binary_or_oversized_files_are_rejected(importer: Client, settings: Any) -> None:
     assert (
         "not UTF-8" in problems(importer.post(CHECK, {"file": SimpleUploadedFile("x", b"\xff\xfe\xfa")}))[0]
     )
     settings.TOOLBELT_API_BODY_BYTES = 100
-    told = problems(importer.post(CHECK, {"file": SimpleUploadedFile("x.yaml", b"a" * 101)}))
-    assert told == [
+    reported = problems(importer.post(CHECK, {"file": SimpleUploadedFile("x.yaml", b"a" * 101)}))
+    assert reported == [
         "The file is 0.000101 MB, and the maximum is 0.0001 MB: import it on the server, with"
         " `.venv/bin/python manage.py belt import`."
     ]
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
-    answer = importer.post(CHECK, {"text": "a" * 2000})
-    assert answer.status_code == 413
-    assert "Request too large" in answer.content.decode()
+    response = importer.post(CHECK, {"text": "a" * 2000})
+    assert response.status_code == 413
+    assert "Request too large" in response.content.decode()
 
 
-def test_a_command_does_not_come_in_over_the_web(importer: Client) -> None:
-    answer = check(importer, "plugins: [{name: evil, namespace: evil, upstream: {command: sh}}]")
-    assert answer.status_code == 422
-    assert "runs code on the server" in problems(answer)[0]
+def test_a_server_command_cannot_be_imported_on_the_web(importer: Client) -> None:
+    response = check(importer, "plugins: [{name: evil, namespace: evil, upstream: {command: sh}}]")
+    assert response.status_code == 422
+    assert "runs code on the server" in problems(response)[0]
 
 
-def test_who_may_not_change_what_it_holds_does_not_import_it(operator: Client, viewer: Client) -> None:
+def test_importing_requires_permission_for_everything_in_the_belt(operator: Client, viewer: Client) -> None:
     for browser in (operator, viewer):
         assert check(browser).status_code == 403
         assert browser.post(IMPORT, {"text": TEXT}).status_code == 403
         assert not browser.get("/belt/").context["page"].may_import
 
 
-def test_the_page_asks_the_same_few_questions_however_much_there_is(
-    importer: Client, more_tools: Any
-) -> None:
+def test_query_count_does_not_grow_with_the_catalog(importer: Client, more_tools: Any) -> None:
     importer.get("/belt/")
-    few = acting.queries(lambda: importer.get("/belt/"))
+    few = dashboard.count_queries(lambda: importer.get("/belt/"))
     more_tools(60)
     importer.get("/belt/")
-    assert acting.queries(lambda: importer.get("/belt/")) == few <= 12
+    assert dashboard.count_queries(lambda: importer.get("/belt/")) == few <= 12
 
 
-def test_a_configuration_of_another_program_is_shown_as_a_belt_and_imported(importer: Client) -> None:
-    answer = check(importer, json.dumps(examples.MINDROOM))
-    page = answer.context["page"]
+def test_another_programs_configuration_is_converted_and_imported(importer: Client) -> None:
+    response = check(importer, json.dumps(examples.MINDROOM))
+    page = response.context["page"]
     assert page.adopted == "MindRoom's configuration"
-    assert "agents.assistant.rooms" in [one.path for one in page.left_aside]
-    assert "rooms" in answer.content.decode()
-    importer.post(IMPORT, shown(answer))
+    assert "agents.assistant.rooms" in [entry.path for entry in page.left_aside]
+    assert "rooms" in response.content.decode()
+    importer.post(IMPORT, shown(response))
     assert entries.read("agent", "assistant")["initial_toolkits"] == ["research"]
 
 
-def test_a_problem_of_such_a_file_has_its_path_there(importer: Client) -> None:
-    answer = check(
+def test_problems_of_a_converted_file_have_their_original_path(importer: Client) -> None:
+    response = check(
         importer, json.dumps(examples.edited("toolkits.devops.tools", ["docker", "list_toolkits"]))
     )
-    assert [one.path for one in answer.context["page"].problems] == ["toolkits.devops.tools[1]"]
+    assert [problem.path for problem in response.context["page"].problems] == ["toolkits.devops.tools[1]"]
     assert "plugins file" in problems(check(importer, '{"tool_plugins": [{"id": "kb"}]}'))[0]

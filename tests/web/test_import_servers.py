@@ -1,4 +1,4 @@
-"""Tests that an operator imports the servers of an MCP client's file, and that no secret is stored or shown."""
+"""Tests of importing the servers of an MCP client's file, without storing or showing its secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.control.servers.test_client_files import FILES, everything_stored
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control.servers import upstream_servers
 from toolbelt.runtime import upstream_listing
 
@@ -35,11 +35,11 @@ def allowed(settings: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Have no server asked; keep which would have been."""
-    told: list[Any] = []
-    monkeypatch.setattr(upstream_listing, "refresh_soon", lambda names, record: told.extend(names))
-    return told
+def refreshed_names(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Contact no server, and return the list of names that would have been refreshed."""
+    refreshed: list[Any] = []
+    monkeypatch.setattr(upstream_listing, "refresh_soon", lambda names, record: refreshed.extend(names))
+    return refreshed
 
 
 def preview(browser: Client, **given: Any) -> Any:
@@ -50,8 +50,8 @@ def names() -> list[str]:
     return [server.plugin.name for server in upstream_servers.servers()]
 
 
-def test_a_file_is_shown_as_what_it_becomes_without_its_secrets(keeper: Client) -> None:
-    response = preview(keeper, text=TEXT)
+def test_the_preview_lists_the_files_servers_without_secrets(plugin_manager: Client) -> None:
+    response = preview(plugin_manager, text=TEXT)
     page, html = response.context["page"], response.content.decode()
     assert [server.name for server, _ in page.ready] == ["issues", "wiki"]
     assert [server.name for server, _ in page.elsewhere] == ["local"]
@@ -62,37 +62,39 @@ def test_a_file_is_shown_as_what_it_becomes_without_its_secrets(keeper: Client) 
     assert names() == []
 
 
-def test_a_server_whose_variables_may_not_be_named_on_the_web_is_added_with_a_shell(
-    keeper: Client, settings: Any
+def test_a_server_with_disallowed_variables_must_be_added_in_a_shell(
+    plugin_manager: Client, settings: Any
 ) -> None:
     settings.TOOLBELT_WEB_VARIABLES = ()
-    response = preview(keeper, text=TEXT)
+    response = preview(plugin_manager, text=TEXT)
     assert [server.name for server, _ in response.context["page"].elsewhere] == ["issues", "local"]
-    assert "add it to TOOLBELT_WEB_VARIABLES" in acting.text(response)
+    assert "add it to TOOLBELT_WEB_VARIABLES" in dashboard.text(response)
 
 
-def test_the_chosen_servers_are_added_and_asked_for_their_tools(keeper: Client, asked: list[Any]) -> None:
-    servers = preview(keeper, text=TEXT).context["page"].servers
-    response = keeper.post("/plugins/add/file/save/", {"servers": servers, "name": ["issues"]})
+def test_the_chosen_servers_are_added_and_refreshed(
+    plugin_manager: Client, refreshed_names: list[Any]
+) -> None:
+    servers = preview(plugin_manager, text=TEXT).context["page"].servers
+    response = plugin_manager.post("/plugins/add/file/save/", {"servers": servers, "name": ["issues"]})
     assert response.status_code == 303, response.context["page"].problems
-    assert names() == asked == ["issues"]
+    assert names() == refreshed_names == ["issues"]
     assert SECRET not in everything_stored()
     [server] = upstream_servers.servers()
     assert json.loads(server.plugin.upstream)["headers"] == {"Authorization": "Bearer ${ISSUES_TOKEN}"}
-    assert "1 server added" in acting.text(keeper.get(response["Location"]))
+    assert "1 server added" in dashboard.text(plugin_manager.get(response["Location"]))
 
 
 @pytest.mark.parametrize("file", sorted(path.name for path in FILES.iterdir()))
-def test_files_of_all_clients_are_read(keeper: Client, file: str) -> None:
+def test_files_of_every_supported_client_are_read(plugin_manager: Client, file: str) -> None:
     upload = SimpleUploadedFile(file, (FILES / file).read_bytes())
-    page = preview(keeper, file=upload).context["page"]
+    page = preview(plugin_manager, file=upload).context["page"]
     assert page.problems == ()
     assert page.ready or page.elsewhere
 
 
-def test_a_pasted_toml_is_read(keeper: Client) -> None:
+def test_pasted_toml_is_read(plugin_manager: Client) -> None:
     text = '[mcp_servers.docs]\nurl = "https://docs.example/mcp"\n'
-    assert [server.name for server, _ in preview(keeper, text=text).context["page"].ready] == ["docs"]
+    assert [server.name for server, _ in preview(plugin_manager, text=text).context["page"].ready] == ["docs"]
 
 
 @pytest.mark.parametrize(
@@ -104,39 +106,45 @@ def test_a_pasted_toml_is_read(keeper: Client) -> None:
         ({"file": SimpleUploadedFile("x.json", b"\xff\xfe\x00")}, "not UTF-8"),
     ],
 )
-def test_a_file_that_cannot_be_read_says_why(keeper: Client, given: dict[str, Any], problem: str) -> None:
-    response = preview(keeper, **given)
+def test_an_unreadable_file_is_rejected_with_the_reason(
+    plugin_manager: Client, given: dict[str, Any], problem: str
+) -> None:
+    response = preview(plugin_manager, **given)
     assert response.status_code == 422
-    assert problem in acting.text(response)
+    assert problem in dashboard.text(response)
 
 
-def test_all_or_none_are_added(keeper: Client) -> None:
+def test_all_chosen_servers_or_none_are_added(plugin_manager: Client) -> None:
     servers = {"wiki": {"url": "https://wiki.example/mcp"}, "bad": {"url": "ftp://x"}}
-    response = keeper.post(
+    response = plugin_manager.post(
         "/plugins/add/file/save/", {"servers": json.dumps(servers), "name": ["wiki", "bad"]}
     )
     assert response.status_code == 422
-    assert "Nothing was imported" in acting.text(response)
+    assert "Nothing was imported" in dashboard.text(response)
     assert names() == []
 
 
 @pytest.mark.parametrize(
     "servers", [{"local": {"command": ["sh"]}}, {"local": {"url": "https://x.example/", "command": ["sh"]}}]
 )
-def test_a_command_is_not_added_through_a_forged_form(keeper: Client, servers: dict[str, Any]) -> None:
-    response = keeper.post("/plugins/add/file/save/", {"servers": json.dumps(servers), "name": ["local"]})
+def test_a_command_cannot_be_added_through_a_forged_form(
+    plugin_manager: Client, servers: dict[str, Any]
+) -> None:
+    response = plugin_manager.post(
+        "/plugins/add/file/save/", {"servers": json.dumps(servers), "name": ["local"]}
+    )
     assert response.status_code in (409, 422)
     assert names() == []
 
 
 @pytest.mark.parametrize("servers", ["", "[]", "7", '{"a": 1}', "{"])
-def test_a_preview_that_was_tampered_with_is_refused(keeper: Client, servers: str) -> None:
-    response = keeper.post("/plugins/add/file/save/", {"servers": servers, "name": ["a"]})
+def test_a_tampered_preview_is_refused(plugin_manager: Client, servers: str) -> None:
+    response = plugin_manager.post("/plugins/add/file/save/", {"servers": servers, "name": ["a"]})
     assert response.status_code == 422
     assert names() == []
 
 
-def test_those_who_may_not_add_plugins_get_nothing(viewer: Client) -> None:
+def test_importing_servers_requires_permission_to_add_plugins(viewer: Client) -> None:
     assert viewer.get("/plugins/add/file/").status_code == 403
     assert preview(viewer, text=TEXT).status_code == 403
     assert viewer.post("/plugins/add/file/save/", {}).status_code == 403

@@ -12,7 +12,7 @@ import pytest
 from tests.docs import test_language as language
 
 ROOT = Path(__file__).parents[2]
-# Words that operators had to ask about, and what to write instead; the documentation's list applies as well.
+# Words that confused operators, and what to write instead, in addition to the documentation's list.
 INSTEAD = {
     r"(?-i:Inherit|Follows? defaults)": "Default, Reset to default: what an operator stored is On, Off or Default",
     r"(?-i:Denied|Dormant|Discoverable)|not granted|on demand": "Off, On request: codes are data",

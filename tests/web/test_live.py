@@ -1,4 +1,4 @@
-"""Tests of how an open page learns of a new revision, without a stream as well."""
+"""Tests of how an open page learns of a new revision when it polls without a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import pytest
 from django.test import Client
 
-from tests.web import acting, servers
+from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.reports import queries
 from toolbelt.store import counts
@@ -18,88 +18,88 @@ pytestmark = pytest.mark.django_db
 
 
 def revision(browser: Client, agent: str = "") -> int:
-    answer = browser.get(live.PATH, {"agent": agent})
-    assert answer.headers["Content-Type"] == "text/event-stream; charset=utf-8"
-    kind, data = answer.content.decode().strip().split("\n")
+    response = browser.get(live.PATH, {"agent": agent})
+    assert response.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+    kind, data = response.content.decode().strip().split("\n")
     assert kind == "event: once"
-    found: int = json.loads(data.removeprefix("data: "))["revision"]
-    return found
+    stored: int = json.loads(data.removeprefix("data: "))["revision"]
+    return stored
 
 
 def shown(page: object) -> int:
-    """Return the revision that a page says it shows."""
-    found = re.search(r'<data id="revision" value="(\d+)"', acting.text(page))
-    assert found is not None
-    return int(found[1])
+    """Return the revision that a page states."""
+    match = re.search(r'<data id="revision" value="(\d+)"', dashboard.text(page))
+    assert match is not None
+    return int(match[1])
 
 
-def test_a_flip_moves_the_revision_of_its_agent_and_of_everything(operator, belt):
+def test_a_flip_increments_its_agents_and_the_global_revision(operator, belt):
     models.Agent.objects.create(key="other")
     before = revision(operator), revision(operator, "ada"), revision(operator, "other")
-    acting.switch(operator, "issues", "false", "true")
+    dashboard.switch(operator, "issues", "false", "true")
     after = revision(operator), revision(operator, "ada"), revision(operator, "other")
     assert after[0] > before[0]
     assert after[1] == after[0]
     assert after[2] == before[2]
 
 
-def test_the_catalog_moves_the_revision_of_each_agent(operator, belt):
+def test_a_catalog_change_increments_every_agents_revision(operator, belt):
     models.Tool.objects.update(title="x")
     assert revision(operator, "ada") == revision(operator)
 
 
 @pytest.mark.parametrize("agent", ["nobody", "a\0", "a" * 65])
-def test_of_an_agent_that_is_not_there_nothing_is_told(operator, belt, agent):
+def test_the_stream_of_an_unknown_agent_is_not_found(operator, belt, agent):
     assert operator.get(live.PATH, {"agent": agent}).status_code == 404
 
 
-def test_a_page_says_which_revision_it_shows(operator, belt):
+def test_a_page_states_its_revision(operator, belt):
     assert shown(operator.get("/agents/ada/")) == shown(operator.get("/agents/")) == revision(operator)
 
 
-def test_a_page_is_never_older_than_it_says(operator, belt, monkeypatch):
-    """What is committed while a page is made is not shown, so it must not be counted."""
+def test_a_page_does_not_state_a_newer_revision_than_it_shows(operator, belt, monkeypatch):
+    """A change committed during rendering is not shown, so the stated revision must not include it."""
     before = revision(operator)
     summaries = queries.summaries
 
-    def while_made(*, archived: bool) -> object:
-        found = summaries(archived=archived)
+    def summaries_before_a_change(*, archived: bool) -> object:
+        result = summaries(archived=archived)
         models.Agent.objects.update(title="meanwhile")
-        return found
+        return result
 
-    monkeypatch.setattr(queries, "summaries", while_made)
+    monkeypatch.setattr(queries, "summaries", summaries_before_a_change)
     assert shown(operator.get("/agents/")) == before
     assert revision(operator) > before
 
 
-def test_an_answer_to_a_flip_says_which_revision_it_shows(operator, belt):
-    assert shown(acting.switch(operator, "issues", "false", "true")) == revision(operator, "ada")
+def test_a_flip_response_states_its_revision(operator, belt):
+    assert shown(dashboard.switch(operator, "issues", "false", "true")) == revision(operator, "ada")
 
 
-def test_the_frame_is_counted_in_one_statement_and_once_a_page(operator, belt, monkeypatch):
-    assert acting.queries(counts.count) == 1
+def test_navigation_counts_take_one_query_per_page(operator, belt, monkeypatch):
+    assert dashboard.count_queries(counts.count) == 1
     counted = []
     count = queries.count
 
-    def noted() -> counts.Counts:
+    def recorded_count() -> counts.Counts:
         counted.append(True)
         return count()
 
-    monkeypatch.setattr(queries, "count", noted)
+    monkeypatch.setattr(queries, "count", recorded_count)
     operator.get("/agents/")
     assert counted == [True]
 
 
-def test_a_page_that_asks_for_itself_leaves_a_notice_to_the_next(operator, belt):
-    acting.switch(operator, "issues", "false", "true", htmx=False)
+def test_a_live_refresh_keeps_the_notice_for_the_next_page(operator, belt):
+    dashboard.switch(operator, "issues", "false", "true", htmx=False)
     again = operator.get("/agents/ada/", headers={live.AGAIN: "1"})
-    assert "issues is off for ada" not in acting.text(again).partition('id="toast"')[2]
-    assert "issues is off for ada" in acting.text(operator.get("/agents/ada/")).partition('id="toast"')[2]
+    assert "issues is off for ada" not in dashboard.text(again).partition('id="toast"')[2]
+    assert "issues is off for ada" in dashboard.text(operator.get("/agents/ada/")).partition('id="toast"')[2]
 
 
-def test_what_somebody_changed_is_told_with_their_name(operator, belt):
-    acting.switch(operator, "issues", "false", "true")
-    assert 'data-now="Off" data-by="olive"' in acting.text(operator.get("/agents/ada/"))
+def test_a_changed_state_shows_who_changed_it(operator, belt):
+    dashboard.switch(operator, "issues", "false", "true")
+    assert 'data-now="Off" data-by="olive"' in dashboard.text(operator.get("/agents/ada/"))
 
 
 @pytest.mark.parametrize(
@@ -118,29 +118,29 @@ def test_what_somebody_changed_is_told_with_their_name(operator, belt):
         ("/agents/ada/sessions/", "ada"),
     ],
 )
-def test_pages_follow_their_agent_or_everything(admin_client, belt, address, agent):
+def test_pages_subscribe_to_their_agent_or_to_all_changes(admin_client, belt, address, agent):
     servers.add()
     models.SubApp.objects.create(key="desk")
-    page = acting.text(admin_client.get(address))
+    page = dashboard.text(admin_client.get(address))
     assert f'data-url="/live/" data-agent="{agent}"' in page
 
 
-def test_a_page_that_answers_a_form_is_at_no_address_to_follow(operator, belt):
-    answer = operator.post("/agents/ada/settings/change/", {"max_tools": "-1", "was": "{}"})
-    assert answer.status_code == 422
-    assert 'id="live-state" data-own data-url="" data-agent="ada"' in acting.text(answer)
+def test_a_form_response_has_no_live_url(operator, belt):
+    response = operator.post("/agents/ada/settings/change/", {"max_tools": "-1", "was": "{}"})
+    assert response.status_code == 422
+    assert 'id="live-state" data-own data-url="" data-agent="ada"' in dashboard.text(response)
 
 
-def test_rows_of_an_editor_that_come_back_moved_are_not_saved(admin_client, belt):
+def test_a_form_with_rearranged_rows_is_marked_as_unsaved(admin_client, belt):
     page = "/toolkits/issues/edit/"
     form = "data-guarded data-unsaved"
-    assert form not in acting.text(admin_client.get(page))
-    assert form in acting.text(
-        acting.post(admin_client, "/toolkits/issues/save/", act="add-triggers-0", was="{}")
+    assert form not in dashboard.text(admin_client.get(page))
+    assert form in dashboard.text(
+        dashboard.post(admin_client, "/toolkits/issues/save/", act="add-triggers-0", was="{}")
     )
 
 
-def test_what_moves_no_revision_is_looked_for_now_and_then(admin_client, belt):
-    assert 'data-every="10" data-what="sessions"' in acting.text(admin_client.get("/agents/ada/sessions/"))
-    assert 'data-every="15" data-what="new calls" data-still' in acting.text(admin_client.get("/calls/"))
-    assert "data-every" not in acting.text(admin_client.get("/agents/ada/"))
+def test_sessions_and_calls_are_polled_because_they_have_no_revision(admin_client, belt):
+    assert 'data-every="10" data-what="sessions"' in dashboard.text(admin_client.get("/agents/ada/sessions/"))
+    assert 'data-every="15" data-what="new calls" data-still' in dashboard.text(admin_client.get("/calls/"))
+    assert "data-every" not in dashboard.text(admin_client.get("/agents/ada/"))

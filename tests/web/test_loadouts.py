@@ -1,4 +1,4 @@
-"""Tests of the list of loadouts, the page of one, and the preview of a save."""
+"""Tests of the list of loadouts, a loadout's page, and its editor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 
 from tests import factories
-from tests.web import acting, editing
+from tests.web import dashboard, editor_forms
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.runtime import surfaces
@@ -24,7 +24,7 @@ NEW, CREATE = "/new/loadout/", "/new/loadout/save/"
 
 @pytest.fixture(autouse=True)
 def house(belt: None) -> None:
-    """Let ada have a loadout of the house, over the built-in minimal."""
+    """Store the loadout house, which extends the built-in minimal, for ada."""
     factories.loadout(
         "house", parent="minimal", plugins=["github"], discoverable=["clock*"], disabled=["github__merge"]
     )
@@ -33,18 +33,18 @@ def house(belt: None) -> None:
 
 @pytest.fixture
 def editor(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may do everything with loadouts."""
+    """Return the browser of a user with all permissions for loadouts."""
     codenames = [f"{act}_loadout" for act in ("add", "change", "delete")]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
     return operator
 
 
-def look(browser: Client, address: str = HOUSE) -> Any:
+def open_page(browser: Client, address: str = HOUSE) -> Any:
     return browser.get(address).context["page"]
 
 
-def test_the_list_holds_stored_and_built_in_ones_with_who_has_them(viewer: Client) -> None:
-    page = look(viewer, "/loadouts/")
+def test_stored_and_built_in_loadouts_are_listed_with_their_agents(viewer: Client) -> None:
+    page = open_page(viewer, "/loadouts/")
     house, *built_in = page.loadouts
     assert (house.name, house.parent, house.tools, house.used, house.percent) == (
         "house",
@@ -58,15 +58,15 @@ def test_the_list_holds_stored_and_built_in_ones_with_who_has_them(viewer: Clien
         ("on request", ("clock*",)),
         ("disables", ("github__merge",)),
     ]
-    assert [one.name for one in built_in] == ["minimal", "developer", "research", "devops", "full"]
-    # Both have what extends minimal, and so they have that, too.
+    assert [loadout.name for loadout in built_in] == ["minimal", "developer", "research", "devops", "full"]
+    # Both use a loadout that extends minimal.
     assert built_in[0].used == ("ada", "bob")
     assert built_in[1].used == ("bob",)
     assert page.total == "6 loadouts, 5 of them built in"
 
 
-def test_the_picture_has_a_box_for_each_and_a_line_for_each_that_extends(viewer: Client) -> None:
-    picture = look(viewer, "/loadouts/").picture
+def test_the_diagram_has_a_box_per_loadout_and_a_line_per_extension(viewer: Client) -> None:
+    picture = open_page(viewer, "/loadouts/").picture
     boxes = {node.name: (node.x, node.y, node.built_in) for node in picture.nodes}
     assert boxes["minimal"][0] == boxes["full"][0] < boxes["house"][0] == boxes["developer"][0]
     assert len({box[:2] for box in boxes.values()}) == 6
@@ -76,16 +76,16 @@ def test_the_picture_has_a_box_for_each_and_a_line_for_each_that_extends(viewer:
     assert "minimal extends nothing." in picture.words
 
 
-def test_a_circle_in_the_rows_is_cut_open(viewer: Client) -> None:
+def test_a_cycle_of_loadouts_does_not_break_the_pages(viewer: Client) -> None:
     factories.loadout("chicken", parent="egg")
     factories.loadout("egg", parent="chicken")
-    picture = look(viewer, "/loadouts/").picture
+    picture = open_page(viewer, "/loadouts/").picture
     assert {node.name for node in picture.nodes} >= {"chicken", "egg"}
     assert viewer.get("/loadouts/egg/").status_code == 200
 
 
-def test_the_page_says_what_each_level_changes_and_where_each_tool_comes_from(viewer: Client) -> None:
-    page = look(viewer)
+def test_the_page_shows_each_levels_changes_and_each_tools_origin(viewer: Client) -> None:
+    page = open_page(viewer)
     assert [(level.name, level.changes, level.added) for level in page.levels] == [
         ("minimal", "no change in tools", ()),
         ("house", "+2 tools", ("github__issue_read", "github__issue_write")),
@@ -93,7 +93,7 @@ def test_the_page_says_what_each_level_changes_and_where_each_tool_comes_from(vi
     assert [(group.title, group.because, group.tools) for group in page.brings] == [
         ("GitHub", "plugin of house", ("github__issue_read", "github__issue_write"))
     ]
-    # What is disabled cannot be discovered by the * of minimal either.
+    # Disabling a tool takes precedence over the * of minimal.
     assert [(group.title, group.key, group.tools) for group in page.discoverable] == [
         ("Clock", "acme.clock", ("clock__now",)),
         ("No plugin", "", ("papers", "shell")),
@@ -101,11 +101,11 @@ def test_the_page_says_what_each_level_changes_and_where_each_tool_comes_from(vi
     assert [(user.name, user.how) for user in page.agents] == [("ada", "its own loadout")]
 
 
-def test_the_page_of_a_built_in_one_names_kinds_loadouts_and_sub_apps(viewer: Client) -> None:
+def test_a_built_in_loadouts_page_lists_its_kinds_loadouts_and_sub_apps(viewer: Client) -> None:
     factories.loadout("annex", parent="Developer")
     factories.sub_app("chat", agents=(models.Agent.objects.get(key="bob"),))
     models.Agent.objects.filter(key="ada").update(session_loadouts=["developer"])
-    page = look(viewer, "/loadouts/developer/")
+    page = open_page(viewer, "/loadouts/developer/")
     assert [(user.name, user.how) for user in page.agents] == [
         ("ada", "may use it for a session"),
         ("bob", "from its kind plan"),
@@ -118,207 +118,211 @@ def test_the_page_of_a_built_in_one_names_kinds_loadouts_and_sub_apps(viewer: Cl
     assert not page.is_stored
 
 
-def test_who_may_only_look_finds_no_dead_control(viewer: Client) -> None:
-    html = acting.text(viewer.get(HOUSE))
+def test_a_viewer_sees_no_controls(viewer: Client) -> None:
+    html = dashboard.text(viewer.get(HOUSE))
     assert "view only" in html
     assert "/edit/" not in html
     assert "Remove" not in html
-    assert "/order/" not in acting.text(viewer.get("/loadouts/"))
+    assert "/order/" not in dashboard.text(viewer.get("/loadouts/"))
     assert viewer.get(EDIT).status_code == 403
     assert viewer.get(NEW).status_code == 403
 
 
-def test_nobody_can_edit_or_remove_a_built_in_one_but_copy_it(editor: Client) -> None:
-    html = acting.text(editor.get("/loadouts/minimal/"))
+def test_a_built_in_loadout_can_be_copied_but_not_edited(editor: Client) -> None:
+    html = dashboard.text(editor.get("/loadouts/minimal/"))
     assert "/loadouts/minimal/edit/" not in html
     assert "/new/loadout/?from=minimal" in html
     assert editor.get("/loadouts/minimal/edit/").status_code == 404
-    form = look(editor, "/new/loadout/?from=developer").form
+    form = open_page(editor, "/new/loadout/?from=developer").form
     assert form["parent"].value() == "minimal"
     assert set(form["categories"].value()) == {"git", "github", "search", "analysis", "memory"}
     assert form["discoverable"].value() == "docker*\nmcp*"
 
 
-def test_a_save_shows_what_it_changes_for_whom_and_then_does_that(editor: Client) -> None:
-    answer = editing.send(editor, EDIT, SAVE, disabled="github__merge\r\ngithub__issue_write")
-    page = answer.context["page"]
-    assert answer.status_code == 200
-    assert [(one.what, one.before, one.after) for one in page.differences] == [
+def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, disabled="github__merge\r\ngithub__issue_write")
+    page = response.context["page"]
+    assert response.status_code == 200
+    assert [(difference.what, difference.before, difference.after) for difference in page.differences] == [
         ("disabled", "", "github__issue_write")
     ]
-    assert [(one.agent, one.removed, one.effect.tools) for one in page.reached] == [
+    assert [(effect.agent, effect.removed, effect.effect.tools) for effect in page.reached] == [
         ("ada", ("github__issue_write",), (3, 2))
     ]
     assert page.summary == "This changes what 1 of 2 agents gets from its next request."
     assert models.AuditEntry.objects.count() == 0
 
-    answer = editing.go_on(editor, answer, SAVE, reason="Nobody files issues here.")
-    assert (answer.status_code, answer.headers["Location"]) == (303, HOUSE)
-    entry = acting.newest()
+    response = editor_forms.resubmit(editor, response, SAVE, reason="Nobody files issues here.")
+    assert (response.status_code, response.headers["Location"]) == (303, HOUSE)
+    entry = dashboard.latest_entry()
     assert (entry.action, entry.subject_key, entry.reason) == (
         "loadout.change",
         "house",
         "Nobody files issues here.",
     )
     assert entry.after == {"disabled": ["github__merge", "github__issue_write"]}
-    notice = look(editor).notice
+    notice = open_page(editor).notice
     assert (notice.text, notice.undo) == ("Loadout house saved.", entry.pk)
-    acting.post(editor, f"/audit/{entry.pk}/undo/", htmx=False)
+    dashboard.post(editor, f"/audit/{entry.pk}/undo/", htmx=False)
     assert entries.read("loadout", "house")["disabled"] == ["github__merge"]
 
 
-def test_with_scripts_the_question_is_a_dialog_over_the_form(editor: Client) -> None:
-    send = partial(editing.send, editor, EDIT, SAVE, htmx=True)
-    asked = send(disabled="github__merge\r\ngithub__issue_write", tools="github__merge", cells="")
-    assert asked.headers["HX-Reswap"] == "none"
-    assert acting.text(asked).strip().startswith('<div id="dialog" hx-swap-oob="innerHTML">')
-    assert "<html" not in acting.text(asked)
-    fields = {name for name, _ in asked.context["page"].fields}
+def test_with_htmx_the_preview_is_a_dialog_over_the_form(editor: Client) -> None:
+    send = partial(editor_forms.submit, editor, EDIT, SAVE, htmx=True)
+    preview = send(disabled="github__merge\r\ngithub__issue_write", tools="github__merge", cells="")
+    assert preview.headers["HX-Reswap"] == "none"
+    assert dashboard.text(preview).strip().startswith('<div id="dialog" hx-swap-oob="innerHTML">')
+    assert "<html" not in dashboard.text(preview)
+    fields = {name for name, _ in preview.context["page"].fields}
     assert {"disabled", "was", "shown"} <= fields
     assert not {"tools", "cells", "csrfmiddlewaretoken"} & fields
     assert models.AuditEntry.objects.count() == 0
 
-    done = editing.go_on(editor, asked, SAVE, htmx=True)
+    done = editor_forms.resubmit(editor, preview, SAVE, htmx=True)
     assert (done.status_code, done.headers["HX-Redirect"]) == (200, HOUSE)
-    assert look(editor).notice.text == "Loadout house saved."
+    assert open_page(editor).notice.text == "Loadout house saved."
 
 
-def test_with_scripts_a_form_that_is_not_taken_comes_back_alone_and_the_question_goes(editor: Client) -> None:
-    asked = editing.send(editor, EDIT, SAVE, htmx=True, disabled="github__issue_write")
+def test_with_htmx_a_rejected_form_replaces_the_dialog(editor: Client) -> None:
+    preview = editor_forms.submit(editor, EDIT, SAVE, htmx=True, disabled="github__issue_write")
     entries.change(OPERATOR, "loadout", "house", {"disabled": ["shell"]})
-    refused = editing.go_on(editor, asked, SAVE, htmx=True)
-    html = acting.text(refused)
+    refused = editor_forms.resubmit(editor, preview, SAVE, htmx=True)
+    html = dashboard.text(refused)
     assert refused.status_code == 409
     assert "HX-Reswap" not in refused.headers
     assert "<html" not in html
     assert "was changed by another operator" in html
     assert '<div id="dialog" hx-swap-oob="innerHTML"></div>' in html
-    assert 'id="dialog"' not in acting.text(editor.get(EDIT)).partition("<main")[2].partition("</main>")[0]
+    assert 'id="dialog"' not in dashboard.text(editor.get(EDIT)).partition("<main")[2].partition("</main>")[0]
 
 
-def test_with_scripts_a_removal_is_asked_about_in_a_dialog_too(editor: Client) -> None:
+def test_with_htmx_removing_a_loadout_redirects_or_reports_its_users(editor: Client) -> None:
     factories.loadout("annex", parent="minimal")
     removed = "/loadouts/annex/remove/"
-    done = editing.send(editor, "/loadouts/annex/", removed, htmx=True)
+    done = editor_forms.submit(editor, "/loadouts/annex/", removed, htmx=True)
     assert (done.status_code, done.headers["HX-Redirect"]) == (200, "/loadouts/")
-    refused = editing.send(editor, HOUSE, "/loadouts/house/remove/", htmx=True)
+    refused = editor_forms.submit(editor, HOUSE, "/loadouts/house/remove/", htmx=True)
     assert (refused.status_code, refused.headers["HX-Redirect"]) == (200, HOUSE)
-    assert "used by the agent ada" in look(editor).notice.text
+    assert "used by the agent ada" in open_page(editor).notice.text
 
 
-def test_saving_what_was_not_touched_changes_nothing(editor: Client) -> None:
-    # In an order and a case that no tick would keep.
+def test_saving_an_untouched_form_changes_nothing(editor: Client) -> None:
+    # An order, case and names that checkboxes cannot represent.
     models.Loadout.objects.filter(name="house").update(
         plugins=["GitHub", "elsewhere"], categories=["web", "Git"], description="Two\r\nlines.\n"
     )
     before = entries.read("loadout", "house")
-    answer = editing.send(editor, EDIT, SAVE)
-    assert answer.status_code == 303
-    assert look(editor).notice.text == "No changes: the loadout house is already up to date."
+    response = editor_forms.submit(editor, EDIT, SAVE)
+    assert response.status_code == 303
+    assert open_page(editor).notice.text == "No changes: the loadout house is already up to date."
     assert entries.read("loadout", "house") == before
 
 
-def test_what_reaches_nobody_is_saved_at_once(editor: Client) -> None:
-    answer = editing.send(editor, EDIT, SAVE, description="Of the house.")
-    assert answer.status_code == 303
-    notice = look(editor).notice
+def test_a_change_without_effect_on_agents_is_saved_without_preview(editor: Client) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, description="Of the house.")
+    assert response.status_code == 303
+    notice = open_page(editor).notice
     assert notice.detail == "No agent is affected."
 
 
-def test_what_was_shown_is_shown_again_once_it_would_do_something_else(editor: Client) -> None:
-    answer = editing.send(editor, EDIT, SAVE, disabled="github__issue_read")
-    acting.override(editor, "github__issue_read", "false", "unset")
-    answer = editing.go_on(editor, answer, SAVE)
-    assert answer.context["page"].again
-    assert "Review again." in acting.text(answer)
-    assert editing.go_on(editor, answer, SAVE).status_code == 303
+def test_a_changed_effect_must_be_reviewed_again_before_saving(editor: Client) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, disabled="github__issue_read")
+    dashboard.override(editor, "github__issue_read", "false", "unset")
+    response = editor_forms.resubmit(editor, response, SAVE)
+    assert response.context["page"].again
+    assert "Review again." in dashboard.text(response)
+    assert editor_forms.resubmit(editor, response, SAVE).status_code == 303
 
 
-def test_from_what_is_shown_a_way_leads_back_to_what_was_typed(editor: Client) -> None:
-    answer = editing.send(editor, EDIT, SAVE, disabled="github__issue_read")
-    back = editing.go_on(editor, answer, SAVE, again="yes")
+def test_returning_from_the_preview_keeps_the_form_input(editor: Client) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, disabled="github__issue_read")
+    back = editor_forms.resubmit(editor, response, SAVE, again="yes")
     assert back.context["page"].form["disabled"].value() == "github__issue_read"
-    assert editing.go_on(editor, back, SAVE).context["page"].reached
+    assert editor_forms.resubmit(editor, back, SAVE).context["page"].reached
 
 
-def test_what_is_wrong_is_said_at_its_field(editor: Client) -> None:
-    answer = editing.send(editor, EDIT, SAVE, categories=["gti"], disabled="github", parent="hous")
-    wrong = answer.context["page"].form.errors
-    assert answer.status_code == 422
+def test_errors_are_shown_at_their_field(editor: Client) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, categories=["gti"], disabled="github", parent="hous")
+    wrong = response.context["page"].form.errors
+    assert response.status_code == 422
     assert wrong["parent"][0].startswith("There is no loadout named 'hous'. Did you mean house?")
     assert wrong["categories"][0].startswith("There is no category named 'gti'.")
     assert "in both 'plugins' and 'disabled'" in wrong["disabled"][0]
-    assert "Not saved." in acting.text(answer)
+    assert "Not saved." in dashboard.text(response)
 
 
-def test_what_a_budget_refuses_is_said_in_the_form_and_never_asked_about(editor: Client) -> None:
+def test_a_change_refused_by_a_budget_is_rejected_without_preview(editor: Client) -> None:
     has = len(surfaces.ask("ada").because)
     budget = {"max_tools": has, "on_exceed": "refuse"}
     entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"budget": budget})
     before = entries.read("loadout", "house")
-    answer = editing.send(editor, EDIT, SAVE, disabled="")
-    assert answer.status_code == 422
-    assert f"The budget of ada is {has} tools; this would make {has + 1} tools" in editing.words(answer)
+    response = editor_forms.submit(editor, EDIT, SAVE, disabled="")
+    assert response.status_code == 422
+    assert f"The budget of ada is {has} tools; this would make {has + 1} tools" in editor_forms.visible_text(
+        response
+    )
     assert entries.read("loadout", "house") == before
 
 
-def test_two_who_edit_the_same_list_meet(editor: Client) -> None:
-    sent = editing.form(editor.get(EDIT).content.decode(), SAVE)
+def test_concurrent_edits_of_the_same_field_conflict(editor: Client) -> None:
+    sent = editor_forms.form(editor.get(EDIT).content.decode(), SAVE)
     entries.change(OPERATOR, "loadout", "house", {"disabled": ["shell"]})
     entries.change(OPERATOR, "loadout", "house", {"description": "Theirs."})
     sent["disabled"] = "papers"
-    answer = editor.post(SAVE, sent.urlencode(), content_type="application/x-www-form-urlencoded")
-    assert answer.status_code == 409
-    assert "was changed by another operator" in acting.text(answer)
+    response = editor.post(SAVE, sent.urlencode(), content_type="application/x-www-form-urlencoded")
+    assert response.status_code == 409
+    assert "was changed by another operator" in dashboard.text(response)
     assert entries.read("loadout", "house")["disabled"] == ["shell"]
 
 
-def test_a_loadout_is_made_and_removed_and_comes_back(editor: Client) -> None:
-    assert editing.send(editor, NEW, CREATE).status_code == 422
-    taken = editing.send(editor, NEW, CREATE, name="house")
+def test_a_loadout_is_created_removed_and_restored_by_undo(editor: Client) -> None:
+    assert editor_forms.submit(editor, NEW, CREATE).status_code == 422
+    taken = editor_forms.submit(editor, NEW, CREATE, name="house")
     assert "already exists" in taken.context["page"].form.problems["name"]
-    made = editing.send(editor, NEW, CREATE, name="loft", parent="house", plugins_more="elsewhere, other")
+    made = editor_forms.submit(
+        editor, NEW, CREATE, name="loft", parent="house", plugins_more="elsewhere, other"
+    )
     assert (made.status_code, made.headers["Location"]) == (303, "/loadouts/loft/")
     assert entries.read("loadout", "loft")["plugins"] == ["elsewhere", "other"]
 
-    refused = editing.send(editor, HOUSE, "/loadouts/house/remove/")
+    refused = editor_forms.submit(editor, HOUSE, "/loadouts/house/remove/")
     assert refused.headers["Location"] == HOUSE
-    assert "is used by the loadout loft, the agent ada" in look(editor).notice.text
-    gone = editing.send(editor, "/loadouts/loft/", "/loadouts/loft/remove/")
+    assert "is used by the loadout loft, the agent ada" in open_page(editor).notice.text
+    gone = editor_forms.submit(editor, "/loadouts/loft/", "/loadouts/loft/remove/")
     assert (gone.status_code, gone.headers["Location"]) == (303, "/loadouts/")
-    page = look(editor, "/loadouts/")
+    page = open_page(editor, "/loadouts/")
     assert page.loadouts[0].name == "house"
-    acting.post(editor, f"/audit/{page.notice.undo}/undo/", htmx=False)
+    dashboard.post(editor, f"/audit/{page.notice.undo}/undo/", htmx=False)
     assert entries.read("loadout", "loft")["parent"] == "house"
 
 
-def test_a_place_is_changed_with_a_neighbour_only_while_they_are_neighbours(editor: Client) -> None:
+def test_only_neighboring_loadouts_are_swapped(editor: Client) -> None:
     factories.loadout("annex", position=1)
-    house, annex, *_ = look(editor, "/loadouts/").loadouts
+    house, annex, *_ = open_page(editor, "/loadouts/").loadouts
     assert (house.up, house.down, annex.up, annex.down) == ("", "annex", "house", "")
     swap = {"first": "annex", "second": "house", "next": "/loadouts/"}
-    assert acting.post(editor, "/order/loadout/", htmx=False, **swap).status_code == 303
-    assert [one.name for one in look(editor, "/loadouts/").loadouts][:2] == ["annex", "house"]
-    # The same again: they do not stand so any more.
-    acting.post(editor, "/order/loadout/", htmx=False, **swap)
-    assert "changed by another operator" in look(editor, "/loadouts/").notice.text
-    assert acting.post(editor, "/order/toolkit/", htmx=False, **swap).status_code == 403
+    assert dashboard.post(editor, "/order/loadout/", htmx=False, **swap).status_code == 303
+    assert [loadout.name for loadout in open_page(editor, "/loadouts/").loadouts][:2] == ["annex", "house"]
+    # Submitting it again is refused: their order has changed.
+    dashboard.post(editor, "/order/loadout/", htmx=False, **swap)
+    assert "changed by another operator" in open_page(editor, "/loadouts/").notice.text
+    assert dashboard.post(editor, "/order/toolkit/", htmx=False, **swap).status_code == 403
 
 
-def test_hostile_texts_stay_texts(editor: Client) -> None:
+def test_hostile_texts_are_escaped(editor: Client) -> None:
     models.Loadout.objects.filter(name="house").update(description="<script>alert(1)</script>")
     for address in ("/loadouts/", HOUSE, EDIT):
         assert "<script>alert" not in editor.get(address).content.decode()
-    assert editing.send(editor, NEW, CREATE, name="</script><b>").status_code == 422
+    assert editor_forms.submit(editor, NEW, CREATE, name="</script><b>").status_code == 422
     for nonsense in ("[nonsense", "[" * 100_000, '{"description": "\\ud800"}'):
-        assert editing.send(editor, EDIT, SAVE, was=nonsense).status_code in (200, 303, 409)
+        assert editor_forms.submit(editor, EDIT, SAVE, was=nonsense).status_code in (200, 303, 409)
 
 
-def test_the_pages_cost_the_same_however_much_there_is(viewer: Client, more_tools: Any) -> None:
+def test_query_counts_do_not_grow_with_loadouts_agents_and_tools(viewer: Client, more_tools: Any) -> None:
     def cost() -> list[int]:
         for address in ("/loadouts/", HOUSE):
             viewer.get(address)
-        return [acting.queries(partial(viewer.get, address)) for address in ("/loadouts/", HOUSE)]
+        return [dashboard.count_queries(partial(viewer.get, address)) for address in ("/loadouts/", HOUSE)]
 
     few = cost()
     more_tools(60)

@@ -1,4 +1,4 @@
-"""Tests of the matrix of agents and toolkits, and of its cost."""
+"""Tests of the matrix of agents and toolkits, and of its query count."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import pytest
 from django.test import Client
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-def look(browser: Client, **said: str) -> Any:
-    return browser.get("/matrix/", said).context["page"]
+def open_page(browser: Client, **query: str) -> Any:
+    return browser.get("/matrix/", query).context["page"]
 
 
 def test_each_toolkit_has_a_cell_for_each_agent(viewer: Client) -> None:
-    page = look(viewer)
+    page = open_page(viewer)
     assert [row.toolkit.key for row in page.rows] == ["issues", "releases", "research"]
     assert [agent.key for agent in page.agents] == ["ada", "bob"]
     ada, bob = page.rows[0].cells
     assert (ada.switch.stored, ada.short, bob.switch.stored) == ("true", "2/2", "unset")
-    assert [(one.set, one.url) for one in page.agents] == [
+    assert [(agent.set, agent.url) for agent in page.agents] == [
         ("1 set", "/matrix/?agent=ada"),
         ("0 set", "/matrix/?agent=bob"),
     ]
@@ -31,7 +31,7 @@ def test_each_toolkit_has_a_cell_for_each_agent(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "rows", "agents", "one"),
+    ("query", "rows", "agents", "is_one_agent"),
     [
         ({"q": "REVIEWS"}, 1, 2, False),
         ({"q": "nothing"}, 0, 2, False),
@@ -40,44 +40,44 @@ def test_each_toolkit_has_a_cell_for_each_agent(viewer: Client) -> None:
         ({"agent": "ada", "q": "re"}, 3, 1, True),
     ],
 )
-def test_it_is_narrowed_by_the_address(
-    viewer: Client, said: dict[str, str], rows: int, agents: int, one: bool
+def test_the_matrix_is_filtered_by_query_parameters(
+    viewer: Client, query: dict[str, str], rows: int, agents: int, is_one_agent: bool
 ) -> None:
-    page = look(viewer, **said)
-    assert (len(page.rows), len(page.agents), page.one) == (rows, agents, one)
+    page = open_page(viewer, **query)
+    assert (len(page.rows), len(page.agents), page.one) == (rows, agents, is_one_agent)
 
 
-def test_a_cell_is_a_form_for_who_may_and_words_for_who_may_not(viewer: Client, operator: Client) -> None:
-    assert 'action="/agents/bob/switches/releases/"' in acting.text(operator.get("/matrix/"))
-    html = acting.text(viewer.get("/matrix/"))
+def test_cells_are_forms_for_operators_and_text_for_viewers(viewer: Client, operator: Client) -> None:
+    assert 'action="/agents/bob/switches/releases/"' in dashboard.text(operator.get("/matrix/"))
+    html = dashboard.text(viewer.get("/matrix/"))
     assert 'role="switch"' not in html
     assert "<strong>On</strong>" in html
 
 
-def test_a_flip_brings_all_cells_of_the_agent_that_the_page_shows(operator: Client) -> None:
-    answer = acting.switch(operator, "issues", "false", "true", cells="issues releases gone", next="/matrix/")
-    html = acting.text(answer)
-    # A tool that two toolkits share is off in both.
+def test_a_flip_updates_all_displayed_cells_of_the_agent(operator: Client) -> None:
+    response = dashboard.switch(
+        operator, "issues", "false", "true", cells="issues releases gone", next="/matrix/"
+    )
+    html = dashboard.text(response)
+    # Both toolkits are updated, because they share a tool.
     assert 'id="at:ada:issues:state"' in html
     assert 'id="at:ada:releases:state"' in html
     assert "research" not in html
     assert "bob" not in html
 
 
-def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
-    html = acting.text(viewer.get("/matrix/", {"q": "issues"}, headers=acting.HTMX))
+def test_an_htmx_filter_request_returns_only_the_table_and_count(viewer: Client) -> None:
+    html = dashboard.text(viewer.get("/matrix/", {"q": "issues"}, headers=dashboard.HTMX))
     assert '<span id="matches" hx-swap-oob="innerHTML">1 toolkit, 2 agents</span>' in html
     assert "<html" not in html
-    assert "No matching toolkits or agents" in acting.text(viewer.get("/matrix/", {"q": "nothing"}))
+    assert "No matching toolkits or agents" in dashboard.text(viewer.get("/matrix/", {"q": "nothing"}))
 
 
-def test_it_asks_the_database_the_same_few_questions_however_much_there_is(
-    operator: Client, more_tools: Any
-) -> None:
-    look(operator)
-    before = acting.queries(lambda: look(operator))
+def test_query_count_does_not_grow_with_toolkits_and_agents(operator: Client, more_tools: Any) -> None:
+    open_page(operator)
+    before = dashboard.count_queries(lambda: open_page(operator))
     more_tools(36)
     for number in range(6):
         factories.agent(f"agent-{number}")
-    look(operator)
-    assert acting.queries(lambda: look(operator)) == before <= 12
+    open_page(operator)
+    assert dashboard.count_queries(lambda: open_page(operator)) == before <= 12

@@ -1,4 +1,4 @@
-"""Tests that an agent is created blank, with a loadout, or as a copy."""
+"""Tests of creating an agent blank, with a loadout, or as a copy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
@@ -20,8 +20,8 @@ CREATE = "/new/agent/save/"
 
 
 @pytest.fixture
-def founder(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may also make agents and remove them."""
+def agent_creator(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of an operator who may also create and delete agents."""
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=["add_agent", "delete_agent"]))
     return operator
 
@@ -37,30 +37,30 @@ def create(browser: Client, **fields: str) -> Any:
         ("loadout:research", {"key": "eve", "title": "Eve", "loadout": "research"}),
     ],
 )
-def test_an_agent_starts_blank_or_with_a_loadout_and_is_connected_next(
-    founder: Client, start: str, entry: dict[str, str]
+def test_creating_a_blank_or_equipped_agent_redirects_to_connect(
+    agent_creator: Client, start: str, entry: dict[str, str]
 ) -> None:
-    answer = create(founder, key="eve", title="Eve", start=start)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/agents/eve/connect/")
+    response = create(agent_creator, key="eve", title="Eve", start=start)
+    assert (response.status_code, response.headers["Location"]) == (303, "/agents/eve/connect/")
     assert entries.read("agent", "eve") == entry
-    made = acting.newest()
+    made = dashboard.latest_entry()
     assert (made.action, made.actor, made.via) == ("agent.create", "olive", "screen")
-    notice = founder.get("/agents/eve/connect/").context["page"].notice
+    notice = agent_creator.get("/agents/eve/connect/").context["page"].notice
     assert (notice.text, notice.undo) == ("Agent eve created.", made.pk)
 
 
-def test_a_copy_has_the_same_configuration_and_can_be_undone(founder: Client) -> None:
-    assert create(founder, key="ada-2", start="agent:ada").status_code == 303
+def test_a_copy_has_the_same_configuration_and_can_be_undone(agent_creator: Client) -> None:
+    assert create(agent_creator, key="ada-2", start="agent:ada").status_code == 303
     assert entries.read("agent", "ada-2") == {**entries.read("agent", "ada"), "key": "ada-2"}
     assert surfaces.ask("ada-2").fingerprint == surfaces.ask("ada").fingerprint
-    made = acting.newest()
+    made = dashboard.latest_entry()
     assert made.reason == "Duplicated from ada."
-    acting.post(founder, f"/audit/{made.pk}/undo/", htmx=False)
-    assert founder.get("/agents/ada-2/").status_code == 404
+    dashboard.post(agent_creator, f"/audit/{made.pk}/undo/", htmx=False)
+    assert agent_creator.get("/agents/ada-2/").status_code == 404
 
 
-def test_a_copy_may_have_a_title_of_its_own(founder: Client) -> None:
-    create(founder, key="ada-2", title="Second", start="agent:ada")
+def test_a_copy_can_have_its_own_title(agent_creator: Client) -> None:
+    create(agent_creator, key="ada-2", title="Second", start="agent:ada")
     assert entries.read("agent", "ada-2")["title"] == "Second"
 
 
@@ -75,25 +75,25 @@ def test_a_copy_may_have_a_title_of_its_own(founder: Client) -> None:
         ({"start": "agent:nobody"}, "start", "nobody"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_field_and_nothing_is_created(
-    founder: Client, wrong: dict[str, str], field: str, says: str
+def test_errors_are_shown_at_their_field_and_nothing_is_created(
+    agent_creator: Client, wrong: dict[str, str], field: str, says: str
 ) -> None:
     before = set(queries.agent_keys())
-    answer = create(founder, **{"key": "eve", "start": "", **wrong})
-    assert answer.status_code in (409, 422)
-    form = answer.context["page"].form
+    response = create(agent_creator, **{"key": "eve", "start": "", **wrong})
+    assert response.status_code in (409, 422)
+    form = response.context["page"].form
     assert says in " ".join(form.errors[field])
     assert form["start"].value() == wrong.get("start", "")
     assert set(queries.agent_keys()) == before
 
 
-def test_the_form_offers_every_loadout_and_agent(founder: Client) -> None:
-    html = founder.get(f"{NEW}?from=agent:bob").content.decode()
+def test_the_form_offers_every_loadout_and_agent(agent_creator: Client) -> None:
+    html = agent_creator.get(f"{NEW}?from=agent:bob").content.decode()
     assert '<option value="agent:bob" selected>Copy of bob</option>' in html
     assert '<option value="loadout:research">Loadout research</option>' in html
 
 
-def test_who_may_not_create_agents_finds_no_way_there(operator: Client) -> None:
+def test_creating_agents_requires_permission(operator: Client) -> None:
     assert operator.get(NEW).status_code == 403
     assert create(operator, key="eve").status_code == 403
     for address in ("/agents/", "/agents/ada/settings/"):

@@ -1,4 +1,4 @@
-"""Tests that an open page of calls says how many came in since."""
+"""Tests that an open page of calls shows the number of new calls."""
 
 from __future__ import annotations
 
@@ -10,71 +10,67 @@ from django.test import Client
 from django.utils import timezone
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control.reports import usage
 from toolbelt.web.calls import view_model as calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-def look(browser: Client, **said: Any) -> Any:
-    return browser.get("/calls/", said).context["page"]
+def open_page(browser: Client, **query: Any) -> Any:
+    return browser.get("/calls/", query).context["page"]
 
 
-def test_an_open_page_is_told_how_many_calls_came_in_behind_those_that_it_shows(reader: Client) -> None:
-    def told(news: Any) -> str:
-        return acting.text(reader.get(news.url))
+def test_an_open_page_gets_the_number_of_new_calls(call_viewer: Client) -> None:
+    def poll(news: Any) -> str:
+        return dashboard.text(call_viewer.get(news.url))
 
-    assert look(reader).news.url == "/calls/?newer=0"
+    assert open_page(call_viewer).news.url == "/calls/?newer=0"
     factories.call()
-    everything, of_ada = look(reader).news, look(reader, agent="ada").news
-    assert "new call" not in told(everything)
+    everything, of_ada = open_page(call_viewer).news, open_page(call_viewer, agent="ada").news
+    assert "new call" not in poll(everything)
     factories.call()
     factories.call(agent="bob", outcome="tool-denied")
-    assert "<strong>2 new calls</strong>" in told(everything)
-    assert "<strong>1 new call</strong>" in told(of_ada)
-    assert 'hx-get="/calls/?agent=ada"' in told(of_ada)
-    assert "<html" not in told(everything)
+    assert "<strong>2 new calls</strong>" in poll(everything)
+    assert "<strong>1 new call</strong>" in poll(of_ada)
+    assert 'hx-get="/calls/?agent=ada"' in poll(of_ada)
+    assert "<html" not in poll(everything)
 
 
-def test_a_page_without_calls_is_not_told_of_those_that_are_too_old_for_it(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
+def test_calls_before_the_displayed_period_are_not_counted_as_new(
+    call_viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "MAX_CALLS", 1)
     factories.call(days_ago=3)
     factories.call(days_ago=3)
-    url = look(reader).news.url
+    url = open_page(call_viewer).news.url
     assert url == "/calls/?newer=0"
-    assert "new call" not in acting.text(reader.get(url))
+    assert "new call" not in dashboard.text(call_viewer.get(url))
 
 
-def test_an_open_page_that_looks_again_lets_no_calls_be_counted_but_the_new_ones(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_polling_counts_only_the_new_calls(call_viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     factories.call()
-    url = look(reader).news.url
+    url = open_page(call_viewer).news.url
     factories.call()
     monkeypatch.setattr(usage, "exceeds", pytest.fail)
-    assert "1 new call" in acting.text(reader.get(url))
+    assert "1 new call" in dashboard.text(call_viewer.get(url))
 
 
-def test_what_can_have_no_new_calls_asks_for_none(reader: Client) -> None:
+def test_past_periods_and_older_pages_do_not_poll(call_viewer: Client) -> None:
     newest = factories.call()
     yesterday = timezone.localdate() - dt.timedelta(days=1)
-    assert look(reader, until=yesterday.isoformat()).news is None
-    assert look(reader, older=newest.pk + 1).news is None
-    assert look(reader, until=timezone.localdate().isoformat()).news is not None
+    assert open_page(call_viewer, until=yesterday.isoformat()).news is None
+    assert open_page(call_viewer, older=newest.pk + 1).news is None
+    assert open_page(call_viewer, until=timezone.localdate().isoformat()).news is not None
 
 
-def test_no_more_new_calls_are_counted_than_anyone_would_read(
-    reader: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_of_new_calls_is_capped(call_viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "MAX_NEWS", 2)
-    url = look(reader).news.url
+    url = open_page(call_viewer).news.url
     for _ in range(3):
         factories.call()
-    assert "2 or more new calls" in acting.text(reader.get(url))
+    assert "2 or more new calls" in dashboard.text(call_viewer.get(url))
 
 
-def test_who_may_not_see_calls_is_not_told_how_many_there_are(viewer: Client) -> None:
+def test_the_number_of_new_calls_requires_permission(viewer: Client) -> None:
     assert viewer.get("/calls/", {"newer": "0"}).status_code == 403

@@ -1,4 +1,4 @@
-"""Tests of what surrounds every page, and of the end of a session or a token."""
+"""Tests of navigation, error pages, and expired sessions and CSRF tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.template import loader
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.reports import queries
 from toolbelt.web.kit import page_shell
@@ -17,48 +17,48 @@ from toolbelt.web.kit import page_shell
 pytestmark = pytest.mark.django_db
 
 
-def test_a_session_that_is_over_leads_the_page_to_the_login_and_back(belt: None) -> None:
-    headers = {**acting.HTMX, "HX-Current-URL": "http://testserver/agents/ada/?q=issue&show=active"}
-    answer = Client().post("/agents/ada/switches/issues/", {"on": "false", "was": "true"}, headers=headers)
-    assert answer.status_code == 200
-    assert answer.headers["HX-Redirect"] == "/login/?next=%2Fagents%2Fada%2F%3Fq%3Dissue%26show%3Dactive"
-    assert acting.stored().switches["issues"] is True
+def test_an_expired_session_redirects_htmx_to_the_login_and_back(belt: None) -> None:
+    headers = {**dashboard.HTMX, "HX-Current-URL": "http://testserver/agents/ada/?q=issue&show=active"}
+    response = Client().post("/agents/ada/switches/issues/", {"on": "false", "was": "true"}, headers=headers)
+    assert response.status_code == 200
+    assert response.headers["HX-Redirect"] == "/login/?next=%2Fagents%2Fada%2F%3Fq%3Dissue%26show%3Dactive"
+    assert dashboard.stored_agent().switches["issues"] is True
 
 
-def test_nowhere_to_come_back_to_is_the_start() -> None:
-    answer = Client().get("/agents/", headers=acting.HTMX)
-    assert answer.headers["HX-Redirect"] == "/login/?next=%2F"
+def test_without_a_current_url_the_login_returns_to_the_overview() -> None:
+    response = Client().get("/agents/", headers=dashboard.HTMX)
+    assert response.headers["HX-Redirect"] == "/login/?next=%2F"
 
 
-def test_other_ways_are_left_as_they_are(operator: Client, belt: None) -> None:
-    answer = operator.get("/login/", headers=acting.HTMX)
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
+def test_other_redirects_are_unchanged(operator: Client, belt: None) -> None:
+    response = operator.get("/login/", headers=dashboard.HTMX)
+    assert (response.status_code, response.headers["Location"]) == (302, "/")
 
 
-def test_a_form_with_an_old_token_loads_the_page_anew_and_tells(olive: Any, belt: None) -> None:
+def test_an_expired_csrf_token_reloads_the_page_with_a_notice(olive: Any, belt: None) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(olive)
-    answer = acting.switch(browser, "issues", "false", "true")
-    assert (answer.status_code, answer.headers["HX-Refresh"]) == (200, "true")
-    assert acting.stored().switches["issues"] is True
+    response = dashboard.switch(browser, "issues", "false", "true")
+    assert (response.status_code, response.headers["HX-Refresh"]) == (200, "true")
+    assert dashboard.stored_agent().switches["issues"] is True
     notice = browser.get("/agents/ada/").context["page"].notice
     assert notice.tone == "refused"
     assert notice.text.startswith("Nothing was changed")
 
 
-def test_without_htmx_an_old_token_is_explained(olive: Any, belt: None) -> None:
+def test_without_htmx_an_expired_csrf_token_shows_an_explanation(olive: Any, belt: None) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(olive)
-    answer = acting.switch(browser, "issues", "false", "true", htmx=False)
-    assert answer.status_code == 403
-    assert "This form has expired" in answer.content.decode()
-    assert acting.stored().switches["issues"] is True
+    response = dashboard.switch(browser, "issues", "false", "true", htmx=False)
+    assert response.status_code == 403
+    assert "This form has expired" in response.content.decode()
+    assert dashboard.stored_agent().switches["issues"] is True
 
 
-def test_strangers_with_old_tokens_get_no_session(db: None) -> None:
-    answer = acting.post(Client(enforce_csrf_checks=True), "/agents/ada/switches/issues/")
-    assert answer.headers["HX-Refresh"] == "true"
-    assert not answer.cookies
+def test_an_anonymous_csrf_failure_starts_no_session(db: None) -> None:
+    response = dashboard.post(Client(enforce_csrf_checks=True), "/agents/ada/switches/issues/")
+    assert response.headers["HX-Refresh"] == "true"
+    assert not response.cookies
 
 
 def fail(*args: Any, **options: Any) -> NoReturn:
@@ -66,30 +66,30 @@ def fail(*args: Any, **options: Any) -> NoReturn:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 500])
-def test_an_error_page_names_its_request(
+def test_an_error_page_shows_its_request_id(
     viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     viewer.raise_request_exception = False
     match status:
         case 400:
-            answer = viewer.get("/agents/", headers={"host": "evil.example"})
+            response = viewer.get("/agents/", headers={"host": "evil.example"})
         case 403:
-            answer = acting.switch(viewer, "issues", "false", "true", htmx=False)
+            response = dashboard.switch(viewer, "issues", "false", "true", htmx=False)
         case 404:
-            answer = viewer.get("/nothing/")
+            response = viewer.get("/nothing/")
         case _:
             monkeypatch.setattr(queries, "summaries", fail)
-            answer = viewer.get("/agents/")
-    html = answer.content.decode()
-    assert answer.status_code == status
+            response = viewer.get("/agents/")
+    html = response.content.decode()
+    assert response.status_code == status
     assert f'<p class="problem-code">{status}</p>' in html
-    assert f"<code>{answer.headers['X-Request-ID']}</code>" in html
+    assert f"<code>{response.headers['X-Request-ID']}</code>" in html
     assert "on purpose" not in html
-    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in response.headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("status", [404, 500])
-def test_an_error_page_needs_nothing_of_what_may_be_broken(
+def test_an_error_page_renders_without_navigation_counts(
     viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     viewer.raise_request_exception = False
@@ -97,50 +97,50 @@ def test_an_error_page_needs_nothing_of_what_may_be_broken(
     if status == 500:
         monkeypatch.setattr(queries, "summaries", fail)
     address = {403: "/calls/", 404: "/nothing/", 500: "/agents/"}[status]
-    answer = viewer.get(address)
-    html = answer.content.decode()
-    assert answer.status_code == status
+    response = viewer.get(address)
+    html = response.content.decode()
+    assert response.status_code == status
     assert f'<p class="problem-code">{status}</p>' in html
-    assert f"<code>{answer.headers['X-Request-ID']}</code>" in html
+    assert f"<code>{response.headers['X-Request-ID']}</code>" in html
     assert 'aria-label="Main"' not in html
 
 
 @pytest.mark.parametrize("status", [404, 500])
-def test_not_even_templates_are_needed_to_name_the_request(
+def test_the_request_id_is_shown_even_if_templates_fail(
     viewer: Client, belt: None, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     viewer.raise_request_exception = False
     for name in ("get_template", "render_to_string"):
         monkeypatch.setattr(loader, name, fail)
-    answer = viewer.get({404: "/nothing/", 500: "/agents/"}[status])
-    assert answer.status_code == status
-    assert f"<h1>{status}</h1>" in answer.content.decode()
-    assert f"<code>{answer.headers['X-Request-ID']}</code>" in answer.content.decode()
+    response = viewer.get({404: "/nothing/", 500: "/agents/"}[status])
+    assert response.status_code == status
+    assert f"<h1>{status}</h1>" in response.content.decode()
+    assert f"<code>{response.headers['X-Request-ID']}</code>" in response.content.decode()
 
 
 @pytest.mark.parametrize(
     "address", ["/api/nothing", "/api/v1/nothing", "/api/v1/agents/ada/nothing/", "/api/"]
 )
-def test_an_unknown_address_of_the_api_is_a_problem_without_any_page(
+def test_an_unknown_api_url_returns_a_problem_without_rendering_a_page(
     client: Client, monkeypatch: pytest.MonkeyPatch, db: None, address: str
 ) -> None:
     made: list[Any] = []
     for name in ("get_template", "render_to_string"):
         monkeypatch.setattr(loader, name, lambda *args, **options: made.append(args))
-    answer = client.get(address)
+    response = client.get(address)
     assert made == []
-    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
-    assert answer.json()["code"] == "not-found"
+    assert (response.status_code, response.headers["Content-Type"]) == (404, "application/problem+json")
+    assert response.json()["code"] == "not-found"
 
 
-def test_a_page_that_is_not_there_keeps_the_frame(operator: Client, belt: None) -> None:
+def test_a_not_found_page_keeps_the_navigation(operator: Client, belt: None) -> None:
     html = operator.get("/agents/nobody/").content.decode()
     assert 'aria-label="Main"' in html
     assert "Log out" in html
 
 
-def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None:
-    html = acting.text(viewer.get("/audit/"))
+def test_the_navigation_shows_the_user_and_the_current_page(viewer: Client, belt: None) -> None:
+    html = dashboard.text(viewer.get("/audit/"))
     assert "</span> rosa</span>" in html
     assert '<a href="/audit/" aria-current="page">' in html
     assert '<a href="/agents/">' in html
@@ -148,9 +148,7 @@ def test_the_frame_knows_who_looks_and_where(viewer: Client, belt: None) -> None
     assert "/admin/" not in html
 
 
-def test_superusers_find_the_admin_on_the_status_page_and_not_in_the_menu(
-    admin_client: Client, belt: None
-) -> None:
+def test_the_admin_link_is_on_the_status_page_and_not_in_the_menu(admin_client: Client, belt: None) -> None:
     assert "/admin/" not in admin_client.get("/agents/").content.decode()
     assert (
         '<a class="button" href="/admin/">Django admin</a>' in admin_client.get("/status/").content.decode()
@@ -158,17 +156,15 @@ def test_superusers_find_the_admin_on_the_status_page_and_not_in_the_menu(
 
 
 @pytest.mark.parametrize("address", ["/agents/", "/matrix/", "/compare/"])
-def test_the_views_of_agents_are_tabs_of_one_entry_of_the_menu(
-    viewer: Client, belt: None, address: str
-) -> None:
-    html = acting.text(viewer.get(address))
+def test_agent_views_are_tabs_of_one_menu_entry(viewer: Client, belt: None, address: str) -> None:
+    html = dashboard.text(viewer.get(address))
     menu, _, page = html.partition("<main")
     assert f'<a href="{address}" aria-current="page">' in page
-    assert menu.count('href="/agents/" aria-current=') == 2  # for wide windows, and for narrow ones
+    assert menu.count('href="/agents/" aria-current=') == 2  # for wide and for narrow windows
     assert 'href="/matrix/"' not in menu
 
 
-def test_the_menu_names_sub_apps_only_if_there_are_any(viewer: Client, belt: None) -> None:
+def test_the_menu_lists_sub_apps_only_if_there_are_any(viewer: Client, belt: None) -> None:
     entry = '<a href="/sub-apps/">'
     models.SubApp.objects.all().delete()
     assert entry not in viewer.get("/agents/").content.decode()
@@ -177,7 +173,7 @@ def test_the_menu_names_sub_apps_only_if_there_are_any(viewer: Client, belt: Non
 
 
 @pytest.mark.parametrize("address", ["/agents/", "/login/", "/nothing/"])
-def test_every_page_shows_the_name_of_the_environment_as_text(
+def test_every_page_shows_the_escaped_environment_name(
     viewer: Client, belt: None, settings: Any, address: str
 ) -> None:
     settings.TOOLBELT_ENVIRONMENT_NAME, settings.TOOLBELT_ENVIRONMENT_COLOR = "<b>EU & US</b>", "amber"
@@ -187,7 +183,7 @@ def test_every_page_shows_the_name_of_the_environment_as_text(
     assert "</span> &lt;b&gt;EU &amp; US&lt;/b&gt;</span>" in html
 
 
-def test_without_a_name_of_the_environment_there_is_no_badge(viewer: Client, belt: None) -> None:
+def test_no_badge_is_shown_without_an_environment_name(viewer: Client, belt: None) -> None:
     assert 'class="environment"' not in viewer.get("/agents/").content.decode()
 
 

@@ -1,4 +1,4 @@
-"""A few passwords are hashed at a time, and wrong logins are limited by address as well as by name."""
+"""Tests that few passwords are hashed at a time, and failed logins are limited by address and by name."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_only_a_few_passwords_are_hashed_at_a_time(monkeypatch: pytest.MonkeyPat
     with futures.ThreadPoolExecutor(12) as pool:
         made = [pool.submit(ours.encode, "x", "salt") for _ in range(6)]
         checked = [pool.submit(ours.verify, "x", "hash") for _ in range(6)]
-    assert all(one.result() for one in made)
-    assert all(one.result() for one in checked)
+    assert all(result.result() for result in made)
+    assert all(result.result() for result in checked)
     assert most == passwords.AT_ONCE
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_login_that_gets_no_turn_is_told_to_come_again(
+def test_a_login_without_a_free_hashing_slot_is_asked_to_retry(
     client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, door: str
 ) -> None:
     settings.PASSWORD_HASHERS = [OURS]
@@ -60,16 +60,16 @@ def test_a_login_that_gets_no_turn_is_told_to_come_again(
     for _ in range(passwords.AT_ONCE):
         passwords._turns.acquire()
     try:
-        answer = client.post(door, {"username": "olive", "password": "correct horse"})
+        response = client.post(door, {"username": "olive", "password": "correct horse"})
     finally:
         for _ in range(passwords.AT_ONCE):
             passwords._turns.release()
-    assert answer.status_code == 503
-    assert "Retry-After" in answer.headers
-    assert "Try again in a few seconds" in answer.content.decode()
+    assert response.status_code == 503
+    assert "Retry-After" in response.headers
+    assert "Try again in a few seconds" in response.content.decode()
 
 
-def test_a_password_that_was_hashed_before_still_opens(client: Client, settings: Any) -> None:
+def test_a_password_hashed_by_django_is_accepted_unchanged(client: Client, settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
     user = auth.User.objects.create_user("olive", password="correct horse")
     settings.PASSWORD_HASHERS = [OURS]
@@ -80,18 +80,18 @@ def test_a_password_that_was_hashed_before_still_opens(client: Client, settings:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_an_address_that_guesses_is_stopped_whatever_the_names(
+def test_an_address_is_locked_out_after_failures_across_names(
     client: Client, monkeypatch: pytest.MonkeyPatch, door: str
 ) -> None:
     monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 4)
     auth.User.objects.create_user("olive", password="correct horse", is_staff=True)
     codes = [log_in(client, f"name{n}", "wrong", door=door) for n in range(5)]
     assert codes == [200, 200, 200, 200, 429]
-    assert [log_in(client, "olive", "correct horse", door=one) for one in DOORS] == [429, 429]
+    assert [log_in(client, "olive", "correct horse", door=login) for login in DOORS] == [429, 429]
     assert log_in(client, "olive", "correct horse", door=door, address="192.0.2.8") == 302
 
 
-def test_a_login_that_succeeds_takes_back_nothing_of_other_names(
+def test_a_successful_login_does_not_reset_failures_of_other_names(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 4)
@@ -100,7 +100,7 @@ def test_a_login_that_succeeds_takes_back_nothing_of_other_names(
     assert log_in(client, "olive", "wrong") == 200
     client.logout()
     assert log_in(client, "olive", "correct horse") == 429
-    # Of one name too few to lock the address: its own failures are forgotten, the others count on.
+    # A success resets the failures of its own name; those of other names still count for the address.
     monkeypatch.setattr(passwords, "MAX_FAILURES_OF_ADDRESS", 5)
     assert log_in(client, "olive", "correct horse") == 302
     client.logout()

@@ -1,4 +1,4 @@
-"""Tests of creating people, giving them roles and deactivating them, and of what is refused."""
+"""Tests of creating people, assigning roles and deactivating accounts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import roles
@@ -23,12 +23,12 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture
 def root() -> auth.User:
-    """Return a superuser, so that there is always an administrator."""
+    """Return a superuser, who counts as an administrator."""
     return auth.User.objects.create_superuser("root")
 
 
 @pytest.fixture
-def ana(root: auth.User) -> Client:
+def administrator(root: auth.User) -> Client:
     """Return the browser of an administrator who is not a superuser."""
     user = auth.User.objects.create_user("ana")
     roles.assign(SETUP, "ana", "administrator")
@@ -41,8 +41,8 @@ def create(browser: Client, **fields: Any) -> Any:
     return browser.post("/people/new/", {"name": "eve", "password": PASSWORD, "role": ["viewer"], **fields})
 
 
-def test_a_person_is_created_with_roles_and_can_log_in(ana: Client) -> None:
-    assert create(ana, role=["viewer", "operator"]).status_code == 303
+def test_a_person_is_created_with_roles_and_can_log_in(administrator: Client) -> None:
+    assert create(administrator, role=["viewer", "operator"]).status_code == 303
     assert roles.of_user("eve") == ("viewer", "operator")
     assert auth.User.objects.get(username="eve").check_password(PASSWORD)
     actions = models.AuditEntry.objects.order_by("-id").values_list("action", "actor", "subject_key")[:2]
@@ -61,57 +61,64 @@ def test_a_person_is_created_with_roles_and_can_log_in(ana: Client) -> None:
         ({"password": "123456789012"}, "password", "numeric"),
     ],
 )
-def test_what_is_wrong_with_a_new_person_is_said_at_its_field(
-    ana: Client, wrong: dict[str, str], field: str, says: str
+def test_errors_of_a_new_person_are_shown_at_their_field(
+    administrator: Client, wrong: dict[str, str], field: str, says: str
 ) -> None:
-    answer = create(ana, **wrong)
-    assert answer.status_code == 422
-    assert says in " ".join(answer.context["page"].form.errors[field])
+    response = create(administrator, **wrong)
+    assert response.status_code == 422
+    assert says in " ".join(response.context["page"].form.errors[field])
     assert not auth.User.objects.filter(username="eve").exists()
-    assert str(wrong.get("password", PASSWORD)) not in answer.content.decode()
+    assert str(wrong.get("password", PASSWORD)) not in response.content.decode()
 
 
-def test_roles_are_changed_as_they_were_seen(ana: Client) -> None:
-    create(ana)
+def test_a_stale_form_does_not_change_roles(administrator: Client) -> None:
+    create(administrator)
     assert (
-        acting.post(ana, "/people/eve/roles/", htmx=False, role="operator", was="viewer").status_code == 303
+        dashboard.post(
+            administrator, "/people/eve/roles/", htmx=False, role="operator", was="viewer"
+        ).status_code
+        == 303
     )
     assert roles.of_user("eve") == ("operator",)
-    acting.post(ana, "/people/eve/roles/", htmx=False, role="viewer", was="viewer")
+    dashboard.post(administrator, "/people/eve/roles/", htmx=False, role="viewer", was="viewer")
     assert roles.of_user("eve") == ("operator",), "another operator changed them since"
-    assert "changed" in ana.get(PEOPLE).context["page"].notice.text
+    assert "changed" in administrator.get(PEOPLE).context["page"].notice.text
 
 
-def test_a_person_is_deactivated_after_a_question_and_activated_again(ana: Client) -> None:
-    create(ana)
-    answer = acting.post(ana, "/people/eve/active/", htmx=False, active="no")
-    assert answer.context["confirmation"].title == "Deactivate eve?"
+def test_deactivating_requires_confirmation_and_activating_does_not(administrator: Client) -> None:
+    create(administrator)
+    response = dashboard.post(administrator, "/people/eve/active/", htmx=False, active="no")
+    assert response.context["confirmation"].title == "Deactivate eve?"
     assert auth.User.objects.get(username="eve").is_active
-    acting.post(ana, "/people/eve/active/", htmx=False, active="no", confirm="yes", reason="Left.")
+    dashboard.post(
+        administrator, "/people/eve/active/", htmx=False, active="no", confirm="yes", reason="Left."
+    )
     assert not auth.User.objects.get(username="eve").is_active
-    assert (acting.newest().action, acting.newest().reason) == ("user.deactivate", "Left.")
-    acting.post(ana, "/people/eve/active/", htmx=False, active="yes")
+    assert (dashboard.latest_entry().action, dashboard.latest_entry().reason) == ("user.deactivate", "Left.")
+    dashboard.post(administrator, "/people/eve/active/", htmx=False, active="yes")
     assert auth.User.objects.get(username="eve").is_active
 
 
-def test_the_last_administrator_stays(ana: Client, root: auth.User) -> None:
+def test_the_last_administrator_cannot_be_demoted_or_deactivated(
+    administrator: Client, root: auth.User
+) -> None:
     root.is_superuser = False
     root.save()
-    acting.post(ana, "/people/ana/roles/", htmx=False, was="administrator")
+    dashboard.post(administrator, "/people/ana/roles/", htmx=False, was="administrator")
     assert roles.of_user("ana") == ("administrator",)
-    assert "needs an administrator" in ana.get(PEOPLE).context["page"].notice.text
-    acting.post(ana, "/people/ana/active/", htmx=False, active="no", confirm="yes")
+    assert "needs an administrator" in administrator.get(PEOPLE).context["page"].notice.text
+    dashboard.post(administrator, "/people/ana/active/", htmx=False, active="no", confirm="yes")
     assert auth.User.objects.get(username="ana").is_active
 
 
-def test_who_is_no_superuser_changes_none(ana: Client) -> None:
+def test_only_a_superuser_can_change_superusers(administrator: Client) -> None:
     for address in ("/people/root/roles/", "/people/root/active/"):
-        assert ana.post(address, {"active": "no", "confirm": "yes"}).status_code == 403
-    html = ana.get(PEOPLE).content.decode()
+        assert administrator.post(address, {"active": "no", "confirm": "yes"}).status_code == 403
+    html = administrator.get(PEOPLE).content.decode()
     assert "/people/root/" not in html
 
 
-def test_no_role_is_given_with_more_permissions_than_ones_own(operator: Client, olive: auth.User) -> None:
+def test_a_role_beyond_your_own_permissions_cannot_be_assigned(operator: Client, olive: auth.User) -> None:
     names = ["view_user", "add_user", "change_user"]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
     assert create(operator, role=["administrator"]).status_code == 403
@@ -122,14 +129,14 @@ def test_no_role_is_given_with_more_permissions_than_ones_own(operator: Client, 
     assert form is not None
 
 
-def test_who_may_not_see_people_finds_no_way_there(viewer: Client) -> None:
+def test_the_people_page_requires_permission(viewer: Client) -> None:
     assert viewer.get(PEOPLE).status_code == 403
     assert PEOPLE not in viewer.get("/").content.decode()
 
 
-def test_it_asks_the_same_few_questions_however_many_people_there_are(ana: Client) -> None:
-    ana.get(PEOPLE)
-    of_few = acting.queries(lambda: ana.get(PEOPLE))
+def test_query_count_does_not_grow_with_the_number_of_people(administrator: Client) -> None:
+    administrator.get(PEOPLE)
+    of_few = dashboard.count_queries(lambda: administrator.get(PEOPLE))
     for number in range(5):
         auth.User.objects.create_user(f"user{number}")
-    assert acting.queries(lambda: ana.get(PEOPLE)) == of_few
+    assert dashboard.count_queries(lambda: administrator.get(PEOPLE)) == of_few

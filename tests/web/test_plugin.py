@@ -1,4 +1,4 @@
-"""Tests of the page of a plugin."""
+"""Tests of a plugin's page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests import factories
 from tests.plugins.upstream import listing
-from tests.web import acting, servers
+from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.servers import client_plugins, upstream_servers
 from toolbelt.store import snapshots
@@ -25,99 +25,101 @@ FILES = "/plugins/files/"
 
 @pytest.fixture
 def changed(belt: None) -> None:
-    """Let a server change behind our back, and an agent have an override for a tool that got another name."""
+    """Store a server that changed after approval, and an override for one of its renamed tools."""
     servers.changed()
     models.ToolOverride.objects.create(
         agent=factories.agent("dee"), tool=models.Tool.objects.get(key="files__list"), on=False
     )
 
 
-def look(browser: Client, name: str = "files", **said: Any) -> Any:
-    """Open the page; give what it shows."""
-    return browser.get(f"/plugins/{name}/", said).context["page"]
+def open_page(browser: Client, name: str = "files", **query: Any) -> Any:
+    """Return the view model of the page."""
+    return browser.get(f"/plugins/{name}/", query).context["page"]
 
 
 def facts(browser: Client, name: str = "files") -> dict[str, str]:
-    """Return what the page says of the plugin and its connection, by its labels."""
-    html = re.sub(r"<(?!/?d[td]>).*?>", "", acting.text(browser.get(f"/plugins/{name}/")))
+    """Return the facts about the plugin and its connection on the page, by label."""
+    html = re.sub(r"<(?!/?d[td]>).*?>", "", dashboard.text(browser.get(f"/plugins/{name}/")))
     return dict(re.findall("<dt>(.*?)</dt> *<dd>(.*?) ?</dd>", html))
 
 
-def test_how_a_server_is_reached_is_for_those_who_may_see_plugins(
-    keeper: Client, viewer: Client, changed: None
+def test_connection_details_require_permission_to_view_plugins(
+    plugin_manager: Client, viewer: Client, changed: None
 ) -> None:
-    assert look(viewer).reached is None
+    assert open_page(viewer).reached is None
     assert "files.example" not in viewer.get(FILES).content.decode()
-    told = facts(keeper)
-    assert (told["URL"], told["Header"]) == (
+    details = facts(plugin_manager)
+    assert (details["URL"], details["Header"]) == (
         "https://files.example/mcp",
         "Authorization: Bearer ${MCP_FILES}",
     )
-    assert told["Idle time"] == "A connection is closed after 900 s without a call"
-    assert (told["Namespace"], told["Listed"]) == ("files__", "4 tools")
+    assert details["Idle time"] == "A connection is closed after 900 s without a call"
+    assert (details["Namespace"], details["Listed"]) == ("files__", "4 tools")
 
 
-def test_what_a_server_said_of_itself_and_what_of_its_list_did_not_fit_is_told(
-    keeper: Client, viewer: Client, belt: None
-) -> None:
+def test_server_info_and_rejected_tools_are_shown(plugin_manager: Client, viewer: Client, belt: None) -> None:
     servers.add()
     broken = listing.tool("bro\u202eken")
     servers.answer(servers.READ, broken, server="files 1.0", stderr="\x1b[31mno cache\x1b[0m")
-    page = look(keeper)
-    told = facts(keeper)
-    assert (told["Server name"], told["Protocol"]) == ("files 1.0", "MCP 2025-06-18")
+    page = open_page(plugin_manager)
+    details = facts(plugin_manager)
+    assert (details["Server name"], details["Protocol"]) == ("files 1.0", "MCP 2025-06-18")
     assert "Its name holds characters that cannot be seen" in page.problems[0]
     assert page.stderr is not None
-    assert look(viewer).stderr is None
+    assert open_page(viewer).stderr is None
 
 
-def test_a_server_that_runs_as_a_command_is_changed_on_the_machine(keeper: Client, belt: None) -> None:
+def test_a_command_server_shows_the_shell_command_instead_of_a_form(
+    plugin_manager: Client, belt: None
+) -> None:
     reached = {"command": "uvx", "args": ["mcp-files", "a b"], "env": {"KEY": "${FILES_KEY}"}}
     upstream_servers.add(servers.SHELL.actor, "files", reached)
-    page = look(keeper)
+    page = open_page(plugin_manager)
     assert page.reached.form is None
-    told = facts(keeper)
-    assert (told["Command"], told["Arguments"], told["Variable"]) == (
+    details = facts(plugin_manager)
+    assert (details["Command"], details["Arguments"], details["Variable"]) == (
         "uvx",
         "mcp-files &#x27;a b&#x27;",
         "KEY=${FILES_KEY}",
     )
-    assert told["Last request"] == "never"
+    assert details["Last request"] == "never"
     line = ".venv/bin/python manage.py mcp add files '--env=KEY=${FILES_KEY}' --command uvx mcp-files 'a b'"
     assert page.reached.command == line
 
 
-def test_the_url_and_the_headers_of_a_server_are_changed_by_a_form(keeper: Client, belt: None) -> None:
+def test_the_form_changes_the_url_and_headers_and_rejects_stale_input(
+    plugin_manager: Client, belt: None
+) -> None:
     servers.add(reached={"timeout": 5})
-    was = look(keeper).reached.form["was"].value()
+    was = open_page(plugin_manager).reached.form["was"].value()
     fields = {"url": "https://other.example/mcp", "headers": "X-Team: blue", "was": was}
-    answer = keeper.post(f"{FILES}connection/", fields)
-    assert answer.status_code == 303
+    response = plugin_manager.post(f"{FILES}connection/", fields)
+    assert response.status_code == 303
     server = upstream_servers.servers()[0].connection
     assert (server.url, server.headers, server.timeout) == (
         "https://other.example/mcp",
         {"X-Team": "blue"},
         5,
     )
-    again = keeper.post(f"{FILES}connection/", {**fields, "url": "https://third.example/mcp"})
+    again = plugin_manager.post(f"{FILES}connection/", {**fields, "url": "https://third.example/mcp"})
     assert again.status_code == 409
     assert "Another operator" in again.content.decode()
     assert upstream_servers.servers()[0].connection.url == "https://other.example/mcp"
 
 
-def test_who_shares_connections_is_changed_by_the_form(keeper: Client, belt: None) -> None:
+def test_the_form_changes_connection_sharing(plugin_manager: Client, belt: None) -> None:
     servers.add(reached={"timeout": 5, "idle": 60})
-    form = look(keeper).reached.form
+    form = open_page(plugin_manager).reached.form
     assert [form[name].value() for name in ("sharing", "idle", "max_connections")] == [None, 60, None]
     fields = {"url": "https://files.example/mcp", "was": form["was"].value(), "sharing": "agent", "idle": ""}
-    assert keeper.post(f"{FILES}connection/", {**fields, "max_connections": "3"}).status_code == 303
+    assert plugin_manager.post(f"{FILES}connection/", {**fields, "max_connections": "3"}).status_code == 303
     server = upstream_servers.servers()[0].connection
     assert (server.sharing, server.idle, server.max_connections, server.timeout) == ("agent", 900, 3, 5)
-    assert facts(keeper)["Connections"] == "One for each agent; at most 3 in each process"
+    assert facts(plugin_manager)["Connections"] == "One for each agent; at most 3 in each process"
 
 
 @pytest.mark.parametrize(
-    ("fields", "field", "said"),
+    ("fields", "field", "message"),
     [
         ({"sharing": "everyone"}, "sharing", "Select a valid choice"),
         ({"url": "gopher://files.example"}, "url", "begins with https://"),
@@ -126,89 +128,92 @@ def test_who_shares_connections_is_changed_by_the_form(keeper: Client, belt: Non
         ({"was": "nonsense"}, "was", "valid JSON"),
     ],
 )
-def test_a_place_that_a_server_cannot_be_at_is_refused_at_the_field(
-    keeper: Client, belt: None, fields: dict[str, str], field: str, said: str
+def test_invalid_connection_settings_are_rejected_at_their_field(
+    plugin_manager: Client, belt: None, fields: dict[str, str], field: str, message: str
 ) -> None:
     servers.add()
-    was = look(keeper).reached.form["was"].value()
-    answer = keeper.post(f"{FILES}connection/", {"url": "https://files.example/mcp", "was": was, **fields})
-    assert answer.status_code == 422
-    assert said in " ".join(answer.context["page"].reached.form.errors[field])
+    was = open_page(plugin_manager).reached.form["was"].value()
+    response = plugin_manager.post(
+        f"{FILES}connection/", {"url": "https://files.example/mcp", "was": was, **fields}
+    )
+    assert response.status_code == 422
+    assert message in " ".join(response.context["page"].reached.form.errors[field])
 
 
-def test_a_plugin_of_the_agents_own_program_says_when_it_was_declared_and_holds_its_tools(
-    keeper: Client, belt: None
-) -> None:
-    assert facts(keeper, "github")["Last declared"] == "never"
+def test_a_client_plugin_shows_its_last_declaration_and_tools(plugin_manager: Client, belt: None) -> None:
+    assert facts(plugin_manager, "github")["Last declared"] == "never"
     tools = [{"name": "merge", "description": "Merge."}]
     client_plugins.declare(servers.SHELL.actor, "github", tools)
-    told = facts(keeper, "github")
-    assert (told["Declared"], told["May declare"]) == ("1 tool", "operators")
-    assert told["Last declared"].startswith("just now, by ")
-    assert b"runs in the agent&#x27;s program" in keeper.get("/plugins/github/").content.replace(
+    details = facts(plugin_manager, "github")
+    assert (details["Declared"], details["May declare"]) == ("1 tool", "operators")
+    assert details["Last declared"].startswith("just now, by ")
+    assert b"runs in the agent&#x27;s program" in plugin_manager.get("/plugins/github/").content.replace(
         b"'", b"&#x27;"
     )
 
 
-def test_each_tool_says_who_has_it_or_why_nobody_has(keeper: Client, changed: None) -> None:
+def test_each_tool_shows_its_agents_or_why_there_are_none(plugin_manager: Client, changed: None) -> None:
     tools = {
-        line.tool.key.rpartition("__")[2]: (line.state, line.word, line.users) for line in look(keeper).tools
+        line.tool.key.rpartition("__")[2]: (line.state, line.word, line.users)
+        for line in open_page(plugin_manager).tools
     }
     assert tools["write"] == ("unavailable", "No agent", "changed since it was approved")
     assert tools["help"] == ("unavailable", "No agent", "new, and not reviewed yet")
     assert tools["read"] == ("dormant", "No agent", "")
-    github = {line.tool.key.rpartition("__")[2]: line.users for line in look(keeper, "github").tools}
+    github = {
+        line.tool.key.rpartition("__")[2]: line.users for line in open_page(plugin_manager, "github").tools
+    }
     assert github["issue_read"] == "ada, bob"
 
 
-def test_of_hundreds_of_tools_the_first_are_listed(keeper: Client, belt: None) -> None:
+def test_only_the_first_of_hundreds_of_tools_are_listed(plugin_manager: Client, belt: None) -> None:
     servers.add()
     servers.answer(*[listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(130)])
-    page = look(keeper)
+    page = open_page(plugin_manager)
     assert (len(page.tools), page.more_tools) == (100, 30)
-    assert len(look(keeper, all="yes").tools) == 130
+    assert len(open_page(plugin_manager, all="yes").tools) == 130
 
 
-def test_a_refresh_that_is_over_says_how_many_tools_await_review(keeper: Client, belt: None) -> None:
+def test_a_finished_refresh_shows_how_many_tools_await_review(plugin_manager: Client, belt: None) -> None:
     servers.add()
     servers.answer(servers.READ)
-    html = keeper.get(FILES, headers={**acting.HTMX, "HX-Target": "refresh-progress"}).content.decode()
+    html = plugin_manager.get(
+        FILES, headers={**dashboard.HTMX, "HX-Target": "refresh-progress"}
+    ).content.decode()
     assert '<a class="look" href="/review/?plugin=files"><strong>1</strong> to review</a>' in html
     assert "<html" not in html
 
 
-def test_an_answer_that_comes_while_a_page_is_read_is_told_with_what_came_of_it_or_not_yet(
-    keeper: Client, belt: None, monkeypatch: pytest.MonkeyPatch
+def test_a_listing_received_during_a_page_load_is_shown_entirely_or_not_at_all(
+    plugin_manager: Client, belt: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers.add()
     real = snapshots.catalog
 
-    def then_the_server_answers() -> Any:
+    def catalog_with_concurrent_listing() -> Any:
         monkeypatch.setattr(snapshots, "catalog", real)
         read = real()
         servers.answer(servers.READ)
         return read
 
-    asked = plugins.stamp(timezone.now() - dt.timedelta(seconds=1))
-    monkeypatch.setattr(snapshots, "catalog", then_the_server_answers)
-    page = look(keeper, asked=asked)
+    refreshed_at = plugins.stamp(timezone.now() - dt.timedelta(seconds=1))
+    monkeypatch.setattr(snapshots, "catalog", catalog_with_concurrent_listing)
+    page = open_page(plugin_manager, asked=refreshed_at)
     assert (page.refresh.under_way, page.plugin.waiting) == (True, 0)
-    page = look(keeper, asked=asked)
+    page = open_page(plugin_manager, asked=refreshed_at)
     assert (page.refresh.under_way, page.plugin.waiting) == (False, 1)
 
 
-def test_a_plugin_that_is_not_there_is_a_404(viewer: Client, belt: None) -> None:
+def test_an_unknown_plugin_is_not_found(viewer: Client, belt: None) -> None:
     assert viewer.get("/plugins/nobody/").status_code == 404
 
 
-def test_it_asks_the_database_the_same_few_questions_however_many_tools_there_are(
-    keeper: Client, changed: None
-) -> None:
+def test_query_count_does_not_grow_with_the_number_of_tools(plugin_manager: Client, changed: None) -> None:
     servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW)
-    look(keeper)
-    of_two = acting.queries(lambda: look(keeper))
+    open_page(plugin_manager)
+    of_two = dashboard.count_queries(lambda: open_page(plugin_manager))
     more = [listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(50)]
     servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW, *more)
-    look(keeper)
-    assert look(keeper).plugin.waiting == 52
-    assert acting.queries(lambda: look(keeper)) == of_two <= 22
+    open_page(plugin_manager)
+    assert open_page(plugin_manager).plugin.waiting == 52
+    assert dashboard.count_queries(lambda: open_page(plugin_manager)) == of_two <= 22

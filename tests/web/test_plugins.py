@@ -1,4 +1,4 @@
-"""Tests of the list of plugins and upstream servers, and of its controls."""
+"""Tests of the list of plugins and upstream servers, its controls, and adding servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from tests import factories
-from tests.web import acting, servers
+from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import upstream_servers as configured
@@ -21,38 +21,38 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Have no server asked; keep who would have been, and how the answer would be written."""
-    told: list[Any] = []
+def requested_refreshes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Contact no server, and return the names and record function of each requested refresh."""
+    refreshes: list[Any] = []
     monkeypatch.setattr(
-        upstream_listing, "refresh_soon", lambda names, record: told.append(([*names], record))
+        upstream_listing, "refresh_soon", lambda names, record: refreshes.append(([*names], record))
     )
-    return told
+    return refreshes
 
 
-def look(browser: Client, **said: Any) -> Any:
-    """Open the list; give what it shows."""
-    return browser.get("/plugins/", said).context["page"]
+def open_page(browser: Client, **query: Any) -> Any:
+    """Return the view model of the list."""
+    return browser.get("/plugins/", query).context["page"]
 
 
 def line(page: Any, name: str) -> Any:
     return next(plugin for plugin in page.plugins if plugin.name == name)
 
 
-def press(browser: Client, name: str, control: str, on: str, was: str, **fields: Any) -> Any:
+def set_control(browser: Client, name: str, control: str, on: str, was: str, **fields: Any) -> Any:
     address = f"/plugins/{name}/switch/"
-    return acting.post(browser, address, control=control, on=on, was=was, **fields)
+    return dashboard.post(browser, address, control=control, on=on, was=was, **fields)
 
 
 def plugin(name: str) -> Any:
     return snapshots.catalog().plugins[name]
 
 
-def test_each_line_says_what_it_is_how_it_is_and_who_has_its_tools(keeper: Client, belt: None) -> None:
+def test_each_row_shows_kind_state_and_agents_of_the_plugin(plugin_manager: Client, belt: None) -> None:
     servers.add(title="Files")
     servers.answer(servers.READ, servers.WRITE)
-    page = look(keeper)
-    assert [one.name for one in page.plugins] == ["github", "acme.clock", "files"]
+    page = open_page(plugin_manager)
+    assert [plugin.name for plugin in page.plugins] == ["github", "acme.clock", "files"]
     github, clock, files = page.plugins
     assert (github.kind, github.runs, github.state.word, github.tools) == ("client", False, "On", 3)
     assert github.reach == "3 on for 2 agents"
@@ -67,33 +67,37 @@ def test_each_line_says_what_it_is_how_it_is_and_who_has_its_tools(keeper: Clien
     assert page.matches == "3 plugins, 6 tools, 2 to review"
 
 
-def test_every_page_counts_the_same_tools_and_retired_ones_are_named(keeper: Client, belt: None) -> None:
+def test_pages_agree_on_the_number_of_tools_and_count_retired_tools(
+    plugin_manager: Client, belt: None
+) -> None:
     servers.changed()
     stored = snapshots.catalog()
     total, without_plugin = len(stored.tools), sum(not tool.plugin for tool in stored.tools.values())
-    page = look(keeper)
+    page = open_page(plugin_manager)
     assert page.matches.startswith(f"3 plugins, {total - without_plugin} tools (1 retired)")
     assert line(page, "files").retired == "and 1 retired"
-    assert f"{total} tools in the catalog" in keeper.get("/").context["page"].summary
-    assert keeper.get("/tools/").context["page"].matches.startswith(f"{total} tools")
+    assert f"{total} tools in the catalog" in plugin_manager.get("/").context["page"].summary
+    assert plugin_manager.get("/tools/").context["page"].matches.startswith(f"{total} tools")
 
 
-def test_a_state_is_what_an_operator_did_before_what_happened(keeper: Client, belt: None) -> None:
+def test_an_operators_setting_takes_precedence_over_the_connection_state(
+    plugin_manager: Client, belt: None
+) -> None:
     servers.add()
-    assert line(look(keeper), "files").state.about == "tools not listed yet"
+    assert line(open_page(plugin_manager), "files").state.about == "tools not listed yet"
     servers.answer(error="connection refused\u202e by <b>files.example</b>")
-    state = line(look(keeper), "files").state
+    state = line(open_page(plugin_manager), "files").state
     assert (state.shape, state.word) == ("unavailable", "Failed")
     assert state.error == "connection refused[U+202E] by <b>files.example</b>"
-    assert "&lt;b&gt;files.example" in keeper.get("/plugins/").content.decode()
+    assert "&lt;b&gt;files.example" in plugin_manager.get("/plugins/").content.decode()
     entries.change(OPERATOR, "plugin", "files", {"active": False})
-    assert line(look(keeper), "files").state.word == "Off"
+    assert line(open_page(plugin_manager), "files").state.word == "Off"
     entries.change(OPERATOR, "plugin", "files", {"blocked": True})
-    assert line(look(keeper), "files").state.word == "Blocked"
+    assert line(open_page(plugin_manager), "files").state.word == "Blocked"
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("query", "expected"),
     [
         ({"q": "TIME"}, ["acme.clock"]),
         ({"q": "files"}, ["files"]),
@@ -104,151 +108,156 @@ def test_a_state_is_what_an_operator_did_before_what_happened(keeper: Client, be
         ({"asked": "yesterday"}, ["github", "acme.clock", "files"]),
     ],
 )
-def test_it_is_narrowed_by_the_address(
-    keeper: Client, belt: None, said: dict[str, str], found: list[str]
+def test_the_list_is_filtered_by_query_parameters(
+    plugin_manager: Client, belt: None, query: dict[str, str], expected: list[str]
 ) -> None:
     models.Plugin.objects.filter(name="acme.clock").update(active=False, description="Tells the time.")
     models.Plugin.objects.filter(name="github").update(status="failed")
     servers.add()
     servers.answer(servers.READ)
-    assert [one.name for one in look(keeper, **said).plugins] == found
+    assert [plugin.name for plugin in open_page(plugin_manager, **query).plugins] == expected
 
 
-def test_typing_gets_only_the_lines_and_the_count(keeper: Client, belt: None) -> None:
-    html = acting.text(keeper.get("/plugins/", {"q": "clock"}, headers=acting.HTMX))
+def test_an_htmx_filter_request_returns_only_the_rows_and_count(plugin_manager: Client, belt: None) -> None:
+    html = dashboard.text(plugin_manager.get("/plugins/", {"q": "clock"}, headers=dashboard.HTMX))
     assert html.startswith('<div id="plugins" tabindex="-1">')
     assert '<p id="matches" hx-swap-oob="innerHTML">1 plugin, 1 tool</p>' in html
 
 
-def test_without_plugins_it_says_where_they_come_from(keeper: Client) -> None:
-    html = keeper.get("/plugins/").content.decode()
+def test_an_empty_list_shows_how_to_add_a_server(plugin_manager: Client) -> None:
+    html = plugin_manager.get("/plugins/").content.decode()
     assert "No plugins yet" in html
     assert "manage.py mcp add" in html
 
 
-def test_what_is_installed_and_not_listed_is_named_with_the_line_that_lists_it(keeper: Client) -> None:
-    installed = {one.name: one.line for one in look(keeper).installed}
+def test_installed_but_unlisted_plugins_are_shown_with_their_file_entry(plugin_manager: Client) -> None:
+    installed = {plugin.name: plugin.line for plugin in open_page(plugin_manager).installed}
     assert installed["memory"] == "- id: memory"
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_switching_one_off_takes_its_tools_from_everyone_and_can_be_undone(
-    keeper: Client, belt: None, htmx: bool
+def test_turning_a_plugin_off_removes_its_tools_and_can_be_undone(
+    plugin_manager: Client, belt: None, htmx: bool
 ) -> None:
-    answer = press(keeper, "github", "active", "false", "true", htmx=htmx)
-    assert answer.status_code == (200 if htmx else 303)
+    response = set_control(plugin_manager, "github", "active", "false", "true", htmx=htmx)
+    assert response.status_code == (200 if htmx else 303)
     assert plugin("github").active is False
-    page = answer.context["page"] if htmx else look(keeper)
+    page = response.context["page"] if htmx else open_page(plugin_manager)
     assert page.notice.text == "github is off for everyone."
-    assert line(look(keeper), "github").reach == "on for no agent"
-    acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False)
+    assert line(open_page(plugin_manager), "github").reach == "on for no agent"
+    dashboard.post(plugin_manager, f"/audit/{page.notice.undo}/undo/", htmx=False)
     assert plugin("github").active is True
 
 
 @pytest.mark.parametrize(
-    ("control", "on", "was", "told"),
+    ("control", "on", "was", "message"),
     [
         ("blocked", "true", "false", "github is blocked for everyone."),
         ("trusted", "true", "false", "github is trusted."),
         ("active", "true", "true", "No changes: github is on already."),
     ],
 )
-def test_each_control_says_what_it_did(
-    keeper: Client, belt: None, control: str, on: str, was: str, told: str
+def test_each_control_reports_its_result(
+    plugin_manager: Client, belt: None, control: str, on: str, was: str, message: str
 ) -> None:
-    assert press(keeper, "github", control, on, was).context["page"].notice.text == told
+    assert set_control(plugin_manager, "github", control, on, was).context["page"].notice.text == message
     assert getattr(plugin("github"), control) is True
 
 
-def test_blocking_says_how_many_agents_it_affects_and_is_undone(keeper: Client, belt: None) -> None:
-    notice = press(keeper, "github", "blocked", "true", "false").context["page"].notice
+def test_blocking_reports_the_affected_agents_and_can_be_undone(plugin_manager: Client, belt: None) -> None:
+    notice = set_control(plugin_manager, "github", "blocked", "true", "false").context["page"].notice
     assert notice.detail == "2 agents can no longer use it (2 had it on)"
-    assert line(look(keeper), "github").reach == "on for no agent"
-    acting.post(keeper, f"/audit/{notice.undo}/undo/", htmx=False)
+    assert line(open_page(plugin_manager), "github").reach == "on for no agent"
+    dashboard.post(plugin_manager, f"/audit/{notice.undo}/undo/", htmx=False)
     assert plugin("github").blocked is False
-    again = press(keeper, "github", "blocked", "true", "false", htmx=False)
+    again = set_control(plugin_manager, "github", "blocked", "true", "false", htmx=False)
     assert again.status_code == 303
-    assert look(keeper).notice.detail == notice.detail, "also without htmx"
+    assert open_page(plugin_manager).notice.detail == notice.detail, "also without htmx"
 
 
-def test_a_switch_that_somebody_else_flipped_is_told_and_shown_as_it_is(keeper: Client, belt: None) -> None:
+def test_a_stale_switch_is_refused_and_shows_the_current_state(plugin_manager: Client, belt: None) -> None:
     entries.change(OPERATOR, "plugin", "github", {"active": False})
-    answer = press(keeper, "github", "active", "false", "true")
-    assert answer.status_code == 409
-    assert answer.context["page"].notice.tone == "refused"
-    assert 'name="was" value="false"' in answer.content.decode()
+    response = set_control(plugin_manager, "github", "active", "false", "true")
+    assert response.status_code == 409
+    assert response.context["page"].notice.tone == "refused"
+    assert 'name="was" value="false"' in response.content.decode()
 
 
-def test_a_form_that_makes_no_sense_changes_nothing(keeper: Client, belt: None) -> None:
-    assert press(keeper, "github", "position", "true", "false").status_code == 422
-    assert press(keeper, "nobody", "active", "false", "true").status_code == 404
+def test_an_invalid_control_or_plugin_is_rejected(plugin_manager: Client, belt: None) -> None:
+    assert set_control(plugin_manager, "github", "position", "true", "false").status_code == 422
+    assert set_control(plugin_manager, "nobody", "active", "false", "true").status_code == 404
 
 
-def test_the_list_gets_back_only_parts_that_it_shows(keeper: Client, belt: None) -> None:
-    html = press(keeper, "github", "active", "false", "true", place="list").content.decode()
+def test_a_switch_in_the_list_updates_only_the_parts_shown_there(plugin_manager: Client, belt: None) -> None:
+    html = set_control(plugin_manager, "github", "active", "false", "true", place="list").content.decode()
     assert 'id="plugin-github:active"' in html
     assert 'id="tools"' not in html
     assert 'id="plugin-github:trusted"' not in html
-    assert 'id="tools"' in press(keeper, "github", "active", "true", "false", place="one").content.decode()
+    assert (
+        'id="tools"'
+        in set_control(plugin_manager, "github", "active", "true", "false", place="one").content.decode()
+    )
 
 
-def test_who_may_only_look_sees_states_in_words(viewer: Client, belt: None) -> None:
-    html = acting.text(viewer.get("/plugins/"))
+def test_a_viewer_sees_states_as_text_without_controls(viewer: Client, belt: None) -> None:
+    html = dashboard.text(viewer.get("/plugins/"))
     assert "3 on for 2 agents" in html
     assert 'role="switch"' not in html
     assert "Block for everyone" not in html
 
 
-def test_a_refresh_asks_the_servers_that_are_on_and_shows_that_it_does(
-    keeper: Client, belt: None, asked: list[Any]
+def test_a_refresh_lists_servers_that_are_on_and_shows_progress(
+    plugin_manager: Client, belt: None, requested_refreshes: list[Any]
 ) -> None:
     servers.add()
     servers.add("quiet")
     entries.change(OPERATOR, "plugin", "quiet", {"active": False})
-    answer = acting.post(keeper, "/refresh/", htmx=False)
-    assert (answer.status_code, asked[0][0]) == (303, ["files"])
-    page = keeper.get(answer.headers["Location"]).context["page"]
+    response = dashboard.post(plugin_manager, "/refresh/", htmx=False)
+    assert (response.status_code, requested_refreshes[0][0]) == (303, ["files"])
+    page = plugin_manager.get(response.headers["Location"]).context["page"]
     assert page.refresh.words == "Refreshing files…"
-    assert [one.is_refreshing for one in page.plugins] == [False, False, True, False]
-    asked[0][1]("files", importing.Answer(tools=(servers.READ,)))
-    page = keeper.get(answer.headers["Location"]).context["page"]
+    assert [plugin.is_refreshing for plugin in page.plugins] == [False, False, True, False]
+    requested_refreshes[0][1]("files", importing.Answer(tools=(servers.READ,)))
+    page = plugin_manager.get(response.headers["Location"]).context["page"]
     assert not line(page, "files").is_refreshing
     assert snapshots.catalog().tools["files__read"].seen is False
 
 
-def test_a_refresh_is_told_once_it_is_over(keeper: Client, belt: None, asked: list[Any]) -> None:
-    servers.add()
-    answer = acting.post(keeper, "/plugins/files/refresh/", htmx=False, next="/plugins/")
-    assert answer.headers["Location"].startswith("/plugins/?asked=")
-    assert answer.headers["Location"].endswith("&of=files")
-    polled = {**acting.HTMX, "HX-Target": "refresh-progress"}
-    html = keeper.get(answer.headers["Location"], headers=polled).content.decode()
-    assert 'hx-trigger="every 1s"' in html
-    asked[0][1]("files", importing.Answer(tools=(servers.READ, servers.WRITE)))
-    answer = keeper.get(answer.headers["Location"], headers=polled)
-    assert answer.context["page"].refresh.words == "1 server responded. 2 tools await review."
-    assert "every 1s" not in answer.content.decode()
-
-
-def test_a_server_that_cannot_be_asked_is_named_in_the_outcome(
-    keeper: Client, belt: None, asked: list[Any]
+def test_a_finished_refresh_is_reported_and_polling_stops(
+    plugin_manager: Client, belt: None, requested_refreshes: list[Any]
 ) -> None:
     servers.add()
-    answer = acting.post(keeper, "/plugins/files/refresh/", htmx=False)
-    asked[0][1]("files", importing.Answer(error="connection refused"))
-    page = keeper.get(answer.headers["Location"]).context["page"]
+    response = dashboard.post(plugin_manager, "/plugins/files/refresh/", htmx=False, next="/plugins/")
+    assert response.headers["Location"].startswith("/plugins/?asked=")
+    assert response.headers["Location"].endswith("&of=files")
+    polled = {**dashboard.HTMX, "HX-Target": "refresh-progress"}
+    html = plugin_manager.get(response.headers["Location"], headers=polled).content.decode()
+    assert 'hx-trigger="every 1s"' in html
+    requested_refreshes[0][1]("files", importing.Answer(tools=(servers.READ, servers.WRITE)))
+    response = plugin_manager.get(response.headers["Location"], headers=polled)
+    assert response.context["page"].refresh.words == "1 server responded. 2 tools await review."
+    assert "every 1s" not in response.content.decode()
+
+
+def test_a_failed_server_is_named_in_the_refresh_result(
+    plugin_manager: Client, belt: None, requested_refreshes: list[Any]
+) -> None:
+    servers.add()
+    response = dashboard.post(plugin_manager, "/plugins/files/refresh/", htmx=False)
+    requested_refreshes[0][1]("files", importing.Answer(error="connection refused"))
+    page = plugin_manager.get(response.headers["Location"]).context["page"]
     assert page.refresh.words == "0 servers responded, files failed."
 
 
-def test_a_plugin_in_code_that_no_process_runs_is_marked_here_and_on_an_agents_page(
-    keeper: Client, operator: Client, belt: None
+def test_a_code_plugin_that_no_process_runs_is_marked_as_not_running(
+    plugin_manager: Client, operator: Client, belt: None
 ) -> None:
     tools = [key for key in snapshots.catalog().tools if key.startswith("github__")]
     models.Plugin.objects.filter(name="github").update(in_code=True, not_running=tools)
-    state = line(look(keeper), "github").state
+    state = line(open_page(plugin_manager), "github").state
     assert (state.shape, state.word) == ("unavailable", "Not running")
     assert f"no running process can run {len(tools)} of its tools" in state.about
-    sections = acting.sections(operator.get(acting.ACCESS).context["page"]).values()
+    sections = dashboard.sections(operator.get(dashboard.ACCESS).context["page"]).values()
     marked = [
         section.key
         for section in sections
@@ -257,16 +266,16 @@ def test_a_plugin_in_code_that_no_process_runs_is_marked_here_and_on_an_agents_p
     assert marked == ["issues", "releases"]
 
 
-def test_a_plugin_in_code_that_has_failed_gets_another_chance(
-    keeper: Client, belt: None, asked: list[Any]
+def test_refreshing_a_failed_code_plugin_resets_its_status(
+    plugin_manager: Client, belt: None, requested_refreshes: list[Any]
 ) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed", error="no such file")
-    acting.post(keeper, "/plugins/github/refresh/", htmx=False)
-    assert (plugin("github").status, asked) == ("ready", [])
-    assert acting.post(keeper, "/plugins/nobody/refresh/", htmx=False).status_code == 404
+    dashboard.post(plugin_manager, "/plugins/github/refresh/", htmx=False)
+    assert (plugin("github").status, requested_refreshes) == ("ready", [])
+    assert dashboard.post(plugin_manager, "/plugins/nobody/refresh/", htmx=False).status_code == 404
 
 
-def wanted(**fields: str) -> dict[str, str]:
+def server_fields(**fields: str) -> dict[str, str]:
     given = {
         "name": "files",
         "url": "https://files.example/mcp",
@@ -275,31 +284,31 @@ def wanted(**fields: str) -> dict[str, str]:
     return {**given, **fields}
 
 
-def test_a_variable_is_named_once_the_installation_allows_it(
-    keeper: Client, belt: None, asked: list[Any]
+def test_an_environment_variable_must_be_allowed_by_the_installation(
+    plugin_manager: Client, belt: None, requested_refreshes: list[Any]
 ) -> None:
-    answer = keeper.post("/plugins/add/save/", wanted())
-    assert answer.status_code == 422
-    assert "TOOLBELT_WEB_VARIABLES" in answer.content.decode()
+    response = plugin_manager.post("/plugins/add/save/", server_fields())
+    assert response.status_code == 422
+    assert "TOOLBELT_WEB_VARIABLES" in response.content.decode()
 
 
-def test_a_server_is_added_and_asked_at_once(
-    keeper: Client, belt: None, asked: list[Any], settings: Any
+def test_an_added_server_is_refreshed_immediately(
+    plugin_manager: Client, belt: None, requested_refreshes: list[Any], settings: Any
 ) -> None:
     settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
-    answer = keeper.post("/plugins/add/save/", wanted(title="Files"))
-    assert answer.status_code == 303
-    assert answer.headers["Location"].startswith("/plugins/files/?asked=")
+    response = plugin_manager.post("/plugins/add/save/", server_fields(title="Files"))
+    assert response.status_code == 303
+    assert response.headers["Location"].startswith("/plugins/files/?asked=")
     server = configured.servers()[0]
     assert (server.plugin.namespace, server.connection.headers) == (
         "files",
         {"Authorization": "Bearer ${MCP_FILES}"},
     )
-    assert asked[0][0] == ["files"]
+    assert requested_refreshes[0][0] == ["files"]
 
 
 @pytest.mark.parametrize(
-    ("fields", "field", "said"),
+    ("fields", "field", "message"),
     [
         ({"name": "no name"}, "name", "is not a name"),
         ({"name": "add"}, "name", "choose another name"),
@@ -313,51 +322,56 @@ def test_a_server_is_added_and_asked_at_once(
         ({"url": ""}, "url", "required"),
     ],
 )
-def test_a_server_that_cannot_be_added_says_why_at_the_field_and_keeps_what_was_typed(
-    keeper: Client, belt: None, asked: list[Any], fields: dict[str, str], field: str, said: str
+def test_an_invalid_server_is_rejected_at_its_field_and_input_is_kept(
+    plugin_manager: Client,
+    belt: None,
+    requested_refreshes: list[Any],
+    fields: dict[str, str],
+    field: str,
+    message: str,
 ) -> None:
-    answer = keeper.post("/plugins/add/save/", wanted(**fields))
-    form = answer.context["page"].form
-    assert answer.status_code == 422
-    assert said in " ".join(form.errors[field])
-    assert form["url"].value() == wanted(**fields)["url"]
-    assert (configured.servers(), asked) == ([], [])
+    response = plugin_manager.post("/plugins/add/save/", server_fields(**fields))
+    form = response.context["page"].form
+    assert response.status_code == 422
+    assert message in " ".join(form.errors[field])
+    assert form["url"].value() == server_fields(**fields)["url"]
+    assert (configured.servers(), requested_refreshes) == ([], [])
 
 
-def test_the_form_says_how_a_server_is_added_that_runs_as_a_command(keeper: Client) -> None:
-    assert "manage.py mcp add files --command" in keeper.get("/plugins/add/").content.decode()
+def test_the_form_shows_the_command_that_adds_a_command_server(plugin_manager: Client) -> None:
+    assert "manage.py mcp add files --command" in plugin_manager.get("/plugins/add/").content.decode()
 
 
-def test_the_menu_counts_what_waits_for_a_look(viewer: Client, belt: None) -> None:
-    assert "to look at" not in acting.text(viewer.get("/agents/"))
+def test_the_menu_counts_tools_to_review(viewer: Client, belt: None) -> None:
+    assert "to look at" not in dashboard.text(viewer.get("/agents/"))
     servers.add()
     servers.answer(servers.READ, servers.WRITE)
-    assert '2<span class="unseen"> to review</span>' in acting.text(viewer.get("/agents/"))
+    assert '2<span class="unseen"> to review</span>' in dashboard.text(viewer.get("/agents/"))
     servers.approve()
     servers.answer(servers.READ, servers.WRITE_NOW)
-    assert '1<span class="unseen"> to review</span>' in acting.text(viewer.get("/agents/"))
+    assert '1<span class="unseen"> to review</span>' in dashboard.text(viewer.get("/agents/"))
     servers.answer(servers.READ)
-    assert "to look at" not in acting.text(viewer.get("/agents/"))
+    assert "to look at" not in dashboard.text(viewer.get("/agents/"))
 
 
-def test_it_asks_the_database_the_same_few_questions_however_much_there_is(
-    keeper: Client, belt: None
-) -> None:
+def test_query_count_does_not_grow_with_the_number_of_plugins(plugin_manager: Client, belt: None) -> None:
     servers.add()
     servers.answer(servers.READ)
-    look(keeper)
-    of_three = acting.queries(lambda: look(keeper))
+    open_page(plugin_manager)
+    of_three = dashboard.count_queries(lambda: open_page(plugin_manager))
     for number in range(6):
         servers.add(f"more{number}")
         servers.answer(servers.READ, servers.WRITE, name=f"more{number}")
         factories.agent(f"agent-{number}")
-    look(keeper)
-    assert len(look(keeper).plugins) == 9
-    assert acting.queries(lambda: look(keeper)) == of_three <= 16
+    open_page(plugin_manager)
+    assert len(open_page(plugin_manager).plugins) == 9
+    assert dashboard.count_queries(lambda: open_page(plugin_manager)) == of_three <= 16
 
 
-def test_no_server_is_asked_by_looking(keeper: Client, belt: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream_connections, "take", lambda *asked: pytest.fail("a page asked a server"))
+def test_opening_plugin_pages_contacts_no_server(
+    plugin_manager: Client, belt: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream_connections, "take", lambda *args: pytest.fail("a page asked a server"))
     servers.add()
-    assert keeper.get("/plugins/").status_code == 200
-    assert keeper.get("/plugins/files/").status_code == 200
+    assert plugin_manager.get("/plugins/").status_code == 200
+    assert plugin_manager.get("/plugins/files/").status_code == 200

@@ -1,4 +1,4 @@
-"""Tests that pages show the tokens of the policy apart from those of the tools, and in the total."""
+"""Tests that pages show the tokens of the policy separately from those of the tools, and in total."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.core import budgets
 from toolbelt.runtime import surfaces
 from toolbelt.web.kit import words
@@ -19,11 +19,11 @@ def spent(agent: str = "ada") -> budgets.Spent:
     return surfaces.ask(agent).spent
 
 
-def look(browser: Client, address: str) -> Any:
+def open_page(browser: Client, address: str) -> Any:
     return browser.get(address).context["page"]
 
 
-def apart(count: Any) -> str:
+def token_shares(count: Any) -> str:
     has = spent()
     assert has.policy_tokens
     return f"tools {count(has.tokens - has.policy_tokens)} + policy {count(has.policy_tokens)}"
@@ -32,36 +32,36 @@ def apart(count: Any) -> str:
 @pytest.mark.parametrize(
     "address", ["/", "/agents/", "/agents/ada/", "/agents/ada/preview/", "/compare/?a=ada&b=bob"]
 )
-def test_tokens_of_tools_and_of_policy_stand_apart_beside_their_sum(operator: Client, address: str) -> None:
-    html = acting.text(operator.get(address))
-    assert apart(words.about) in html
+def test_tool_and_policy_tokens_are_shown_separately_with_their_sum(operator: Client, address: str) -> None:
+    html = dashboard.text(operator.get(address))
+    assert token_shares(words.about) in html
     assert words.about(spent().tokens) in html
 
 
-def test_the_panel_counts_them_exactly_against_the_budget(operator: Client) -> None:
-    model = look(operator, "/agents/ada/").model
+def test_the_model_panel_shows_exact_token_counts(operator: Client) -> None:
+    model = open_page(operator, "/agents/ada/").model
     assert model.tokens == words.number(spent().tokens)
-    assert model.shares.replace("\u00a0", " ") == apart(words.number)
+    assert model.shares.replace("\u00a0", " ") == token_shares(words.number)
 
 
-def test_each_section_of_the_policy_has_its_tokens_also_the_text_of_what_is_off(operator: Client) -> None:
-    parts = look(operator, "/agents/ada/").model.policy
+def test_each_policy_section_shows_its_tokens_even_if_the_toolkit_is_off(operator: Client) -> None:
+    parts = open_page(operator, "/agents/ada/").model.policy
     assert sum(int(part.tokens) for part in parts) == spent().policy_tokens
-    acting.switch(operator, "issues", "false", "true")
-    off = look(operator, "/agents/ada/").model.policy
+    dashboard.switch(operator, "issues", "false", "true")
+    off = open_page(operator, "/agents/ada/").model.policy
     assert [(part.name, part.on) for part in off] == [("issues", False)]
     assert [int(part.tokens) for part in off] == [spent().policy_tokens]
 
 
-def test_a_toolkit_shows_what_its_policy_adds(operator: Client) -> None:
-    found = acting.sections(look(operator, "/agents/ada/"))
-    tokens = {part.name: part.tokens for part in look(operator, "/agents/ada/").model.policy}
-    assert found["toolkit-issues"].tokens.parts.endswith(f" + policy ~{tokens['issues']}")
-    assert found["toolkit-research"].tokens is None
-    assert look(operator, "/toolkits/issues/").preview.tokens == tokens["issues"]
+def test_a_toolkit_shows_the_tokens_of_its_policy(operator: Client) -> None:
+    sections = dashboard.sections(open_page(operator, "/agents/ada/"))
+    tokens = {part.name: part.tokens for part in open_page(operator, "/agents/ada/").model.policy}
+    assert sections["toolkit-issues"].tokens.parts.endswith(f" + policy ~{tokens['issues']}")
+    assert sections["toolkit-research"].tokens is None
+    assert open_page(operator, "/toolkits/issues/").preview.tokens == tokens["issues"]
 
 
-def test_the_model_is_shown_the_list_of_toolkits_that_it_may_load(operator: Client) -> None:
-    assert "research" in look(operator, "/agents/ada/").model.loadable
-    assert "<loadable_toolkits>" in look(operator, "/agents/ada/preview/?view=policy").model.loadable
-    assert look(operator, "/agents/bob/").model.loadable == ""
+def test_the_pages_show_the_loadable_toolkits(operator: Client) -> None:
+    assert "research" in open_page(operator, "/agents/ada/").model.loadable
+    assert "<loadable_toolkits>" in open_page(operator, "/agents/ada/preview/?view=policy").model.loadable
+    assert open_page(operator, "/agents/bob/").model.loadable == ""

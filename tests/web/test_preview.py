@@ -1,4 +1,4 @@
-"""Tests of the Preview page: what a model gets, and why a tool is on or off."""
+"""Tests of the Preview page: what the model receives, and why a tool is on or off."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt.control.catalog import entries
 from toolbelt.core import reasons
 from toolbelt.runtime import calls, rendering, surfaces
@@ -22,17 +22,17 @@ PREVIEW = "/agents/ada/preview/"
 META = ["list_toolkits", "load_tools", "search_tools", "unload_tools"]
 
 
-def look(browser: Client, address: str = PREVIEW, **said: Any) -> Any:
-    """Open the page; give what it shows."""
-    return browser.get(address, said).context["page"]
+def open_page(browser: Client, address: str = PREVIEW, **query: Any) -> Any:
+    """Return the view model of the page."""
+    return browser.get(address, query).context["page"]
 
 
 def load(session: str, request: str | None = None) -> None:
     calls.run("ada", "load_tools", {"toolkit": "research"}, session=session, request_id=request)
 
 
-def test_tools_stand_in_the_order_in_which_they_are_sent_with_their_reason(operator: Client) -> None:
-    page = look(operator)
+def test_tools_are_listed_with_reasons_in_the_order_sent_to_the_model(operator: Client) -> None:
+    page = open_page(operator)
     assert [tool.key for tool in page.tools] == surfaces.ask("ada").content()["active_tools"]
     given = {tool.key: reasons.explain(tool.decision) for tool in page.tools if tool.decision}
     assert given == {
@@ -42,36 +42,36 @@ def test_tools_stand_in_the_order_in_which_they_are_sent_with_their_reason(opera
         "shell": "on by default",
     }
     assert [tool.key for tool in page.tools if not tool.decision] == META
-    assert acting.text(operator.get(PREVIEW)).count("not counted") == len(META)
+    assert dashboard.text(operator.get(PREVIEW)).count("not counted") == len(META)
     assert (page.model.tools, page.agent.active) == ("4", "4")
-    assert f"revision {page.revision}" in acting.text(operator.get(PREVIEW))
+    assert f"revision {page.revision}" in dashboard.text(operator.get(PREVIEW))
 
 
-def test_a_message_gets_its_directive(operator: Client) -> None:
-    page = look(operator, message="There is a bug.")
+def test_a_message_shows_its_directive(operator: Client) -> None:
+    page = open_page(operator, message="There is a bug.")
     assert page.model.directive.tools == ("github__issue_write",)
-    assert "must call one" not in acting.text(operator.get(PREVIEW, {"message": "There is a bug."}))
-    assert "No directive." in acting.text(operator.get(PREVIEW, {"message": "hello"}))
+    assert "must call one" not in dashboard.text(operator.get(PREVIEW, {"message": "There is a bug."}))
+    assert "No directive." in dashboard.text(operator.get(PREVIEW, {"message": "hello"}))
 
 
-def test_what_a_session_loaded_is_there_but_not_in_the_request_that_loaded_it(operator: Client) -> None:
+def test_tools_loaded_in_a_session_appear_from_the_next_request(operator: Client) -> None:
     load("s1", "r1")
-    assert "papers" not in [tool.key for tool in look(operator).tools]
-    assert "papers" not in [tool.key for tool in look(operator, session="s1", request="r1").tools]
-    page = look(operator, session="s1", request="r2")
+    assert "papers" not in [tool.key for tool in open_page(operator).tools]
+    assert "papers" not in [tool.key for tool in open_page(operator, session="s1", request="r1").tools]
+    page = open_page(operator, session="s1", request="r2")
     papers = next(tool.decision for tool in page.tools if tool.key == "papers")
     assert reasons.explain(papers) == "toolkit research was loaded in this session"
     assert [choice.value for choice in page.question.sessions] == ["s1"]
-    assert page.agent.active == "4", "the header stays what the agent has outside of sessions"
+    assert page.agent.active == "4", "the header counts tools outside of sessions"
 
 
-def test_a_subagent_has_what_its_kind_brings(operator: Client) -> None:
-    assert [tool.key for tool in look(operator, subagent="explore").tools if tool.decision] == []
-    assert look(operator, subagent="gardener").tools == look(operator).tools
+def test_a_subagent_gets_the_tools_of_its_kind(operator: Client) -> None:
+    assert [tool.key for tool in open_page(operator, subagent="explore").tools if tool.decision] == []
+    assert open_page(operator, subagent="gardener").tools == open_page(operator).tools
 
 
-def test_the_policy_stands_in_prompt_order_under_its_toolkits(operator: Client) -> None:
-    page = look(operator, view="policy")
+def test_policy_sections_are_shown_in_prompt_order(operator: Client) -> None:
+    page = open_page(operator, view="policy")
     assert [(part.name, part.text) for part in page.model.policy] == [
         ("issues", "Read before you write."),
         ("releases", "Ask first: github__issue_read."),
@@ -80,14 +80,14 @@ def test_the_policy_stands_in_prompt_order_under_its_toolkits(operator: Client) 
 
 
 @pytest.mark.parametrize("form", rendering.FORMATS)
-def test_the_json_is_exactly_what_the_provider_is_sent(operator: Client, form: str) -> None:
-    page = look(operator, view="json", format=form, message="a bug")
+def test_the_json_is_exactly_what_is_sent_to_the_provider(operator: Client, form: str) -> None:
+    page = open_page(operator, view="json", format=form, message="a bug")
     assert json.loads(page.sent.text) == rendering.render(surfaces.ask("ada", message="a bug"), form)
     assert [choice.value for choice in page.question.formats if choice.chosen] == [form]
-    assert not page.sent.label.islower(), "every format has a name for people"
+    assert not page.sent.label.islower(), "every format has a display name"
 
 
-def test_what_a_provider_does_not_take_is_said_in_place_of_the_json(
+def test_a_surface_that_a_provider_rejects_is_reported_instead_of_json(
     operator: Client, more_tools: Any
 ) -> None:
     more_tools(144)
@@ -97,109 +97,107 @@ def test_what_a_provider_does_not_take_is_said_in_place_of_the_json(
         "ada",
         {"tools_config": {f"more_{6 + n}": True for n in range(0, 144, 12)}},
     )
-    page = look(operator, view="json", format="openai_chat")
+    page = open_page(operator, view="json", format="openai_chat")
     assert page.sent.text == ""
     assert "128" in page.sent.troubles[0]
-    assert "OpenAI Chat would reject this" in acting.text(
+    assert "OpenAI Chat would reject this" in dashboard.text(
         operator.get(PREVIEW, {"view": "json", "format": "openai_chat"})
     )
-    assert look(operator, view="json", format="anthropic").sent.text
+    assert open_page(operator, view="json", format="anthropic").sent.text
 
 
-def test_why_shows_every_question_and_the_one_that_decides(operator: Client) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    why = look(operator, view="why", tool="github__issue_read").why
+def test_why_shows_every_rule_and_marks_the_deciding_rule(operator: Client) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    why = open_page(operator, view="why", tool="github__issue_read").why
     assert (why.decision.state, reasons.explain(why.decision)) == ("denied", "toolkit issues is off")
     assert [step.question for step in why.steps] == list(range(1, 12))
     (decisive,) = [step for step in why.steps if step.question == why.decisive]
     assert decisive.question == 3
     assert (decisive.answer.state, reasons.explain(decisive.answer)) == ("denied", "toolkit issues is off")
-    assert why.steps[-1].answer.state == "dormant", "what later questions would say stands there, too"
+    assert why.steps[-1].answer.state == "dormant", "later rules are evaluated, too"
 
 
-def test_why_tells_what_the_budget_deferred(operator: Client) -> None:
+def test_why_explains_a_tool_deferred_by_the_budget(operator: Client) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
     )
-    why = look(operator, view="why", tool="shell").why
+    why = open_page(operator, view="why", tool="shell").why
     decision = why.decision
     assert (decision.state, reasons.explain(decision)) == ("discoverable", "deferred by the agent's budget")
     (decisive,) = [step for step in why.steps if step.question == why.decisive]
     assert decisive.rule == "Do the tools that are on fit the agent's budget?"
 
 
-def test_why_is_asked_of_the_session_that_was_chosen(operator: Client) -> None:
+def test_why_applies_to_the_chosen_session(operator: Client) -> None:
     load("s1")
-    assert look(operator, view="why", tool="papers").why.decision.state == "discoverable"
-    assert look(operator, view="why", tool="papers", session="s1").why.decision.state == "active"
-    tool = next(tool for tool in look(operator, session="s1").tools if tool.key == "papers")
+    assert open_page(operator, view="why", tool="papers").why.decision.state == "discoverable"
+    assert open_page(operator, view="why", tool="papers", session="s1").why.decision.state == "active"
+    tool = next(tool for tool in open_page(operator, session="s1").tools if tool.key == "papers")
     assert (
-        reasons.explain(look(operator, tool.why_url).why.decision)
+        reasons.explain(open_page(operator, tool.why_url).why.decision)
         == "toolkit research was loaded in this session"
     )
 
 
-def test_a_tool_that_is_not_known_names_the_nearest(operator: Client) -> None:
-    why = look(operator, view="why", tool="paper").why
+def test_an_unknown_tool_suggests_the_nearest_name(operator: Client) -> None:
+    why = open_page(operator, view="why", tool="paper").why
     assert why.trouble == "There is no tool named 'paper'. Did you mean papers?"
     assert "shell" in why.known
 
 
-def test_what_cannot_be_asked_is_said_and_the_rest_stands_there(operator: Client) -> None:
-    answer = operator.get(PREVIEW, {"session": "a\x7fb"})
-    page = answer.context["page"]
-    assert answer.status_code == 200
+def test_an_invalid_session_is_reported_and_the_page_still_renders(operator: Client) -> None:
+    response = operator.get(PREVIEW, {"session": "a\x7fb"})
+    page = response.context["page"]
+    assert response.status_code == 200
     assert "session: an id is 1 to 200 characters" in page.trouble
     assert len(page.tools) == 8
 
 
-@pytest.mark.parametrize("said", [{"view": "nonsense"}, {"format": "nonsense"}, {"session": "x" * 201}])
-def test_nonsense_in_the_address_narrows_nothing(operator: Client, said: dict[str, str]) -> None:
-    assert look(operator, **said).tools == look(operator).tools
+@pytest.mark.parametrize("query", [{"view": "nonsense"}, {"format": "nonsense"}, {"session": "x" * 201}])
+def test_invalid_query_parameters_are_ignored(operator: Client, query: dict[str, str]) -> None:
+    assert open_page(operator, **query).tools == open_page(operator).tools
 
 
-def test_typing_gets_the_parts_and_none_of_the_controls(operator: Client) -> None:
-    html = acting.text(operator.get(PREVIEW, {"message": "a bug"}, headers=acting.HTMX))
+def test_an_htmx_request_returns_only_the_results(operator: Client) -> None:
+    html = dashboard.text(operator.get(PREVIEW, {"message": "a bug"}, headers=dashboard.HTMX))
     assert "<html" not in html
     assert "<textarea" not in html
     assert '<div id="ask-directive" hx-swap-oob="innerHTML">' in html
     assert "github__issue_write" in html
 
 
-def test_what_an_upstream_server_wrote_is_escaped(operator: Client) -> None:
+def test_texts_from_upstream_servers_are_escaped(operator: Client) -> None:
     factories.tool("evil", description="</code><script>alert(1)</script>", default_on=True)
     html = operator.get(PREVIEW, {"view": "json"}).content.decode()
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)" in html
 
 
-def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+def test_an_unknown_agent_is_not_found(operator: Client) -> None:
     assert operator.get("/agents/nobody/preview/").status_code == 404
 
 
-def test_who_may_only_look_may_preview(viewer: Client) -> None:
-    answer = viewer.get(PREVIEW, {"view": "why", "tool": "shell"})
-    assert reasons.explain(answer.context["page"].why.decision) == "on by default"
-    assert "view only" in answer.content.decode()
+def test_a_viewer_may_preview(viewer: Client) -> None:
+    response = viewer.get(PREVIEW, {"view": "why", "tool": "shell"})
+    assert reasons.explain(response.context["page"].why.decision) == "on by default"
+    assert "view only" in response.content.decode()
 
 
 @pytest.mark.parametrize("view", ["tools", "policy", "json", "why"])
-def test_it_asks_the_same_few_questions_however_long_the_catalog(
-    operator: Client, more_tools: Any, view: str
-) -> None:
-    said = {"view": view, "tool": "shell", "format": "anthropic", "session": "s1"}
-    look(operator, **said)
-    of_few = acting.queries(lambda: look(operator, **said))
+def test_query_count_does_not_grow_with_the_catalog(operator: Client, more_tools: Any, view: str) -> None:
+    query = {"view": view, "tool": "shell", "format": "anthropic", "session": "s1"}
+    open_page(operator, **query)
+    of_few = dashboard.count_queries(lambda: open_page(operator, **query))
     more_tools(48)
     load("s1")
-    look(operator, **said)
-    assert acting.queries(lambda: look(operator, **said)) == of_few <= 18
+    open_page(operator, **query)
+    assert dashboard.count_queries(lambda: open_page(operator, **query)) == of_few <= 18
 
 
-def test_a_past_version_stands_beside_today(operator: Client) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    entry = acting.newest().pk
-    acting.switch(operator, "releases", "true", "unset", confirm="yes")
+def test_an_earlier_version_is_shown_next_to_the_current_version(operator: Client) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    entry = dashboard.latest_entry().pk
+    dashboard.switch(operator, "releases", "true", "unset", confirm="yes")
     page = operator.get("/agents/ada/preview/", {"at": entry}).context["page"]
     assert page.past.words == "after olive turned off issues"
     assert [tool.key for tool in page.past.tools if tool.decision] == ["clock__now", "shell"]
@@ -211,30 +209,30 @@ def test_a_past_version_stands_beside_today(operator: Client) -> None:
     assert page.past.compare_url == f"/compare/?a=ada%40{entry}&b=ada"
     chosen = next(choice.label for choice in page.question.moments if choice.chosen)
     assert chosen.startswith("after olive turned off issues")
-    html = acting.text(operator.get("/agents/ada/preview/", {"at": entry}))
+    html = dashboard.text(operator.get("/agents/ada/preview/", {"at": entry}))
     assert "Computed with today's catalog" in html
 
 
 @pytest.mark.parametrize("view", ["policy", "json", "why"])
-def test_each_part_of_a_past_version_is_shown(operator: Client, view: str) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    entry = acting.newest().pk
-    acting.switch(operator, "issues", "true", "false")
-    said: dict[str, Any] = {"at": entry, "view": view, "tool": "github__issue_write"}
-    answer = operator.get("/agents/ada/preview/", said, headers=acting.HTMX)
-    past = answer.context["page"].past
+def test_each_view_of_an_earlier_version_is_shown(operator: Client, view: str) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    entry = dashboard.latest_entry().pk
+    dashboard.switch(operator, "issues", "true", "false")
+    query: dict[str, Any] = {"at": entry, "view": view, "tool": "github__issue_write"}
+    response = operator.get("/agents/ada/preview/", query, headers=dashboard.HTMX)
+    past = response.context["page"].past
     shown = {
         "policy": [section.text for section in past.model.policy] == ["You cannot see issues."],
         "json": past.sent and "github__issue_write" not in past.sent.text,
         "why": past.why and reasons.explain(past.why.decision) == "toolkit issues is off",
     }
     assert shown[view]
-    assert 'id="provider-json"' not in answer.content.decode() or view == "json"
+    assert 'id="provider-json"' not in response.content.decode() or view == "json"
 
 
 @pytest.mark.parametrize("at", ["soon", "999999", "2001-01-01T00:00", "-1", "9" * 30])
-def test_a_moment_that_there_was_not_is_told(operator: Client, at: str) -> None:
-    acting.switch(operator, "issues", "false", "true")
+def test_an_unknown_or_invalid_time_is_reported(operator: Client, at: str) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
     page = operator.get("/agents/ada/preview/", {"at": at}).context["page"]
     if at.startswith("2001"):
         assert page.past.words == "before its first recorded change"
@@ -243,21 +241,21 @@ def test_a_moment_that_there_was_not_is_told(operator: Client, at: str) -> None:
         assert page.past is None
 
 
-def test_the_context_that_the_agent_saves_is_shown_now_and_by_day(operator: Client) -> None:
-    page = look(operator)
+def test_saved_context_is_shown_in_total_and_by_day(operator: Client) -> None:
+    page = open_page(operator)
     assert (page.saved.total, page.saved.days) == (None, ())
-    assert " context: " in acting.text(operator.get(PREVIEW))
+    assert " context: " in dashboard.text(operator.get(PREVIEW))
 
     today = clock.now().date()
     context_use.add_all([context_use.Use("ada", today, 3, 80, 1000), context_use.Use("bob", today, 1, 1, 1)])
 
-    html = acting.text(operator.get(PREVIEW))
+    html = dashboard.text(operator.get(PREVIEW))
     assert "92 % less context: ~80 instead of ~1.0k tokens" in html
     assert "in the last 30 days, 3 answers" in html
     assert '<td class="number">3</td><td class="number">80</td><td class="number">1,000</td>' in html
 
 
-def test_an_agent_that_was_sent_more_saved_no_context(operator: Client) -> None:
+def test_an_agent_that_received_more_context_saved_none(operator: Client) -> None:
     context_use.add_all([context_use.Use("ada", clock.now().date(), 1, 1200, 1000)])
 
-    assert "No less context: ~1.2k instead of ~1.0k tokens" in acting.text(operator.get(PREVIEW))
+    assert "No less context: ~1.2k instead of ~1.0k tokens" in dashboard.text(operator.get(PREVIEW))

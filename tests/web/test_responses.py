@@ -1,42 +1,42 @@
-"""Tests that views answer a change safely, whatever a form, a session or another version of a page sends."""
+"""Tests that views respond safely to invalid forms, URLs and notices, and redirect only within the site."""
 
 from __future__ import annotations
 
 import pytest
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
-_KEPT = "toolbelt.notice"
+_NOTICE = "toolbelt.notice"
 
 
-def _keep(browser: Client, kept: object) -> None:
+def _store_notice(browser: Client, notice: object) -> None:
     session = browser.session
-    session[_KEPT] = kept
+    session[_NOTICE] = notice
     session.save()
 
 
 @pytest.mark.parametrize(
-    "kept",
+    "notice",
     [
         {"notice": {"text": "Done.", "renamed_since": 1}, "effect": None},
         {"notice": {"text": "Done."}, "effect": {"tools": 3}},
         {"text": "Done."},
     ],
 )
-def test_a_notice_that_another_version_kept_breaks_no_page(operator: Client, kept: object) -> None:
-    _keep(operator, kept)
+def test_a_notice_stored_by_another_version_breaks_no_page(operator: Client, notice: object) -> None:
+    _store_notice(operator, notice)
     assert operator.get("/agents/ada/").status_code == 200
-    assert _KEPT not in operator.session
+    assert _NOTICE not in operator.session
 
 
 def test_a_head_request_leaves_the_notice_for_the_page(operator: Client) -> None:
-    acting.switch(operator, "research", "true", "unset", htmx=False)
+    dashboard.switch(operator, "research", "true", "unset", htmx=False)
     assert operator.head("/agents/ada/").status_code == 200
-    assert "research is on for ada" in acting.text(operator.get("/agents/ada/"))
-    assert "research is on for ada" not in acting.text(operator.get("/agents/ada/"))
+    assert "research is on for ada" in dashboard.text(operator.get("/agents/ada/"))
+    assert "research is on for ada" not in dashboard.text(operator.get("/agents/ada/"))
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -55,36 +55,34 @@ def test_a_head_request_leaves_the_notice_for_the_page(operator: Client) -> None
         "http://testserver@evil.example/",
     ],
 )
-def test_a_change_never_leads_to_another_site(admin_client: Client, address: str, htmx: bool) -> None:
-    answer = acting.post(
+def test_a_change_never_redirects_to_another_site(admin_client: Client, address: str, htmx: bool) -> None:
+    response = dashboard.post(
         admin_client, "/order/toolkit/", htmx=htmx, first="releases", second="issues", next=address
     )
-    assert answer.headers["HX-Redirect" if htmx else "Location"] == "/toolkits/"
+    assert response.headers["HX-Redirect" if htmx else "Location"] == "/toolkits/"
 
 
-def test_line_breaks_in_the_address_to_return_to_add_no_header(admin_client: Client) -> None:
+def test_line_breaks_in_the_return_url_add_no_header(admin_client: Client) -> None:
     fields = {"first": "releases", "second": "issues", "next": "/toolkits/?q=\r\nSet-Cookie: stolen=1"}
-    answer = acting.post(admin_client, "/order/toolkit/", htmx=False, **fields)
-    assert answer.status_code == 303
-    assert "stolen" not in answer.cookies
-    assert "\n" not in answer.headers["Location"]
+    response = dashboard.post(admin_client, "/order/toolkit/", htmx=False, **fields)
+    assert response.status_code == 303
+    assert "stolen" not in response.cookies
+    assert "\n" not in response.headers["Location"]
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_form_that_no_page_offers_is_refused_in_place_or_with_a_notice(
-    operator: Client, htmx: bool
-) -> None:
-    answer = acting.switch(operator, "research", "perhaps", "unset", htmx=htmx)
-    assert answer.status_code == (422 if htmx else 303)
-    page = answer if htmx else operator.get("/agents/ada/")
-    assert "Not changed" in acting.text(page)
+def test_an_invalid_form_is_refused_with_an_error(operator: Client, htmx: bool) -> None:
+    response = dashboard.switch(operator, "research", "perhaps", "unset", htmx=htmx)
+    assert response.status_code == (422 if htmx else 303)
+    page = response if htmx else operator.get("/agents/ada/")
+    assert "Not changed" in dashboard.text(page)
 
 
 @pytest.mark.parametrize("method", ["get", "head", "put", "delete"])
-def test_only_post_changes_something(operator: Client, method: str) -> None:
-    before = acting.stored()
+def test_only_post_flips_a_switch(operator: Client, method: str) -> None:
+    before = dashboard.stored_agent()
     assert getattr(operator, method)("/agents/ada/switches/research/").status_code == 405
-    assert acting.stored() == before
+    assert dashboard.stored_agent() == before
 
 
 def test_posting_to_a_page_is_refused(operator: Client) -> None:
@@ -112,9 +110,7 @@ def test_posting_to_a_page_is_refused(operator: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("htmx", [True, False])
-def test_an_address_that_makes_no_sense_is_no_server_error(
-    admin_client: Client, address: str, htmx: bool
-) -> None:
+def test_an_invalid_url_causes_no_server_error(admin_client: Client, address: str, htmx: bool) -> None:
     admin_client.raise_request_exception = False
-    answer = admin_client.get(address, headers=acting.HTMX if htmx else {})
-    assert answer.status_code < 500
+    response = admin_client.get(address, headers=dashboard.HTMX if htmx else {})
+    assert response.status_code < 500

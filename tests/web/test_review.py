@@ -1,4 +1,4 @@
-"""Tests of the Review page: everything that waits for an operator, and that only what was shown is approved."""
+"""Tests of the Review page: what awaits review, and that only the displayed versions are approved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.test import Client
 
 from tests import factories
 from tests.plugins.upstream import listing
-from tests.web import acting, servers
+from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.reports import queries
 from toolbelt.store import snapshots
@@ -23,36 +23,36 @@ DECIDE = "/review/decide/"
 
 @pytest.fixture
 def changed(belt: None) -> None:
-    """Let a server change behind our back, and an agent have an override for a tool that got another name."""
+    """Store a server that changed after approval, and an override for one of its renamed tools."""
     servers.changed()
     models.ToolOverride.objects.create(
         agent=factories.agent("dee"), tool=models.Tool.objects.get(key="files__list"), on=False
     )
 
 
-def look(browser: Client, **said: Any) -> Any:
-    """Open the page; give what it shows."""
-    return browser.get("/review/", {"plugin": "files", **said}).context["page"]
+def open_page(browser: Client, **query: Any) -> Any:
+    """Return the view model of the page."""
+    return browser.get("/review/", {"plugin": "files", **query}).context["page"]
 
 
 def change(page: Any, key: str) -> Any:
-    return next(one for one in page.review.changes if one.key == key)
+    return next(change for change in page.review.changes if change.key == key)
 
 
 def decide(browser: Client, decision: str, *keys: str, htmx: bool = True, **fields: Any) -> Any:
     given = {"decision": decision, "tool": servers.values(*keys), "plugin": "files"}
-    return acting.post(browser, DECIDE, htmx=htmx, **given | fields)
+    return dashboard.post(browser, DECIDE, htmx=htmx, **given | fields)
 
 
 def waiting(page: Any) -> list[str]:
-    return [one.key for one in page.review.changes]
+    return [change.key for change in page.review.changes]
 
 
-def test_flagged_tools_come_first_and_then_what_may_cost_agents_something(
-    keeper: Client, changed: None
+def test_flagged_tools_are_listed_before_changed_and_renamed_tools(
+    plugin_manager: Client, changed: None
 ) -> None:
-    review = look(keeper).review
-    assert [(one.key, one.word) for one in review.changes] == [
+    review = open_page(plugin_manager).review
+    assert [(change.key, change.word) for change in review.changes] == [
         ("files__help", "new"),
         ("files__write", "changed"),
         ("files__ls", "renamed"),
@@ -60,10 +60,8 @@ def test_flagged_tools_come_first_and_then_what_may_cost_agents_something(
     assert (review.flagged, review.unflagged, review.renamed, review.later) == (1, 2, True, 0)
 
 
-def test_a_changed_tool_is_shown_field_by_field_against_what_was_approved(
-    keeper: Client, changed: None
-) -> None:
-    write = change(look(keeper), "files__write")
+def test_a_changed_tool_is_compared_with_its_approved_version(plugin_manager: Client, changed: None) -> None:
+    write = change(open_page(plugin_manager), "files__write")
     described, arguments = write.differences
     assert (described.label, arguments.label) == ("Description", "Arguments")
     old, new = described.text.shown
@@ -75,97 +73,106 @@ def test_a_changed_tool_is_shown_field_by_field_against_what_was_approved(
     assert not write.flags
 
 
-def test_a_renamed_tool_names_what_it_was_and_who_named_it(keeper: Client, changed: None) -> None:
-    renamed = change(look(keeper), "files__ls")
+def test_a_renamed_tool_shows_its_old_name_and_the_agents_using_it(
+    plugin_manager: Client, changed: None
+) -> None:
+    renamed = change(open_page(plugin_manager), "files__ls")
     assert "The same tool as files__list" in renamed.about
     assert renamed.users == "used by agent dee under its old name"
 
 
-def test_texts_of_strangers_are_shown_and_do_nothing(keeper: Client, changed: None) -> None:
-    html = keeper.get("/review/").content.decode()
+def test_hostile_texts_are_escaped_and_flagged(plugin_manager: Client, changed: None) -> None:
+    html = plugin_manager.get("/review/").content.decode()
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "\u202e" not in html
     assert '<span class="hidden-sign" title="right-to-left override">U+202E</span>' in html
-    flags = ["".join(piece.text for piece in flag) for flag in change(look(keeper), "files__help").flags]
+    flags = [
+        "".join(piece.text for piece in flag)
+        for flag in change(open_page(plugin_manager), "files__help").flags
+    ]
     assert any(flag.startswith("overrules instructions: ") for flag in flags)
     assert "holds characters that cannot be seen" in flags
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_is_selected_is_approved_and_nothing_else(keeper: Client, changed: None, htmx: bool) -> None:
-    answer = decide(keeper, "approve", "files__write", htmx=htmx)
-    assert answer.status_code == (200 if htmx else 303)
-    page = answer.context["page"] if htmx else look(keeper)
+def test_only_the_selected_tools_are_approved(plugin_manager: Client, changed: None, htmx: bool) -> None:
+    response = decide(plugin_manager, "approve", "files__write", htmx=htmx)
+    assert response.status_code == (200 if htmx else 303)
+    page = response.context["page"] if htmx else open_page(plugin_manager)
     assert page.notice.text == "files__write approved."
     assert waiting(page) == ["files__help", "files__ls"]
     assert servers.stored("files__write").description == "Write a file, or a link."
-    assert acting.newest().actor == "kim"
+    assert dashboard.latest_entry().actor == "kim"
 
 
-def test_an_approval_in_place_brings_parts_and_no_page(keeper: Client, changed: None) -> None:
-    html = acting.text(decide(keeper, "approve", "files__write"))
+def test_an_htmx_approval_returns_parts_of_the_page(plugin_manager: Client, changed: None) -> None:
+    html = dashboard.text(decide(plugin_manager, "approve", "files__write"))
     assert "<html" not in html
     assert '<div id="review" hx-swap-oob="innerHTML">' in html
     assert '<div id="live" hx-swap-oob="innerHTML">files__write approved.' in html
 
 
-def test_an_approval_can_be_taken_back_as_one(keeper: Client, changed: None) -> None:
-    page = decide(keeper, "approve", "files__write", "files__ls", carry="yes", confirm="yes").context["page"]
-    # A denial counts for both names from then on.
+def test_an_approval_of_several_tools_is_undone_as_a_whole(plugin_manager: Client, changed: None) -> None:
+    page = decide(plugin_manager, "approve", "files__write", "files__ls", carry="yes", confirm="yes").context[
+        "page"
+    ]
+    # The override now applies to both names.
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False, "files__ls": False}
-    undone = acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
+    undone = dashboard.post(plugin_manager, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
     assert undone.status_code == 303
-    assert waiting(look(keeper)) == ["files__help", "files__write", "files__ls"]
+    assert waiting(open_page(plugin_manager)) == ["files__help", "files__write", "files__ls"]
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
 
 
-def test_a_new_name_takes_nothing_over_if_that_is_not_wanted(keeper: Client, changed: None) -> None:
-    decide(keeper, "approve", "files__ls")
+def test_a_renamed_tool_does_not_carry_settings_over_unless_requested(
+    plugin_manager: Client, changed: None
+) -> None:
+    decide(plugin_manager, "approve", "files__ls")
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
 
 
-def test_who_may_not_change_agents_lets_no_name_take_over_what_agents_say(
-    keeper: Client, changed: None
+def test_carrying_settings_over_requires_permission_to_change_agents(
+    plugin_manager: Client, changed: None
 ) -> None:
     auth.User.objects.get(username="kim").user_permissions.remove(
         auth.Permission.objects.get(codename="change_agent")
     )
-    assert not look(keeper).review.may_carry
-    decide(keeper, "approve", "files__ls", carry="yes")
+    assert not open_page(plugin_manager).review.may_carry
+    decide(plugin_manager, "approve", "files__ls", carry="yes")
     assert snapshots.find("dee", None).agent.overrides == {"files__list": False}
 
 
-def test_what_is_selected_is_approved_once_somebody_has_said_that_orders_to_models_are_meant(
-    keeper: Client, changed: None
-) -> None:
+def test_approving_flagged_tools_requires_confirmation(plugin_manager: Client, changed: None) -> None:
     every = servers.values("files__write", "files__ls", "files__help")
-    answer = acting.post(keeper, DECIDE, decision="approve", tool=every)
-    question = answer.context["confirmation"]
+    response = dashboard.post(plugin_manager, DECIDE, decision="approve", tool=every)
+    question = response.context["confirmation"]
     assert question.title == "Approve 3 tools?"
     assert any("files__help: overrules instructions" in reason for reason in question.reasons)
-    assert len(waiting(look(keeper))) == 3
+    assert len(waiting(open_page(plugin_manager))) == 3
     again = {name: value for name, value in question.fields if name != "tool"}
-    acting.post(keeper, DECIDE, tool=every, **again)
-    assert waiting(look(keeper)) == []
+    dashboard.post(plugin_manager, DECIDE, tool=every, **again)
+    assert waiting(open_page(plugin_manager)) == []
 
 
-def test_approving_the_unflagged_tools_leaves_the_flagged_ones(keeper: Client, changed: None) -> None:
-    html = keeper.get("/review/?plugin=files").content.decode()
+def test_approving_unflagged_tools_skips_flagged_tools(plugin_manager: Client, changed: None) -> None:
+    html = plugin_manager.get("/review/?plugin=files").content.decode()
     assert "Approve 2 unflagged" in html
     assert f'name="unflagged" value="{servers.values("files__help")[0]}"' not in html
     shown = servers.values("files__write", "files__ls")
     assert all(f'name="unflagged" value="{value}"' in html for value in shown)
-    page = decide(keeper, "approve-unflagged", unflagged=shown, confirm="yes").context["page"]
+    page = decide(plugin_manager, "approve-unflagged", unflagged=shown, confirm="yes").context["page"]
     assert page.notice.text == "2 tools approved."
     assert waiting(page) == ["files__help"]
 
 
-def test_approving_several_tools_first_says_which_agents_get_them(keeper: Client, changed: None) -> None:
+def test_approving_several_tools_first_shows_the_agents_that_get_them(
+    plugin_manager: Client, changed: None
+) -> None:
     factories.loadout("all-files", plugins=["files"])
     factories.agent("gus", loadout="all-files", max_tools=2)
     shown = servers.values("files__write", "files__ls")
-    question = decide(keeper, "approve-unflagged", unflagged=shown).context["confirmation"]
+    question = decide(plugin_manager, "approve-unflagged", unflagged=shown).context["confirmation"]
     assert (question.title, question.confirm_word) == ("Approve 2 tools?", "Approve 2 tools")
     assert [difference.what for difference in question.differences] == ["gus"]
     assert question.facts == ("Available on request to 1 agent: bob.",)
@@ -174,52 +181,60 @@ def test_approving_several_tools_first_says_which_agents_get_them(keeper: Client
         "Enables 2 tools that may be destructive, for gus.",
         "gus is over budget afterwards.",
     )
-    assert waiting(look(keeper)) == ["files__help", "files__write", "files__ls"]
-    page = decide(keeper, "approve-unflagged", unflagged=shown, confirm="yes").context["page"]
+    assert waiting(open_page(plugin_manager)) == ["files__help", "files__write", "files__ls"]
+    page = decide(plugin_manager, "approve-unflagged", unflagged=shown, confirm="yes").context["page"]
     assert page.notice.text == "2 tools approved."
 
 
-def test_even_a_flagged_tool_that_is_sent_as_unflagged_is_asked_about(keeper: Client, changed: None) -> None:
+def test_a_flagged_tool_submitted_as_unflagged_requires_confirmation(
+    plugin_manager: Client, changed: None
+) -> None:
     sent = servers.values("files__help")
-    answer = acting.post(keeper, DECIDE, decision="approve-unflagged", unflagged=sent)
-    assert answer.context["confirmation"].title == "Approve files__help?"
+    response = dashboard.post(plugin_manager, DECIDE, decision="approve-unflagged", unflagged=sent)
+    assert response.context["confirmation"].title == "Approve files__help?"
 
 
-def test_the_button_of_a_row_decides_on_that_row_and_keeps_what_is_selected(
-    keeper: Client, changed: None
+def test_a_rows_button_decides_only_that_row_and_keeps_the_selection(
+    plugin_manager: Client, changed: None
 ) -> None:
     (value,) = servers.values("files__write")
-    page = decide(keeper, f"approve:{value}", "files__ls").context["page"]
+    page = decide(plugin_manager, f"approve:{value}", "files__ls").context["page"]
     assert page.notice.text == "files__write approved."
-    assert [(one.key, one.ticked) for one in page.review.changes] == [
+    assert [(change.key, change.ticked) for change in page.review.changes] == [
         ("files__help", False),
         ("files__ls", True),
     ]
     (value,) = servers.values("files__ls")
-    assert decide(keeper, f"reject:{value}").context["page"].notice.text.startswith("files__ls rejected")
+    assert (
+        decide(plugin_manager, f"reject:{value}").context["page"].notice.text.startswith("files__ls rejected")
+    )
 
 
-def test_tools_of_several_plugins_are_one_list_and_one_step_to_undo(keeper: Client, changed: None) -> None:
+def test_tools_of_several_plugins_are_approved_and_undone_together(
+    plugin_manager: Client, changed: None
+) -> None:
     servers.add("mail")
     servers.answer(servers.READ, name="mail")
     both = [*servers.values("files__write"), *servers.values("mail__read", name="mail")]
-    page = keeper.get("/review/").context["page"]
+    page = plugin_manager.get("/review/").context["page"]
     assert {"files__write", "mail__read"} <= set(waiting(page))
     assert {choice.value: choice.count for choice in page.review.plugins}["mail"] == 1
-    page = acting.post(keeper, DECIDE, decision="approve", tool=both, confirm="yes").context["page"]
+    page = dashboard.post(plugin_manager, DECIDE, decision="approve", tool=both, confirm="yes").context[
+        "page"
+    ]
     assert page.notice.text == "2 tools approved."
-    acting.post(keeper, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
-    assert {"files__write", "mail__read"} <= set(waiting(keeper.get("/review/").context["page"]))
+    dashboard.post(plugin_manager, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
+    assert {"files__write", "mail__read"} <= set(waiting(plugin_manager.get("/review/").context["page"]))
 
 
-def test_what_else_needs_attention_is_on_the_page_as_on_the_overview(keeper: Client, changed: None) -> None:
+def test_other_concerns_match_those_of_the_overview(plugin_manager: Client, changed: None) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed", error="It <b>broke</b>.")
     models.Agent.objects.filter(key="ada").update(max_tools=0, on_exceed="warn")
     models.Tool.objects.filter(key__in=["shell", "papers"]).update(blocked=True)
     snapshots.forget()
-    overview = [one.title for one in keeper.get("/").context["page"].concerns]
-    page = keeper.get("/review/").context["page"]
-    here = [one.title for one in page.concerns]
+    overview = [concern.title for concern in plugin_manager.get("/").context["page"].concerns]
+    page = plugin_manager.get("/review/").context["page"]
+    here = [concern.title for concern in page.concerns]
     blocked = ["Tool papers is blocked for everyone", "Tool shell is blocked for everyone"]
     assert {"GitHub has failed", "ada: over budget", *blocked} <= set(here)
     assert [title for title in here if "Tool " not in title] == [
@@ -229,62 +244,64 @@ def test_what_else_needs_attention_is_on_the_page_as_on_the_overview(keeper: Cli
     assert page.others == len(here)
 
 
-def test_hundreds_of_new_tools_are_decided_on_in_parts(keeper: Client, belt: None) -> None:
+def test_hundreds_of_new_tools_are_reviewed_in_batches(plugin_manager: Client, belt: None) -> None:
     servers.add()
     servers.answer(*[listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(130)])
-    page, most = look(keeper), view_model.MAX_AT_ONCE
+    page, most = open_page(plugin_manager), view_model.MAX_AT_ONCE
     assert (len(page.review.changes), page.review.later) == (most, 130 - most)
-    every = [one.value for one in page.review.changes]
-    page = decide(keeper, "approve-unflagged", unflagged=every, confirm="yes").context["page"]
+    every = [change.value for change in page.review.changes]
+    page = decide(plugin_manager, "approve-unflagged", unflagged=every, confirm="yes").context["page"]
     assert page.notice.text == f"{most} tools approved."
     assert page.review.later == 130 - 2 * most
 
 
-def test_the_review_takes_the_same_few_queries_however_many_tools_wait(keeper: Client, changed: None) -> None:
-    look(keeper)
-    of_three = acting.queries(lambda: look(keeper))
+def test_query_count_does_not_grow_with_the_number_of_tools_to_review(
+    plugin_manager: Client, changed: None
+) -> None:
+    open_page(plugin_manager)
+    of_three = dashboard.count_queries(lambda: open_page(plugin_manager))
     more = [listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(40)]
     servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW, *more)
-    look(keeper)
-    assert acting.queries(lambda: look(keeper)) == of_three <= 20
+    open_page(plugin_manager)
+    assert dashboard.count_queries(lambda: open_page(plugin_manager)) == of_three <= 20
 
 
-def test_without_scripts_the_question_is_a_page(keeper: Client, changed: None) -> None:
-    html = decide(keeper, "approve", "files__help", htmx=False).content.decode()
+def test_without_htmx_the_confirmation_is_a_page(plugin_manager: Client, changed: None) -> None:
+    html = decide(plugin_manager, "approve", "files__help", htmx=False).content.decode()
     assert "Approve anyway" in html
     assert 'name="decision" value="approve"' in html
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_tool_that_changed_while_somebody_looked_is_not_approved_and_shown_as_it_is_now(
-    keeper: Client, changed: None, htmx: bool
+def test_a_tool_that_changed_during_the_review_is_not_approved(
+    plugin_manager: Client, changed: None, htmx: bool
 ) -> None:
     seen = servers.values("files__write", "files__ls")
     servers.answer(servers.READ, listing.tool("write", "Format the disk."), servers.LIST_NOW)
-    answer = acting.post(keeper, DECIDE, htmx=htmx, decision="approve", tool=seen, confirm="yes")
-    page = answer.context["page"]
-    assert answer.status_code == 409
+    response = dashboard.post(plugin_manager, DECIDE, htmx=htmx, decision="approve", tool=seen, confirm="yes")
+    page = response.context["page"]
+    assert response.status_code == 409
     assert page.notice.text.startswith("Nothing was decided: files__write changed in the meantime")
     first, other = page.review.changes[:2]
     assert (first.key, first.moved, first.ticked) == ("files__write", True, False)
     assert (other.key, other.ticked) == ("files__ls", True)
-    assert "Format the disk." in answer.content.decode()
+    assert "Format the disk." in response.content.decode()
     assert servers.stored("files__ls").seen is False
 
 
-def test_a_tool_that_went_away_while_somebody_looked_is_told_of(keeper: Client, changed: None) -> None:
+def test_a_tool_removed_during_the_review_is_reported(plugin_manager: Client, changed: None) -> None:
     seen = servers.values("files__help")
     servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW)
-    answer = acting.post(keeper, DECIDE, decision="approve", tool=seen, confirm="yes")
-    assert answer.context["page"].notice.text == "Nothing was decided: files__help is no longer offered."
+    response = dashboard.post(plugin_manager, DECIDE, decision="approve", tool=seen, confirm="yes")
+    assert response.context["page"].notice.text == "Nothing was decided: files__help is no longer offered."
 
 
-def test_what_is_kept_off_is_blocked_and_waits_no_longer(keeper: Client, changed: None) -> None:
-    page = decide(keeper, "reject", "files__help").context["page"]
+def test_a_rejected_tool_is_blocked_and_leaves_the_review(plugin_manager: Client, changed: None) -> None:
+    page = decide(plugin_manager, "reject", "files__help").context["page"]
     assert page.notice.text == "files__help rejected: blocked for everyone."
     assert servers.stored("files__help").blocked
     assert "files__help" not in waiting(page)
-    assert "rejected the current version of tool" in acting.text(keeper.get("/audit/"))
+    assert "rejected the current version of tool" in dashboard.text(plugin_manager.get("/audit/"))
 
 
 @pytest.mark.parametrize(
@@ -298,44 +315,44 @@ def test_what_is_kept_off_is_blocked_and_waits_no_longer(keeper: Client, changed
         ({"decision": "approve", "tool": "files__write=sha256:0"}, 409),
     ],
 )
-def test_a_form_that_makes_no_sense_decides_nothing(
-    keeper: Client, changed: None, fields: dict[str, Any], status: int
+def test_an_invalid_form_decides_nothing(
+    plugin_manager: Client, changed: None, fields: dict[str, Any], status: int
 ) -> None:
-    answer = acting.post(keeper, DECIDE, **fields)
-    assert answer.status_code == status
-    assert answer.context["page"].notice.text.startswith("Nothing was decided")
-    assert len(waiting(look(keeper))) == 3
+    response = dashboard.post(plugin_manager, DECIDE, **fields)
+    assert response.status_code == status
+    assert response.context["page"].notice.text.startswith("Nothing was decided")
+    assert len(waiting(open_page(plugin_manager))) == 3
 
 
-def test_who_may_not_approve_sees_what_there_is_to_look_at(viewer: Client, changed: None) -> None:
-    html = acting.text(viewer.get("/review/?plugin=files"))
+def test_a_viewer_sees_tools_to_review_without_controls(viewer: Client, changed: None) -> None:
+    html = dashboard.text(viewer.get("/review/?plugin=files"))
     assert "3 tools to review" in html
     assert "Write a file" in html
     assert 'name="decision"' not in html
     assert 'type="checkbox" name="tool"' not in html
 
 
-def test_tools_of_a_plugin_in_code_that_appeared_later_are_seen_and_follow_the_code(
-    keeper: Client, belt: None
-) -> None:
+def test_approving_a_code_plugins_tool_pins_no_version(plugin_manager: Client, belt: None) -> None:
     models.Plugin.objects.filter(name="github").update(in_code=True)
     models.Tool.objects.filter(key="github__merge").update(seen=False)
     snapshots.forget()
-    page = look(keeper, plugin="github")
-    assert [(one.key, one.word) for one in page.review.changes] == [("github__merge", "new")]
+    page = open_page(plugin_manager, plugin="github")
+    assert [(change.key, change.word) for change in page.review.changes] == [("github__merge", "new")]
     value = page.review.changes[0].value
-    acting.post(keeper, DECIDE, decision="approve", tool=[value])
+    dashboard.post(plugin_manager, DECIDE, decision="approve", tool=[value])
     tool = servers.stored("github__merge")
     assert (tool.seen, tool.approved) == (True, "")
 
 
-def test_every_decision_is_kept_with_its_reason(keeper: Client, changed: None) -> None:
-    decide(keeper, "approve", "files__write", reason="Read line by line.")
+def test_a_decision_is_logged_with_its_reason(plugin_manager: Client, changed: None) -> None:
+    decide(plugin_manager, "approve", "files__write", reason="Read line by line.")
     entry = queries.changes(kind="tool", name="files__write", size=1).entries[0]
     assert (entry.reason, entry.via) == ("Read line by line.", "screen")
 
 
-def test_approving_the_unflagged_tools_leaves_one_whose_limit_vanished(keeper: Client, belt: None) -> None:
+def test_approving_unflagged_tools_skips_a_tool_whose_limit_was_removed(
+    plugin_manager: Client, belt: None
+) -> None:
     def listed(limit: dict[str, Any]) -> list[dict[str, Any]]:
         return [listing.tool("purge", "Delete rows.", {"limit": limit}), servers.WRITE_NOW]
 
@@ -344,12 +361,12 @@ def test_approving_the_unflagged_tools_leaves_one_whose_limit_vanished(keeper: C
     servers.approve()
     servers.answer(*listed({}))
 
-    html = keeper.get("/review/").content.decode()
+    html = plugin_manager.get("/review/").content.decode()
     assert "“limit” may now be more than 10 (maximum removed)" in html
     assert "Approve 1 unflagged" in html
     every = servers.values("files__purge", "files__write")
-    asked = acting.post(keeper, DECIDE, decision="approve-unflagged", unflagged=every)
-    assert asked.context["confirmation"].title == "Approve 2 tools?"
-    assert waiting(decide(keeper, "approve-unflagged", unflagged=every[1:]).context["page"]) == [
+    confirmation = dashboard.post(plugin_manager, DECIDE, decision="approve-unflagged", unflagged=every)
+    assert confirmation.context["confirmation"].title == "Approve 2 tools?"
+    assert waiting(decide(plugin_manager, "approve-unflagged", unflagged=every[1:]).context["page"]) == [
         "files__purge"
     ]

@@ -1,6 +1,6 @@
-"""Tests that each role may open exactly the addresses of the dashboard that docs/reference/roles.md lists.
+"""Tests that each role may open exactly the URLs of the dashboard that docs/reference/roles.md lists.
 
-The table says it for every address: an address that it does not name fails, and so does a difference to that page.
+A URL that is not in the table fails a test, and so does a difference between the table and that page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from toolbelt.control.people import roles, tokens
 
 pytestmark = pytest.mark.django_db
 SETUP = writing.by("setup", via="command")
-# ``own`` operates ada alone, and ``other`` bob: all addresses are ada's.
+# ``own`` operates only ada, and ``other`` only bob; all sample URLs are ada's.
 PEOPLE = ("nobody", "viewer", "other", "own", "operator", "administrator", "superuser")
 MAY: Mapping[str, tuple[str, ...]] = {
     "anyone": PEOPLE,
@@ -34,7 +34,7 @@ MAY: Mapping[str, tuple[str, ...]] = {
     "nobody": (),
 }
 TABLE: Mapping[str, str] = {
-    # To look
+    # Viewing
     "login": "anyone",
     "logout": "every user",
     "home": "every user",
@@ -93,7 +93,7 @@ TABLE: Mapping[str, str] = {
     "evict": "operators of this agent",
     "undo": "operators of this agent",
     "copy": "operators of this agent",
-    # What all agents share
+    # Configuration shared by all agents
     "change_settings": "operators",
     "archive": "operators",
     "edit_toolkit": "operators",
@@ -142,7 +142,7 @@ TABLE: Mapping[str, str] = {
     "issue_token": "administrators",
     "revoke_token": "administrators",
 }
-# What is sent where what may be done depends on it.
+# Form fields and query parameters that the permission check depends on.
 SENT: Mapping[str, Mapping[str, str]] = {
     "apply_bulk": {"on": "false", "seen": '{"ada": {"issues": true}}'},
     "copy": {"a": "bob", "b": "ada"},
@@ -160,59 +160,61 @@ WEB = [
 ]
 
 
-def cookie(who: str) -> str:
-    """Log one of the people in; give what their browser keeps."""
-    if who == "nobody":
+def cookie(role: str) -> str:
+    """Create a user, log them in, and return their session cookie."""
+    if role == "nobody":
         return ""
     user = get_user_model().objects.create_user(
-        who, is_superuser=who == "superuser", is_staff=who == "superuser"
+        role, is_superuser=role == "superuser", is_staff=role == "superuser"
     )
-    if who != "superuser":
-        roles.assign(SETUP, who, {"own": "viewer", "other": "viewer"}.get(who, who))  # type: ignore[arg-type]
-    if who in ("own", "other"):
-        roles.set_operators(SETUP, "ada" if who == "own" else "bob", [who])
+    if role != "superuser":
+        roles.assign(SETUP, role, {"own": "viewer", "other": "viewer"}.get(role, role))  # type: ignore[arg-type]
+    if role in ("own", "other"):
+        roles.set_operators(SETUP, "ada" if role == "own" else "bob", [role])
     user.refresh_from_db()
     browser = Client()
     browser.force_login(user)
     return browser.cookies["sessionid"].value
 
 
-def ask(kept: str, name: str, address: str, method: str) -> Any:
-    """Ask as they would, and let nothing of it stay."""
+def send_request(session_cookie: str, name: str, address: str, method: str) -> Any:
+    """Send a request with a session cookie, and roll back its changes."""
     browser = Client()
-    if kept:
-        browser.cookies["sessionid"] = kept
+    if session_cookie:
+        browser.cookies["sessionid"] = session_cookie
     send = browser.post if method == "POST" else browser.get
     with transaction.atomic():
-        answer = send(address, SENT.get(name, {}))
+        response = send(address, SENT.get(name, {}))
         transaction.set_rollback(True)
-    return answer
+    return response
 
 
-def is_let_in(answer: Any) -> bool:
-    led_away = answer.headers.get("Location", "").startswith("/login/?next=")
-    assert answer.status_code < 500, answer
-    return answer.status_code not in (401, 403) and not led_away
+def is_allowed(response: Any) -> bool:
+    is_login_redirect = response.headers.get("Location", "").startswith("/login/?next=")
+    assert response.status_code < 500, response
+    return response.status_code not in (401, 403) and not is_login_redirect
 
 
-def test_the_table_names_every_address_and_no_other():
+def test_the_table_lists_exactly_the_urls_of_the_dashboard():
     there = {name for name, _, _ in WEB}
     assert there == TABLE.keys(), "say in TABLE who may go there, and tell it in docs/reference/roles.md"
 
 
-@pytest.mark.parametrize("who", PEOPLE)
-def test_each_role_is_let_in_where_the_table_says(who: str, belt: None) -> None:
-    kept = cookie(who)
+@pytest.mark.parametrize("role", PEOPLE)
+def test_each_role_can_open_exactly_the_urls_in_the_table(role: str, belt: None) -> None:
+    session_cookie = cookie(role)
     tokens.issue(SETUP, agent="ada")
     done = switches.flip(SETUP.replace(confirm=True), "ada", "issues", False)
-    found = {}
+    allowed = {}
     for name, address, method in WEB:
-        answer = ask(kept, name, address.replace("/audit/1/", f"/audit/{done.entry}/"), method)
-        found[name] = is_let_in(answer)
-    assert {name: who in MAY[may] for name, may in TABLE.items()} == found
+        response = send_request(
+            session_cookie, name, address.replace("/audit/1/", f"/audit/{done.entry}/"), method
+        )
+        allowed[name] = is_allowed(response)
+    assert {name: role in MAY[may] for name, may in TABLE.items()} == allowed
 
 
-def test_who_operates_one_agent_changes_it_and_no_other(belt: None) -> None:
+def test_an_operator_of_one_agent_cannot_change_other_agents(belt: None) -> None:
     browser = Client(headers={"HX-Request": "true"})
     browser.cookies["sessionid"] = cookie("own")
     for agent, expected in (("ada", 200), ("bob", 403)):
@@ -224,62 +226,62 @@ def test_who_operates_one_agent_changes_it_and_no_other(belt: None) -> None:
     assert list(rows) == [("ada", False)]
 
 
-def test_bulk_acts_refuse_the_agents_that_are_not_theirs_by_name(belt: None) -> None:
+def test_a_bulk_change_names_the_agents_that_the_user_may_not_change(belt: None) -> None:
     browser = Client()
     browser.cookies["sessionid"] = cookie("own")
-    asked = browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false", "for": ["ada", "bob"]})
-    assert asked.status_code == 403
-    assert "You do not have permission to flip switches of bob." in asked.content.decode()
-    # Of all that are shown, those that are theirs.
+    response = browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false", "for": ["ada", "bob"]})
+    assert response.status_code == 403
+    assert "You do not have permission to flip switches of bob." in response.content.decode()
+    # Without a selection, it applies to the agents that they operate.
     assert "ada" in browser.get("/bulk/toolkits/issues/", {"set": "toolkits-false"}).content.decode()
 
 
-@pytest.mark.parametrize("who", ["viewer", "own", "operator"])
-def test_pages_with_many_agents_have_controls_for_those_that_are_theirs(who: str, belt: None) -> None:
+@pytest.mark.parametrize("role", ["viewer", "own", "operator"])
+def test_lists_have_controls_only_for_agents_that_the_user_operates(role: str, belt: None) -> None:
     browser = Client()
-    browser.cookies["sessionid"] = cookie(who)
-    own = {"viewer": set(), "own": {"ada"}, "operator": {"ada", "bob"}}[who]
+    browser.cookies["sessionid"] = cookie(role)
+    own = {"viewer": set(), "own": {"ada"}, "operator": {"ada", "bob"}}[role]
     for address in ("/matrix/", "/toolkits/issues/"):
         page = browser.get(address).content.decode()
         for agent in ("ada", "bob"):
             assert (f'action="/agents/{agent}/switches/issues/"' in page) is (agent in own), address
             assert f'id="at:{agent}:issues:state"' in page
     ticks = browser.get("/toolkits/issues/").content.decode()
-    assert {one for one in ("ada", "bob") if f'name="for" value="{one}"' in ticks} == own
+    assert {agent for agent in ("ada", "bob") if f'name="for" value="{agent}"' in ticks} == own
     assert ('action="/bulk/toolkits/issues/"' in ticks) is bool(own)
 
 
-def test_what_a_page_asks_of_the_database_does_not_grow_with_what_one_operates(
+def test_query_count_does_not_grow_with_the_agents_a_user_operates(
     belt: None, django_assert_max_num_queries: Any, django_assert_num_queries: Any
 ) -> None:
-    kept = cookie("own")
+    session_cookie = cookie("own")
     counts: dict[str, list[int]] = {}
     for agents in (["ada"], ["ada", "bob"]):
         for agent in agents:
             roles.set_operators(SETUP, agent, ["own"])
         for address in ("/matrix/", "/toolkits/issues/", "/calls/", "/audit/", "/"):
             browser = Client()
-            browser.cookies["sessionid"] = kept
+            browser.cookies["sessionid"] = session_cookie
             browser.get(address)
-            with django_assert_max_num_queries(60) as found:
+            with django_assert_max_num_queries(60) as captured:
                 browser.get(address)
-            counts.setdefault(address, []).append(len(found))
+            counts.setdefault(address, []).append(len(captured))
     assert {address: count[0] for address, count in counts.items()} == {
         address: count[1] for address, count in counts.items()
     }
 
 
-def lines() -> list[str]:
-    """Write the table as the reference tells it."""
-    names = {name: address for name, address, _ in WEB}
-    by_who: dict[str, list[str]] = {}
-    for name, who in TABLE.items():
-        by_who.setdefault(who, []).append(f"`{name}`")
-    assert names
-    return [f"| {who} | {', '.join(sorted(found))} |" for who, found in by_who.items()]
+def table_lines() -> list[str]:
+    """Return the table's lines in the form of the reference."""
+    url_names = {name: address for name, address, _ in WEB}
+    by_role: dict[str, list[str]] = {}
+    for name, role in TABLE.items():
+        by_role.setdefault(role, []).append(f"`{name}`")
+    assert url_names
+    return [f"| {role} | {', '.join(sorted(names))} |" for role, names in by_role.items()]
 
 
-def test_the_reference_tells_the_table() -> None:
-    told = (Path(__file__).parents[2] / "docs/reference/roles.md").read_text()
-    missing = [line for line in lines() if line not in told]
+def test_the_roles_reference_contains_the_table() -> None:
+    reference = (Path(__file__).parents[2] / "docs/reference/roles.md").read_text()
+    missing = [line for line in table_lines() if line not in reference]
     assert not missing, "write it in docs/reference/roles.md:\n" + "\n".join(missing)

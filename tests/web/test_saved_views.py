@@ -1,4 +1,4 @@
-"""Tests that people save the filters of lists under names, each for themselves."""
+"""Tests that users save the filters of lists as named, private views."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 
 from tests import fast_fixtures
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.people import saved_views
 from toolbelt.web.saved_views import views as lists
@@ -43,13 +43,13 @@ def names(browser: Client, address: str = "/tools/") -> list[str]:
 @pytest.mark.parametrize("page", FILTERS)
 def test_the_filters_of_every_list_can_be_saved_and_shown_again(admin_client: Client, page: str) -> None:
     filtered = f"{lists.LISTS[page].address()}?{FILTERS[page]}"
-    html = acting.text(admin_client.get(filtered))
+    html = dashboard.text(admin_client.get(filtered))
     assert f'action="/views/{page}/save/"' in html
     assert save(admin_client, "Mine", FILTERS[page], page).headers["Location"] == filtered
-    html = acting.text(admin_client.get(filtered))
+    html = dashboard.text(admin_client.get(filtered))
     assert f'<a href="{filtered.replace("&", "&amp;")}" aria-current="true">Mine</a>' in html
     assert "View Mine saved." in html
-    assert f'<a href="{lists.LISTS[page].address()}" aria-current="true">All</a>' in acting.text(
+    assert f'<a href="{lists.LISTS[page].address()}" aria-current="true">All</a>' in dashboard.text(
         admin_client.get(lists.LISTS[page].address())
     )
 
@@ -58,12 +58,12 @@ def test_every_list_with_saved_views_is_tested() -> None:
     assert FILTERS.keys() == lists.LISTS.keys()
 
 
-def test_only_filters_that_the_list_has_are_saved_and_not_the_place_in_it(viewer: Client) -> None:
+def test_only_known_filters_are_saved_without_the_page_offset(viewer: Client) -> None:
     save(viewer, "Mine", "risk=writes&offset=50&next=https://example.com/&q=" + "x" * 300)
     assert views(viewer).views[0].url == f"/tools/?q={200 * 'x'}&risk=writes"
 
 
-def test_a_preset_is_saved_without_the_days_that_it_shows(viewer: Client) -> None:
+def test_a_preset_period_is_saved_without_its_days(viewer: Client) -> None:
     save(viewer, "Week", "period=7d&since=2026-03-01&until=2026-03-07", "audit_log")
     save(viewer, "March", "period=custom&since=2026-03-01", "audit_log")
     shown = {view.name: view.url for view in views(viewer, "/audit/").views}
@@ -81,13 +81,13 @@ def test_a_view_of_the_same_name_is_replaced(viewer: Client) -> None:
 
 def test_a_view_is_deleted_and_the_list_stays_filtered(viewer: Client) -> None:
     save(viewer, "Mine", "risk=writes")
-    assert ">Delete view<" in acting.text(viewer.get("/tools/?risk=writes"))
-    answer = viewer.post("/views/tools/delete/", {"name": "Mine", "query": "risk=writes"})
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/tools/?risk=writes")
+    assert ">Delete view<" in dashboard.text(viewer.get("/tools/?risk=writes"))
+    response = viewer.post("/views/tools/delete/", {"name": "Mine", "query": "risk=writes"})
+    assert (response.status_code, response.headers["Location"]) == (303, "/tools/?risk=writes")
     assert names(viewer) == []
 
 
-def test_nobody_sees_or_deletes_the_views_of_others(viewer: Client, operator: Client) -> None:
+def test_views_are_private_to_their_user(viewer: Client, operator: Client) -> None:
     save(viewer, "Mine", "risk=writes")
     assert names(operator) == []
     operator.post("/views/tools/delete/", {"name": "Mine", "query": ""})
@@ -95,7 +95,7 @@ def test_nobody_sees_or_deletes_the_views_of_others(viewer: Client, operator: Cl
 
 
 @pytest.mark.parametrize(
-    ("name", "query", "told"),
+    ("name", "query", "message"),
     [
         ("Mine", "", "There is nothing to save: choose filters first."),
         ("Mine", "unknown=1&offset=3", "There is nothing to save"),
@@ -103,19 +103,19 @@ def test_nobody_sees_or_deletes_the_views_of_others(viewer: Client, operator: Cl
         ("x" * 61, "risk=writes", "at most 60 characters"),
     ],
 )
-def test_what_cannot_be_saved_is_refused_with_the_reason(
-    viewer: Client, name: str, query: str, told: str
+def test_an_invalid_view_is_rejected_with_the_reason(
+    viewer: Client, name: str, query: str, message: str
 ) -> None:
     save(viewer, name, query)
-    assert told in acting.text(viewer.get("/tools/"))
+    assert message in dashboard.text(viewer.get("/tools/"))
     assert not models.SavedView.objects.exists()
 
 
-def test_a_person_saves_a_limited_number_of_views_of_each_list(viewer: Client) -> None:
+def test_the_number_of_views_per_list_is_limited(viewer: Client) -> None:
     for number in range(saved_views.MAX_VIEWS):
         save(viewer, f"View {number}", f"q={number}")
     save(viewer, "One more", "q=more")
-    assert "which is the maximum. Delete one first." in acting.text(viewer.get("/tools/"))
+    assert "which is the maximum. Delete one first." in dashboard.text(viewer.get("/tools/"))
     save(viewer, "View 3", "q=replaced")
     save(viewer, "Another list", "q=git", "toolkits")
     assert len(names(viewer)) == saved_views.MAX_VIEWS
@@ -127,26 +127,26 @@ def test_views_of_an_unknown_list_are_not_found(viewer: Client) -> None:
     assert save(viewer, "Mine", "q=x", "secrets").status_code == 404
 
 
-def test_a_list_that_is_narrowed_in_place_offers_to_save_what_it_shows(viewer: Client) -> None:
-    html = acting.text(viewer.get("/tools/?q=git", headers=acting.HTMX))
+def test_a_list_filtered_with_htmx_offers_to_save_its_filters(viewer: Client) -> None:
+    html = dashboard.text(viewer.get("/tools/?q=git", headers=dashboard.HTMX))
     assert '<div id="views" hx-swap-oob="innerHTML">' in html
     assert '<input type="hidden" name="query" value="q=git">' in html
 
 
-def test_the_name_of_a_view_is_only_text(viewer: Client) -> None:
+def test_a_views_name_is_escaped(viewer: Client) -> None:
     save(viewer, "<b>Mine</b>", "q=git")
-    html = acting.text(viewer.get("/tools/"))
+    html = dashboard.text(viewer.get("/tools/"))
     assert "&lt;b&gt;Mine&lt;/b&gt;" in html
     assert "<b>Mine" not in html
 
 
-def test_saved_views_cost_one_query_however_many_there_are(viewer: Client) -> None:
+def test_query_count_does_not_grow_with_the_number_of_views(viewer: Client) -> None:
     viewer.get("/tools/")
-    none = acting.queries(lambda: viewer.get("/tools/"))
+    none = dashboard.count_queries(lambda: viewer.get("/tools/"))
     for number in range(5):
         save(viewer, f"View {number}", f"q={number}")
     viewer.get("/tools/")
-    assert acting.queries(lambda: viewer.get("/tools/")) == none
+    assert dashboard.count_queries(lambda: viewer.get("/tools/")) == none
 
 
 def test_the_views_of_a_deleted_account_are_deleted(db: None) -> None:

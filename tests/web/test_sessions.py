@@ -1,4 +1,4 @@
-"""Tests of the Sessions page, and of ending a session there."""
+"""Tests of the Sessions page and of evicting sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 from django.utils import timezone
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.agents import agents, sessions
 from toolbelt.runtime import calls, surfaces
@@ -22,8 +22,8 @@ SESSIONS = "/agents/ada/sessions/"
 EVICT = "/agents/ada/sessions/evict/"
 
 
-def look(browser: Client, **said: Any) -> Any:
-    return browser.get(SESSIONS, said).context["page"]
+def open_page(browser: Client, **query: Any) -> Any:
+    return browser.get(SESSIONS, query).context["page"]
 
 
 def load(session: str, request: str | None = None, agent: str = "ada") -> None:
@@ -31,17 +31,17 @@ def load(session: str, request: str | None = None, agent: str = "ada") -> None:
 
 
 @pytest.fixture
-def evictor(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may evict sessions."""
+def session_manager(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of an operator who may evict sessions."""
     olive.user_permissions.add(auth.Permission.objects.get(codename="delete_agentsession"))
     return operator
 
 
-def test_each_session_says_what_it_loaded_and_when(operator: Client) -> None:
+def test_each_session_shows_its_loaded_toolkits_and_time(operator: Client) -> None:
     load("s1")
     load("s2", "r1")
     sessions.equip(OPERATOR, "ada", "s1", "minimal")
-    page = look(operator)
+    page = open_page(operator)
     assert page.matches == "2 sessions, most recently changed first"
     assert [line.key for line in page.sessions] == ["s1", "s2"]
     (loaded,) = page.sessions[0].loaded
@@ -52,42 +52,42 @@ def test_each_session_says_what_it_loaded_and_when(operator: Client) -> None:
     assert page.agent.key == "ada"
 
 
-def test_what_no_longer_counts_is_said_beside_it(operator: Client) -> None:
+def test_loaded_toolkits_without_effect_have_a_note(operator: Client) -> None:
     load("s1")
     load("s2", "r1")
     calls.run("ada", "unload_tools", {"toolkit": "research"}, session="s2", request_id="r2")
-    assert look(operator).sessions[0].loaded[0].note == "unloaded from the next request"
+    assert open_page(operator).sessions[0].loaded[0].note == "unloaded from the next request"
     agents.edit(OPERATOR, "ada", {"allowed_toolkits": None})
-    assert [line.loaded[0].note for line in look(operator).sessions if line.key == "s1"] == [
+    assert [line.loaded[0].note for line in open_page(operator).sessions if line.key == "s1"] == [
         "no longer allowed"
     ]
 
 
-def test_without_sessions_it_says_what_could_be_loaded(operator: Client) -> None:
-    html = acting.text(operator.get(SESSIONS))
+def test_an_empty_list_shows_the_loadable_toolkits(operator: Client) -> None:
+    html = dashboard.text(operator.get(SESSIONS))
     assert "No sessions yet" in html
     assert "<code>research</code>" in html
     agents.edit(OPERATOR, "ada", {"allowed_toolkits": None})
-    assert "nothing to load" in acting.text(operator.get(SESSIONS))
-    assert "the tools that its loadout offers on request" in acting.text(
+    assert "nothing to load" in dashboard.text(operator.get(SESSIONS))
+    assert "the tools that its loadout offers on request" in dashboard.text(
         operator.get("/agents/bob/sessions/")
     )
 
 
-def test_what_every_session_begins_with_is_said(operator: Client) -> None:
+def test_initial_and_loadable_toolkits_are_listed(operator: Client) -> None:
     agents.edit(
         OPERATOR, "ada", {"allowed_toolkits": ["research", "issues"], "initial_toolkits": ["research"]}
     )
-    page = look(operator)
+    page = open_page(operator)
     assert (page.initial, page.loadable) == (("research",), ("issues",))
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_evicting_is_asked_about_first(evictor: Client, htmx: bool) -> None:
+def test_evicting_a_session_requires_confirmation(session_manager: Client, htmx: bool) -> None:
     load("s1")
-    answer = acting.post(evictor, EVICT, htmx=htmx, session="s1")
-    question = answer.context["confirmation"]
-    assert answer.status_code == 200
+    response = dashboard.post(session_manager, EVICT, htmx=htmx, session="s1")
+    question = response.context["confirmation"]
+    assert response.status_code == 200
     assert question.title == "Evict session s1?"
     assert list(question.fields) == [
         ("session", "s1"),
@@ -98,14 +98,16 @@ def test_evicting_is_asked_about_first(evictor: Client, htmx: bool) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_an_evicted_session_begins_anew_and_it_is_recorded(evictor: Client, htmx: bool) -> None:
+def test_evicting_a_session_resets_it_and_is_logged(session_manager: Client, htmx: bool) -> None:
     load("s1")
     load("s2")
     assert "papers" in surfaces.ask("ada", "s1").because
-    answer = acting.post(evictor, EVICT, htmx=htmx, session="s1", confirm="yes", reason="It went astray.")
+    response = dashboard.post(
+        session_manager, EVICT, htmx=htmx, session="s1", confirm="yes", reason="It went astray."
+    )
     assert "papers" not in surfaces.ask("ada", "s1").because
     assert "papers" in surfaces.ask("ada", "s2").because
-    entry = acting.newest()
+    entry = dashboard.latest_entry()
     assert (entry.action, entry.key, entry.actor, entry.via, entry.reason) == (
         "session.evict",
         "s1",
@@ -114,108 +116,111 @@ def test_an_evicted_session_begins_anew_and_it_is_recorded(evictor: Client, htmx
         "It went astray.",
     )
     if htmx:
-        page = answer.context["page"]
-        assert 'id="sessions" hx-swap-oob="innerHTML"' in answer.content.decode()
+        page = response.context["page"]
+        assert 'id="sessions" hx-swap-oob="innerHTML"' in response.content.decode()
     else:
-        assert (answer.status_code, answer.headers["Location"]) == (303, SESSIONS)
-        page = look(evictor)
+        assert (response.status_code, response.headers["Location"]) == (303, SESSIONS)
+        page = open_page(session_manager)
     assert page.notice.text == "Session s1 of ada evicted."
     assert [line.key for line in page.sessions] == ["s2"]
 
 
-def test_a_session_that_is_gone_is_said(evictor: Client) -> None:
-    answer = acting.post(evictor, EVICT, session="s9", confirm="yes")
-    assert answer.status_code == 409
-    assert answer.context["page"].notice.tone == "refused"
-    assert acting.post(evictor, EVICT, session="").status_code == 422
-    assert acting.post(evictor, "/agents/nobody/sessions/evict/", session="s").status_code == 200
+def test_evicting_an_unknown_session_is_refused(session_manager: Client) -> None:
+    response = dashboard.post(session_manager, EVICT, session="s9", confirm="yes")
+    assert response.status_code == 409
+    assert response.context["page"].notice.tone == "refused"
+    assert dashboard.post(session_manager, EVICT, session="").status_code == 422
+    assert dashboard.post(session_manager, "/agents/nobody/sessions/evict/", session="s").status_code == 200
     assert (
-        acting.post(evictor, "/agents/nobody/sessions/evict/", session="s", confirm="yes").status_code == 404
+        dashboard.post(
+            session_manager, "/agents/nobody/sessions/evict/", session="s", confirm="yes"
+        ).status_code
+        == 404
     )
 
 
-def test_names_of_sessions_may_hold_anything_that_can_be_read(evictor: Client) -> None:
+def test_session_names_may_contain_special_characters(session_manager: Client) -> None:
     name = "<b>/ü? & 1"
     load(name)
-    html = evictor.get(SESSIONS).content.decode()
+    html = session_manager.get(SESSIONS).content.decode()
     assert "<b>/" not in html
-    acting.post(evictor, EVICT, session=name, confirm="yes")
+    dashboard.post(session_manager, EVICT, session=name, confirm="yes")
     assert sessions.page("ada").total == 0
 
 
-def test_who_may_not_evict_sees_the_sessions_and_no_button(viewer: Client, operator: Client) -> None:
+def test_evicting_requires_permission(viewer: Client, operator: Client) -> None:
     load("s1")
     for browser in (viewer, operator):
-        page = look(browser)
+        page = open_page(browser)
         assert (len(page.sessions), page.may_evict) == (1, False)
         assert "Evict" not in browser.get(SESSIONS).content.decode()
-        assert acting.post(browser, EVICT, session="s1", confirm="yes").status_code == 403
+        assert dashboard.post(browser, EVICT, session="s1", confirm="yes").status_code == 403
     assert sessions.page("ada").total == 1
 
 
-def test_a_long_list_is_paged(operator: Client) -> None:
+def test_a_long_list_is_paginated(operator: Client) -> None:
     ada = models.Agent.objects.get(key="ada")
     models.AgentSession.objects.bulk_create(
         models.AgentSession(agent=ada, key=f"s{number}", state={}) for number in range(120)
     )
-    first = look(operator)
+    first = open_page(operator)
     assert (len(first.sessions), first.pages.newer_url) == (50, "")
     assert first.pages.words == "1 to 50 of 120"
-    last = look(operator, offset=100)
+    last = open_page(operator, offset=100)
     assert (len(last.sessions), last.pages.older_url, last.pages.newer_url) == (
         20,
         "",
         f"{SESSIONS}?offset=50",
     )
-    assert look(operator, offset="nonsense").sessions == first.sessions
-    assert look(operator, offset=500).pages.newer_url == f"{SESSIONS}?offset=70"
+    assert open_page(operator, offset="nonsense").sessions == first.sessions
+    assert open_page(operator, offset=500).pages.newer_url == f"{SESSIONS}?offset=70"
 
 
-def test_it_asks_the_same_few_questions_however_many_there_are(operator: Client) -> None:
+def test_query_count_does_not_grow_with_the_number_of_sessions(operator: Client) -> None:
     load("s1")
-    look(operator)
-    of_one = acting.queries(lambda: look(operator))
+    open_page(operator)
+    of_one = dashboard.count_queries(lambda: open_page(operator))
     for number in range(2, 9):
         load(f"s{number}")
-    assert acting.queries(lambda: look(operator)) == of_one <= 16
+    assert dashboard.count_queries(lambda: open_page(operator)) == of_one <= 16
 
 
-def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
+def test_an_unknown_agent_is_not_found(operator: Client) -> None:
     assert operator.get("/agents/nobody/sessions/").status_code == 404
 
 
-def test_sessions_are_narrowed_to_the_time_of_their_last_change(operator: Client) -> None:
+def test_sessions_are_filtered_by_their_last_change(operator: Client) -> None:
     load("s1")
     load("s2")
     week_ago = timezone.now() - dt.timedelta(days=7, hours=1)
     models.AgentSession.objects.filter(key="s1").update(changed=week_ago)
 
-    def shown(**said: Any) -> list[str]:
-        return [line.key for line in look(operator, **said).sessions]
+    def shown(**query: Any) -> list[str]:
+        return [line.key for line in open_page(operator, **query).sessions]
 
     assert shown() == ["s2", "s1"]
     assert shown(period="7d") == ["s2"]
     day = timezone.localdate(week_ago).isoformat()
     assert shown(period="custom", since=day, until=day) == ["s1"]
     assert shown(period="yesterday") == []
-    assert "No matching sessions" in acting.text(operator.get(SESSIONS, {"period": "yesterday"}))
+    assert "No matching sessions" in dashboard.text(operator.get(SESSIONS, {"period": "yesterday"}))
 
 
-def test_choosing_a_period_gets_only_the_list(operator: Client) -> None:
+def test_an_htmx_filter_request_returns_only_the_list(operator: Client) -> None:
     load("s1")
-    html = acting.text(operator.get(SESSIONS, {"period": "today"}, headers=acting.HTMX))
+    html = dashboard.text(operator.get(SESSIONS, {"period": "today"}, headers=dashboard.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 session, most recently changed first</p>' in html
     assert "<html" not in html
 
 
-def test_a_session_leads_to_its_calls_for_those_who_may_see_them(operator: Client, olive: auth.User) -> None:
+def test_a_session_links_to_its_calls_if_permitted(operator: Client, olive: auth.User) -> None:
     load("s1")
-    assert "/calls/" not in acting.text(operator.get(SESSIONS))
+    assert "/calls/" not in dashboard.text(operator.get(SESSIONS))
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
     began = timezone.now() - dt.timedelta(days=60)
     models.AgentSession.objects.update(created=began)
     models.CallRecord.objects.update(at=began)
-    (session,) = look(operator).sessions
+    (session,) = open_page(operator).sessions
     assert session.calls_url.startswith("/calls/?view=log&agent=ada&session=s1&")
     (call,) = operator.get(session.calls_url).context["page"].calls
     assert call.call.tool == "load_tools"

@@ -1,4 +1,4 @@
-"""Tests of showing and changing an agent's settings."""
+"""Tests of viewing and changing an agent's settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.web import acting, editing
+from tests.web import dashboard, editor_forms
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
 from toolbelt.testing import OPERATOR
@@ -19,21 +19,21 @@ SETTINGS = "/agents/ada/settings/"
 CHANGE = "/agents/ada/settings/change/"
 
 
-def look(browser: Client, address: str = SETTINGS) -> Any:
+def open_page(browser: Client, address: str = SETTINGS) -> Any:
     return browser.get(address).context["page"]
 
 
-def typed(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, str]:
-    """Return what the form of the page would send, with some of it changed."""
-    sent = editing.form(browser.get(address).content.decode(), f"{address}change/")
+def form_fields(browser: Client, address: str = SETTINGS, **other: str) -> dict[str, str]:
+    """Return the fields that the page's form would submit, with some of them changed."""
+    sent = editor_forms.form(browser.get(address).content.decode(), f"{address}change/")
     return {name: str(sent[name]) for name in sent} | other
 
 
 def save(browser: Client, address: str = SETTINGS, **other: str) -> Any:
-    return browser.post(f"{address}change/", typed(browser, address, **other))
+    return browser.post(f"{address}change/", form_fields(browser, address, **other))
 
 
-def test_it_shows_what_is_stored(operator: Client) -> None:
+def test_the_form_shows_the_stored_settings(operator: Client) -> None:
     entries.change(
         OPERATOR.replace(confirm=True),
         "agent",
@@ -45,13 +45,13 @@ def test_it_shows_what_is_stored(operator: Client) -> None:
             "kind": "plan",
         },
     )
-    page = look(operator)
-    sent = typed(operator)
+    page = open_page(operator)
+    sent = form_fields(operator)
     assert (sent["role"], sent["max_tools"], sent["max_tokens"]) == ("Keeps the project tidy", "9", "")
     assert (sent["on_exceed"], sent["kind"]) == ("defer", "plan")
     assert page.form.labels["kind"] == "plan → developer"
     assert {"minimal", "research"} <= {value for value, _ in page.form.fields["loadout"].widget.choices}
-    given = " ".join(re.findall(r'<span class="given">.*?</span> ', acting.text(operator.get(SETTINGS))))
+    given = " ".join(re.findall(r'<span class="given">.*?</span> ', dashboard.text(operator.get(SETTINGS))))
     assert re.sub(r"<[^>]*>", "", given).split("  ") == [
         "shell",
         "clock__now with options",
@@ -59,40 +59,40 @@ def test_it_shows_what_is_stored(operator: Client) -> None:
     ]
 
 
-def test_saving_changes_what_was_typed_and_nothing_else(operator: Client) -> None:
+def test_saving_changes_only_the_edited_fields(operator: Client) -> None:
     before = entries.read("agent", "ada")
-    answer = save(operator, title="Ada L.", max_tokens="9000", reason="Named.")
-    assert (answer.status_code, answer.headers["Location"]) == (303, SETTINGS)
+    response = save(operator, title="Ada L.", max_tokens="9000", reason="Named.")
+    assert (response.status_code, response.headers["Location"]) == (303, SETTINGS)
     assert entries.read("agent", "ada") == {**before, "title": "Ada L.", "budget": {"max_tokens": 9000}}
-    entry = acting.newest()
+    entry = dashboard.latest_entry()
     assert (entry.action, entry.reason, entry.via) == ("agent.change", "Named.", "screen")
     assert entry.after == {"title": "Ada L.", "budget": {"max_tokens": 9000}}
-    notice = look(operator).notice
+    notice = open_page(operator).notice
     assert (notice.text, notice.undo) == ("Settings of ada saved.", entry.pk)
-    acting.post(operator, f"/audit/{entry.pk}/undo/", htmx=False)
+    dashboard.post(operator, f"/audit/{entry.pk}/undo/", htmx=False)
     assert entries.read("agent", "ada") == before
 
 
-def test_saving_what_is_so_already_records_nothing(operator: Client) -> None:
+def test_saving_unchanged_settings_logs_nothing(operator: Client) -> None:
     save(operator, description="Two\r\nlines")
-    newest = acting.newest()
+    newest = dashboard.latest_entry()
     assert entries.read("agent", "ada")["description"] == "Two\nlines"
     assert save(operator, description="Two\r\nlines").status_code == 303
-    assert look(operator).notice.text.startswith("No changes")
-    assert acting.newest() == newest
+    assert open_page(operator).notice.text.startswith("No changes")
+    assert dashboard.latest_entry() == newest
 
 
-def test_a_field_that_somebody_else_changed_is_not_overwritten_but_others_are_saved(operator: Client) -> None:
-    old = typed(operator)
+def test_concurrent_changes_conflict_only_in_the_same_field(operator: Client) -> None:
+    old = form_fields(operator)
     entries.change(OPERATOR, "agent", "ada", {"title": "Theirs", "model": "haiku"})
     assert operator.post(CHANGE, {**old, "role": "Mine"}).status_code == 303
-    stored = acting.stored()
+    stored = dashboard.stored_agent()
     assert (stored.title, stored.model, stored.role) == ("Theirs", "haiku", "Mine")
-    answer = operator.post(CHANGE, {**old, "title": "Mine"})
-    assert answer.status_code == 409
-    assert "changed by another operator" in acting.text(answer)
-    assert answer.context["page"].form["title"].value() == "Mine", "what was typed stays to be seen"
-    assert acting.stored().title == "Theirs"
+    response = operator.post(CHANGE, {**old, "title": "Mine"})
+    assert response.status_code == 409
+    assert "changed by another operator" in dashboard.text(response)
+    assert response.context["page"].form["title"].value() == "Mine", "the input is kept"
+    assert dashboard.stored_agent().title == "Theirs"
 
 
 @pytest.mark.parametrize(
@@ -104,63 +104,63 @@ def test_a_field_that_somebody_else_changed_is_not_overwritten_but_others_are_sa
         ({"kind": "gardener"}, "kind", "gardener"),
     ],
 )
-def test_what_is_not_sound_is_told_at_its_field(
+def test_invalid_settings_are_reported_at_their_field(
     operator: Client, wrong: dict[str, str], field: str, says: str
 ) -> None:
     before = entries.read("agent", "ada")
-    answer = save(operator, **wrong)
-    assert answer.status_code == 422
-    assert says in answer.context["page"].form.errors[field][0]
-    assert "Not saved." in answer.content.decode()
+    response = save(operator, **wrong)
+    assert response.status_code == 422
+    assert says in response.context["page"].form.errors[field][0]
+    assert "Not saved." in response.content.decode()
     assert entries.read("agent", "ada") == before
 
 
 @pytest.mark.parametrize("was", ["", "{", "[1]", "[" * 100_000, '{"title": "\\ud800"}'])
-def test_a_form_that_does_not_say_what_it_showed_overwrites_nothing(operator: Client, was: str) -> None:
+def test_a_form_without_valid_previous_values_overwrites_nothing(operator: Client, was: str) -> None:
     before = entries.read("agent", "ada")
     assert save(operator, was=was).status_code == 409
     assert entries.read("agent", "ada") == before
 
 
-def test_a_loadout_alone_is_told_as_equipping(operator: Client) -> None:
+def test_changing_only_the_loadout_is_logged_as_equipping(operator: Client) -> None:
     save(operator, loadout="research", confirm="yes")
-    assert (acting.newest().action, acting.stored().loadout) == ("agent.equip", "research")
+    assert (dashboard.latest_entry().action, dashboard.stored_agent().loadout) == ("agent.equip", "research")
 
 
-def test_what_is_far_reaching_is_asked_about_with_its_effect(operator: Client) -> None:
+def test_a_far_reaching_change_requires_confirmation_with_its_effect(operator: Client) -> None:
     address = "/agents/bob/settings/"
-    answer = save(operator, address, kind="", role="Works")
-    question = answer.context["confirmation"]
-    assert answer.status_code == 200
+    response = save(operator, address, kind="", role="Works")
+    question = response.context["confirmation"]
+    assert response.status_code == 200
     assert question.title == "Save the settings of bob?"
     assert question.effect.tools[1] == 1, "the tool that is on by default, without a loadout"
-    assert acting.stored("bob").kind == "plan"
+    assert dashboard.stored_agent("bob").kind == "plan"
     again = dict(question.fields)
     assert operator.post(question.action, {**again, "reason": "Meant."}).status_code == 303
-    assert (acting.stored("bob").kind, acting.stored("bob").role) == ("", "Works")
-    assert acting.stored("bob").protected
+    assert (dashboard.stored_agent("bob").kind, dashboard.stored_agent("bob").role) == ("", "Works")
+    assert dashboard.stored_agent("bob").protected
 
 
-def test_a_budget_that_refuses_says_why(operator: Client) -> None:
+def test_a_change_refused_by_the_budget_is_reported(operator: Client) -> None:
     none = {"kind": "explore", "budget": {"max_tools": 0, "on_exceed": "refuse"}}
     entries.change(OPERATOR.replace(confirm=True), "agent", "bob", none)
-    answer = save(operator, "/agents/bob/settings/", kind="", confirm="yes")
-    assert answer.status_code == 422
-    assert "The budget of bob is 0 tools" in acting.text(answer)
-    assert answer.context["page"].form["kind"].value() == ""
-    assert acting.stored("bob").kind == "explore"
+    response = save(operator, "/agents/bob/settings/", kind="", confirm="yes")
+    assert response.status_code == 422
+    assert "The budget of bob is 0 tools" in dashboard.text(response)
+    assert response.context["page"].form["kind"].value() == ""
+    assert dashboard.stored_agent("bob").kind == "explore"
 
 
-def test_protection_is_taken_away_by_leaving_it_out(operator: Client) -> None:
+def test_unchecking_protected_removes_the_protection(operator: Client) -> None:
     address = "/agents/bob/settings/"
-    form = typed(operator, address)
+    form = form_fields(operator, address)
     assert form.pop("protected") == "yes"
     operator.post(f"{address}change/", {**form, "confirm": "yes"})
-    assert not acting.stored("bob").protected
+    assert not dashboard.stored_agent("bob").protected
 
 
-def test_who_may_only_look_reads_it_in_words(viewer: Client) -> None:
-    html = acting.text(viewer.get(SETTINGS))
+def test_a_viewer_sees_settings_as_text(viewer: Client) -> None:
+    html = dashboard.text(viewer.get(SETTINGS))
     assert "<dt>Role</dt><dd>Keeps the project tidy</dd>" in html
     assert "<dt>Budget</dt> <dd> no limit </dd>" in html
     assert 'name="title"' not in html
@@ -168,40 +168,40 @@ def test_who_may_only_look_reads_it_in_words(viewer: Client) -> None:
     assert "/admin/" not in html
 
 
-def test_who_may_do_more_finds_the_way_to_the_admin(admin_client: Client) -> None:
-    html = acting.text(admin_client.get(SETTINGS))
+def test_an_administrator_gets_links_to_duplicate_and_to_the_admin(admin_client: Client) -> None:
+    html = dashboard.text(admin_client.get(SETTINGS))
     assert "duplicate-title" in html
     assert "?from=agent:ada" in html
     [address] = re.findall('<a class="small" href="([^"]*)">Edit in the admin<', html)
     assert (address, admin_client.get(address).status_code) == ("/admin/toolbelt/agent/?q=ada", 200)
 
 
-def test_how_mcp_clients_load_is_chosen_and_left_out_where_it_is_usual(operator: Client) -> None:
-    assert typed(operator)["mcp_loading"] == "dispatch"
-    for wanted, entry in (("list", "list"), ("dispatch", None)):
-        assert save(operator, mcp_loading=wanted).status_code == 303
+def test_the_mcp_loading_mode_is_stored_unless_it_is_the_default(operator: Client) -> None:
+    assert form_fields(operator)["mcp_loading"] == "dispatch"
+    for loading, entry in (("list", "list"), ("dispatch", None)):
+        assert save(operator, mcp_loading=loading).status_code == 303
         assert entries.read("agent", "ada").get("mcp_loading") == entry
 
 
-def test_it_asks_the_same_few_questions_however_long_the_catalog(operator: Client, more_tools: Any) -> None:
-    look(operator)
-    of_few = acting.queries(lambda: look(operator))
+def test_query_count_does_not_grow_with_the_catalog(operator: Client, more_tools: Any) -> None:
+    open_page(operator)
+    of_few = dashboard.count_queries(lambda: open_page(operator))
     more_tools(48)
-    look(operator)
-    assert acting.queries(lambda: look(operator)) == of_few <= 14
+    open_page(operator)
+    assert dashboard.count_queries(lambda: open_page(operator)) == of_few <= 14
 
 
-def test_an_agent_that_is_not_there_is_said(operator: Client) -> None:
-    for answer in (
+def test_an_unknown_agent_is_not_found(operator: Client) -> None:
+    for response in (
         operator.get("/agents/nobody/settings/"),
-        operator.post("/agents/nobody/settings/change/", typed(operator, title="x")),
+        operator.post("/agents/nobody/settings/change/", form_fields(operator, title="x")),
     ):
-        assert answer.status_code == 404
+        assert response.status_code == 404
 
 
 @pytest.fixture
-def explorers(belt: None) -> None:
-    """Let explorers have the tool papers, which ada may only load, and clock__now, which ada has."""
+def explorer_loadout(belt: None) -> None:
+    """Store a loadout for the kind explore with papers, which ada may load, and clock__now, which ada has."""
     entries.put(
         OPERATOR,
         "loadout",
@@ -212,13 +212,13 @@ def explorers(belt: None) -> None:
 
 
 def subagent(page: Any, kind: str = "explore") -> Any:
-    return next(one for one in page.subagents if one.kind == kind)
+    return next(subagent for subagent in page.subagents if subagent.kind == kind)
 
 
-@pytest.mark.usefixtures("explorers")
-def test_each_kind_of_subagent_says_what_it_adds_before_it_is_allowed(operator: Client) -> None:
+@pytest.mark.usefixtures("explorer_loadout")
+def test_each_subagent_kind_shows_what_it_would_add(operator: Client) -> None:
     papers = queries.settings("ada").surface.resolution.context.catalog.tools["papers"]
-    html = acting.text(operator.get(SETTINGS))
+    html = dashboard.text(operator.get(SETTINGS))
     added, total, address = re.findall(
         '<strong>adds (.*?)</strong> <span class="quiet">· (.*?)</span> '
         '<a href="([^"]*)">Preview<span class="unseen"> as explore<',
@@ -230,23 +230,23 @@ def test_each_kind_of_subagent_says_what_it_adds_before_it_is_allowed(operator: 
     assert {tool.key for tool in preview.tools if tool.decision} == {"clock__now", "papers"}
 
 
-@pytest.mark.usefixtures("explorers")
-def test_what_the_agent_is_denied_no_kind_adds(operator: Client) -> None:
-    acting.override(operator, "papers", "false", "unset")
-    assert subagent(look(operator)).added == ()
+@pytest.mark.usefixtures("explorer_loadout")
+def test_a_subagent_kind_does_not_add_denied_tools(operator: Client) -> None:
+    dashboard.override(operator, "papers", "false", "unset")
+    assert subagent(open_page(operator)).added == ()
 
 
-@pytest.mark.usefixtures("explorers")
-def test_kinds_of_subagents_are_allowed_on_the_page(operator: Client, viewer: Client) -> None:
+@pytest.mark.usefixtures("explorer_loadout")
+def test_subagent_kinds_are_allowed_and_removed(operator: Client, viewer: Client) -> None:
     assert save(operator, subagent_kinds="explore").status_code == 303
     assert entries.read("agent", "ada")["subagent_kinds"] == ["explore"]
-    added_tokens = subagent(look(viewer)).added_tokens
+    added_tokens = subagent(open_page(viewer)).added_tokens
     given = re.findall(
-        '<code>(explore)</code> <span class="mark accent">(.*?)<', acting.text(viewer.get(SETTINGS))
+        '<code>(explore)</code> <span class="mark accent">(.*?)<', dashboard.text(viewer.get(SETTINGS))
     )
     assert given == [("explore", f"adds 1 tool, ~{added_tokens} tokens")]
-    assert 'value="explore" autocomplete="off" checked' in acting.text(operator.get(SETTINGS))
-    sent = typed(operator)
+    assert 'value="explore" autocomplete="off" checked' in dashboard.text(operator.get(SETTINGS))
+    sent = form_fields(operator)
     del sent["subagent_kinds"]
     operator.post(CHANGE, sent)
     assert "subagent_kinds" not in entries.read("agent", "ada")

@@ -1,4 +1,4 @@
-"""Tests of the page about the installation: what it shows to whom, and what it never shows."""
+"""Tests of the status page: its content, its permissions, and that it contains no secrets."""
 
 from __future__ import annotations
 
@@ -9,47 +9,51 @@ from django.conf import settings as django_settings
 from django.core.cache import cache
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import __version__, models
 from toolbelt.control.config import installation
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-def test_it_is_for_staff(viewer: Client, operator: Client, admin_client: Client) -> None:
+def test_the_status_page_requires_an_administrator(
+    viewer: Client, operator: Client, admin_client: Client
+) -> None:
     assert viewer.get("/status/").status_code == operator.get("/status/").status_code == 403
-    assert "/status/" not in acting.text(operator.get("/agents/"))
-    assert '<a href="/status/" aria-current="page">' in acting.text(admin_client.get("/status/"))
+    assert "/status/" not in dashboard.text(operator.get("/agents/"))
+    assert '<a href="/status/" aria-current="page">' in dashboard.text(admin_client.get("/status/"))
 
 
-def test_it_says_versions_database_revision_and_what_is_kept(admin_client: Client) -> None:
+def test_the_page_shows_versions_database_revision_and_retention(admin_client: Client) -> None:
     models.CallRecord.objects.create(agent="ada", tool="shell", outcome="ok", duration_ms=1)
-    html = acting.text(admin_client.get("/status/"))
-    for told in (__version__, "all applied", "responds in", "Revision", "prune_calls", "github"):
-        assert told in html
+    html = dashboard.text(admin_client.get("/status/"))
+    for text in (__version__, "all applied", "responds in", "Revision", "prune_calls", "github"):
+        assert text in html
     assert "<dt>Calls</dt> <dd> <span>1, oldest <time" in html
 
 
-def test_what_is_wrong_stands_above(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_are_listed_at_the_top(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed", error="No such command.")
     monkeypatch.setattr(cache, "get", lambda *args: None)
     database = installation.Database(
         vendor="SQLite", version="3", milliseconds=0.1, pending=["toolbelt.0099_more"]
     )
     monkeypatch.setattr(installation, "_database", lambda: database)
-    answer = admin_client.get("/status/")
-    page = answer.context["page"]
-    assert 'data-state="unavailable">3 problems found' in acting.text(answer)
+    response = admin_client.get("/status/")
+    page = response.context["page"]
+    assert 'data-state="unavailable">3 problems found' in dashboard.text(response)
     assert (
         page.findings[0]
         == "Migrations are pending: toolbelt.0099_more. Run .venv/bin/python manage.py migrate."
     )
     assert page.findings[1].startswith("The cache does not respond")
     assert page.findings[-1] == "The plugin GitHub has failed."
-    assert "No such command." in acting.text(answer)
+    assert "No such command." in dashboard.text(response)
 
 
-def test_no_secret_stands_there(admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_contains_no_secrets(
+    admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*args: Any) -> None:
         raise ConnectionError("redis://:hunter2hunter2@cache:6379 refused")
 

@@ -1,4 +1,4 @@
-"""Tests of the list of sub-apps, the page of one, and its editor."""
+"""Tests of the list of sub-apps, a sub-app's page, and its editor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 
 from tests import factories
-from tests.web import acting, editing
+from tests.web import dashboard, editor_forms
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.core import risks
@@ -23,7 +23,7 @@ NEW, CREATE = "/new/sub-app/", "/new/sub-app/save/"
 
 @pytest.fixture(autouse=True)
 def chat(belt: None) -> None:
-    """Let a chat bind two tools to ada."""
+    """Store the sub-app chat, which binds two tools to ada."""
     tools = {tool.key: tool for tool in models.Tool.objects.all()}
     factories.sub_app(
         "chat",
@@ -34,26 +34,26 @@ def chat(belt: None) -> None:
 
 @pytest.fixture
 def editor(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may do everything with sub-apps."""
+    """Return the browser of a user with all permissions for sub-apps."""
     codenames = [f"{act}_subapp" for act in ("add", "change", "delete")]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
     return operator
 
 
-def look(browser: Client, address: str = CHAT) -> Any:
+def open_page(browser: Client, address: str = CHAT) -> Any:
     return browser.get(address).context["page"]
 
 
-def test_the_list_says_what_is_bound_to_whom_and_what_is_denied(viewer: Client, operator: Client) -> None:
-    line = look(viewer, "/sub-apps/").sub_apps[0]
+def test_the_list_shows_bound_tools_agents_and_denied_tools(viewer: Client, operator: Client) -> None:
+    line = open_page(viewer, "/sub-apps/").sub_apps[0]
     assert (line.key, line.tools, line.agents, line.held) == ("chat", "2", ("ada",), "")
-    acting.override(operator, "papers", "false", "unset")
-    assert look(viewer, "/sub-apps/").sub_apps[0].held == "1 of 2 not on"
+    dashboard.override(operator, "papers", "false", "unset")
+    assert open_page(viewer, "/sub-apps/").sub_apps[0].held == "1 of 2 not on"
 
 
-def test_the_page_says_of_each_agent_what_it_has_and_why_not_more(viewer: Client, operator: Client) -> None:
-    acting.override(operator, "papers", "false", "unset")
-    page = look(viewer)
+def test_the_page_shows_each_agents_tools_and_missing_tools(viewer: Client, operator: Client) -> None:
+    dashboard.override(operator, "papers", "false", "unset")
+    page = open_page(viewer)
     assert [(tool.key, risks.of(tool)) for tool, _ in page.tools] == [
         ("papers", "read-only"),
         ("github__merge", "destructive"),
@@ -61,26 +61,28 @@ def test_the_page_says_of_each_agent_what_it_has_and_why_not_more(viewer: Client
     ada = page.agents[0]
     assert (ada.key, ada.word) == ("ada", "1 of 2 on")
     assert [tool for tool, _ in ada.without] == ["papers"]
-    html = acting.text(viewer.get(CHAT))
+    html = dashboard.text(viewer.get(CHAT))
     assert "view only" in html
     assert "/edit/" not in html
 
 
-def test_rows_are_moved_added_and_taken_out_before_anything_is_saved(editor: Client) -> None:
-    answer = editing.send(editor, EDIT, SAVE, act="down-tools-0")
-    assert [row.key for row in answer.context["page"].form.rows] == ["github__merge", "papers"]
-    answer = editing.go_on(editor, answer, SAVE, act="drop-tools-0")
-    answer = editing.go_on(editor, answer, SAVE, act="add-tools-0", add_tools="clock__now, shell", htmx=True)
-    assert "<html" not in acting.text(answer)
-    assert [row.key for row in answer.context["page"].form.rows] == ["papers", "clock__now", "shell"]
+def test_rows_are_moved_added_and_removed_before_saving(editor: Client) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, act="down-tools-0")
+    assert [row.key for row in response.context["page"].form.rows] == ["github__merge", "papers"]
+    response = editor_forms.resubmit(editor, response, SAVE, act="drop-tools-0")
+    response = editor_forms.resubmit(
+        editor, response, SAVE, act="add-tools-0", add_tools="clock__now, shell", htmx=True
+    )
+    assert "<html" not in dashboard.text(response)
+    assert [row.key for row in response.context["page"].form.rows] == ["papers", "clock__now", "shell"]
     assert not models.AuditEntry.objects.exists()
-    answer = editing.go_on(editor, answer, SAVE, agents=["ada", "bob"])
-    reached = {one.agent: (one.added, one.removed) for one in answer.context["page"].reached}
+    response = editor_forms.resubmit(editor, response, SAVE, agents=["ada", "bob"])
+    reached = {effect.agent: (effect.added, effect.removed) for effect in response.context["page"].reached}
     assert reached == {
         "ada": ((), ("github__merge",)),
         "bob": (("clock__now", "papers", "shell"), ()),
     }
-    assert editing.go_on(editor, answer, SAVE).status_code == 303
+    assert editor_forms.resubmit(editor, response, SAVE).status_code == 303
     assert entries.read("sub_app", "chat") == {
         "key": "chat",
         "tool_names": ["papers", "clock__now", "shell"],
@@ -89,10 +91,10 @@ def test_rows_are_moved_added_and_taken_out_before_anything_is_saved(editor: Cli
     assert models.AuditEntry.objects.count() == 1
 
 
-def test_what_is_wrong_is_said_at_its_row(editor: Client) -> None:
-    answer = editing.send(editor, EDIT, SAVE, add_tools="paper")
-    form = answer.context["page"].form
-    assert answer.status_code == 422
+def test_errors_are_shown_at_their_row(editor: Client) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, add_tools="paper")
+    form = response.context["page"].form
+    assert response.status_code == 422
     assert [row.problem for row in form.rows] == [
         "",
         "",
@@ -102,30 +104,30 @@ def test_what_is_wrong_is_said_at_its_row(editor: Client) -> None:
     assert editor.post("/sub-apps/nothing/save/").status_code == 404
 
 
-def test_one_is_made_and_removed(editor: Client) -> None:
-    assert editing.send(editor, NEW, CREATE).context["page"].form.problems["key"] == "Enter a key."
-    answer = editing.send(editor, NEW, CREATE, key="room", add_tools="papers", agents="bob")
-    assert [one.agent for one in answer.context["page"].reached] == ["bob"]
-    assert editing.go_on(editor, answer, CREATE).headers["Location"] == "/sub-apps/room/"
-    answer = editing.send(editor, "/sub-apps/room/", "/sub-apps/room/remove/")
-    assert answer.context["page"].title == "Remove sub-app room?"
-    answer = editing.go_on(editor, answer, "/sub-apps/room/remove/")
-    assert answer.headers["Location"] == "/sub-apps/"
-    page = look(editor, "/sub-apps/")
+def test_a_sub_app_is_created_and_removed(editor: Client) -> None:
+    assert editor_forms.submit(editor, NEW, CREATE).context["page"].form.problems["key"] == "Enter a key."
+    response = editor_forms.submit(editor, NEW, CREATE, key="room", add_tools="papers", agents="bob")
+    assert [effect.agent for effect in response.context["page"].reached] == ["bob"]
+    assert editor_forms.resubmit(editor, response, CREATE).headers["Location"] == "/sub-apps/room/"
+    response = editor_forms.submit(editor, "/sub-apps/room/", "/sub-apps/room/remove/")
+    assert response.context["page"].title == "Remove sub-app room?"
+    response = editor_forms.resubmit(editor, response, "/sub-apps/room/remove/")
+    assert response.headers["Location"] == "/sub-apps/"
+    page = open_page(editor, "/sub-apps/")
     assert [line.key for line in page.sub_apps] == ["chat"]
-    assert page.notice.undo == acting.newest().pk
+    assert page.notice.undo == dashboard.latest_entry().pk
 
 
-def test_without_one_the_list_says_what_it_would_be(viewer: Client) -> None:
+def test_an_empty_list_shows_an_empty_state(viewer: Client) -> None:
     models.SubApp.objects.all().delete()
-    assert "No sub-apps yet" in acting.text(viewer.get("/sub-apps/"))
+    assert "No sub-apps yet" in dashboard.text(viewer.get("/sub-apps/"))
 
 
-def test_the_pages_cost_the_same_however_much_there_is(viewer: Client, more_tools: Any) -> None:
+def test_query_counts_do_not_grow_with_sub_apps_and_tools(viewer: Client, more_tools: Any) -> None:
     def cost() -> list[int]:
         for address in ("/sub-apps/", CHAT):
             viewer.get(address)
-        return [acting.queries(partial(viewer.get, address)) for address in ("/sub-apps/", CHAT)]
+        return [dashboard.count_queries(partial(viewer.get, address)) for address in ("/sub-apps/", CHAT)]
 
     few = cost()
     more_tools(30)
@@ -135,7 +137,7 @@ def test_the_pages_cost_the_same_however_much_there_is(viewer: Client, more_tool
     assert max(few) <= 12
 
 
-def test_a_budget_that_refuses_a_new_one_is_not_said_of_its_key(editor: Client) -> None:
+def test_a_budget_error_is_not_attached_to_the_key_field(editor: Client) -> None:
     models.Agent.objects.filter(key="ada").update(max_tools=0, on_exceed="refuse")
     factories.tool("another")
     typed = {"key": "more", "tool": "another", "agents": "ada"}

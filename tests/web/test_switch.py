@@ -1,4 +1,4 @@
-"""A toolkit's switch: what it shows, what a press requests, and what the link beside it does."""
+"""Tests of a toolkit's switch: what it shows, what a press requests, and what its link does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REQUESTED = resolution.Decision("d", "discoverable", "allowed", 10, rules.Origin
         (None, [], "off", "true", "Off", "Default"),
     ],
 )
-def test_it_shows_what_the_model_has_and_a_press_requests_the_opposite(
+def test_a_switch_shows_the_effective_state_and_requests_the_opposite(
     stored: bool | None, decisions: list[resolution.Decision], shown: str, wants: str, text: str, basis: str
 ) -> None:
     view = switch.view(stored, decisions)
@@ -42,14 +42,14 @@ def test_it_shows_what_the_model_has_and_a_press_requests_the_opposite(
         (None, [ON, OFF], "true", "Set to On"),
     ],
 )
-def test_the_link_removes_what_is_stored_or_stores_what_holds_by_default(
+def test_the_link_resets_a_stored_state_or_stores_the_default(
     stored: bool | None, decisions: list[resolution.Decision], value: str, label: str
 ) -> None:
     view = switch.view(stored, decisions)
     assert (view.other, view.label) == (value, label)
 
 
-def test_it_says_before_a_press_that_turning_it_on_has_no_effect() -> None:
+def test_a_switch_warns_if_turning_it_on_has_no_effect() -> None:
     assert switch.view(None, [UNAVAILABLE]).futile == "turning it on has no effect: plugin github has failed"
     assert switch.view(None, [UNAVAILABLE, OFF]).futile == ""
     assert switch.view(None, [UNAVAILABLE, ON]).futile == ""

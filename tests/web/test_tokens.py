@@ -1,4 +1,4 @@
-"""Tests of the API tokens: who sees them, that a new one is shown once, and how one is revoked."""
+"""Tests of the API tokens page: its permissions, and issuing and revoking tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import tokens
@@ -25,44 +25,44 @@ TOKENS = "/tokens/"
 ISSUE = "/tokens/issue/"
 
 
-def look(browser: Client, **said: Any) -> Any:
-    return browser.get(TOKENS, said).context["page"]
+def open_page(browser: Client, **query: Any) -> Any:
+    return browser.get(TOKENS, query).context["page"]
 
 
 @pytest.fixture
-def keeper(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may issue and revoke tokens."""
+def token_manager(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of a user who may issue and revoke tokens."""
     names = ["view_apitoken", "add_apitoken", "change_apitoken"]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
     return operator
 
 
-def of_ada(name: str = "", days: float | None = None) -> tokens.Issued:
+def issue_for_ada(name: str = "", days: float | None = None) -> tokens.Issued:
     expires = timezone.now() + dt.timedelta(days=days) if days else None
     return tokens.issue(OPERATOR, agent="ada", name=name, expires=expires)
 
 
-def test_each_token_says_whose_it_is_and_how_it_stands(keeper: Client) -> None:
-    of_ada("Nightly build", days=30)
-    soon = of_ada(days=2)
+def test_each_token_shows_its_owner_and_state(token_manager: Client) -> None:
+    issue_for_ada("Nightly build", days=30)
+    soon = issue_for_ada(days=2)
     tokens.issue(writing.by("olive", via="screen"), user="olive", scope="write", name="Mine")
-    over = of_ada("Old")
+    over = issue_for_ada("Old")
     models.ApiToken.objects.filter(prefix=over.token.prefix).update(
         expires=timezone.now() - dt.timedelta(days=1), last_used=timezone.now() - dt.timedelta(hours=3)
     )
-    tokens.revoke(OPERATOR, of_ada("Lost").token.prefix)
-    page = look(keeper)
-    told = {
+    tokens.revoke(OPERATOR, issue_for_ada("Lost").token.prefix)
+    page = open_page(token_manager)
+    states = {
         (line.token.agent, line.token.user, line.scope, line.token.name, line.state) for line in page.tokens
     }
-    assert told == {
+    assert states == {
         ("", "olive", "Read and write", "Mine", "valid"),
         ("ada", "", "", "", "expires soon"),
         ("ada", "", "", "Nightly build", "valid"),
     }
     assert {(line.token.name, line.state) for line in page.gone} == {("Lost", "revoked"), ("Old", "expired")}
     assert page.matches == "3 valid of 5"
-    html = keeper.get(TOKENS).content.decode()
+    html = token_manager.get(TOKENS).content.decode()
     assert re.findall(r"expires <time[^>]*>([^<]+)", html) == ["in 2 d", "in 30 d"]
     assert re.findall(r"used <time[^>]*>([^<]+)", html) == ["3 h ago"]
     assert len(re.findall(r"expired <time", html)) == 2
@@ -70,13 +70,13 @@ def test_each_token_says_whose_it_is_and_how_it_stands(keeper: Client) -> None:
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_token_is_shown_this_once_and_kept_nowhere(keeper: Client, htmx: bool) -> None:
+def test_a_new_token_is_shown_once_and_never_stored(token_manager: Client, htmx: bool) -> None:
     fields = {"owner": "agent", "agent": "ada", "name": "Chat", "days": "30"}
-    answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
-    assert answer.status_code == 200
-    issued = answer.context["page"].issued
-    assert issued.text in answer.content.decode()
-    assert answer.headers["Cache-Control"] == "private, no-store"
+    response = dashboard.post(token_manager, ISSUE, htmx=htmx, **fields)
+    assert response.status_code == 200
+    issued = response.context["page"].issued
+    assert issued.text in response.content.decode()
+    assert response.headers["Cache-Control"] == "private, no-store"
     bearer = credentials.recognize(issued.text)
     assert bearer is not None
     assert bearer.agent == "ada"
@@ -84,16 +84,16 @@ def test_a_token_is_shown_this_once_and_kept_nowhere(keeper: Client, htmx: bool)
     assert token.name == "Chat"
     assert token.expires is not None
     assert round((token.expires - timezone.now()).total_seconds() / 86400) == 30
-    assert issued.text not in keeper.get(TOKENS).content.decode()
+    assert issued.text not in token_manager.get(TOKENS).content.decode()
     assert not any(issued.text in str(session.get_decoded()) for session in Session.objects.all())
-    assert issued.text not in str(acting.newest().after)
-    assert acting.newest().actor == "olive"
+    assert issued.text not in str(dashboard.latest_entry().after)
+    assert dashboard.latest_entry().actor == "olive"
     if htmx:
-        assert "<html" not in answer.content.decode()
+        assert "<html" not in response.content.decode()
 
 
-def test_an_operators_token_is_their_own(keeper: Client) -> None:
-    acting.post(keeper, ISSUE, owner="me", agent="ada", scope="write", days="")
+def test_a_personal_token_belongs_to_its_creator(token_manager: Client) -> None:
+    dashboard.post(token_manager, ISSUE, owner="me", agent="ada", scope="write", days="")
     (token,) = tokens.all_tokens()
     assert (token.user, token.agent, token.scope, token.expires) == ("olive", "", "write", None)
 
@@ -111,92 +111,94 @@ def test_an_operators_token_is_their_own(keeper: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_is_not_sound_is_told_at_its_field(
-    keeper: Client, fields: dict[str, str], field: str, htmx: bool
+def test_invalid_input_is_reported_at_its_field(
+    token_manager: Client, fields: dict[str, str], field: str, htmx: bool
 ) -> None:
-    answer = acting.post(keeper, ISSUE, htmx=htmx, **fields)
-    assert answer.status_code == 422
-    form = answer.context["page"].form
+    response = dashboard.post(token_manager, ISSUE, htmx=htmx, **fields)
+    assert response.status_code == 422
+    form = response.context["page"].form
     assert list(form.errors) == [field]
     assert form["name"].value() == fields.get("name")
     assert tokens.all_tokens() == []
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_revoking_is_asked_about_first(keeper: Client, htmx: bool) -> None:
-    issued = of_ada()
-    answer = acting.post(keeper, f"/tokens/{issued.token.prefix}/revoke/", htmx=htmx)
-    question = answer.context["confirmation"]
+def test_revoking_a_token_requires_confirmation(token_manager: Client, htmx: bool) -> None:
+    issued = issue_for_ada()
+    response = dashboard.post(token_manager, f"/tokens/{issued.token.prefix}/revoke/", htmx=htmx)
+    question = response.context["confirmation"]
     assert question.title == f"Revoke token {issued.token.prefix}?"
     assert credentials.recognize(issued.text) is not None
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_a_revoked_token_opens_nothing_any_more(keeper: Client, htmx: bool) -> None:
-    issued, other = of_ada(), of_ada()
+def test_a_revoked_token_is_rejected(token_manager: Client, htmx: bool) -> None:
+    issued, other = issue_for_ada(), issue_for_ada()
     address = f"/tokens/{issued.token.prefix}/revoke/"
-    answer = acting.post(keeper, address, htmx=htmx, confirm="yes", reason="It leaked.")
+    response = dashboard.post(token_manager, address, htmx=htmx, confirm="yes", reason="It leaked.")
     assert credentials.recognize(issued.text) is None
     assert credentials.recognize(other.text) is not None
-    entry = acting.newest()
+    entry = dashboard.latest_entry()
     assert (entry.action, entry.reason, entry.via) == ("token.revoke", "It leaked.", "screen")
     if not htmx:
-        assert (answer.status_code, answer.headers["Location"]) == (303, TOKENS)
-    page = answer.context["page"] if htmx else look(keeper)
+        assert (response.status_code, response.headers["Location"]) == (303, TOKENS)
+    page = response.context["page"] if htmx else open_page(token_manager)
     assert page.notice.text == f"Token {issued.token.prefix} of agent ada revoked."
     assert [line.token.prefix for line in page.gone] == [issued.token.prefix]
 
 
-def test_a_token_that_is_not_there_is_said(keeper: Client) -> None:
-    assert acting.post(keeper, "/tokens/tb_nothing/revoke/", confirm="yes").status_code == 404
+def test_revoking_an_unknown_token_is_not_found(token_manager: Client) -> None:
+    assert dashboard.post(token_manager, "/tokens/tb_nothing/revoke/", confirm="yes").status_code == 404
 
 
-def test_they_are_found_by_name_owner_and_prefix(keeper: Client) -> None:
-    issued = of_ada("Nightly build")
+def test_tokens_are_searched_by_name_owner_and_prefix(token_manager: Client) -> None:
+    issued = issue_for_ada("Nightly build")
     tokens.issue(OPERATOR, agent="bob", name="Chat")
     for query in ("NIGHTLY", "ada", issued.token.prefix[:8]):
-        assert [line.token.name for line in look(keeper, q=query).tokens] == ["Nightly build"]
-    html = acting.text(keeper.get(TOKENS, {"q": "nothing"}, headers=acting.HTMX))
+        assert [line.token.name for line in open_page(token_manager, q=query).tokens] == ["Nightly build"]
+    html = dashboard.text(token_manager.get(TOKENS, {"q": "nothing"}, headers=dashboard.HTMX))
     assert "No matching tokens" in html
     assert "<html" not in html
 
 
-def test_the_way_from_an_agent_chooses_it(keeper: Client) -> None:
-    assert look(keeper, agent="bob").form["agent"].value() == "bob"
-    assert '<option value="bob" selected>' in keeper.get(TOKENS, {"agent": "bob"}).content.decode()
+def test_the_agent_parameter_preselects_the_agent(token_manager: Client) -> None:
+    assert open_page(token_manager, agent="bob").form["agent"].value() == "bob"
+    assert '<option value="bob" selected>' in token_manager.get(TOKENS, {"agent": "bob"}).content.decode()
 
 
-def test_without_any_it_says_what_they_are_for(keeper: Client) -> None:
-    assert "No one can use the API yet." in keeper.get(TOKENS).content.decode()
+def test_an_empty_list_shows_an_empty_state(token_manager: Client) -> None:
+    assert "No one can use the API yet." in token_manager.get(TOKENS).content.decode()
 
 
-def test_only_who_may_see_tokens_finds_them(viewer: Client, operator: Client, olive: auth.User) -> None:
-    of_ada()
+def test_the_token_page_requires_permission(viewer: Client, operator: Client, olive: auth.User) -> None:
+    issue_for_ada()
     for browser in (viewer, operator):
         assert browser.get(TOKENS).status_code == 403
         assert 'href="/tokens/"' not in browser.get("/agents/").content.decode()
     olive.user_permissions.add(auth.Permission.objects.get(codename="view_apitoken"))
-    page = look(operator)
+    page = open_page(operator)
     assert (len(page.tokens), page.form) == (1, None)
     html = operator.get(TOKENS).content.decode()
     assert '<a href="/tokens/" aria-current="page">' in html
     assert "Revoke" not in html
-    assert acting.post(operator, ISSUE, owner="agent", agent="ada").status_code == 403
+    assert dashboard.post(operator, ISSUE, owner="agent", agent="ada").status_code == 403
     assert len(tokens.all_tokens()) == 1
 
 
-def test_issuing_does_not_show_the_others_to_who_may_not_see_them(operator: Client, olive: auth.User) -> None:
+def test_issuing_a_token_without_view_permission_reveals_no_tokens(
+    operator: Client, olive: auth.User
+) -> None:
     olive.user_permissions.add(auth.Permission.objects.get(codename="add_apitoken"))
-    of_ada("Secret project")
-    answer = acting.post(operator, ISSUE, owner="agent", agent="ada")
-    assert answer.status_code == 403
-    assert "Secret project" not in answer.content.decode()
+    issue_for_ada("Secret project")
+    response = dashboard.post(operator, ISSUE, owner="agent", agent="ada")
+    assert response.status_code == 403
+    assert "Secret project" not in response.content.decode()
 
 
-def test_it_asks_the_same_few_questions_however_many_there_are(keeper: Client) -> None:
-    of_ada()
-    look(keeper)
-    of_one = acting.queries(lambda: look(keeper))
+def test_query_count_does_not_grow_with_the_number_of_tokens(token_manager: Client) -> None:
+    issue_for_ada()
+    open_page(token_manager)
+    of_one = dashboard.count_queries(lambda: open_page(token_manager))
     for _ in range(9):
-        of_ada()
-    assert acting.queries(lambda: look(keeper)) == of_one <= 9
+        issue_for_ada()
+    assert dashboard.count_queries(lambda: open_page(token_manager)) == of_one <= 9

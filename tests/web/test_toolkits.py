@@ -1,4 +1,4 @@
-"""Tests of the list of toolkits, the page of one, and their cost."""
+"""Tests of the list of toolkits, a toolkit's page, and their query counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.core import reasons
@@ -22,18 +22,18 @@ BLOCK = "/toolkits/issues/block/"
 
 
 @pytest.fixture
-def keeper(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may change toolkits, too."""
+def toolkit_manager(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of an operator who may also change toolkits."""
     olive.user_permissions.add(auth.Permission.objects.get(codename="change_toolkit"))
     return operator
 
 
-def listed(browser: Client, **said: str) -> Any:
-    return browser.get("/toolkits/", said).context["page"]
+def listed(browser: Client, **query: str) -> Any:
+    return browser.get("/toolkits/", query).context["page"]
 
 
-def look(browser: Client, **said: str) -> Any:
-    return browser.get(ISSUES, said).context["page"]
+def open_page(browser: Client, **query: str) -> Any:
+    return browser.get(ISSUES, query).context["page"]
 
 
 def keys(page: Any) -> list[str]:
@@ -44,7 +44,7 @@ def cell(page: Any, agent: str) -> Any:
     return next(cell for cell in page.cells if cell.agent == agent)
 
 
-def test_each_line_says_how_large_it_is_and_who_has_it(viewer: Client) -> None:
+def test_each_row_shows_the_toolkits_size_and_agents(viewer: Client) -> None:
     issues, releases, research = listed(viewer).toolkits
     assert (issues.key, issues.title, issues.description) == (
         "issues",
@@ -52,7 +52,7 @@ def test_each_line_says_how_large_it_is_and_who_has_it(viewer: Client) -> None:
         "Reads and files issues.",
     )
     assert (issues.tools, issues.users, issues.percent, issues.switched) == ("2", "2 of 2", 100, "on for 1")
-    # A tool that it shares with another toolkit counts for both.
+    # Tools shared by two toolkits count for both.
     assert (releases.title, releases.users) == ("releases", "2 of 2")
     assert (research.users, research.percent, research.switched) == ("0 of 2", 0, "")
 
@@ -64,7 +64,7 @@ def test_blocked_toolkits_and_toolkits_in_code_are_marked(viewer: Client) -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("query", "expected"),
     [
         ({}, ["issues", "releases", "research"]),
         ({"q": "REVIEWS"}, ["issues"]),
@@ -78,45 +78,45 @@ def test_blocked_toolkits_and_toolkits_in_code_are_marked(viewer: Client) -> Non
         ({"sort": "nonsense"}, ["issues", "releases", "research"]),
     ],
 )
-def test_the_list_is_narrowed_and_sorted_by_the_address(
-    viewer: Client, said: dict[str, str], found: list[str]
+def test_the_list_is_filtered_and_sorted_by_query_parameters(
+    viewer: Client, query: dict[str, str], expected: list[str]
 ) -> None:
-    assert keys(listed(viewer, **said)) == found
+    assert keys(listed(viewer, **query)) == expected
 
 
-def test_a_heading_of_numbers_begins_with_the_largest_and_then_turns_round(viewer: Client) -> None:
+def test_numeric_columns_sort_descending_first_and_then_toggle(viewer: Client) -> None:
     column = listed(viewer, q="e").columns[1]
     assert (column.order, column.url) == ("", "/toolkits/?q=e&sort=-tools")
     column = listed(viewer, q="e", sort="-tools").columns[1]
     assert (column.order, column.url) == ("descending", "/toolkits/?q=e&sort=tools")
 
 
-def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
-    html = acting.text(viewer.get("/toolkits/", {"q": "papers"}, headers=acting.HTMX))
+def test_an_htmx_filter_request_returns_only_the_table_and_count(viewer: Client) -> None:
+    html = dashboard.text(viewer.get("/toolkits/", {"q": "papers"}, headers=dashboard.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 toolkit in the order of the policy</p>' in html
     assert "<html" not in html
-    assert "No matching toolkits" in acting.text(viewer.get("/toolkits/", {"q": "nothing"}))
+    assert "No matching toolkits" in dashboard.text(viewer.get("/toolkits/", {"q": "nothing"}))
 
 
-def test_without_toolkits_it_says_what_one_is(viewer: Client) -> None:
+def test_an_empty_list_shows_an_empty_state(viewer: Client) -> None:
     models.Agent.objects.all().delete()
     models.Toolkit.objects.all().delete()
-    assert "No toolkits yet" in acting.text(viewer.get("/toolkits/"))
+    assert "No toolkits yet" in dashboard.text(viewer.get("/toolkits/"))
 
 
-def test_a_toolkit_shows_its_tools_with_their_risk_and_what_stands_against_them(viewer: Client) -> None:
+def test_a_toolkit_shows_its_tools_with_risk_note_and_unavailability(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed")
     models.Toolkit.objects.filter(key="issues").update(tool_notes={"github__issue_read": "Look here first."})
-    read, write = look(viewer).members
+    read, write = open_page(viewer).members
     assert (read.tool.key, read.note) == ("github__issue_read", "Look here first.")
     assert (write.closed.state, reasons.explain(write.closed)) == ("unavailable", "plugin github has failed")
-    html = acting.text(viewer.get("/toolkits/issues/"))
+    html = dashboard.text(viewer.get("/toolkits/issues/"))
     assert '<span class="risk read-only">' in html
     assert '<span class="risk writes">' in html
 
 
-def test_each_agent_says_what_it_has_of_it_and_why(viewer: Client) -> None:
-    page = look(viewer)
+def test_each_agent_shows_its_state_of_the_toolkit_and_the_reason(viewer: Client) -> None:
+    page = open_page(viewer)
     ada, bob = cell(page, "ada"), cell(page, "bob")
     assert (ada.switch.stored, ada.switch.words, ada.word, ada.reason) == (
         "true",
@@ -129,56 +129,58 @@ def test_each_agent_says_what_it_has_of_it_and_why(viewer: Client) -> None:
     assert page.users == "2 of 2"
 
 
-def test_who_may_only_look_sees_states_and_no_dead_controls(viewer: Client) -> None:
-    html = acting.text(viewer.get(ISSUES))
+def test_a_viewer_sees_states_without_controls(viewer: Client) -> None:
+    html = dashboard.text(viewer.get(ISSUES))
     assert "<strong>On</strong>" in html
     assert 'role="switch"' not in html
     assert "Block for everyone" not in html
     assert "Edit in the admin" not in html
 
 
-def test_a_flip_brings_the_parts_that_the_page_shows_of_this_agent(operator: Client) -> None:
-    answer = acting.switch(operator, "issues", "false", "true", cells="issues", next=ISSUES)
-    html = acting.text(answer)
-    assert answer.headers["HX-Trigger"] == '{"flipped": {}}'
+def test_a_flip_updates_only_the_displayed_parts_of_the_agent(operator: Client) -> None:
+    response = dashboard.switch(operator, "issues", "false", "true", cells="issues", next=ISSUES)
+    html = dashboard.text(response)
+    assert response.headers["HX-Trigger"] == '{"flipped": {}}'
     assert '<div id="at:ada:issues:state" hx-swap-oob="innerHTML">' in html
     assert '<input type="hidden" name="was" value="false"' in html
     assert "toolkit issues is off" in html
     assert '<span id="used:issues" hx-swap-oob="innerHTML">' in html
     assert "1 of 2" in html
     assert "issues is off for ada." in html
-    # Nothing of other agents, nor of the Access page.
+    # No parts of other agents or of the Access page.
     assert "at:bob:" not in html
     assert "agent-facts" not in html
-    assert acting.stored().switches["issues"] is False
+    assert dashboard.stored_agent().switches["issues"] is False
 
 
-def test_a_question_before_a_flip_is_asked_here_as_well(operator: Client) -> None:
-    answer = acting.switch(operator, "issues", "true", "unset", agent="bob", cells="issues", next=ISSUES)
-    assert "bob is protected." in acting.text(answer)
-    assert "issues" not in acting.stored("bob").switches
+def test_flipping_for_a_protected_agent_requires_confirmation(operator: Client) -> None:
+    response = dashboard.switch(operator, "issues", "true", "unset", agent="bob", cells="issues", next=ISSUES)
+    assert "bob is protected." in dashboard.text(response)
+    assert "issues" not in dashboard.stored_agent("bob").switches
 
 
-def test_a_conflict_brings_what_is_so_now(operator: Client) -> None:
-    answer = acting.switch(operator, "issues", "false", "unset", cells="issues", next=ISSUES)
-    assert answer.status_code == 409
-    assert '<input type="hidden" name="was" value="true"' in acting.text(answer)
+def test_a_conflicting_flip_returns_the_current_state(operator: Client) -> None:
+    response = dashboard.switch(operator, "issues", "false", "unset", cells="issues", next=ISSUES)
+    assert response.status_code == 409
+    assert '<input type="hidden" name="was" value="true"' in dashboard.text(response)
 
 
-def test_taking_a_flip_back_brings_the_parts_too(operator: Client) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    answer = acting.post(operator, f"/audit/{acting.newest().pk}/undo/", cells="issues", next=ISSUES)
-    assert "at:ada:issues:state" in acting.text(answer)
-    assert acting.stored().switches["issues"] is True
+def test_undoing_a_flip_updates_the_displayed_parts(operator: Client) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    response = dashboard.post(
+        operator, f"/audit/{dashboard.latest_entry().pk}/undo/", cells="issues", next=ISSUES
+    )
+    assert "at:ada:issues:state" in dashboard.text(response)
+    assert dashboard.stored_agent().switches["issues"] is True
 
 
-def test_without_htmx_a_flip_leads_back_to_the_toolkit_and_is_told_there(operator: Client) -> None:
-    answer = acting.switch(operator, "issues", "false", "true", htmx=False, next=ISSUES)
-    assert (answer.status_code, answer.headers["Location"]) == (303, ISSUES)
-    assert look(operator).notice.text == "issues is off for ada."
+def test_without_htmx_a_flip_redirects_to_the_toolkit_with_a_notice(operator: Client) -> None:
+    response = dashboard.switch(operator, "issues", "false", "true", htmx=False, next=ISSUES)
+    assert (response.status_code, response.headers["Location"]) == (303, ISSUES)
+    assert open_page(operator).notice.text == "issues is off for ada."
 
 
-def test_the_policy_is_shown_as_a_model_with_all_tools_is_told_it(viewer: Client) -> None:
+def test_the_policy_preview_assumes_all_tools_by_default(viewer: Client) -> None:
     preview = viewer.get("/toolkits/releases/").context["page"].preview
     assert preview.policy == "Ask first: github__merge, github__issue_read."
     assert (preview.written, preview.active, preview.off) == (
@@ -188,86 +190,90 @@ def test_the_policy_is_shown_as_a_model_with_all_tools_is_told_it(viewer: Client
     )
 
 
-def test_the_policy_is_shown_as_one_agent_is_told_it(operator: Client) -> None:
+def test_the_policy_preview_applies_to_the_chosen_agent(operator: Client) -> None:
     preview = operator.get("/toolkits/releases/", {"whose": "ada"}).context["page"].preview
     assert (preview.policy, preview.active) == ("Ask first: github__issue_read.", "1 of 2 tools on")
-    acting.switch(operator, "issues", "false", "true")
-    preview = look(operator, whose="ada").preview
+    dashboard.switch(operator, "issues", "false", "true")
+    preview = open_page(operator, whose="ada").preview
     assert (preview.policy, preview.off) == ("You cannot see issues.", True)
 
 
-def test_a_message_is_tried_on_every_trigger(viewer: Client) -> None:
+def test_a_trial_message_is_matched_against_every_trigger(viewer: Client) -> None:
     more = [
         {"name": "file", "any": ["bug"], "focus": ["github__issue_write"], "tool_choice": "required"},
         {"name": "any word", "all": [["bug", "wish"]], "none": ["secret"]},
     ]
     entries.change(OPERATOR, "toolkit", "issues", {"triggers": more})
-    preview = look(viewer, message="There is a bug.").preview
+    preview = open_page(viewer, message="There is a bug.").preview
     assert [(trial.trigger.name, trial.fires, trial.decides) for trial in preview.triggers] == [
         ("file", True, True),
         ("any word", True, False),
     ]
     assert preview.outcome.words == "The first step focuses on 1 tool and must call one."
     assert (preview.outcome.focus.tools, preview.outcome.focus.because) == (("github__issue_write",), "file")
-    preview = look(viewer, message="A wish.").preview
-    assert [one.decides for one in preview.triggers] == [False, True]
+    preview = open_page(viewer, message="A wish.").preview
+    assert [trial.decides for trial in preview.triggers] == [False, True]
     assert preview.outcome.focus.tools == ("github__issue_read", "github__issue_write")
-    assert look(viewer, message="Good morning.").preview.outcome.words.startswith("No directive")
-    assert look(viewer).preview.outcome is None
+    assert open_page(viewer, message="Good morning.").preview.outcome.words.startswith("No directive")
+    assert open_page(viewer).preview.outcome is None
 
 
-def test_a_message_is_tried_with_the_tools_that_an_agent_has(operator: Client) -> None:
-    acting.override(operator, "github__issue_write", "false", "unset")
-    outcome = look(operator, message="a bug", whose="ada").preview.outcome
+def test_a_trial_message_uses_the_chosen_agents_tools(operator: Client) -> None:
+    dashboard.override(operator, "github__issue_write", "false", "unset")
+    outcome = open_page(operator, message="a bug", whose="ada").preview.outcome
     assert outcome.words == "No directive: none of the tools to focus on is on."
 
 
-def test_typing_a_message_gets_only_what_it_comes_to(viewer: Client) -> None:
-    html = acting.text(viewer.get(ISSUES, {"message": "a <bug>"}, headers=acting.HTMX))
+def test_an_htmx_trial_message_returns_only_its_outcome(viewer: Client) -> None:
+    html = dashboard.text(viewer.get(ISSUES, {"message": "a <bug>"}, headers=dashboard.HTMX))
     assert "matches first" in html
     assert "<html" not in html
 
 
-def test_a_toolkit_in_code_says_whose_it_is_and_keeps_its_switches(keeper: Client) -> None:
+def test_a_toolkit_in_code_names_its_plugin_and_keeps_its_switches(toolkit_manager: Client) -> None:
     models.Toolkit.objects.filter(key="issues").update(plugin="github")
-    html = acting.text(keeper.get(ISSUES))
+    html = dashboard.text(toolkit_manager.get(ISSUES))
     assert 'code of the plugin <a href="/plugins/github/">github</a>' in html
     assert 'role="switch"' in html
     assert "Block for everyone" in html
 
 
-def test_a_toolkit_is_blocked_for_everyone_and_unblocked(keeper: Client) -> None:
-    answer = acting.post(keeper, BLOCK, on="true", was="false", next=ISSUES)
-    html = acting.text(answer)
+def test_a_toolkit_is_blocked_for_everyone_and_unblocked(toolkit_manager: Client) -> None:
+    response = dashboard.post(toolkit_manager, BLOCK, on="true", was="false", next=ISSUES)
+    html = dashboard.text(response)
     assert "issues is blocked for everyone." in html
     assert "Unblock" in html
     assert "toolkit issues is blocked for everyone" in html
     assert "at:ada:issues:state" in html
-    page = look(keeper)
+    page = open_page(toolkit_manager)
     assert (page.blocked, cell(page, "ada").word) == (True, "Blocked")
-    acting.post(keeper, f"/audit/{acting.newest().pk}/undo/", htmx=False)
-    assert look(keeper).blocked is False
+    dashboard.post(toolkit_manager, f"/audit/{dashboard.latest_entry().pk}/undo/", htmx=False)
+    assert open_page(toolkit_manager).blocked is False
 
 
-def test_blocking_without_htmx_leads_back(keeper: Client) -> None:
-    answer = acting.post(keeper, BLOCK, htmx=False, on="true", was="false", next=ISSUES, reason="Leaks.")
-    assert (answer.status_code, answer.headers["Location"]) == (303, ISSUES)
-    assert look(keeper).notice.text == "issues is blocked for everyone."
-    assert (acting.newest().action, acting.newest().reason) == ("toolkit.change", "Leaks.")
+def test_without_htmx_blocking_redirects_back(toolkit_manager: Client) -> None:
+    response = dashboard.post(
+        toolkit_manager, BLOCK, htmx=False, on="true", was="false", next=ISSUES, reason="Leaks."
+    )
+    assert (response.status_code, response.headers["Location"]) == (303, ISSUES)
+    assert open_page(toolkit_manager).notice.text == "issues is blocked for everyone."
+    assert (dashboard.latest_entry().action, dashboard.latest_entry().reason) == ("toolkit.change", "Leaks.")
 
 
-def test_a_late_or_invalid_block_is_refused(keeper: Client) -> None:
-    assert acting.post(keeper, BLOCK, on="false", was="true").status_code == 409
-    assert acting.post(keeper, BLOCK, on="perhaps", was="false").status_code == 422
-    assert acting.post(keeper, "/toolkits/nothing/block/", on="true", was="false").status_code == 404
+def test_a_stale_or_invalid_block_is_refused(toolkit_manager: Client) -> None:
+    assert dashboard.post(toolkit_manager, BLOCK, on="false", was="true").status_code == 409
+    assert dashboard.post(toolkit_manager, BLOCK, on="perhaps", was="false").status_code == 422
+    assert (
+        dashboard.post(toolkit_manager, "/toolkits/nothing/block/", on="true", was="false").status_code == 404
+    )
     assert not models.Toolkit.objects.get(key="issues").blocked
 
 
-def test_one_that_is_not_there_is_not_found(viewer: Client) -> None:
+def test_an_unknown_toolkit_is_not_found(viewer: Client) -> None:
     assert viewer.get("/toolkits/nothing/").status_code == 404
 
 
-def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
+def test_hostile_texts_are_escaped(viewer: Client) -> None:
     evil = "<script>alert(1)</script>"
     models.Toolkit.objects.filter(key="issues").update(
         title=evil, description=evil, policy=evil, examples=evil
@@ -279,12 +285,10 @@ def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
         assert "&lt;script&gt;" in html
 
 
-def test_they_ask_the_database_the_same_few_questions_however_much_there_is(
-    operator: Client, more_tools: Any
-) -> None:
+def test_query_counts_do_not_grow_with_toolkits_and_agents(operator: Client, more_tools: Any) -> None:
     def cost(address: str) -> int:
         operator.get(address)
-        return acting.queries(lambda: operator.get(address))
+        return dashboard.count_queries(lambda: operator.get(address))
 
     before = cost("/toolkits/"), cost(ISSUES)
     more_tools(60)

@@ -1,4 +1,4 @@
-"""Tests of the list of tools, the page of one, and their cost."""
+"""Tests of the list of tools, a tool's page, and their query counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.core import reasons
 
@@ -23,18 +23,18 @@ EVERY = ["clock__now", "github__issue_read", "github__issue_write", "github__mer
 
 
 @pytest.fixture
-def keeper(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of one who may change tools and see calls."""
+def tool_manager(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of an operator who may also change tools and view calls."""
     for codename in ("change_tool", "view_callrecord"):
         olive.user_permissions.add(auth.Permission.objects.get(codename=codename))
     return operator
 
 
-def listed(browser: Client, **said: Any) -> Any:
-    return browser.get("/tools/", said).context["page"]
+def listed(browser: Client, **query: Any) -> Any:
+    return browser.get("/tools/", query).context["page"]
 
 
-def look(browser: Client, key: str = "github__issue_read") -> Any:
+def open_page(browser: Client, key: str = "github__issue_read") -> Any:
     return browser.get(f"/tools/{key}/").context["page"]
 
 
@@ -42,17 +42,17 @@ def keys(page: Any) -> list[str]:
     return [line.tool.key for line in page.tools]
 
 
-def test_each_line_says_what_it_may_do_where_it_comes_from_and_where_it_is(viewer: Client) -> None:
+def test_each_row_shows_risk_plugin_toolkits_and_state(viewer: Client) -> None:
     read = listed(viewer).tools[1]
     assert (read.tool.key, read.tool.plugin) == ("github__issue_read", "github")
-    assert '<span class="risk read-only">' in acting.text(viewer.get("/tools/", {"q": "github__issue_read"}))
+    assert '<span class="risk read-only">' in dashboard.text(
+        viewer.get("/tools/", {"q": "github__issue_read"})
+    )
     assert [toolkit.title for toolkit in read.toolkits] == ["Issues and reviews", "releases"]
     assert (read.state, read.word, read.about) == ("active", "Available", "")
 
 
-def test_each_line_says_for_how_many_agents_it_is_on_and_how_its_calls_went(
-    keeper: Client, viewer: Client
-) -> None:
+def test_each_row_shows_its_agents_and_call_statistics(tool_manager: Client, viewer: Client) -> None:
     for outcome, duration, days in (("ok", 100, 0), ("tool-failed", 900, 1), ("ok", 100, 2), ("ok", 5, 40)):
         models.CallRecord.objects.create(
             tool="shell",
@@ -61,7 +61,7 @@ def test_each_line_says_for_how_many_agents_it_is_on_and_how_its_calls_went(
             outcome=outcome,
             duration_ms=duration,
         )
-    page = listed(keeper)
+    page = listed(tool_manager)
     lines = {line.tool.key: line for line in page.tools}
     assert (page.since, lines["shell"].agents, lines["papers"].agents) == ("30 days", 1, 0)
     shell = lines["shell"].calls
@@ -71,30 +71,28 @@ def test_each_line_says_for_how_many_agents_it_is_on_and_how_its_calls_went(
         "/calls/?tool=shell",
     )
     assert lines["papers"].calls is None
-    html = acting.text(keeper.get("/tools/?q=shell"))
+    html = dashboard.text(tool_manager.get("/tools/?q=shell"))
     assert "1 agent</a>" in html
     assert 'last <time datetime="' in html
-    # The calls are for those who may see them.
-    assert "Calls in" not in acting.text(viewer.get("/tools/"))
+    # Call statistics require permission to view calls.
+    assert "Calls in" not in dashboard.text(viewer.get("/tools/"))
     assert listed(viewer).since == ""
 
 
-def test_the_list_takes_the_same_few_queries_however_many_tools_and_calls_there_are(
-    keeper: Client, more_tools: Any
-) -> None:
-    listed(keeper)
-    before = acting.queries(lambda: listed(keeper))
+def test_query_count_does_not_grow_with_tools_agents_and_calls(tool_manager: Client, more_tools: Any) -> None:
+    listed(tool_manager)
+    before = dashboard.count_queries(lambda: listed(tool_manager))
     more_tools(60)
     for number in range(40):
         factories.agent(f"agent-{number}")
         models.CallRecord.objects.create(
             tool=f"extra_{number}", agent="ada", at=timezone.now(), outcome="ok", duration_ms=number
         )
-    listed(keeper)
-    assert acting.queries(lambda: listed(keeper)) == before <= 16
+    listed(tool_manager)
+    assert dashboard.count_queries(lambda: listed(tool_manager)) == before <= 16
 
 
-def test_what_nobody_can_have_says_why(viewer: Client) -> None:
+def test_unavailable_and_blocked_tools_show_the_reason(viewer: Client) -> None:
     models.Tool.objects.filter(key="papers").update(seen=False)
     models.Tool.objects.filter(key="shell").update(blocked=True)
     papers, shell = listed(viewer).tools[4:]
@@ -111,7 +109,7 @@ def test_what_nobody_can_have_says_why(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("query", "expected"),
     [
         ({}, EVERY),
         ({"q": "ISSUE"}, ["github__issue_write", "github__issue_read"]),
@@ -132,23 +130,23 @@ def test_what_nobody_can_have_says_why(viewer: Client) -> None:
         ({"sort": "plugin"}, ["papers", "shell", "clock__now", *EVERY[1:4]]),
     ],
 )
-def test_the_list_is_narrowed_and_sorted_by_the_address(
-    viewer: Client, said: dict[str, str], found: list[str]
+def test_the_list_is_filtered_and_sorted_by_query_parameters(
+    viewer: Client, query: dict[str, str], expected: list[str]
 ) -> None:
-    assert keys(listed(viewer, **said)) == found
+    assert keys(listed(viewer, **query)) == expected
 
 
-def test_a_search_lists_first_what_an_agents_search_would_find_first(viewer: Client) -> None:
+def test_a_search_ranks_tools_like_an_agents_search(viewer: Client) -> None:
     models.Tool.objects.filter(key="clock__now").update(
         description="Also opens what is to merge, in the end."
     )
-    # Writes that bypass saving are seen after the next change of the catalog.
+    # Updates without save() are only noticed after the next change of the catalog.
     factories.tool("zz_other")
     assert keys(listed(viewer, q="merge")) == ["github__merge", "clock__now"]
     assert keys(listed(viewer, q="merge", sort="tool")) == ["clock__now", "github__merge"]
 
 
-def test_states_are_told_apart(viewer: Client) -> None:
+def test_the_state_filter_distinguishes_unavailable_blocked_and_available(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(active=False)
     models.Tool.objects.filter(key="shell").update(blocked=True)
     assert keys(listed(viewer, state="unavailable")) == EVERY[1:4]
@@ -156,7 +154,7 @@ def test_states_are_told_apart(viewer: Client) -> None:
     assert keys(listed(viewer, state="available")) == ["clock__now", "papers"]
 
 
-def test_it_is_paged_and_the_pages_keep_the_filter(viewer: Client, more_tools: Any) -> None:
+def test_the_list_is_paginated_and_pages_keep_the_filter(viewer: Client, more_tools: Any) -> None:
     more_tools(120)
     page = listed(viewer, q="extra")
     assert (len(page.tools), page.pages.words, page.pages.newer_url) == (50, "1 to 50 of 120", "")
@@ -164,46 +162,46 @@ def test_it_is_paged_and_the_pages_keep_the_filter(viewer: Client, more_tools: A
     page = listed(viewer, q="extra", offset=100)
     assert (len(page.tools), page.pages.words, page.pages.older_url) == (20, "101 to 120 of 120", "")
     assert page.pages.newer_url == "/tools/?q=extra&offset=50"
-    # Behind the end is the last page that there is.
+    # An offset beyond the end shows the last page.
     page = listed(viewer, q="extra", offset=10**6)
     assert (len(page.tools), page.pages.words) == (20, "101 to 120 of 120")
 
 
-def test_a_heading_sorts_and_then_turns_round(viewer: Client) -> None:
+def test_column_headings_toggle_the_sort_order(viewer: Client) -> None:
     tool, plugin, tokens = listed(viewer).columns
     assert (tool.order, tool.url) == ("ascending", "/tools/?sort=-tool")
     assert (plugin.order, plugin.url, tokens.url) == ("", "/tools/?sort=plugin", "/tools/?sort=-tokens")
     assert listed(viewer, sort="-tokens").columns[2].url == "/tools/?sort=tokens"
 
 
-def test_typing_gets_only_the_table_and_the_count(viewer: Client) -> None:
-    html = acting.text(viewer.get("/tools/", {"q": "papers"}, headers=acting.HTMX))
+def test_an_htmx_filter_request_returns_only_the_table_and_count(viewer: Client) -> None:
+    html = dashboard.text(viewer.get("/tools/", {"q": "papers"}, headers=dashboard.HTMX))
     assert '<p id="matches" hx-swap-oob="innerHTML">1 tool,' in html
     assert "<html" not in html
-    assert "No matching tools" in acting.text(viewer.get("/tools/", {"q": "nothing"}))
+    assert "No matching tools" in dashboard.text(viewer.get("/tools/", {"q": "nothing"}))
 
 
-def test_a_tool_says_which_agents_have_it_and_why_the_others_do_not(viewer: Client) -> None:
-    page = look(viewer, "clock__now")
+def test_a_tools_page_lists_its_agents_and_those_without_it(viewer: Client) -> None:
+    page = open_page(viewer, "clock__now")
     (agent, decision), on_request = page.agents
     assert (agent, decision.state, reasons.explain(decision)) == ("ada", "active", "its override is on")
-    html = acting.text(viewer.get("/tools/clock__now/"))
+    html = dashboard.text(viewer.get("/tools/clock__now/"))
     assert '<a href="/agents/ada/?q=clock__now">ada</a>' in html
-    # Bob can load and call it: he is not among those that cannot use it.
+    # Bob can load it, so he is not listed among the agents without it.
     assert (on_request[0], on_request[1].state, page.others) == ("bob", "discoverable", ())
     assert "on for <strong>1 of 2</strong> agents, on request for <strong>1</strong>" in html
-    assert [agent for agent, _ in look(viewer, "github__merge").others] == ["ada"]
+    assert [agent for agent, _ in open_page(viewer, "github__merge").others] == ["ada"]
 
 
-def test_the_reason_why_no_agent_can_use_it_is_above_the_list(viewer: Client) -> None:
+def test_a_tools_page_shows_why_no_agent_can_use_it(viewer: Client) -> None:
     models.Plugin.objects.filter(name="github").update(status="failed")
-    assert "<strong>Unavailable</strong> for all agents: plugin github has failed." in acting.text(
+    assert "<strong>Unavailable</strong> for all agents: plugin github has failed." in dashboard.text(
         viewer.get(READ)
     )
-    assert look(viewer).agents == ()
+    assert open_page(viewer).agents == ()
 
 
-def test_its_schema_is_read_out(viewer: Client) -> None:
+def test_the_input_schema_is_listed_as_arguments(viewer: Client) -> None:
     schema = {
         "type": "object",
         "required": ["repo"],
@@ -215,7 +213,7 @@ def test_its_schema_is_read_out(viewer: Client) -> None:
         "$defs": {"label": {"type": "object", "properties": {"name": {"type": ["string", "null"]}}}},
     }
     models.Tool.objects.filter(key="github__issue_read").update(input_schema=schema)
-    labels, name, repo, state = look(viewer).arguments
+    labels, name, repo, state = open_page(viewer).arguments
     assert (repo.path, repo.kind, repo.required, repo.about, repo.limits) == (
         "repo",
         "string",
@@ -241,19 +239,19 @@ def test_its_schema_is_read_out(viewer: Client) -> None:
         {"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#/nowhere"}, 1]}}, "required": [{}]},
     ],
 )
-def test_a_schema_that_is_mischief_is_shown_all_the_same(viewer: Client, schema: dict[str, Any]) -> None:
+def test_a_malformed_schema_does_not_break_the_page(viewer: Client, schema: dict[str, Any]) -> None:
     models.Tool.objects.filter(key="github__issue_read").update(input_schema=schema)
     assert viewer.get(READ).status_code == 200
 
 
-def test_a_schema_without_end_is_cut(viewer: Client) -> None:
+def test_an_endless_schema_is_truncated(viewer: Client) -> None:
     wide = {"type": "object", "properties": {f"a{number}": {"$ref": "#"} for number in range(200)}}
     models.Tool.objects.filter(key="github__issue_read").update(input_schema=wide)
-    page = look(viewer)
+    page = open_page(viewer)
     assert (len(page.arguments), page.more_arguments > 0) == (80, True)
 
 
-def test_choices_that_lead_to_themselves_are_named_a_few_levels_deep(viewer: Client) -> None:
+def test_recursive_choices_are_resolved_only_a_few_levels_deep(viewer: Client) -> None:
     twice = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
     circle = {"anyOf": [{"$ref": "#/$defs/circle"}, {"type": "integer"}]}
     models.Tool.objects.filter(key="github__issue_read").update(
@@ -264,12 +262,12 @@ def test_choices_that_lead_to_themselves_are_named_a_few_levels_deep(viewer: Cli
         }
     )
 
-    page = look(viewer)
+    page = open_page(viewer)
 
     assert [argument.kind for argument in page.arguments] == ["anything", "anything or integer or integer"]
 
 
-def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
+def test_hostile_texts_are_escaped(viewer: Client) -> None:
     evil, turned = "<script>alert(1)</script>", "safe\u202eelif"
     schema = {"type": "object", "properties": {evil: {"description": evil, "default": evil}}}
     models.Tool.objects.filter(key="github__issue_read").update(
@@ -282,46 +280,44 @@ def test_hostile_texts_are_shown_and_do_nothing(viewer: Client) -> None:
         assert "U+202E" in html
 
 
-def test_calls_are_summed_up_for_those_who_may_see_them(keeper: Client, viewer: Client) -> None:
-    assert look(keeper).usage.words == "no recorded calls"
+def test_call_statistics_require_permission(tool_manager: Client, viewer: Client) -> None:
+    assert open_page(tool_manager).usage.words == "no recorded calls"
     for outcome in ("ok", "ok", "tool-failed"):
         models.CallRecord.objects.create(
             agent="ada", tool="github__issue_read", outcome=outcome, duration_ms=5, at=timezone.now()
         )
-    usage = look(keeper).usage
+    usage = open_page(tool_manager).usage
     assert (usage.words, usage.url) == (
         "3 calls, 1 error, last just now",
         "/calls/?tool=github__issue_read",
     )
-    assert look(viewer).usage is None
+    assert open_page(viewer).usage is None
 
 
-def test_a_tool_is_blocked_for_everyone_and_unblocked(keeper: Client) -> None:
-    html = acting.text(acting.post(keeper, BLOCK, on="true", was="false", next=READ))
+def test_a_tool_is_blocked_for_everyone_and_unblocked(tool_manager: Client) -> None:
+    html = dashboard.text(dashboard.post(tool_manager, BLOCK, on="true", was="false", next=READ))
     assert "github__issue_read is blocked for everyone." in html
     assert "<strong>Blocked</strong> for all agents" in html
     assert "No agent can use this tool." in html
-    html = acting.text(acting.post(keeper, "/tools/clock__now/block/", on="true", was="false"))
+    html = dashboard.text(dashboard.post(tool_manager, "/tools/clock__now/block/", on="true", was="false"))
     assert "2 agents can no longer use it (1 had it on, 1 on request)" in html
-    answer = acting.post(keeper, BLOCK, htmx=False, on="false", was="true", next=READ)
-    assert (answer.status_code, answer.headers["Location"]) == (303, READ)
-    assert look(keeper).blocked is False
-    assert acting.post(keeper, "/tools/nothing/block/", on="true", was="false").status_code == 404
+    response = dashboard.post(tool_manager, BLOCK, htmx=False, on="false", was="true", next=READ)
+    assert (response.status_code, response.headers["Location"]) == (303, READ)
+    assert open_page(tool_manager).blocked is False
+    assert dashboard.post(tool_manager, "/tools/nothing/block/", on="true", was="false").status_code == 404
 
 
-def test_those_who_may_not_block_it_are_not_offered_to(viewer: Client) -> None:
-    html = acting.text(viewer.get(READ))
+def test_a_viewer_is_not_offered_blocking(viewer: Client) -> None:
+    html = dashboard.text(viewer.get(READ))
     assert "Block for everyone" not in html
     assert "Edit in the admin" not in html
     assert viewer.get("/tools/nothing/").status_code == 404
 
 
-def test_they_ask_the_database_the_same_few_questions_however_much_there_is(
-    keeper: Client, more_tools: Any
-) -> None:
+def test_query_counts_do_not_grow_with_tools_and_agents(tool_manager: Client, more_tools: Any) -> None:
     def cost(address: str) -> int:
-        keeper.get(address)
-        return acting.queries(lambda: keeper.get(address))
+        tool_manager.get(address)
+        return dashboard.count_queries(lambda: tool_manager.get(address))
 
     before = cost("/tools/"), cost(READ)
     more_tools(60)
@@ -331,35 +327,37 @@ def test_they_ask_the_database_the_same_few_questions_however_much_there_is(
     assert max(before) <= 18
 
 
-def test_tools_that_were_not_called_are_found_and_counted_on_the_overview(keeper: Client) -> None:
+def test_unused_tools_are_filtered_and_counted_on_the_overview(tool_manager: Client) -> None:
     factories.call("github__issue_read")
     factories.call("shell", days_ago=40)
     models.Tool.objects.filter(key="papers").update(retired=True)
     factories.tool("zz_other")
 
-    page = listed(keeper, called="no")
+    page = listed(tool_manager, called="no")
 
     uncalled = [key for key in [*EVERY, "zz_other"] if key not in ("github__issue_read", "papers")]
     assert keys(page) == uncalled
     assert [choice.label for choice in page.called] == ["Called or not", "Not called in 30 days"]
-    assert keeper.get("/").context["page"].uncalled == f"{len(uncalled)} tools not called in 30 days"
-    assert '<a href="/tools/?called=no">' in keeper.get("/").content.decode()
-    assert f"All tools that were not called, on or off: {len(uncalled)}" in acting.text(
-        keeper.get("/calls/?view=unused")
+    assert tool_manager.get("/").context["page"].uncalled == f"{len(uncalled)} tools not called in 30 days"
+    assert '<a href="/tools/?called=no">' in tool_manager.get("/").content.decode()
+    assert f"All tools that were not called, on or off: {len(uncalled)}" in dashboard.text(
+        tool_manager.get("/calls/?view=unused")
     )
 
 
-def test_all_tools_that_were_not_called_are_set_at_once_and_no_others(keeper: Client) -> None:
+def test_a_bulk_change_of_unused_tools_affects_no_others(tool_manager: Client) -> None:
     for key in EVERY:
         if key not in ("papers", "shell"):
             factories.call(key)
 
-    question = keeper.get("/bulk/tools/?called=no&every=yes&set=tools-true&for=ada").context["confirmation"]
+    question = tool_manager.get("/bulk/tools/?called=no&every=yes&set=tools-true&for=ada").context[
+        "confirmation"
+    ]
 
     assert dict(question.fields)["seen"] == '{"ada": {"papers": null, "shell": null}}'
 
 
-def test_who_may_not_see_calls_is_shown_every_tool(viewer: Client) -> None:
+def test_the_unused_filter_is_ignored_without_permission_to_view_calls(viewer: Client) -> None:
     factories.call("shell")
     page = listed(viewer, called="no")
     assert keys(page) == EVERY

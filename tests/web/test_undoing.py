@@ -1,4 +1,4 @@
-"""Tests of undoing a change, also if something was changed since."""
+"""Tests of undoing changes, including after later changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
@@ -19,36 +19,36 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
 def undo(browser: Client, entry: int, **fields: Any) -> Any:
-    return acting.post(browser, f"/audit/{entry}/undo/", **fields)
+    return dashboard.post(browser, f"/audit/{entry}/undo/", **fields)
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_undo_brings_back_what_the_model_saw(operator: Client, htmx: bool) -> None:
+def test_undo_restores_the_models_surface(operator: Client, htmx: bool) -> None:
     before = surfaces.ask("ada").fingerprint
-    acting.switch(operator, "issues", "false", "true")
-    flip = acting.newest()
+    dashboard.switch(operator, "issues", "false", "true")
+    flip = dashboard.latest_entry()
     assert surfaces.ask("ada").fingerprint != before
-    answer = undo(operator, flip.pk, htmx=htmx)
-    assert answer.status_code == (200 if htmx else 303)
+    response = undo(operator, flip.pk, htmx=htmx)
+    assert response.status_code == (200 if htmx else 303)
     assert surfaces.ask("ada").fingerprint == before
-    entry = acting.newest()
+    entry = dashboard.latest_entry()
     assert (entry.undoes, entry.via, entry.actor, entry.after) == (flip, "screen", "olive", True)
 
 
-def test_undo_says_what_came_back_and_offers_to_redo(operator: Client) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    notice = undo(operator, acting.newest().pk).context["page"].notice
+def test_undo_reports_its_effect_and_offers_redo(operator: Client) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    notice = undo(operator, dashboard.latest_entry().pk).context["page"].notice
     assert notice.text == "Undone: olive turned off issues."
     assert notice.detail.startswith("+2 tools, +")
-    assert (notice.undo, notice.undo_word) == (acting.newest().pk, "Redo")
+    assert (notice.undo, notice.undo_word) == (dashboard.latest_entry().pk, "Redo")
     undo(operator, notice.undo)
-    assert acting.stored().switches["issues"] is False
+    assert dashboard.stored_agent().switches["issues"] is False
 
 
-def test_without_htmx_undo_leads_back_to_the_log(operator: Client) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    answer = undo(operator, acting.newest().pk, htmx=False, next="/audit/?agent=ada")
-    assert answer.headers["Location"] == "/audit/?agent=ada"
+def test_without_htmx_undo_redirects_to_the_log(operator: Client) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    response = undo(operator, dashboard.latest_entry().pk, htmx=False, next="/audit/?agent=ada")
+    assert response.headers["Location"] == "/audit/?agent=ada"
     page = operator.get("/audit/").context["page"]
     assert page.notice.text == "Undone: olive turned off issues."
     newest, flip = (entry for day in page.days for entry in day.entries)
@@ -58,32 +58,32 @@ def test_without_htmx_undo_leads_back_to_the_log(operator: Client) -> None:
     assert flip.undone.startswith("undone by olive")
 
 
-def test_the_overrides_of_a_section_are_reset_in_one_act_and_undone_as_one(operator: Client) -> None:
-    acting.override(operator, "github__issue_read", "false", "unset")
-    acting.override(operator, "github__issue_write", "false", "unset")
-    section = acting.sections(operator.get("/agents/ada/").context["page"])["toolkit-issues"]
+def test_resetting_a_sections_overrides_is_undone_as_a_whole(operator: Client) -> None:
+    dashboard.override(operator, "github__issue_read", "false", "unset")
+    dashboard.override(operator, "github__issue_write", "false", "unset")
+    section = dashboard.sections(operator.get("/agents/ada/").context["page"])["toolkit-issues"]
     assert section.overrides == ("github__issue_read=false", "github__issue_write=false")
-    answer = acting.post(operator, "/agents/ada/reset/", was=section.overrides)
-    notice = answer.context["page"].notice
+    response = dashboard.post(operator, "/agents/ada/reset/", was=section.overrides)
+    notice = response.context["page"].notice
     assert notice.text == "2 overrides of ada reset to default."
     assert notice.whole
-    assert acting.stored().overrides == {"clock__now": True}
+    assert dashboard.stored_agent().overrides == {"clock__now": True}
     last, first = models.AuditEntry.objects.order_by("-id")[:2]
     assert last.batch == first.batch is not None
     undone = undo(operator, notice.undo, whole="yes")
     assert undone.status_code == 200
-    assert acting.stored().overrides == {
+    assert dashboard.stored_agent().overrides == {
         "clock__now": True,
         "github__issue_read": False,
         "github__issue_write": False,
     }
 
 
-def test_a_reset_asks_where_a_single_override_would_ask(operator: Client) -> None:
-    acting.override(operator, "github__merge", "false", "unset")
+def test_a_reset_that_enables_destructive_tools_requires_confirmation(operator: Client) -> None:
+    dashboard.override(operator, "github__merge", "false", "unset")
     switches.flip(OPERATOR, "ada", "releases", True)
-    asked = acting.post(operator, "/agents/ada/reset/", was="github__merge=false")
-    question = asked.context["confirmation"]
+    confirmation = dashboard.post(operator, "/agents/ada/reset/", was="github__merge=false")
+    question = confirmation.context["confirmation"]
     assert (question.title, question.confirm_word) == (
         "Reset 1 override of ada to default?",
         "Reset to default",
@@ -91,124 +91,120 @@ def test_a_reset_asks_where_a_single_override_would_ask(operator: Client) -> Non
     assert question.dangerous
     fields = list(question.fields)
     assert fields == [("was", "github__merge=false"), ("confirm", "yes")]
-    acting.post(operator, question.action, **dict(fields))
-    assert "github__merge" not in acting.stored().overrides
+    dashboard.post(operator, question.action, **dict(fields))
+    assert "github__merge" not in dashboard.stored_agent().overrides
 
 
-def test_a_reset_is_of_all_or_of_none(operator: Client) -> None:
-    acting.override(operator, "papers", "true", "unset")
-    answer = acting.post(operator, "/agents/ada/reset/", was=["clock__now=true", "papers=false"])
-    assert answer.status_code == 409
-    assert acting.stored().overrides == {"clock__now": True, "papers": True}
+def test_a_reset_is_all_or_nothing(operator: Client) -> None:
+    dashboard.override(operator, "papers", "true", "unset")
+    response = dashboard.post(operator, "/agents/ada/reset/", was=["clock__now=true", "papers=false"])
+    assert response.status_code == 409
+    assert dashboard.stored_agent().overrides == {"clock__now": True, "papers": True}
 
 
 @pytest.mark.parametrize("was", [[], ["papers"], ["=true"], ["papers=unset"], ["papers=true", "x"]])
-def test_a_reset_of_nonsense_is_refused(operator: Client, was: list[str]) -> None:
-    answer = acting.post(operator, "/agents/ada/reset/", was=was)
-    assert answer.status_code == 422
+def test_an_invalid_reset_is_refused(operator: Client, was: list[str]) -> None:
+    response = dashboard.post(operator, "/agents/ada/reset/", was=was)
+    assert response.status_code == 422
     assert not models.AuditEntry.objects.exists()
 
 
-def test_a_reset_of_a_tool_that_is_not_there_is_refused(operator: Client) -> None:
-    assert acting.post(operator, "/agents/ada/reset/", was="nothing=true").status_code == 422
-    assert acting.post(operator, "/agents/nobody/reset/", was="papers=true").status_code == 404
+def test_a_reset_of_an_unknown_tool_or_agent_is_refused(operator: Client) -> None:
+    assert dashboard.post(operator, "/agents/ada/reset/", was="nothing=true").status_code == 422
+    assert dashboard.post(operator, "/agents/nobody/reset/", was="papers=true").status_code == 404
 
 
 @pytest.mark.parametrize("htmx", [True, False])
-def test_what_was_changed_since_is_shown_three_ways_instead_of_undone(operator: Client, htmx: bool) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    entry = acting.newest()
-    acting.switch(operator, "issues", "unset", "false")
-    answer = undo(operator, entry.pk, htmx=htmx, next="/agents/ada/")
-    question = answer.context["confirmation"]
+def test_a_change_overwritten_since_is_shown_as_a_three_way_comparison(operator: Client, htmx: bool) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    entry = dashboard.latest_entry()
+    dashboard.switch(operator, "issues", "unset", "false")
+    response = undo(operator, entry.pk, htmx=htmx, next="/agents/ada/")
+    question = response.context["confirmation"]
     assert question.three_ways
     assert question.title == "Turn on issues for ada?"
     difference = question.differences[0]
     assert (difference.before, difference.after, difference.now) == ("on", "off", "default")
-    assert "issues" not in acting.stored().switches
-    html = acting.text(answer)
+    assert "issues" not in dashboard.stored_agent().switches
+    html = dashboard.text(response)
     assert "Before the change" in html
     fields = dict(question.fields)
     assert fields == {"on": "true", "was": "unset", "next": "/agents/ada/"}
-    acting.post(operator, question.action, htmx=htmx, **fields)
-    assert acting.stored().switches["issues"] is True
+    dashboard.post(operator, question.action, htmx=htmx, **fields)
+    assert dashboard.stored_agent().switches["issues"] is True
 
 
-def test_a_page_that_asks_to_undo_too_late_learns_what_is_so_now(operator: Client) -> None:
-    acting.override(operator, "papers", "true", "unset")
-    entry = acting.newest()
-    acting.override(operator, "papers", "false", "true")
-    answer = undo(operator, entry.pk, tools="papers")
-    page = answer.context["page"]
+def test_a_late_undo_returns_the_current_state(operator: Client) -> None:
+    dashboard.override(operator, "papers", "true", "unset")
+    entry = dashboard.latest_entry()
+    dashboard.override(operator, "papers", "false", "true")
+    response = undo(operator, entry.pk, tools="papers")
+    page = response.context["page"]
     assert page.notice.text == "Not undone: there is a newer change of papers."
     assert [(row.key, row.stored) for row in page.rows] == [("papers", "false")]
 
 
-def test_what_somebody_has_undone_already_is_told(operator: Client) -> None:
-    acting.switch(operator, "issues", "false", "true")
-    entry = acting.newest()
+def test_undoing_twice_is_refused(operator: Client) -> None:
+    dashboard.switch(operator, "issues", "false", "true")
+    entry = dashboard.latest_entry()
     undo(operator, entry.pk)
-    answer = undo(operator, entry.pk)
-    assert answer.status_code == 409
-    assert answer.context["page"].notice.text.startswith("Not undone. ")
+    response = undo(operator, entry.pk)
+    assert response.status_code == 409
+    assert response.context["page"].notice.text.startswith("Not undone. ")
     assert models.AuditEntry.objects.count() == 2
 
 
-def test_a_whole_act_is_undone_only_if_all_of_it_still_stands(operator: Client) -> None:
-    acting.override(operator, "papers", "true", "unset")
-    acting.post(operator, "/agents/ada/reset/", was=["clock__now=true", "papers=true"])
-    batch = acting.newest()
-    acting.override(operator, "papers", "false", "unset")
+def test_a_batch_is_undone_only_if_none_of_it_changed_since(operator: Client) -> None:
+    dashboard.override(operator, "papers", "true", "unset")
+    dashboard.post(operator, "/agents/ada/reset/", was=["clock__now=true", "papers=true"])
+    batch = dashboard.latest_entry()
+    dashboard.override(operator, "papers", "false", "unset")
     assert undo(operator, batch.pk, whole="yes").status_code == 409
-    assert acting.stored().overrides == {"papers": False}
+    assert dashboard.stored_agent().overrides == {"papers": False}
 
 
-def test_undoing_what_a_rule_forbids_is_told(operator: Client) -> None:
+def test_an_undo_that_exceeds_the_budget_is_refused(operator: Client) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 4, "on_exceed": "refuse"}}
     )
-    acting.override(operator, "clock__now", "unset", "true")
-    entry = acting.newest()
-    acting.override(operator, "papers", "true", "unset")
-    answer = undo(operator, entry.pk)
-    assert answer.status_code == 422
-    assert "The budget of ada is 4 tools" in answer.context["page"].notice.text
+    dashboard.override(operator, "clock__now", "unset", "true")
+    entry = dashboard.latest_entry()
+    dashboard.override(operator, "papers", "true", "unset")
+    response = undo(operator, entry.pk)
+    assert response.status_code == 422
+    assert "The budget of ada is 4 tools" in response.context["page"].notice.text
 
 
-def test_an_agent_that_is_undone_away_leads_its_page_to_the_list(operator: Client, olive: auth.User) -> None:
+def test_undoing_an_agents_creation_redirects_to_the_list(operator: Client, olive: auth.User) -> None:
     change = entries.put(OPERATOR, "agent", {"key": "cyd"})
     olive.user_permissions.add(auth.Permission.objects.get(codename="delete_agent"))
     assert operator.get("/agents/cyd/").context["page"].agent.last_change.entry is None
     assert change.entry is not None
-    answer = undo(operator, change.entry)
-    assert (answer.status_code, answer.headers["HX-Redirect"]) == (200, "/agents/")
-    led = operator.get("/agents/")
-    assert led.context["page"].agents[0].key == "ada"
-    assert "Undone: test created agent cyd." in led.content.decode()
+    response = undo(operator, change.entry)
+    assert (response.status_code, response.headers["HX-Redirect"]) == (200, "/agents/")
+    agent_list = operator.get("/agents/")
+    assert agent_list.context["page"].agents[0].key == "ada"
+    assert "Undone: test created agent cyd." in agent_list.content.decode()
 
 
-def test_a_change_that_is_not_there_cannot_be_undone(operator: Client) -> None:
+def test_undoing_an_unknown_entry_is_not_found(operator: Client) -> None:
     assert undo(operator, 4711).status_code == 404
     assert undo(operator, 10**30).status_code == 404
     assert undo(operator, 4711, htmx=False).status_code == 404
 
 
-def test_a_change_of_the_catalog_is_undone_by_who_may_change_the_catalog(
-    operator: Client, olive: auth.User
-) -> None:
+def test_undoing_a_catalog_change_requires_permission(operator: Client, olive: auth.User) -> None:
     entries.change(OPERATOR, "toolkit", "issues", {"title": "Tickets"})
-    assert undo(operator, acting.newest().pk, htmx=False).status_code == 403
+    assert undo(operator, dashboard.latest_entry().pk, htmx=False).status_code == 403
     olive.user_permissions.add(auth.Permission.objects.get(codename="change_toolkit"))
-    answer = undo(operator, acting.newest().pk, htmx=False)
-    assert answer.status_code == 303
+    response = undo(operator, dashboard.latest_entry().pk, htmx=False)
+    assert response.status_code == 303
     assert models.Toolkit.objects.get(key="issues").title == "Issues and reviews"
 
 
-def test_in_place_what_is_no_agent_s_is_told_on_the_page_loaded_anew(
-    operator: Client, olive: auth.User
-) -> None:
+def test_an_htmx_undo_of_a_catalog_change_reloads_the_page(operator: Client, olive: auth.User) -> None:
     olive.user_permissions.add(*auth.Permission.objects.filter(codename="change_toolkit"))
-    acting.post(operator, "/toolkits/issues/block/", on="true", was="false", from_agent="ada")
-    answer = undo(operator, acting.newest().pk)
-    assert (answer.status_code, answer.headers["HX-Refresh"]) == (200, "true")
-    assert "Undone" in acting.text(operator.get("/agents/ada/"))
+    dashboard.post(operator, "/toolkits/issues/block/", on="true", was="false", from_agent="ada")
+    response = undo(operator, dashboard.latest_entry().pk)
+    assert (response.status_code, response.headers["HX-Refresh"]) == (200, "true")
+    assert "Undone" in dashboard.text(operator.get("/agents/ada/"))

@@ -1,4 +1,4 @@
-"""Tests of what the page of calls says of tools that are on and were not called, and turns off."""
+"""Tests of the list of tools that are on but unused, and of turning them off there."""
 
 from __future__ import annotations
 
@@ -9,81 +9,88 @@ from django.contrib.auth import models as auth
 from django.test import Client
 
 from tests import factories
-from tests.web import acting
+from tests.web import dashboard
 from toolbelt import models
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 
-def look(browser: Client, **said: Any) -> Any:
-    return browser.get("/calls/", {"view": "unused", **said}).context["page"]
+def open_page(browser: Client, **query: Any) -> Any:
+    return browser.get("/calls/", {"view": "unused", **query}).context["page"]
 
 
-def test_what_is_on_and_was_not_called_is_listed_the_dearest_first(reader: Client) -> None:
+def test_unused_tools_are_listed_by_descending_token_cost(call_viewer: Client) -> None:
     models.Tool.objects.filter(key="github__issue_write").update(tokens=900)
     models.Tool.objects.filter(key="github__issue_read").update(tokens=100)
     factories.call("clock__now")
     factories.call("shell", agent="bob")
-    unused = look(reader).unused
-    listed = [(one.tool, one.agents) for one in unused.tools]
+    unused = open_page(call_viewer).unused
+    listed = [(tool.tool, tool.agents) for tool in unused.tools]
     assert listed[:2] == [("github__issue_write", "ada, bob"), ("github__issue_read", "ada, bob")]
     assert ("shell", "ada") in listed
     assert "clock__now" not in [tool for tool, _ in listed]
 
 
-def test_what_one_agent_did_not_call_is_turned_off_in_place(reader: Client) -> None:
-    html = acting.text(reader.get("/calls/?view=unused&agent=ada"))
+def test_an_agents_unused_tool_is_turned_off_from_the_list(call_viewer: Client) -> None:
+    html = dashboard.text(call_viewer.get("/calls/?view=unused&agent=ada"))
     assert 'action="/agents/ada/overrides/shell/"' in html
-    unused = {one.tool: one.may_turn_off[0].was for one in look(reader, agent="ada").unused.tools}
+    unused = {
+        tool.tool: tool.may_turn_off[0].was for tool in open_page(call_viewer, agent="ada").unused.tools
+    }
     assert (unused["shell"], unused["clock__now"]) == ("unset", "true")
-    answer = acting.override(
-        reader, "shell", "false", unused["shell"], htmx=False, next="/calls/?view=unused&agent=ada"
+    response = dashboard.override(
+        call_viewer, "shell", "false", unused["shell"], htmx=False, next="/calls/?view=unused&agent=ada"
     )
-    assert answer.headers["Location"] == "/calls/?view=unused&agent=ada"
-    html = acting.text(reader.get("/calls/?view=unused&agent=ada"))
+    assert response.headers["Location"] == "/calls/?view=unused&agent=ada"
+    html = dashboard.text(call_viewer.get("/calls/?view=unused&agent=ada"))
     assert "shell is off for ada." in html
     assert 'action="/agents/ada/overrides/shell/"' not in html
 
 
-def test_what_several_agents_did_not_call_is_turned_off_for_each_of_them_and_undone(reader: Client) -> None:
-    (write,) = [one for one in look(reader).unused.tools if one.tool == "github__issue_write"]
-    assert [(one.agent, one.was) for one in write.may_turn_off] == [("ada", "unset"), ("bob", "unset")]
-    html = acting.text(reader.get("/calls/?view=unused"))
+def test_an_unused_tool_of_several_agents_is_turned_off_for_each_agent(call_viewer: Client) -> None:
+    (write,) = [tool for tool in open_page(call_viewer).unused.tools if tool.tool == "github__issue_write"]
+    assert [(setting.agent, setting.was) for setting in write.may_turn_off] == [
+        ("ada", "unset"),
+        ("bob", "unset"),
+    ]
+    html = dashboard.text(call_viewer.get("/calls/?view=unused"))
     for agent in ("ada", "bob"):
         assert f'action="/agents/{agent}/overrides/github__issue_write/"' in html
     assert '<input type="hidden" name="next" value="/calls/?view=unused">' in html
     before = models.AuditEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    answer = acting.override(reader, write.tool, "false", "unset", htmx=False, next="/calls/?view=unused")
-    assert answer.headers["Location"] == "/calls/?view=unused"
+    response = dashboard.override(
+        call_viewer, write.tool, "false", "unset", htmx=False, next="/calls/?view=unused"
+    )
+    assert response.headers["Location"] == "/calls/?view=unused"
     (entry,) = models.AuditEntry.objects.filter(pk__gt=before)
     assert (entry.action, entry.subject_key, entry.key) == ("override.set", "ada", write.tool)
-    assert f'action="/audit/{entry.pk}/undo/"' in acting.text(reader.get("/calls/?view=unused"))
-    acting.post(reader, f"/audit/{entry.pk}/undo/", htmx=False, next="/calls/")
-    assert write.tool not in acting.stored().overrides
+    assert f'action="/audit/{entry.pk}/undo/"' in dashboard.text(call_viewer.get("/calls/?view=unused"))
+    dashboard.post(call_viewer, f"/audit/{entry.pk}/undo/", htmx=False, next="/calls/")
+    assert write.tool not in dashboard.stored_agent().overrides
 
 
-def test_what_is_not_called_can_be_seen_whole(reader: Client) -> None:
+def test_unused_tools_are_paginated(call_viewer: Client) -> None:
     models.Agent.objects.filter(key="ada").update(loadout="full")
     for number in range(40):
         tool = factories.tool(f"idle_{number:02}", tokens=100)
         models.ToolOverride.objects.create(agent=models.Agent.objects.get(key="ada"), tool=tool, on=True)
-    unused = look(reader, agent="ada").unused
+    unused = open_page(call_viewer, agent="ada").unused
     assert len(unused.tools) == 30
     assert unused.pages.older_url == "/calls/?view=unused&agent=ada&offset=30"
-    rest = look(reader, agent="ada", offset="30").unused
+    rest = open_page(call_viewer, agent="ada", offset="30").unused
     assert (rest.pages.older_url, rest.pages.newer_url) == ("", "/calls/?view=unused&agent=ada&offset=0")
     assert len(rest.tools) > 10
 
 
-def test_where_all_tools_were_called_none_is_listed(reader: Client) -> None:
-    for unused in look(reader, agent="ada").unused.tools:
+def test_no_tools_are_listed_if_all_were_called(call_viewer: Client) -> None:
+    for unused in open_page(call_viewer, agent="ada").unused.tools:
         factories.call(unused.tool)
-    page = look(reader, agent="ada")
+    page = open_page(call_viewer, agent="ada")
     assert page.matches == "0 tools on but unused"
-    assert "No unused tools" in acting.text(reader.get("/calls/?view=unused&agent=ada"))
+    assert "No unused tools" in dashboard.text(call_viewer.get("/calls/?view=unused&agent=ada"))
 
 
-def test_who_may_not_change_agents_is_not_offered_to(viewer: Client) -> None:
+def test_turning_off_unused_tools_requires_permission(viewer: Client) -> None:
     rosa = auth.User.objects.get(username="rosa")
     rosa.user_permissions.add(auth.Permission.objects.get(codename="view_callrecord"))
-    assert "Turn off" not in acting.text(viewer.get("/calls/?view=unused&agent=ada"))
+    assert "Turn off" not in dashboard.text(viewer.get("/calls/?view=unused&agent=ada"))

@@ -1,4 +1,4 @@
-"""Tests of how numbers, moments and states are printed."""
+"""Tests of how numbers, times and states are formatted."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from toolbelt.web.kit import words
         (128_287, "~128k", "+128,287"),
     ],
 )
-def test_numbers(count: int, about: str, signed: str) -> None:
+def test_numbers_are_abbreviated_and_signed(count: int, about: str, signed: str) -> None:
     assert words.about(count) == about
     assert words.signed(count) == signed
     assert words.signed(-count) == signed.replace("+", "−")
 
 
-def test_limits_are_printed_as_they_were_set() -> None:
+def test_limits_are_shown_exactly() -> None:
     assert [words.limit(most) for most in (16_000, 24_500, 80, 0)] == ["16k", "24,500", "80", "0"]
 
 
@@ -36,7 +36,7 @@ def test_tools_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ago", "said"),
+    ("ago", "text"),
     [
         ({"seconds": 3}, "just now"),
         ({"minutes": 5}, "5 min ago"),
@@ -44,18 +44,18 @@ def test_tools_are_counted() -> None:
         ({"days": 4}, "4 d ago"),
     ],
 )
-def test_moments_are_seen_from_now(ago: dict[str, int], said: str) -> None:
+def test_recent_times_are_relative(ago: dict[str, int], text: str) -> None:
     moment = words.moment(timezone.now() - dt.timedelta(**ago))
-    assert moment.words == said
+    assert moment.words == text
     assert moment.iso.endswith("+00:00")
 
 
-def test_long_ago_is_a_date() -> None:
+def test_old_times_are_dates() -> None:
     assert words.moment(dt.datetime(2024, 3, 5, 12, tzinfo=dt.UTC)).words == "on 5 Mar 2024"
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "text"),
     [
         (None, "not set"),
         (True, "on"),
@@ -65,21 +65,21 @@ def test_long_ago_is_a_date() -> None:
         ("x" * 500, "x" * 399 + "…"),
     ],
 )
-def test_values_are_told_in_a_line(written: Any, said: str) -> None:
-    assert words.value(written) == said
+def test_values_are_formatted_on_one_line(written: Any, text: str) -> None:
+    assert words.value(written) == text
 
 
-def test_a_few_are_named_and_the_rest_counted() -> None:
+def test_a_long_listing_names_the_first_items_and_counts_the_rest() -> None:
     assert words.listing(["a", "b", "c"]) == "a, b, c"
     assert words.listing(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
-def test_texts_are_cut_to_a_line() -> None:
+def test_texts_are_truncated_to_one_line() -> None:
     assert words.cut("one\n  two", 20) == "one two"
     assert words.cut("one two three", 8) == "one two…"
 
 
-def test_each_state_has_its_words() -> None:
+def test_switch_states_have_their_words() -> None:
     assert [words.switch_verb(on) for on in (True, False, None)] == [
         "Turn on",
         "Turn off",
@@ -91,7 +91,7 @@ def test_each_state_has_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (1, "in 1 min"),
         (600, "in 10 min"),
@@ -100,10 +100,10 @@ def test_each_state_has_its_words() -> None:
         (90 * 86400, "in 90 d"),
     ],
 )
-def test_what_is_still_to_come_is_said_from_now(seconds: int, said: str) -> None:
-    assert words.ahead(timezone.now() + dt.timedelta(seconds=seconds)).words == said
+def test_future_times_are_relative(seconds: int, text: str) -> None:
+    assert words.ahead(timezone.now() + dt.timedelta(seconds=seconds)).words == text
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (48_230, "48.2 KB")])
-def test_sizes_are_said_in_what_one_can_picture(count: int, said: str) -> None:
-    assert words.size(count) == said
+@pytest.mark.parametrize(("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (48_230, "48.2 KB")])
+def test_sizes_are_formatted_in_readable_units(count: int, text: str) -> None:
+    assert words.size(count) == text

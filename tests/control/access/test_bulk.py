@@ -1,4 +1,4 @@
-"""Bulk changes are shown first, applied as shown or not at all, and undone as one."""
+"""Tests that bulk changes are shown first, applied as shown or not at all, and undone together."""
 
 import datetime as dt
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("stored")
 KEYS = ("reading", "clock")
 
 
-def test_a_plan_says_what_changes_for_whom_and_how_many_are_so_already() -> None:
+def test_a_plan_shows_the_changes_by_agent_and_counts_the_unchanged() -> None:
     plan = bulk.plan(["ada", "bob"], ["reading"], True)
 
     assert [part.agent for part in plan.parts] == ["ada"]
@@ -29,21 +29,21 @@ def test_a_plan_says_what_changes_for_whom_and_how_many_are_so_already() -> None
     assert tools_config.read("ada") == {}
 
 
-def test_what_was_planned_is_done_in_one_act_and_undone_as_one(operator: writing.Write) -> None:
+def test_a_plan_is_applied_as_one_batch_that_is_undone_together(operator: writing.Write) -> None:
     plan = bulk.plan(["ada", "bob"], KEYS, False)
     change = bulk.apply(operator.replace(reason="quiet"), plan.seen, False)
 
     assert change.after == {"ada": 2, "bob": 2}
     assert tools_config.read("bob") == {"clock": False, "reading": False}
-    made = queries.changes(action="switch.set").entries + queries.changes(action="override.set").entries
-    assert len({entry.batch for entry in made}) == 1
-    assert len(made) == 4
+    recorded = queries.changes(action="switch.set").entries + queries.changes(action="override.set").entries
+    assert len({entry.batch for entry in recorded}) == 1
+    assert len(recorded) == 4
 
     undo.undo_batch(operator, change.entry or 0)
     assert (tools_config.read("ada"), tools_config.read("bob")) == ({}, {"reading": True})
 
 
-def test_nothing_is_done_if_one_of_them_is_not_as_it_was_seen(operator: writing.Write) -> None:
+def test_nothing_is_applied_if_an_agent_changed_since_the_plan(operator: writing.Write) -> None:
     plan = bulk.plan(["ada", "bob"], ["clock"], False)
     switches.override(operator, "bob", "clock", True)
 
@@ -52,26 +52,28 @@ def test_nothing_is_done_if_one_of_them_is_not_as_it_was_seen(operator: writing.
     assert tools_config.read("ada") == {}
 
 
-def test_what_ends_is_not_so_already_and_an_end_that_came_since_is_a_change(operator: writing.Write) -> None:
+def test_a_timed_switch_counts_as_a_change_and_makes_older_plans_stale(operator: writing.Write) -> None:
     soon = clock.now() + dt.timedelta(hours=2)
     plan = bulk.plan(["ada"], ["clock"], False)
     switches.override(operator, "bob", "clock", True, ends=soon)
 
     assert bulk.plan(["bob"], ["clock"], True).changes == 1
-    of_both = bulk.plan(["ada", "bob"], ["clock"], True)
-    bulk.apply(operator, of_both.seen, True)
+    both = bulk.plan(["ada", "bob"], ["clock"], True)
+    bulk.apply(operator, both.seen, True)
     assert entries.read("agent", "bob").get("ends") is None
     with pytest.raises(errors.Stale, match="clock for ada"):
         bulk.apply(operator, plan.seen, False)
 
-    for_good = bulk.plan(["bob"], ["clock"], False)
+    permanent = bulk.plan(["bob"], ["clock"], False)
     switches.override(operator, "bob", "clock", None)
     switches.override(operator, "bob", "clock", True, ends=soon)
     with pytest.raises(errors.Stale, match="clock for bob"):
-        bulk.apply(operator, for_good.seen, False)
+        bulk.apply(operator, permanent.seen, False)
 
 
-def test_a_budget_that_refuses_is_named_in_the_plan_and_stops_the_whole_act(operator: writing.Write) -> None:
+def test_a_refusing_budget_is_named_in_the_plan_and_prevents_the_whole_change(
+    operator: writing.Write,
+) -> None:
     entries.change(operator, "agent", "ada", {"budget": {"max_tools": 1, "on_exceed": "refuse"}})
     entries.create(operator, "agent", {"key": "cyd"})
     plan = bulk.plan(["ada", "cyd"], ["reading"], True)
@@ -83,7 +85,7 @@ def test_a_budget_that_refuses_is_named_in_the_plan_and_stops_the_whole_act(oper
     assert tools_config.read("cyd") == {}
 
 
-def test_an_archived_agent_is_left_out_and_the_plan_says_why(operator: writing.Write) -> None:
+def test_an_archived_agent_is_left_out_of_the_plan_with_the_reason(operator: writing.Write) -> None:
     entries.change(operator.replace(confirm=True), "agent", "ada", {"archived": True})
     plan = bulk.plan(["ada", "bob"], ["clock"], False)
 
@@ -91,13 +93,13 @@ def test_an_archived_agent_is_left_out_and_the_plan_says_why(operator: writing.W
     assert [part.refused.partition(" and ")[0] for part in plan.refused] == ["ada is archived"]
 
 
-def test_what_has_to_be_confirmed_is_collected_over_all_agents(operator: writing.Write) -> None:
+def test_confirmation_lists_the_reasons_of_all_agents(operator: writing.Write) -> None:
     entries.change(operator.replace(confirm=True), "agent", "bob", {"protected": True})
     plan = bulk.plan(["ada", "bob"], ["pushing"], True)
 
-    with pytest.raises(errors.ConfirmationRequired) as asked:
+    with pytest.raises(errors.ConfirmationRequired) as raised:
         bulk.apply(operator, plan.seen, True)
-    assert asked.value.reasons == (
+    assert raised.value.reasons == (
         "ada: Enables destructive tools: git__push.",
         "bob is protected.",
         "bob: Enables destructive tools: git__push.",
@@ -107,7 +109,7 @@ def test_what_has_to_be_confirmed_is_collected_over_all_agents(operator: writing
     assert tools_config.read("ada") == {"pushing": True}
 
 
-def test_it_may_be_for_a_while(operator: writing.Write) -> None:
+def test_a_bulk_change_can_expire(operator: writing.Write) -> None:
     end = clock.now() + dt.timedelta(hours=1)
     bulk.apply(operator, bulk.plan(["ada"], ["reading"], True).seen, True, ends=end)
 
@@ -115,7 +117,7 @@ def test_it_may_be_for_a_while(operator: writing.Write) -> None:
         assert [tool.name for tool in surfaces.ask("ada").tools] == ["clock"]
 
 
-def test_a_plan_for_many_agents_costs_no_more_queries_than_one_for_two(operator: writing.Write) -> None:
+def test_a_plan_for_many_agents_takes_as_many_queries_as_one_for_two(operator: writing.Write) -> None:
     names = ["ada", "bob"]
     bulk.plan(names, KEYS, False)
     with CaptureQueriesContext(connection) as few:
@@ -129,12 +131,12 @@ def test_a_plan_for_many_agents_costs_no_more_queries_than_one_for_two(operator:
 
 
 @pytest.mark.parametrize(("names", "keys"), [(["nobody"], ["reading"]), (["ada"], ["nothing"])])
-def test_a_name_that_nothing_has_is_named(names: list[str], keys: list[str]) -> None:
+def test_an_unknown_agent_or_key_is_not_found(names: list[str], keys: list[str]) -> None:
     with pytest.raises(errors.NotFound):
         bulk.plan(names, keys, True)
 
 
-def test_more_than_anybody_can_overlook_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_changes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "MAX_CHANGES", 3)
     with pytest.raises(errors.Refused, match="narrow the filter"):
         bulk.plan(["ada", "bob"], KEYS, True)

@@ -1,4 +1,4 @@
-"""Timed grants expire at their second, and the log records it."""
+"""Tests that timed grants expire to the second, and that the audit log records it."""
 
 import dataclasses
 import datetime as dt
@@ -36,14 +36,14 @@ def active(agent: str = "ada") -> list[str]:
     return [definition.name for definition in surfaces.ask(agent).tools]
 
 
-def test_it_is_over_at_its_second_though_nobody_wrote_anything(operator: writing.Write) -> None:
+def test_a_timed_grant_expires_to_the_second_without_a_write(operator: writing.Write) -> None:
     before = surfaces.ask("ada").fingerprint
     switches.flip(operator, "ada", "reading", True, ends=TWO)
-    while_it_stands = surfaces.ask("ada").fingerprint
+    during = surfaces.ask("ada").fingerprint
 
     with clock.stopped(TWO - SECOND):
         assert active() == ["clock", "git__log", "git__status"]
-        assert surfaces.ask("ada").fingerprint == while_it_stands
+        assert surfaces.ask("ada").fingerprint == during
     with clock.stopped(TWO):
         assert active() == ["clock"]
         assert surfaces.ask("ada").fingerprint == before
@@ -51,7 +51,7 @@ def test_it_is_over_at_its_second_though_nobody_wrote_anything(operator: writing
         assert queries.access("ada").agent.switches == {}
 
 
-def test_a_call_is_refused_from_that_second_on(operator: writing.Write) -> None:
+def test_a_call_is_refused_from_the_second_the_grant_expires(operator: writing.Write) -> None:
     switches.override(operator, "ada", "git__log", True, ends=TWO)
 
     with clock.stopped(TWO - SECOND):
@@ -60,7 +60,7 @@ def test_a_call_is_refused_from_that_second_on(operator: writing.Write) -> None:
         assert isinstance(gate.admit("ada", "git__log", {}), calls.Refusal)
 
 
-def test_what_was_off_before_is_off_again(operator: writing.Write) -> None:
+def test_a_switch_that_was_off_is_off_again_after_expiry(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", False)
     switches.flip(operator, "ada", "reading", True, ends=TWO)
 
@@ -68,7 +68,7 @@ def test_what_was_off_before_is_off_again(operator: writing.Write) -> None:
         assert explain.why("ada", "git__log").decision.code == "switch-off"
 
 
-def test_one_question_costs_one_query_before_and_after_an_end(operator: writing.Write) -> None:
+def test_asking_takes_one_query_before_and_after_an_expiry(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     for moment in (NOON, TWO):
         with clock.stopped(moment):
@@ -80,7 +80,7 @@ def test_one_question_costs_one_query_before_and_after_an_end(operator: writing.
             assert len(queried) == 1
 
 
-def test_the_reason_says_until_when_and_who_gave_it(operator: writing.Write) -> None:
+def test_the_reason_states_the_end_and_who_set_it(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
 
     decision = explain.why("ada", "git__log")
@@ -89,7 +89,7 @@ def test_the_reason_says_until_when_and_who_gave_it(operator: writing.Write) -> 
     assert decision.line.endswith("toolkit reading is on until 2031-05-04 14:00 UTC (set by olive)")
 
 
-def test_the_entry_says_the_end_and_what_stands_then(operator: writing.Write) -> None:
+def test_the_audit_entry_states_the_end_and_the_value_after_it(operator: writing.Write) -> None:
     change = switches.flip(operator, "ada", "reading", True, ends=TWO)
 
     entry = queries.change(change.entry or 0)
@@ -97,7 +97,7 @@ def test_the_entry_says_the_end_and_what_stands_then(operator: writing.Write) ->
     assert entry.after == {"on": True, "ends": "2031-05-04T14:00:00Z", "then": None}
 
 
-def test_whoever_writes_next_writes_first_what_is_over_as_of_its_end(operator: writing.Write) -> None:
+def test_the_next_write_first_records_expired_grants_with_their_end(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
 
     with clock.stopped(TWO + dt.timedelta(hours=3)):
@@ -111,7 +111,7 @@ def test_whoever_writes_next_writes_first_what_is_over_as_of_its_end(operator: w
 
 
 @pytest.mark.parametrize("write", ["entry", "flat", "belt"])
-def test_every_door_writes_it(operator: writing.Write, write: str) -> None:
+def test_every_kind_of_write_records_an_expiry(operator: writing.Write, write: str) -> None:
     switches.override(operator, "ada", "git__log", True, ends=TWO)
 
     with clock.stopped(TWO):
@@ -127,7 +127,7 @@ def test_every_door_writes_it(operator: writing.Write, write: str) -> None:
     ]
 
 
-def test_a_thread_or_a_command_writes_all_that_is_due_once(operator: writing.Write) -> None:
+def test_due_expirations_are_written_once(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     switches.flip(operator, "bob", "reading", False, ends=TWO)
     switches.override(operator, "bob", "clock", False, ends=TWO + SECOND)
@@ -140,7 +140,7 @@ def test_a_thread_or_a_command_writes_all_that_is_due_once(operator: writing.Wri
         assert snapshots.find("bob", None).written.switches == {"reading": True}
 
 
-def test_flipping_it_for_good_takes_the_end_away(operator: writing.Write) -> None:
+def test_turning_a_timed_switch_on_permanently_removes_the_end(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     change = switches.flip(operator, "ada", "reading", True)
 
@@ -149,7 +149,7 @@ def test_flipping_it_for_good_takes_the_end_away(operator: writing.Write) -> Non
         assert "git__log" in active()
 
 
-def test_the_flat_form_leaves_the_end_of_what_it_leaves_as_it_is(operator: writing.Write) -> None:
+def test_putting_tools_config_keeps_the_ends_of_unchanged_switches(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     tools_config.put(operator, "ada", {"reading": True, "clock": False})
 
@@ -157,7 +157,7 @@ def test_the_flat_form_leaves_the_end_of_what_it_leaves_as_it_is(operator: writi
         assert tools_config.read("ada") == {"clock": False}
 
 
-def test_a_longer_while_goes_back_to_what_stood_before_the_first(operator: writing.Write) -> None:
+def test_an_extended_grant_reverts_to_the_value_before_the_first_one(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", False)
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND)
@@ -169,7 +169,7 @@ def test_a_longer_while_goes_back_to_what_stood_before_the_first(operator: writi
 
 
 @pytest.mark.parametrize(
-    ("on", "moment", "said"),
+    ("on", "moment", "message"),
     [
         (True, NOON, "is in the past"),
         (True, NOON - SECOND, "is in the past"),
@@ -177,20 +177,20 @@ def test_a_longer_while_goes_back_to_what_stood_before_the_first(operator: writi
         (None, TWO, "cannot have an end"),
     ],
 )
-def test_an_end_that_cannot_be_is_refused_by_its_name(
-    operator: writing.Write, on: bool | None, moment: dt.datetime, said: str
+def test_an_invalid_end_is_refused_at_its_path(
+    operator: writing.Write, on: bool | None, moment: dt.datetime, message: str
 ) -> None:
-    with pytest.raises(errors.Invalid, match=said) as refused:
+    with pytest.raises(errors.Invalid, match=message) as refused:
         switches.flip(operator, "ada", "reading", on, ends=moment)
     assert refused.value.problems[0].path == "ends"
 
 
-def test_what_is_on_for_good_cannot_be_on_for_a_while(operator: writing.Write) -> None:
+def test_a_permanently_on_switch_cannot_be_given_an_end(operator: writing.Write) -> None:
     with pytest.raises(errors.Invalid, match="permanently on"):
         switches.flip(operator, "bob", "reading", True, ends=TWO)
 
 
-def test_undoing_brings_the_end_back(operator: writing.Write) -> None:
+def test_undoing_restores_the_end(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     off = switches.flip(operator, "ada", "reading", False)
     undo.undo(operator, off.entry or 0)
@@ -199,7 +199,7 @@ def test_undoing_brings_the_end_back(operator: writing.Write) -> None:
     assert (end.at, end.then) == (TWO, None)
 
 
-def test_undoing_after_the_end_brings_back_what_stands_then(operator: writing.Write) -> None:
+def test_undoing_after_the_end_restores_the_value_after_it(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     off = switches.flip(operator, "ada", "reading", False)
 
@@ -208,15 +208,15 @@ def test_undoing_after_the_end_brings_back_what_stands_then(operator: writing.Wr
         assert tools_config.read("ada") == {}
 
 
-def test_undoing_sees_that_somebody_gave_it_for_longer(operator: writing.Write) -> None:
-    given = switches.flip(operator, "ada", "reading", True, ends=TWO)
+def test_undoing_a_grant_that_was_extended_since_is_refused(operator: writing.Write) -> None:
+    granted = switches.flip(operator, "ada", "reading", True, ends=TWO)
     switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND)
 
     with pytest.raises(errors.Stale):
-        undo.undo(operator, given.entry or 0)
+        undo.undo(operator, granted.entry or 0)
 
 
-def test_an_end_is_not_taken_back(operator: writing.Write) -> None:
+def test_an_expiry_cannot_be_undone(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     with clock.stopped(TWO):
         expirations.write_due()
@@ -225,7 +225,7 @@ def test_an_end_is_not_taken_back(operator: writing.Write) -> None:
             undo.undo(operator, ended.id)
 
 
-def test_a_belt_takes_the_end_along(operator: writing.Write) -> None:
+def test_a_belt_includes_ends(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     document = belts.export()
 
@@ -238,13 +238,13 @@ def test_a_belt_takes_the_end_along(operator: writing.Write) -> None:
     assert "git__log" in active()
 
 
-def test_an_end_of_what_is_not_set_is_refused_where_it_stands(operator: writing.Write) -> None:
+def test_an_end_of_an_unset_switch_is_refused_at_its_path(operator: writing.Write) -> None:
     with pytest.raises(errors.Invalid) as refused:
         entries.change(operator, "agent", "ada", {"ends": {"reading": {"at": "2031-05-04T14:00:00Z"}}})
     assert refused.value.problems[0].path == "agents.ada.ends.reading"
 
 
-def test_a_protected_agent_is_asked_about_a_longer_while(operator: writing.Write) -> None:
+def test_extending_a_grant_of_a_protected_agent_requires_confirmation(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     entries.change(operator, "agent", "ada", {"protected": True})
 
@@ -252,7 +252,7 @@ def test_a_protected_agent_is_asked_about_a_longer_while(operator: writing.Write
         switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND)
 
 
-def test_an_agent_that_is_gone_by_then_keeps_no_other_end_from_being_written(
+def test_a_removed_agent_does_not_prevent_other_expirations_from_being_written(
     operator: writing.Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
@@ -263,7 +263,7 @@ def test_an_agent_that_is_gone_by_then_keeps_no_other_end_from_being_written(
         assert expirations.write_due() == 1
 
 
-def test_who_saw_another_end_is_told(operator: writing.Write) -> None:
+def test_a_flip_based_on_an_outdated_end_is_refused(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     seen = grants.switch_state(snapshots.find("ada", None).agent, "reading")
     switches.flip(operator, "ada", "reading", True, ends=TWO + SECOND, was=True)
@@ -272,7 +272,7 @@ def test_who_saw_another_end_is_told(operator: writing.Write) -> None:
         switches.flip(operator, "ada", "reading", False, was=seen)
 
 
-def test_what_is_over_and_not_written_yet_is_told_of_each_agent_and_writes_nothing(
+def test_unrecorded_expirations_are_listed_without_writing_them(
     operator: writing.Write,
 ) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
@@ -281,13 +281,13 @@ def test_what_is_over_and_not_written_yet_is_told_of_each_agent_and_writes_nothi
 
     with clock.stopped(TWO + SECOND):
         before = queries.changes().total
-        bobs, adas = queries.unrecorded()
-        assert queries.unrecorded(agent="ada") == [adas]
-        assert (bobs.subject_key, bobs.at, bobs.after) == ("bob", TWO + SECOND, True)
+        bob_expiry, ada_expiry = queries.unrecorded()
+        assert queries.unrecorded(agent="ada") == [ada_expiry]
+        assert (bob_expiry.subject_key, bob_expiry.at, bob_expiry.after) == ("bob", TWO + SECOND, True)
         assert queries.unrecorded(batch=uuid.uuid4()) == queries.unrecorded(actor="olive") == []
         assert queries.changes().total == before
-        # The entry that is written equals the one that was shown.
+        # The written entry equals the listed one.
         expirations.write_due()
-        written = queries.changes(agent="ada").entries[0]
-        assert dataclasses.replace(written, id=0) == adas
+        recorded = queries.changes(agent="ada").entries[0]
+        assert dataclasses.replace(recorded, id=0) == ada_expiry
         assert queries.unrecorded() == []

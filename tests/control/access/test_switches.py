@@ -1,4 +1,4 @@
-"""A flip takes effect once, with one audit entry, or not at all."""
+"""Tests that a flip takes effect once, with one audit entry, or not at all."""
 
 import datetime as dt
 
@@ -21,7 +21,7 @@ def active(agent: str) -> list[str]:
     return [definition.name for definition in surfaces.ask(agent).tools]
 
 
-def test_turning_a_toolkit_on_gives_the_next_question_its_tools_and_policy(operator: writing.Write) -> None:
+def test_turning_a_toolkit_on_adds_its_tools_and_policy_to_the_next_surface(operator: writing.Write) -> None:
     change = switches.flip(operator, "ada", "reading", True, was=None)
 
     answer = surfaces.ask("ada")
@@ -32,17 +32,17 @@ def test_turning_a_toolkit_on_gives_the_next_question_its_tools_and_policy(opera
     assert change.effect.policy == (("reading", "off", "on"),)
 
 
-def test_a_destructive_tool_goes_on_only_when_it_is_confirmed(operator: writing.Write) -> None:
-    with pytest.raises(errors.ConfirmationRequired) as asked:
+def test_turning_on_a_destructive_tool_requires_confirmation(operator: writing.Write) -> None:
+    with pytest.raises(errors.ConfirmationRequired) as raised:
         switches.flip(operator, "ada", "pushing", True)
     assert active("ada") == ["clock"]
-    assert asked.value.differences["added"] == ["git__push"]
+    assert raised.value.differences["added"] == ["git__push"]
 
     switches.flip(operator.replace(confirm=True), "ada", "pushing", True)
     assert active("ada") == ["clock", "git__push"]
 
 
-def test_a_budget_that_refuses_never_stops_a_switch_that_takes_away(operator: writing.Write) -> None:
+def test_a_refusing_budget_never_prevents_turning_a_tool_off(operator: writing.Write) -> None:
     entries.change(operator, "agent", "bob", {"budget": {"max_tools": 1, "on_exceed": "refuse"}})
 
     switches.override(operator, "bob", "git__log", False)
@@ -50,7 +50,7 @@ def test_a_budget_that_refuses_never_stops_a_switch_that_takes_away(operator: wr
     assert active("bob") == ["clock", "git__status"]
 
 
-def test_a_flip_that_would_bring_one_tool_with_two_sets_of_options_is_refused(
+def test_a_flip_that_causes_conflicting_options_is_refused(
     operator: writing.Write,
 ) -> None:
     with pytest.raises(errors.Invalid) as refused:
@@ -61,51 +61,49 @@ def test_a_flip_that_would_bring_one_tool_with_two_sets_of_options_is_refused(
 
 
 @pytest.mark.parametrize(("write", "key"), [(switches.flip, "raeding"), (switches.override, "git__pusch")])
-def test_an_unknown_key_is_named_with_the_nearest_that_exist(
-    operator: writing.Write, write, key: str
-) -> None:
+def test_an_unknown_key_is_reported_with_the_nearest_names(operator: writing.Write, write, key: str) -> None:
     with pytest.raises(errors.NotFound) as unknown:
         write(operator, "ada", key, True)
 
     assert unknown.value.nearest[0] in ("reading", "git__push")
 
 
-def test_a_preview_says_what_would_happen_and_does_nothing(operator: writing.Write) -> None:
+def test_a_preview_shows_the_effect_and_changes_nothing(operator: writing.Write) -> None:
     effect = switches.preview("ada", "reading", True)
 
     assert (effect.tools_before, effect.tools_after) == (1, 3)
     assert active("ada") == ["clock"]
 
 
-def test_a_flip_costs_the_same_few_queries_whatever_else_is_set_and_however_many_sessions_are_live(
+def test_a_flip_takes_a_constant_number_of_queries_whatever_else_is_set(
     operator: writing.Write,
 ) -> None:
-    def cost(on: bool) -> int:
+    def count_queries(on: bool) -> int:
         surfaces.ask("ada")
         with CaptureQueriesContext(connection) as queried:
             assert not switches.flip(operator, "ada", "reading", on).is_nothing
         return len(queried)
 
     switches.flip(operator, "ada", "reading", False)
-    alone = cost(True)
-    assert cost(False) == alone <= 12
+    baseline = count_queries(True)
+    assert count_queries(False) == baseline <= 12
     switches.override(operator, "ada", "clock", False)
     switches.flip(operator, "ada", "pushing", False, ends=clock.now() + dt.timedelta(hours=1))
     for number in range(20):
         gate.run("ada", "list_toolkits", {}, session=f"s{number}")
-    assert cost(True) == cost(False) == alone
+    assert count_queries(True) == count_queries(False) == baseline
 
 
-def test_asking_what_a_flip_would_do_costs_the_same_however_many_sessions_are_live(
+def test_previewing_a_flip_takes_as_many_queries_with_many_sessions_as_with_one(
     operator: writing.Write,
 ) -> None:
-    def cost() -> int:
+    def count_queries() -> int:
         with CaptureQueriesContext(connection) as queried:
             switches.previews("ada", "reading", (True, False))
         return len(queried)
 
     gate.run("ada", "list_toolkits", {}, session="s")
-    alone = cost()
+    baseline = count_queries()
     for number in range(20):
         gate.run("ada", "list_toolkits", {}, session=f"s{number}")
-    assert cost() == alone
+    assert count_queries() == baseline

@@ -1,4 +1,4 @@
-"""A flat tools_config is applied as a whole or not at all."""
+"""Tests that a flat tools_config is applied as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ def active(agent: str) -> list[str]:
     return [definition.name for definition in surfaces.ask(agent).tools]
 
 
-def test_a_change_sets_what_it_names_and_leaves_the_rest(operator: writing.Write) -> None:
-    done = tools_config.change(operator, "bob", {"git__push": False, "clock": True})
+def test_a_change_sets_the_given_keys_and_keeps_the_others(operator: writing.Write) -> None:
+    change = tools_config.change(operator, "bob", {"git__push": False, "clock": True})
 
     assert tools_config.read("bob") == {"clock": True, "git__push": False, "reading": True}
-    assert done.after == {"git__push": False, "clock": True}
-    assert done.before == {"git__push": None, "clock": None}
+    assert change.after == {"git__push": False, "clock": True}
+    assert change.before == {"git__push": None, "clock": None}
 
 
-def test_a_put_clears_what_it_does_not_name(operator: writing.Write) -> None:
+def test_a_put_clears_the_keys_that_are_not_given(operator: writing.Write) -> None:
     tools_config.put(operator, "bob", {"clock": False})
 
     assert tools_config.read("bob") == {"clock": False}
     assert active("bob") == []
 
 
-def test_all_of_it_is_one_act_that_is_undone_as_one(operator: writing.Write) -> None:
-    done = tools_config.put(operator.replace(reason="night"), "bob", {"clock": False, "pushing": False})
+def test_a_put_is_one_batch_that_is_undone_together(operator: writing.Write) -> None:
+    change = tools_config.put(operator.replace(reason="night"), "bob", {"clock": False, "pushing": False})
 
-    written = queries.changes(agent="bob", size=3).entries
-    assert [(one.action, one.key, one.reason) for one in written] == [
+    recorded = queries.changes(agent="bob", size=3).entries
+    assert [(entry.action, entry.key, entry.reason) for entry in recorded] == [
         ("switch.set", "pushing", "night"),
         ("override.set", "clock", "night"),
         ("switch.clear", "reading", "night"),
     ]
-    assert len({one.batch for one in written}) == 1
-    assert done.entry == written[0].id
-    undo.undo_batch(operator, done.entry or 0)
+    assert len({entry.batch for entry in recorded}) == 1
+    assert change.entry == recorded[0].id
+    undo.undo_batch(operator, change.entry or 0)
     assert tools_config.read("bob") == {"reading": True}
 
 
-def test_what_is_so_already_changes_nothing(operator: writing.Write) -> None:
-    done = tools_config.put(operator, "bob", {"reading": True, "clock": None})
+def test_putting_the_current_values_changes_nothing(operator: writing.Write) -> None:
+    change = tools_config.put(operator, "bob", {"reading": True, "clock": None})
 
-    assert done.is_nothing
+    assert change.is_nothing
     assert queries.changes(agent="bob").total == 1  # its creation
 
 
-def test_every_key_that_names_nothing_is_told_with_its_path_and_its_nearest(operator: writing.Write) -> None:
+def test_every_unknown_key_is_reported_with_its_path_and_nearest_name(operator: writing.Write) -> None:
     with pytest.raises(errors.Invalid) as refused:
         tools_config.change(operator, "bob", {"raeding": True, "clock": False, "git__pusch": None, "": True})
 
@@ -69,12 +69,12 @@ def test_every_key_that_names_nothing_is_told_with_its_path_and_its_nearest(oper
 
 
 @pytest.mark.parametrize("value", [1, 0, "true", "on", [], {}, 1.0])
-def test_a_value_that_is_no_answer_is_refused(operator: writing.Write, value: object) -> None:
+def test_a_value_that_is_not_a_boolean_is_refused(operator: writing.Write, value: object) -> None:
     with pytest.raises(errors.Invalid, match="must be true or false"):
         tools_config.change(operator, "bob", {"clock": value})
 
 
-def test_a_put_that_saw_another_state_does_nothing_even_of_a_key_that_it_does_not_name(
+def test_a_put_is_stale_even_if_only_a_key_that_it_omits_changed(
     operator: writing.Write,
 ) -> None:
     seen = tools_config.read("bob")
@@ -87,7 +87,7 @@ def test_a_put_that_saw_another_state_does_nothing_even_of_a_key_that_it_does_no
     assert tools_config.read("bob") == {"clock": False, "reading": True}
 
 
-def test_a_change_that_saw_an_old_state_of_one_key_does_nothing_at_all(operator: writing.Write) -> None:
+def test_a_change_with_one_outdated_key_is_refused_as_a_whole(operator: writing.Write) -> None:
     tools_config.change(operator, "ada", {"clock": False, "git__log": True})
 
     with pytest.raises(errors.Stale):
@@ -98,7 +98,7 @@ def test_a_change_that_saw_an_old_state_of_one_key_does_nothing_at_all(operator:
     assert active("ada") == ["git__log"]
 
 
-def test_it_is_judged_as_a_whole_and_not_on_its_way(operator: writing.Write) -> None:
+def test_budgets_apply_to_the_result_and_not_to_intermediate_steps(operator: writing.Write) -> None:
     switches.override(operator, "bob", "clock", False)
     switches.override(operator.replace(confirm=True), "bob", "git__push", True)
     entries.change(operator, "agent", "bob", {"budget": {"max_tools": 3, "on_exceed": "refuse"}})
@@ -108,14 +108,14 @@ def test_it_is_judged_as_a_whole_and_not_on_its_way(operator: writing.Write) -> 
     assert active("bob") == ["clock", "git__log", "git__status"]
 
 
-def test_what_would_bring_one_tool_with_two_sets_of_options_is_refused(operator: writing.Write) -> None:
+def test_a_put_that_causes_conflicting_options_is_refused(operator: writing.Write) -> None:
     with pytest.raises(errors.Invalid, match="git__log") as refused:
         tools_config.put(operator, "ada", {"reading": True, "verbose": True})
 
     assert [problem.path for problem in refused.value.problems] == ["agents.ada.tools_config.verbose"]
 
 
-def test_a_conflict_that_stands_already_stops_nobody_from_flipping_something_else(
+def test_an_existing_options_conflict_does_not_prevent_other_changes(
     operator: writing.Write,
 ) -> None:
     from toolbelt import testing
@@ -137,11 +137,11 @@ def test_a_conflict_that_stands_already_stops_nobody_from_flipping_something_els
     assert tools_config.read("eve") == {"deep": True, "papers": False, "plain": True}
 
 
-def test_a_far_reaching_one_is_asked_about_first(operator: writing.Write) -> None:
-    with pytest.raises(errors.ConfirmationRequired) as asked:
+def test_a_change_with_a_large_effect_requires_confirmation(operator: writing.Write) -> None:
+    with pytest.raises(errors.ConfirmationRequired) as raised:
         tools_config.change(operator, "ada", {"pushing": True, "clock": False})
 
-    assert asked.value.differences["added"] == ["git__push"]
-    assert asked.value.differences["removed"] == ["clock"]
+    assert raised.value.differences["added"] == ["git__push"]
+    assert raised.value.differences["removed"] == ["clock"]
     tools_config.change(operator.replace(confirm=True), "ada", {"pushing": True, "clock": False})
     assert active("ada") == ["git__push"]

@@ -1,4 +1,4 @@
-"""An agent's state at any time in the log can be reconstructed."""
+"""Tests that an agent's state at any time in the audit log can be rebuilt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolbelt.core import errors
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
 
 
-def entry_now(agent: str = "bob") -> dict[str, Any]:
+def current_entry(agent: str = "bob") -> dict[str, Any]:
     return entries.read("agent", agent)
 
 
@@ -31,8 +31,8 @@ def newest() -> int:
     return models.AuditEntry.objects.latest("id").pk
 
 
-def test_every_state_that_there_was_comes_back(operator: writing.Write) -> None:
-    acts: list[Callable[[], object]] = [
+def test_every_former_state_can_be_rebuilt(operator: writing.Write) -> None:
+    changes: list[Callable[[], object]] = [
         lambda: switches.flip(operator, "bob", "pushing", False),
         lambda: switches.override(operator, "bob", "clock", True),
         lambda: agents.equip(operator.replace(confirm=True), "bob", "developer"),
@@ -53,21 +53,21 @@ def test_every_state_that_there_was_comes_back(operator: writing.Write) -> None:
         lambda: entries.create(operator, "agent", {"key": "bob", "title": "Again"}),
         lambda: agents.equip(operator.replace(confirm=True), "bob", "minimal"),
     ]
-    was = [(newest(), entry_now())]
-    for act in acts:
-        act()
-        there = "bob" in queries.agent_keys()
-        was.append((newest(), entry_now() if there else {}))
-    for moment, entry in was:
+    versions = [(newest(), current_entry())]
+    for change in changes:
+        change()
+        exists = "bob" in queries.agent_keys()
+        versions.append((newest(), current_entry() if exists else {}))
+    for entry_id, entry in versions:
         if entry:
-            version = agent_versions.rebuild("bob", moment)
+            version = agent_versions.rebuild("bob", entry_id)
             assert (version.entry, version.gaps, version.gone) == (entry, (), ())
         else:
             with pytest.raises(errors.NotFound, match="no agent at that time named 'bob'"):
-                agent_versions.rebuild("bob", moment)
+                agent_versions.rebuild("bob", entry_id)
 
 
-def test_a_point_in_time_is_between_two_changes(operator: writing.Write) -> None:
+def test_a_version_is_rebuilt_for_a_time_between_two_changes(operator: writing.Write) -> None:
     switches.flip(operator, "bob", "pushing", False)
     between = timezone.now()
     switches.flip(operator.replace(confirm=True), "bob", "pushing", True)
@@ -75,23 +75,23 @@ def test_a_point_in_time_is_between_two_changes(operator: writing.Write) -> None
     assert version.entry["tools_config"] == {"pushing": False, "reading": True}
     assert version.last is not None
     assert version.last.after is False
-    assert agent_versions.rebuild("bob", timezone.now()).entry == entry_now()
+    assert agent_versions.rebuild("bob", timezone.now()).entry == current_entry()
 
 
-def test_before_it_was_made_there_was_none() -> None:
+def test_an_agent_is_not_found_before_its_creation() -> None:
     with pytest.raises(errors.NotFound):
         agent_versions.rebuild("bob", timezone.now() - dt.timedelta(days=1))
     with pytest.raises(errors.NotFound, match="no change named"):
         agent_versions.rebuild("bob", 10**30)
 
 
-def test_one_act_is_never_half_done(operator: writing.Write) -> None:
+def test_a_version_inside_a_batch_includes_the_whole_batch(operator: writing.Write) -> None:
     tools_config.change(operator, "bob", {"pushing": False, "verbose": True, "reading": None})
     inside = models.AuditEntry.objects.latest("id").pk - 1
-    assert agent_versions.rebuild("bob", inside).entry == entry_now()
+    assert agent_versions.rebuild("bob", inside).entry == current_entry()
 
 
-def test_what_the_log_does_not_know_is_named(operator: writing.Write) -> None:
+def test_settings_that_the_audit_log_misses_are_reported_as_gaps(operator: writing.Write) -> None:
     before = newest()
     switches.flip(operator, "bob", "pushing", False)
     models.ToolkitSwitch.objects.filter(toolkit__key="pushing").update(on=True)
@@ -100,30 +100,30 @@ def test_what_the_log_does_not_know_is_named(operator: writing.Write) -> None:
     assert version.entry["tools_config"] == {"reading": True}
 
 
-def test_what_is_not_there_any_more_is_named_and_left_out(operator: writing.Write) -> None:
+def test_a_removed_toolkit_is_reported_and_left_out_of_the_version(operator: writing.Write) -> None:
     switches.flip(operator, "bob", "verbose", False)
-    then = newest()
+    earlier = newest()
     switches.flip(operator, "bob", "verbose", None)
     entries.remove(operator, "toolkit", "verbose")
-    version = agent_versions.rebuild("bob", then)
+    version = agent_versions.rebuild("bob", earlier)
     assert version.gone == ("verbose",)
     assert version.entry["tools_config"] == {"reading": True, "verbose": False}
     assert version.agent.switches == {"reading": True}
 
 
-def test_an_agent_that_came_before_its_log_is_known_as_far_back_as_that(operator: writing.Write) -> None:
+def test_an_agent_without_a_creation_entry_is_rebuilt_from_its_current_state(operator: writing.Write) -> None:
     models.Agent.objects.create(key="old", role="From the beginning")
     switches.flip(operator, "old", "reading", True)
     version = agent_versions.rebuild("old", timezone.now() - dt.timedelta(days=9))
     assert (version.entry, version.last) == ({"key": "old", "role": "From the beginning"}, None)
 
 
-def test_the_model_of_then_is_resolved_in_todays_catalog(operator: writing.Write) -> None:
-    then = newest()
+def test_a_former_version_is_resolved_in_the_current_catalog(operator: writing.Write) -> None:
+    earlier = newest()
     switches.flip(operator, "bob", "reading", False)
     entries.change(operator, "toolkit", "reading", {"policy": "New words."})
     stored = belts.export()
-    version = agent_versions.rebuild("bob", then)
+    version = agent_versions.rebuild("bob", earlier)
     answer = agent_versions.surface_of(queries.access("bob").catalog, version.agent)
     assert [tool.name for tool in answer.tools] == ["clock", "git__log", "git__status"]
     assert "New words." in answer.policy.text
@@ -131,7 +131,7 @@ def test_the_model_of_then_is_resolved_in_todays_catalog(operator: writing.Write
     assert [agent["key"] for agent in BELT["agents"]] == ["ada", "bob"]
 
 
-def test_who_operates_an_agent_is_no_part_of_what_it_was(
+def test_an_agents_operators_are_not_part_of_its_version(
     operator: writing.Write, django_user_model: Any
 ) -> None:
     django_user_model.objects.create_user("anna")
@@ -139,5 +139,5 @@ def test_who_operates_an_agent_is_no_part_of_what_it_was(
     flipped = newest()
     roles.set_operators(operator, "bob", ["anna"])
     version = agent_versions.rebuild("bob", flipped)
-    assert version.entry == entry_now()
+    assert version.entry == current_entry()
     assert not version.gaps

@@ -1,4 +1,4 @@
-"""Agents are edited as a whole, and copied."""
+"""Tests of editing, duplicating and removing agents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolbelt.store import context_use, learned_words
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
 
 
-def test_several_settings_are_changed_in_one_entry(operator: writing.Write) -> None:
+def test_several_settings_are_changed_in_one_audit_entry(operator: writing.Write) -> None:
     change = agents.edit(
         operator.replace(confirm=True), "ada", {"title": "Ada", "kind": "plan"}, was={"title": None}
     )
@@ -26,7 +26,7 @@ def test_several_settings_are_changed_in_one_entry(operator: writing.Write) -> N
     assert (entry.action, entry.after) == ("agent.change", {"title": "Ada", "kind": "plan"})
 
 
-def test_a_new_loadout_alone_is_told_as_equipping(operator: writing.Write) -> None:
+def test_changing_only_the_loadout_is_recorded_as_equipping(operator: writing.Write) -> None:
     change = agents.edit(
         operator.replace(confirm=True), "ada", {"loadout": "research"}, was={"loadout": None}
     )
@@ -35,16 +35,16 @@ def test_a_new_loadout_alone_is_told_as_equipping(operator: writing.Write) -> No
         agents.edit(operator.replace(confirm=True), "ada", {"loadout": None}, was={"loadout": None})
 
 
-def test_a_duplicate_gets_what_the_other_one_gets(operator: writing.Write) -> None:
+def test_a_duplicate_has_the_settings_of_the_original(operator: writing.Write) -> None:
     switches.override(operator.replace(confirm=True), "bob", "git__push", True)
     agents.duplicate(operator, "bob", "rob")
     assert entries.read("agent", "rob") == {**entries.read("agent", "bob"), "key": "rob"}
     assert surfaces.ask("rob").fingerprint == surfaces.ask("bob").fingerprint
     switches.flip(operator, "rob", "reading", False)
-    assert surfaces.ask("rob").fingerprint != surfaces.ask("bob").fingerprint, "each goes its own way"
+    assert surfaces.ask("rob").fingerprint != surfaces.ask("bob").fingerprint, "the two are independent"
 
 
-def test_a_duplicate_is_refused_a_key_that_is_taken_or_makes_no_sense(operator: writing.Write) -> None:
+def test_duplicating_to_a_taken_or_invalid_key_is_refused(operator: writing.Write) -> None:
     with pytest.raises(errors.Refused, match="'ada' already exists"):
         agents.duplicate(operator, "bob", "ada")
     with pytest.raises(errors.Invalid):
@@ -53,7 +53,7 @@ def test_a_duplicate_is_refused_a_key_that_is_taken_or_makes_no_sense(operator: 
         agents.duplicate(operator, "bo", "rob")
 
 
-def test_what_was_learned_and_summed_of_an_agent_is_deleted_with_it(operator: writing.Write) -> None:
+def test_removing_an_agent_deletes_its_learned_words_and_usage(operator: writing.Write) -> None:
     day = dt.date(2026, 3, 1)
     agents.duplicate(operator, "bob", "rob")
     for agent in ("bob", "rob"):

@@ -1,4 +1,4 @@
-"""Differences between two agents are listed, and copied as shown or not at all."""
+"""Tests that differences between two agents are listed, and copied as shown or not at all."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
 
 
 @pytest.fixture
-def rich(stored: None, operator: writing.Write) -> None:
-    """Create settings of ada to copy."""
+def settings_to_copy(stored: None, operator: writing.Write) -> None:
+    """Store settings of ada that differ from bob's."""
     changes = {
         "title": "Ada",
         "loadout": "developer",
@@ -33,10 +33,10 @@ def ids(comparison: comparing.Comparison) -> list[str]:
     return [row.id for row in comparison.rows]
 
 
-@pytest.mark.usefixtures("rich")
-def test_only_differences_are_listed_and_what_comes_of_them() -> None:
-    found = comparing.compare("ada", "bob")
-    assert ids(found) == [
+@pytest.mark.usefixtures("settings_to_copy")
+def test_a_comparison_lists_only_differences_and_their_outcomes() -> None:
+    comparison = comparing.compare("ada", "bob")
+    assert ids(comparison) == [
         "setting:loadout",
         "switch:clock",
         "switch:pushing",
@@ -44,31 +44,34 @@ def test_only_differences_are_listed_and_what_comes_of_them() -> None:
         "always-on:clock",
         "loadable:reading",
     ]
-    said = {one.tool.key: (one.a.state, one.a.code, one.b.state, one.b.code) for one in found.outcomes}
-    assert said == {
+    outcomes = {
+        outcome.tool.key: (outcome.a.state, outcome.a.code, outcome.b.state, outcome.b.code)
+        for outcome in comparison.outcomes
+    }
+    assert outcomes == {
         "clock": ("denied", "override-off", "active", "default-on"),
         "git__push": ("active", "switch-on", "dormant", "not-granted"),
     }
     assert comparing.compare("ada", "ada").rows == ()
 
 
-@pytest.mark.usefixtures("rich")
+@pytest.mark.usefixtures("settings_to_copy")
 def test_an_agent_is_compared_with_a_loadout(operator: writing.Write) -> None:
-    found = comparing.compare("loadout:minimal", "ada")
-    assert [(row.id, row.a) for row in found.rows][:2] == [
+    comparison = comparing.compare("loadout:minimal", "ada")
+    assert [(row.id, row.a) for row in comparison.rows][:2] == [
         ("setting:loadout", "minimal"),
         ("switch:clock", None),
     ]
-    assert found.b.is_now
-    assert not found.a.is_now
+    assert comparison.b.is_now
+    assert not comparison.a.is_now
     agents.edit(operator.replace(confirm=True), "ada", {"loadout": None, "kind": "plan"})
     assert "setting:loadout" not in ids(comparing.compare("loadout:Developer", "ada"))
     with pytest.raises(errors.NotFound, match="no loadout named 'nope'"):
         comparing.compare("loadout:nope", "ada")
 
 
-@pytest.mark.usefixtures("rich")
-def test_a_plan_says_what_comes_of_it_and_does_nothing() -> None:
+@pytest.mark.usefixtures("settings_to_copy")
+def test_a_plan_shows_its_effect_and_changes_nothing() -> None:
     before = models.AuditEntry.objects.count()
     plan = copying.plan("ada", "bob", ["switch:pushing", "switch:reading"])
     assert plan.effect.added == ("git__push",)
@@ -77,8 +80,8 @@ def test_a_plan_says_what_comes_of_it_and_does_nothing() -> None:
     assert models.AuditEntry.objects.count() == before
 
 
-@pytest.mark.usefixtures("rich")
-def test_what_is_copied_is_one_act_that_is_undone_as_one(operator: writing.Write) -> None:
+@pytest.mark.usefixtures("settings_to_copy")
+def test_a_copy_is_one_batch_that_is_undone_together(operator: writing.Write) -> None:
     before = entries.read("agent", "bob")
     rows = ["setting:loadout", "switch:clock", "always-on:clock", "loadable:reading"]
     plan = copying.plan("ada", "bob", rows)
@@ -86,8 +89,8 @@ def test_what_is_copied_is_one_act_that_is_undone_as_one(operator: writing.Write
     assert ids(comparing.compare("ada", "bob")) == ["switch:pushing", "switch:reading"]
     assert change.effect is not None
     assert (change.effect.added, change.effect.removed) == (plan.effect.added, plan.effect.removed)
-    act = models.AuditEntry.objects.filter(batch=models.AuditEntry.objects.latest("id").batch)
-    assert sorted(act.values_list("action", "reason")) == [
+    batch = models.AuditEntry.objects.filter(batch=models.AuditEntry.objects.latest("id").batch)
+    assert sorted(batch.values_list("action", "reason")) == [
         ("agent.change", "Copied from ada."),
         ("override.set", "Copied from ada."),
     ]
@@ -96,9 +99,11 @@ def test_what_is_copied_is_one_act_that_is_undone_as_one(operator: writing.Write
     assert entries.read("agent", "bob") == before
 
 
-@pytest.mark.usefixtures("rich")
+@pytest.mark.usefixtures("settings_to_copy")
 @pytest.mark.parametrize("side", ["ada", "bob"])
-def test_what_is_not_as_it_was_shown_is_not_copied(operator: writing.Write, side: str) -> None:
+def test_a_copy_is_refused_if_either_agent_changed_since_it_was_planned(
+    operator: writing.Write, side: str
+) -> None:
     rows = ["switch:clock", "switch:pushing"]
     seen = copying.plan("ada", "bob", rows).seen
     switches.override(operator.replace(confirm=True), side, "clock", True)
@@ -106,53 +111,53 @@ def test_what_is_not_as_it_was_shown_is_not_copied(operator: writing.Write, side
     with pytest.raises(errors.Stale):
         copying.copy(operator, "ada", "bob", rows, seen=seen)
     assert entries.read("agent", "bob") == before
-    # Another change beside it does not conflict.
+    # A change of another key does not conflict.
     switches.override(operator.replace(confirm=True), side, "clock", None if side == "bob" else False)
     switches.flip(operator, side, "verbose", False)
     copying.copy(operator, "ada", "bob", rows, seen=seen)
     assert entries.read("agent", "bob")["tools_config"]["pushing"] is True
 
 
-def test_an_agent_goes_back_to_what_it_was(operator: writing.Write) -> None:
-    was = entries.read("agent", "bob")
-    then = models.AuditEntry.objects.latest("id").pk
+def test_copying_a_former_version_restores_the_agent(operator: writing.Write) -> None:
+    before = entries.read("agent", "bob")
+    earlier = models.AuditEntry.objects.latest("id").pk
     agents.edit(operator.replace(confirm=True), "bob", {"role": "Pushes", "loadout": "full"})
     switches.flip(operator, "bob", "reading", False)
-    a = comparing.format_version("bob", then)
-    rows = ids(comparing.compare(a, "bob"))
+    version = comparing.format_version("bob", earlier)
+    rows = ids(comparing.compare(version, "bob"))
     assert rows == ["setting:role", "setting:loadout", "switch:reading"]
-    copying.copy(operator, a, "bob", rows, seen=copying.plan(a, "bob", rows).seen)
-    assert entries.read("agent", "bob") == was
-    assert agent_versions.rebuild("bob", then).entry == was
-    assert models.AuditEntry.objects.latest("id").reason == f"Copied from bob after change {then}."
+    copying.copy(operator, version, "bob", rows, seen=copying.plan(version, "bob", rows).seen)
+    assert entries.read("agent", "bob") == before
+    assert agent_versions.rebuild("bob", earlier).entry == before
+    assert models.AuditEntry.objects.latest("id").reason == f"Copied from bob after change {earlier}."
 
 
-def test_what_is_gone_cannot_come_back(operator: writing.Write) -> None:
+def test_a_switch_of_a_removed_toolkit_cannot_be_copied(operator: writing.Write) -> None:
     switches.flip(operator, "bob", "verbose", False)
-    then = models.AuditEntry.objects.latest("id").pk
+    earlier = models.AuditEntry.objects.latest("id").pk
     switches.flip(operator, "bob", "verbose", None)
     entries.remove(operator, "toolkit", "verbose")
-    found = comparing.compare(f"bob@{then}", "bob")
-    assert found.lost == {"switch:verbose"}
+    comparison = comparing.compare(f"bob@{earlier}", "bob")
+    assert comparison.lost == {"switch:verbose"}
     with pytest.raises(errors.Invalid, match="no longer exists"):
-        copying.plan(f"bob@{then}", "bob", ["switch:verbose"])
+        copying.plan(f"bob@{earlier}", "bob", ["switch:verbose"])
 
 
-def test_a_budget_that_refuses_refuses_a_copy(operator: writing.Write) -> None:
+def test_a_copy_that_exceeds_a_refusing_budget_is_refused(operator: writing.Write) -> None:
     agents.edit(operator, "ada", {"budget": {"max_tools": 1, "on_exceed": "refuse"}})
     rows = ["switch:reading"]
     with pytest.raises(errors.Refused, match="The budget of ada is 1 tools"):
         copying.plan("bob", "ada", rows)
 
 
-def test_a_conflict_of_options_is_refused_with_its_path(operator: writing.Write) -> None:
+def test_a_copy_that_causes_conflicting_options_is_refused(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "verbose", True)
     with pytest.raises(errors.Invalid, match="git__log comes from switch 'reading' with no options"):
         copying.plan("ada", "bob", ["switch:verbose"])
 
 
 @pytest.mark.parametrize("b", ["loadout:minimal", "bob@1"])
-def test_only_an_agent_as_it_is_can_be_copied_to(b: str) -> None:
+def test_only_the_current_version_of_an_agent_can_be_copied_to(b: str) -> None:
     first = models.AuditEntry.objects.filter(subject_key="bob").latest("id").pk
     with pytest.raises(errors.Refused, match="must be an agent as it is now"):
         copying.plan("ada", b.replace("@1", f"@{first}"), [])
@@ -170,22 +175,22 @@ def test_only_an_agent_as_it_is_can_be_copied_to(b: str) -> None:
         ("", errors.NotFound),
     ],
 )
-def test_nonsense_is_told(a: str, error: type[errors.ToolbeltError]) -> None:
+def test_comparing_an_invalid_side_raises_an_error(a: str, error: type[errors.ToolbeltError]) -> None:
     with pytest.raises(error):
         comparing.compare(a, "bob")
 
 
-@pytest.mark.usefixtures("rich")
-def test_comparing_asks_the_same_however_much_there_is(operator: writing.Write) -> None:
-    then = models.AuditEntry.objects.filter(subject_key="bob").latest("id").pk
+@pytest.mark.usefixtures("settings_to_copy")
+def test_comparing_takes_a_constant_number_of_queries(operator: writing.Write) -> None:
+    earlier = models.AuditEntry.objects.filter(subject_key="bob").latest("id").pk
 
-    def asked() -> int:
-        with CaptureQueriesContext(connection) as found:
-            comparing.compare(f"bob@{then}", "ada")
-        return len(found)
+    def count_queries() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            comparing.compare(f"bob@{earlier}", "ada")
+        return len(queries)
 
-    few = asked()
+    few = count_queries()
     for on in (True, False) * 4:
         switches.flip(operator.replace(confirm=True), "bob", "pushing", on)
-    comparing.compare(f"bob@{then}", "ada")
-    assert asked() <= few <= 15
+    comparing.compare(f"bob@{earlier}", "ada")
+    assert count_queries() <= few <= 15

@@ -1,4 +1,4 @@
-"""Operators list sessions and change them."""
+"""Tests that operators can list, change and evict sessions."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def load(toolkit: str, session: str = "s1", agent: str = "ada") -> None:
     assert answer.content["status"] == "loaded"  # type: ignore[union-attr]
 
 
-def test_sessions_are_listed_the_last_changed_first(ada, operator):
+def test_sessions_are_listed_with_the_last_changed_first(ada, operator):
     agents.edit(operator, "bob", {"allowed_toolkits": ["pushing"]})
     load("reading", "s1")
     load("pushing", "s2")
     load("pushing", "b1", "bob")
     load("pushing", "s1")
     page = sessions.page()
-    assert [(one.agent, one.session.key) for one in page.sessions] == [
+    assert [(listed.agent, listed.session.key) for listed in page.sessions] == [
         ("ada", "s1"),
         ("bob", "b1"),
         ("ada", "s2"),
     ]
     page = sessions.page("ada", offset=1, limit=1)
-    assert ([one.session.key for one in page.sessions], page.total) == (["s2"], 2)
-    kept = sessions.read("ada", "s1")
-    assert [change.name for change in kept.session.changes] == ["reading", "pushing"]
-    assert kept.created <= kept.changed
+    assert ([listed.session.key for listed in page.sessions], page.total) == (["s2"], 2)
+    read = sessions.read("ada", "s1")
+    assert [change.name for change in read.session.changes] == ["reading", "pushing"]
+    assert read.created <= read.changed
 
 
-def test_an_evicted_session_begins_anew(ada, operator):
+def test_an_evicted_session_loses_its_loads(ada, operator):
     load("reading")
     assert "git__status" in surfaces.ask("ada", "s1").because
     sessions.evict(operator.replace(reason="stuck"), "ada", "s1")
@@ -63,27 +63,27 @@ def test_an_evicted_session_begins_anew(ada, operator):
 
 
 @pytest.mark.parametrize("session", ["s2", "a\0b", "", "x" * 300])
-def test_a_session_that_is_not_there_is_said_so(ada, operator, session):
-    for act in (lambda: sessions.read("ada", session), lambda: sessions.evict(operator, "ada", session)):
+def test_an_unknown_session_or_agent_is_not_found(ada, operator, session):
+    for access in (lambda: sessions.read("ada", session), lambda: sessions.evict(operator, "ada", session)):
         with pytest.raises(errors.NotFound):
-            act()
+            access()
     for agent in ("adda", "a\0da"):
         with pytest.raises(errors.NotFound):
             sessions.read(agent, session)
 
 
-def test_a_session_is_equipped_and_it_is_undone(ada, operator):
-    done = sessions.equip(operator, "ada", "s1", "full", was="")
+def test_equipping_a_session_can_be_undone(ada, operator):
+    change = sessions.equip(operator, "ada", "s1", "full", was="")
     assert sessions.read("ada", "s1").session.loadout == "full"
     assert sessions.equip(operator, "ada", "s1", "full").is_nothing
     with pytest.raises(errors.Stale):
         sessions.equip(operator, "ada", "s1", "minimal", was="")
-    assert done.entry is not None
-    undo.undo(operator, done.entry)
+    assert change.entry is not None
+    undo.undo(operator, change.entry)
     assert sessions.read("ada", "s1").session.loadout == ""
 
 
-def test_a_session_takes_the_loadouts_it_may(ada, operator):
+def test_a_session_accepts_only_its_allowed_loadouts(ada, operator):
     with pytest.raises(errors.Refused, match="Its session_loadouts are minimal"):
         sessions.equip(operator, "ada", "s1", "full", among=["minimal"])
     with pytest.raises(errors.NotFound, match="Did you mean minimal"):
@@ -92,7 +92,7 @@ def test_a_session_takes_the_loadouts_it_may(ada, operator):
     sessions.equip(operator, "ada", "s1", "MINIMAL", among=["minimal"])
 
 
-def test_an_agent_takes_off_only_what_it_may_put_on(ada, operator):
+def test_an_agent_can_only_replace_loadouts_that_it_may_choose(ada, operator):
     load("reading")
     sessions.equip(operator, "ada", "s1", "full")
     for loadout in ("", "minimal"):
@@ -103,45 +103,45 @@ def test_an_agent_takes_off_only_what_it_may_put_on(ada, operator):
             sessions.equip(operator, "ada", "s1", loadout, among=["minimal"])
     with pytest.raises(errors.Refused, match="which has the loadout full"):
         sessions.evict(operator, "ada", "s1", among=[])
-    held = sessions.read("ada", "s1").session
-    assert (held.loadout, [change.name for change in held.changes]) == ("full", ["reading"])
+    session = sessions.read("ada", "s1").session
+    assert (session.loadout, [change.name for change in session.changes]) == ("full", ["reading"])
     assert len(queries.changes(action="session.equip").entries) == 1
     assert not queries.changes(action="session.evict").entries
     sessions.equip(operator, "ada", "s1", "", among=["FULL"])
     sessions.evict(operator, "ada", "s1", among=[])
 
 
-def test_what_an_agent_chose_counts_while_it_may_choose_it(ada, operator):
+def test_a_loadout_an_agent_chose_applies_while_it_is_allowed(ada, operator):
     everything = {"plugins": ["git"], "disabled": ["clock"]}
     belts.import_(operator, {"loadouts": [{"name": "most", **everything}]})
 
-    def may(*names: str) -> None:
+    def allow(*names: str) -> None:
         entry = {"key": "ada", "allowed_toolkits": ["reading"], "session_loadouts": list(names)}
         belts.import_(operator, {"agents": [entry]})
 
-    def has(session: str) -> tuple[bool, bool]:
+    def active_in(session: str) -> tuple[bool, bool]:
         active = surfaces.ask("ada", session).because
         return "git__push" in active, "clock" in active
 
-    may("most")
-    assert has("s1") == (False, True)
+    allow("most")
+    assert active_in("s1") == (False, True)
     for session in ("chosen", "loaded", "confirmed"):
         sessions.equip(operator, "ada", session, "most", among=["most"])
     load("reading", "loaded")
     assert not sessions.equip(operator, "ada", "confirmed", "most").is_nothing
     sessions.equip(operator, "ada", "given", "most")
     assert sessions.equip(operator, "ada", "given", "most", among=["most"]).is_nothing
-    may()
-    assert [has(session) for session in ("given", "confirmed")] == [(True, False)] * 2
-    assert [has(session) for session in ("chosen", "loaded")] == [(False, False)] * 2
-    may("MOST")
-    assert has("chosen") == (True, False)
+    allow()
+    assert [active_in(session) for session in ("given", "confirmed")] == [(True, False)] * 2
+    assert [active_in(session) for session in ("chosen", "loaded")] == [(False, False)] * 2
+    allow("MOST")
+    assert active_in("chosen") == (True, False)
 
 
-def test_sessions_are_forgotten_by_their_age(ada):
+def test_old_sessions_are_pruned(ada):
     for session in ("old", "new"):
         load("reading", session)
     models.AgentSession.objects.filter(key="old").update(changed=timezone.now() - dt.timedelta(days=31))
     assert sessions.prune(dt.timedelta(days=30)) == 1
-    assert [one.session.key for one in sessions.page().sessions] == ["new"]
+    assert [listed.session.key for listed in sessions.page().sessions] == ["new"]
     assert sessions.prune(dt.timedelta(days=30)) == 0

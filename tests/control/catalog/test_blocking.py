@@ -1,4 +1,4 @@
-"""A block applies to all agents immediately, and can be reported and undone."""
+"""Tests that a block applies to all agents immediately, reports its effect and can be undone."""
 
 import datetime as dt
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("stored")
 
 
 @pytest.mark.parametrize(("kind", "name"), [("tool", "git__log"), ("toolkit", "reading"), ("plugin", "git")])
-def test_a_stop_counts_at_once_and_says_whom_it_reaches(
+def test_a_block_takes_effect_immediately_and_lists_the_affected_agents(
     operator: writing.Write, kind: blocking.Kind, name: str
 ) -> None:
     assert "git__log" in [tool.name for tool in surfaces.ask("bob").tools]
@@ -35,13 +35,13 @@ def test_a_stop_counts_at_once_and_says_whom_it_reaches(
     assert "git__log" in [tool.name for tool in surfaces.ask("bob").tools]
 
 
-def test_lifting_says_who_has_it_again(operator: writing.Write) -> None:
+def test_unblocking_lists_the_agents_that_regain_the_tools(operator: writing.Write) -> None:
     blocking.set_blocked(operator, "toolkit", "reading", True, was=False)
     assert blocking.set_blocked(operator, "toolkit", "reading", False, was=True).agents == {"bob": 2}
     assert blocking.set_blocked(operator, "toolkit", "reading", False, was=False).is_nothing
 
 
-def test_a_plugin_that_is_stopped_is_denied_whatever_grants_its_tools(operator: writing.Write) -> None:
+def test_a_blocked_plugin_denies_its_tools_whatever_grants_them(operator: writing.Write) -> None:
     switches.override(operator.replace(confirm=True), "ada", "git__push", True)
     switches.override(operator, "ada", "git__log", True, ends=clock.now() + dt.timedelta(hours=1))
 
@@ -50,7 +50,7 @@ def test_a_plugin_that_is_stopped_is_denied_whatever_grants_its_tools(operator: 
     assert change.agents == {"ada": 2, "bob": 2}
     assert {explain.why("ada", key).decision.code for key in ("git__push", "git__log")} == {"blocked"}
     assert [tool.name for tool in surfaces.ask("ada").tools] == ["clock"]
-    assert queries.changes().entries[0].id == change.entry, "one entry, whomever it reaches"
+    assert queries.changes().entries[0].id == change.entry, "one entry for all agents"
     with pytest.raises(errors.Stale):
         blocking.set_blocked(operator, "plugin", "git", True, was=False)
     assert blocking.set_blocked(operator, "plugin", "git", False, was=True).agents == {"ada": 2, "bob": 2}

@@ -1,4 +1,4 @@
-"""A command can only be set on the command line, and web connections only use reserved variables."""
+"""Tests that commands can only be set on the command line, and that the web only uses reserved variables."""
 
 from __future__ import annotations
 
@@ -18,72 +18,72 @@ pytestmark = pytest.mark.django_db
 
 SHELL = writing.by("olive", via="command")
 WEB = [writing.by("olive", via=via) for via in ("screen", "admin", "api", "mcp")]
-RUN = {"command": "mcp-server-git", "args": ["-v"]}
-ASKED = {"url": "https://files.example/mcp"}
+LOCAL = {"command": "mcp-server-git", "args": ["-v"]}
+REMOTE = {"url": "https://files.example/mcp"}
 
 
 @pytest.mark.parametrize("write", WEB, ids=lambda write: write.actor.via)
-def test_a_command_does_not_come_in_by_the_web(write: writing.Write) -> None:
+def test_a_command_cannot_be_added_through_the_web(write: writing.Write) -> None:
     with pytest.raises(errors.Refused, match=r"runs code on the server.*TOOLBELT_STDIO_BY_WEB"):
-        upstream_servers.add(write.actor, "git", RUN)
+        upstream_servers.add(write.actor, "git", LOCAL)
     with pytest.raises(errors.Refused, match="runs code on the server"):
-        entries.put(write, "plugin", {"name": "git", "upstream": RUN})
+        entries.put(write, "plugin", {"name": "git", "upstream": LOCAL})
     with pytest.raises(errors.Refused, match="runs code on the server"):
-        belts.import_(write, {"plugins": [{"name": "git", "upstream": RUN}]})
+        belts.import_(write, {"plugins": [{"name": "git", "upstream": LOCAL}]})
 
 
 @pytest.mark.parametrize(
     "changed", [{"command": "sh"}, {"args": ["-c", "x"]}, {"env": {"A": "b"}}, {"cwd": "/"}]
 )
-def test_no_part_of_a_command_is_changed_by_the_web(changed: dict[str, Any]) -> None:
-    upstream_servers.add(SHELL.actor, "git", RUN)
+def test_no_part_of_a_command_can_be_changed_through_the_web(changed: dict[str, Any]) -> None:
+    upstream_servers.add(SHELL.actor, "git", LOCAL)
 
     with pytest.raises(errors.Refused, match="runs code on the server"):
-        upstream_servers.reconnect(WEB[0].actor, "git", {**RUN, **changed})
+        upstream_servers.reconnect(WEB[0].actor, "git", {**LOCAL, **changed})
 
 
-def test_what_is_not_the_command_is_changed_by_any_door() -> None:
-    upstream_servers.add(SHELL.actor, "git", {**RUN, "env": {"A": "${A}"}})
+def test_settings_other_than_the_command_can_be_changed_through_the_web() -> None:
+    upstream_servers.add(SHELL.actor, "git", {**LOCAL, "env": {"A": "${A}"}})
 
-    upstream_servers.reconnect(WEB[0].actor, "git", {**RUN, "env": {"A": "${A}"}, "timeout": 5})
+    upstream_servers.reconnect(WEB[0].actor, "git", {**LOCAL, "env": {"A": "${A}"}, "timeout": 5})
     entries.change(WEB[0], "plugin", "git", {"active": False})
 
     assert entries.read("plugin", "git")["upstream"]["timeout"] == 5
 
 
-def test_a_command_does_not_come_back_by_undoing_in_the_web() -> None:
-    upstream_servers.add(SHELL.actor, "git", RUN)
-    upstream_servers.reconnect(SHELL.actor, "git", ASKED)
+def test_undoing_through_the_web_cannot_restore_a_command() -> None:
+    upstream_servers.add(SHELL.actor, "git", LOCAL)
+    upstream_servers.reconnect(SHELL.actor, "git", REMOTE)
     newest = queries.changes(action="plugin.change").entries[0]
 
     with pytest.raises(errors.Refused, match="runs code on the server"):
         undo.undo(WEB[0], newest.id)
     undo.undo(SHELL, newest.id)
 
-    assert entries.read("plugin", "git")["upstream"] == RUN
+    assert entries.read("plugin", "git")["upstream"] == LOCAL
 
 
-def test_an_installation_may_let_the_web_do_it(settings: Any) -> None:
+def test_a_setting_allows_commands_through_the_web(settings: Any) -> None:
     settings.TOOLBELT_STDIO_BY_WEB = True
 
-    upstream_servers.add(WEB[0].actor, "git", RUN)
+    upstream_servers.add(WEB[0].actor, "git", LOCAL)
 
 
 @pytest.mark.parametrize("write", WEB, ids=lambda write: write.actor.via)
-def test_an_address_comes_in_by_any_door_and_by_default_no_variable(write: writing.Write) -> None:
-    upstream_servers.add(write.actor, "files", {**ASKED, "headers": {"Accept": "text/event-stream"}})
-    for reached in (
-        {**ASKED, "headers": {"Authorization": "Bearer ${MCP_FILES}"}},
+def test_a_url_is_accepted_through_the_web_but_by_default_no_variable(write: writing.Write) -> None:
+    upstream_servers.add(write.actor, "files", {**REMOTE, "headers": {"Accept": "text/event-stream"}})
+    for connection in (
+        {**REMOTE, "headers": {"Authorization": "Bearer ${MCP_FILES}"}},
         {"url": "https://files.example/${MCP_FILES}"},
     ):
         with pytest.raises(errors.Refused, match=r"sent the variable MCP_FILES.*TOOLBELT_WEB_VARIABLES"):
-            upstream_servers.add(write.actor, "more", reached)
-        upstream_servers.add(SHELL.actor, f"more-{len(reached)}", reached)
+            upstream_servers.add(write.actor, "more", connection)
+        upstream_servers.add(SHELL.actor, f"more-{len(connection)}", connection)
 
 
-def test_a_server_whose_connection_is_refused_by_a_later_rule_can_still_be_switched_off() -> None:
-    upstream_servers.add(SHELL.actor, "files", {**ASKED, "headers": {"X-Team": "search"}})
-    stored = {**ASKED, "headers": {"X-Team": "search and find"}}
+def test_a_server_with_a_connection_that_newer_rules_refuse_can_be_turned_off() -> None:
+    upstream_servers.add(SHELL.actor, "files", {**REMOTE, "headers": {"X-Team": "search"}})
+    stored = {**REMOTE, "headers": {"X-Team": "search and find"}}
     models.Plugin.objects.filter(name="files").update(upstream=stored)
 
     entries.change(WEB[0], "plugin", "files", {"active": False})
@@ -93,22 +93,22 @@ def test_a_server_whose_connection_is_refused_by_a_later_rule_can_still_be_switc
         upstream_servers.reconnect(SHELL.actor, "files", {**stored, "timeout": 5})
 
 
-def test_variables_are_set_aside_by_how_they_begin(settings: Any) -> None:
+def test_web_variables_are_reserved_by_prefix(settings: Any) -> None:
     settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
     upstream_servers.add(
-        WEB[0].actor, "files", {**ASKED, "headers": {"Authorization": "Bearer ${MCP_FILES}"}}
+        WEB[0].actor, "files", {**REMOTE, "headers": {"Authorization": "Bearer ${MCP_FILES}"}}
     )
 
 
-def test_a_variable_that_was_not_set_aside_is_sent_nowhere_by_the_web(settings: Any) -> None:
-    given = {**ASKED, "headers": {"Authorization": "Bearer ${AWS_KEY}"}}
+def test_a_variable_that_is_not_reserved_cannot_be_used_through_the_web(settings: Any) -> None:
+    connection = {**REMOTE, "headers": {"Authorization": "Bearer ${AWS_KEY}"}}
 
     with pytest.raises(errors.Refused, match=r"sent the variable AWS_KEY.*TOOLBELT_WEB_VARIABLES"):
-        upstream_servers.add(WEB[0].actor, "files", given)
+        upstream_servers.add(WEB[0].actor, "files", connection)
 
-    upstream_servers.add(SHELL.actor, "files", given)
+    upstream_servers.add(SHELL.actor, "files", connection)
     with pytest.raises(errors.Refused, match="sent the variable AWS_KEY"):
-        upstream_servers.reconnect(WEB[0].actor, "files", {**given, "url": "https://elsewhere.example/"})
+        upstream_servers.reconnect(WEB[0].actor, "files", {**connection, "url": "https://elsewhere.example/"})
 
     settings.TOOLBELT_WEB_VARIABLES = ["AWS_KEY"]
-    upstream_servers.reconnect(WEB[0].actor, "files", {**given, "url": "https://files.example/v2"})
+    upstream_servers.reconnect(WEB[0].actor, "files", {**connection, "url": "https://files.example/v2"})

@@ -1,4 +1,4 @@
-"""All configuration is created, changed and removed by the same functions, validated and audited."""
+"""Tests that entries of every kind are created, changed and removed with validation and an audit entry."""
 
 import datetime as dt
 from typing import Any
@@ -20,7 +20,7 @@ from toolbelt.store import catalog, clock, snapshots
 pytestmark = pytest.mark.usefixtures("stored")
 
 
-def test_only_the_keys_that_change_stand_in_the_log(operator: writing.Write) -> None:
+def test_only_the_changed_keys_are_recorded_in_the_audit_log(operator: writing.Write) -> None:
     change = entries.change(operator, "agent", "bob", {"title": "Bob", "protected": False})
 
     entry = queries.change(change.entry or 0)
@@ -28,7 +28,7 @@ def test_only_the_keys_that_change_stand_in_the_log(operator: writing.Write) -> 
     assert (entry.before, entry.after) == ({"title": None}, {"title": "Bob"})
 
 
-def test_none_puts_a_key_back_to_its_default(operator: writing.Write) -> None:
+def test_null_resets_a_key_to_its_default(operator: writing.Write) -> None:
     entries.change(operator, "agent", "bob", {"title": "Bob"})
 
     entries.change(operator, "agent", "bob", {"title": None})
@@ -36,7 +36,7 @@ def test_none_puts_a_key_back_to_its_default(operator: writing.Write) -> None:
     assert "title" not in entries.read("agent", "bob")
 
 
-def test_an_entry_that_is_not_sound_is_refused_whole_with_every_problem(operator: writing.Write) -> None:
+def test_an_invalid_entry_is_refused_with_every_problem(operator: writing.Write) -> None:
     with pytest.raises(errors.Invalid) as refused:
         entries.change(operator, "agent", "bob", {"kind": "spy", "loadout": "ghost", "title": "Bob"})
 
@@ -44,14 +44,14 @@ def test_an_entry_that_is_not_sound_is_refused_whole_with_every_problem(operator
     assert "title" not in entries.read("agent", "bob")
 
 
-def test_an_edit_that_saw_an_old_state_of_its_key_is_refused(operator: writing.Write) -> None:
+def test_an_edit_based_on_an_outdated_value_is_refused(operator: writing.Write) -> None:
     entries.change(operator, "agent", "bob", {"title": "Robert"})
 
     with pytest.raises(errors.Stale):
         entries.change(operator, "agent", "bob", {"title": "Bob"}, was={"title": None})
 
 
-def test_an_edit_that_is_stale_names_every_key_that_somebody_else_changed(operator: writing.Write) -> None:
+def test_a_stale_edit_reports_every_key_that_was_changed_meanwhile(operator: writing.Write) -> None:
     entries.change(operator, "agent", "bob", {"title": "Robert", "role": "guard"})
 
     with pytest.raises(errors.Stale) as refused:
@@ -67,7 +67,7 @@ def test_an_edit_that_is_stale_names_every_key_that_somebody_else_changed(operat
     assert "model" not in entries.read("agent", "bob")
 
 
-def test_one_switch_is_changed_by_itself_beside_what_others_changed_meanwhile(
+def test_a_single_switch_can_be_changed_despite_changes_to_other_switches(
     operator: writing.Write,
 ) -> None:
     entries.change(operator, "agent", "bob", {"tools_config": {"pushing": False, "clock": False}})
@@ -90,7 +90,7 @@ def test_one_switch_is_changed_by_itself_beside_what_others_changed_meanwhile(
         )
 
 
-def test_a_switch_that_is_changed_by_itself_may_end_and_goes_back_to_what_it_was(
+def test_a_single_switch_can_expire_and_revert_to_its_former_value(
     operator: writing.Write,
 ) -> None:
     later = grants.format_time(clock.now() + dt.timedelta(hours=2))
@@ -107,15 +107,15 @@ def test_a_switch_that_is_changed_by_itself_may_end_and_goes_back_to_what_it_was
     }
 
 
-def test_an_end_that_is_over_is_refused_at_its_path_whether_the_agent_is_new_or_not(
+def test_an_end_in_the_past_is_refused_at_its_path_for_new_and_existing_agents(
     operator: writing.Write,
 ) -> None:
-    over = {"on": True, "ends": grants.format_time(clock.now() - dt.timedelta(hours=2))}
+    expired = {"on": True, "ends": grants.format_time(clock.now() - dt.timedelta(hours=2))}
 
     with pytest.raises(errors.Invalid, match=r"agents\.bob\.ends\.reading: .* is in the past"):
-        entries.change(operator, "agent", "bob", {"tools_config.reading": over, "title": "Bob"})
+        entries.change(operator, "agent", "bob", {"tools_config.reading": expired, "title": "Bob"})
     with pytest.raises(errors.Invalid, match=r"agents\.eve\.ends\.reading: .* is in the past"):
-        entries.create(operator, "agent", {"key": "eve", "tools_config.reading": over})
+        entries.create(operator, "agent", {"key": "eve", "tools_config.reading": expired})
 
     assert "title" not in entries.read("agent", "bob")
 
@@ -126,12 +126,12 @@ def test_tools_and_plugins_are_retired_never_removed(operator: writing.Write, ki
         entries.remove(operator, kind, name)
 
 
-def test_what_something_refers_to_is_not_removed(operator: writing.Write) -> None:
+def test_a_toolkit_in_use_cannot_be_removed(operator: writing.Write) -> None:
     with pytest.raises(errors.Refused, match="bob"):
         entries.remove(operator, "toolkit", "reading")
 
 
-def test_a_loadout_in_use_is_not_removed_from_under_its_agent(operator: writing.Write) -> None:
+def test_a_loadout_in_use_cannot_be_removed(operator: writing.Write) -> None:
     entries.put(operator, "loadout", {"name": "slim", "categories": ["git"]})
     agents.equip(operator.replace(confirm=True), "ada", "SLIM")
 
@@ -139,7 +139,7 @@ def test_a_loadout_in_use_is_not_removed_from_under_its_agent(operator: writing.
         entries.remove(operator, "loadout", "slim")
 
 
-def test_a_toolkit_edit_that_would_bring_an_agent_two_sets_of_options_is_refused(
+def test_a_toolkit_edit_that_causes_conflicting_options_is_refused(
     operator: writing.Write,
 ) -> None:
     agents.edit(
@@ -164,7 +164,7 @@ def test_a_retired_tool_keeps_its_row_and_is_unavailable(operator: writing.Write
     assert answer.resolution.decision("git__log").code == "tool-retired"
 
 
-def test_allowed_toolkits_are_in_the_order_given_and_initial_ones_among_them(operator: writing.Write) -> None:
+def test_allowed_toolkits_keep_their_order_and_include_the_initial_toolkits(operator: writing.Write) -> None:
     agents.edit(
         operator, "ada", {"allowed_toolkits": ["pushing", "reading"], "initial_toolkits": ["reading"]}
     )
@@ -173,16 +173,16 @@ def test_allowed_toolkits_are_in_the_order_given_and_initial_ones_among_them(ope
     assert (entry["allowed_toolkits"], entry["initial_toolkits"]) == (["pushing", "reading"], ["reading"])
 
 
-def test_exporting_and_importing_changes_nothing(operator: writing.Write) -> None:
+def test_importing_an_export_changes_nothing(operator: writing.Write) -> None:
     document = belts.export()
 
-    done = belts.import_(operator, document)
+    imported = belts.import_(operator, document)
 
-    assert (done.created, done.changed) == (0, 0)
+    assert (imported.created, imported.changed) == (0, 0)
     assert belts.export() == document
 
 
-def test_a_belt_with_one_unsound_entry_is_refused_and_leaves_nothing_behind(operator: writing.Write) -> None:
+def test_a_belt_with_an_invalid_entry_is_refused_and_stores_nothing(operator: writing.Write) -> None:
     document: dict[str, Any] = {"agents": [{"key": "eve"}, {"key": "mal", "loadout": "ghost"}]}
 
     with pytest.raises(errors.Invalid):
@@ -191,13 +191,13 @@ def test_a_belt_with_one_unsound_entry_is_refused_and_leaves_nothing_behind(oper
     assert queries.agent_keys() == ["ada", "bob"]
 
 
-def test_a_belt_may_name_what_is_stored_already(operator: writing.Write) -> None:
+def test_a_belt_can_refer_to_stored_entries(operator: writing.Write) -> None:
     belts.import_(operator, {"agents": [{"key": "eve", "tools_config": {"reading": True}}]})
 
     assert "git__status" in surfaces.ask("eve").because
 
 
-def test_an_edit_of_an_agent_that_brings_destructive_tools_asks_first(operator: writing.Write) -> None:
+def test_an_agent_edit_that_enables_destructive_tools_requires_confirmation(operator: writing.Write) -> None:
     with pytest.raises(errors.ConfirmationRequired, match="git__push"):
         agents.equip(operator, "ada", "developer")
     assert "loadout" not in entries.read("agent", "ada")
@@ -206,7 +206,7 @@ def test_an_edit_of_an_agent_that_brings_destructive_tools_asks_first(operator: 
     assert "git__push" in surfaces.ask("ada").because
 
 
-def test_an_edit_of_an_agent_cannot_pass_a_budget_that_refuses(operator: writing.Write) -> None:
+def test_an_agent_edit_that_exceeds_a_refusing_budget_is_refused(operator: writing.Write) -> None:
     entries.change(operator, "agent", "ada", {"budget": {"max_tools": 1, "on_exceed": "refuse"}})
 
     with pytest.raises(errors.Refused):
@@ -215,37 +215,37 @@ def test_an_edit_of_an_agent_cannot_pass_a_budget_that_refuses(operator: writing
     assert "tools" not in entries.read("agent", "ada")
 
 
-def test_an_agent_is_not_created_over_a_budget_that_refuses(operator: writing.Write) -> None:
-    over = {"key": "eve", "tools": ["clock", "git__log"], "budget": {"max_tools": 1, "on_exceed": "refuse"}}
+def test_creating_an_agent_over_its_refusing_budget_is_refused(operator: writing.Write) -> None:
+    entry = {"key": "eve", "tools": ["clock", "git__log"], "budget": {"max_tools": 1, "on_exceed": "refuse"}}
 
     with pytest.raises(errors.Refused, match="The budget of eve is 1 tools; this would make 2 tools"):
-        entries.create(operator.replace(confirm=True), "agent", over)
+        entries.create(operator.replace(confirm=True), "agent", entry)
 
     assert "eve" not in queries.agent_keys()
-    entries.create(operator, "agent", {**over, "tools": ["clock"]})
+    entries.create(operator, "agent", {**entry, "tools": ["clock"]})
 
 
 @pytest.fixture
-def bound(stored: None, operator: writing.Write) -> None:
-    """Give ada as many tools as her budget allows, from a toolkit, a loadout and a sub-app."""
+def at_budget(stored: None, operator: writing.Write) -> None:
+    """Use up ada's budget with tools from a toolkit, a loadout and a sub-app."""
     entries.put(operator, "loadout", {"name": "house"})
-    most = {"max_tools": 2, "on_exceed": "refuse"}
-    ada = {"loadout": "house", "tools_config": {"reading": True}, "budget": most}
+    budget = {"max_tools": 2, "on_exceed": "refuse"}
+    ada = {"loadout": "house", "tools_config": {"reading": True}, "budget": budget}
     entries.change(operator, "agent", "ada", ada)
     entries.put(operator, "sub_app", {"key": "chat", "agents": ["ada"]})
     assert set(surfaces.ask("ada").because) == {"git__log", "git__status"}
 
 
-MORE = [
+ONE_MORE_TOOL = [
     ("loadout", "house", {"categories": ["git"]}),
     ("toolkit", "reading", {"members": ["git__status", "git__log", "clock"]}),
     ("sub_app", "chat", {"tool_names": ["clock"]}),
 ]
 
 
-@pytest.mark.usefixtures("bound")
-@pytest.mark.parametrize(("kind", "name", "change"), MORE)
-def test_what_agents_share_is_not_written_so_that_one_passes_a_budget_that_refuses(
+@pytest.mark.usefixtures("at_budget")
+@pytest.mark.parametrize(("kind", "name", "change"), ONE_MORE_TOOL)
+def test_a_shared_entry_cannot_change_so_that_an_agent_exceeds_its_refusing_budget(
     operator: writing.Write, kind: str, name: str, change: dict[str, object]
 ) -> None:
     before = entries.read(kind, name)
@@ -256,9 +256,9 @@ def test_what_agents_share_is_not_written_so_that_one_passes_a_budget_that_refus
     assert entries.read(kind, name) == before
 
 
-@pytest.mark.usefixtures("bound")
-@pytest.mark.parametrize(("kind", "name", "change"), MORE)
-def test_who_was_over_the_budget_may_stay_so_when_what_is_shared_is_written(
+@pytest.mark.usefixtures("at_budget")
+@pytest.mark.parametrize(("kind", "name", "change"), ONE_MORE_TOOL)
+def test_a_shared_entry_can_change_while_an_agent_already_exceeds_its_budget(
     operator: writing.Write, kind: str, name: str, change: dict[str, object]
 ) -> None:
     models.Agent.objects.update(on_exceed="warn")
@@ -270,8 +270,8 @@ def test_who_was_over_the_budget_may_stay_so_when_what_is_shared_is_written(
     assert len(surfaces.ask("ada").because) == 3
 
 
-@pytest.mark.usefixtures("bound")
-def test_all_whose_budgets_would_be_passed_are_told_of_and_the_first_are_named(
+@pytest.mark.usefixtures("at_budget")
+def test_the_error_names_the_first_exceeded_budgets_and_counts_the_rest(
     operator: writing.Write,
 ) -> None:
     for number in range(4):
@@ -280,13 +280,15 @@ def test_all_whose_budgets_would_be_passed_are_told_of_and_the_first_are_named(
     with pytest.raises(errors.Refused) as refused:
         entries.change(operator, "loadout", "house", {"categories": ["git"]})
 
-    said = str(refused.value)
-    assert said.count("The budget of") == 3
-    assert "2 more agents would exceed a budget. Switch something else off first" in said
+    message = str(refused.value)
+    assert message.count("The budget of") == 3
+    assert "2 more agents would exceed a budget. Switch something else off first" in message
 
 
-@pytest.mark.usefixtures("bound")
-def test_a_toolkit_that_held_a_tool_off_is_not_removed_from_under_a_budget(operator: writing.Write) -> None:
+@pytest.mark.usefixtures("at_budget")
+def test_a_blocked_toolkit_cannot_be_removed_if_its_tool_would_exceed_a_budget(
+    operator: writing.Write,
+) -> None:
     entries.put(operator, "toolkit", {"key": "held", "members": ["clock"], "blocked": True})
     models.Tool.objects.filter(key="clock").update(default_on=True)
     models.Agent.objects.filter(key="ada").update(loadout="")
@@ -297,13 +299,13 @@ def test_a_toolkit_that_held_a_tool_off_is_not_removed_from_under_a_budget(opera
     assert entries.change(operator, "toolkit", "held", {"blocked": None}).entry
 
 
-@pytest.mark.usefixtures("bound")
-def test_the_code_of_a_plugin_is_not_held_to_budgets(operator: writing.Write) -> None:
-    wanted = {**entries.read("toolkit", "reading"), "members": ["git__status", "git__log", "clock"]}
-    assert entries.put(operator, "toolkit", wanted, in_code=True).entry
+@pytest.mark.usefixtures("at_budget")
+def test_a_plugins_code_may_exceed_budgets(operator: writing.Write) -> None:
+    entry = {**entries.read("toolkit", "reading"), "members": ["git__status", "git__log", "clock"]}
+    assert entries.put(operator, "toolkit", entry, in_code=True).entry
 
 
-def test_a_removed_agent_that_was_over_its_budget_can_be_put_back(operator: writing.Write) -> None:
+def test_removing_an_agent_that_exceeds_its_budget_can_be_undone(operator: writing.Write) -> None:
     entries.change(operator, "agent", "bob", {"budget": {"max_tools": 0, "on_exceed": "refuse"}})
     removed = entries.remove(operator, "agent", "bob")
 
@@ -312,7 +314,7 @@ def test_a_removed_agent_that_was_over_its_budget_can_be_put_back(operator: writ
     assert "bob" in queries.agent_keys()
 
 
-def test_a_protected_agent_is_not_unprotected_unasked(operator: writing.Write) -> None:
+def test_removing_an_agents_protection_requires_confirmation(operator: writing.Write) -> None:
     entries.change(operator, "agent", "bob", {"protected": True})
 
     entries.change(operator, "agent", "bob", {"title": "Bob"})
@@ -320,7 +322,7 @@ def test_a_protected_agent_is_not_unprotected_unasked(operator: writing.Write) -
         entries.change(operator, "agent", "bob", {"protected": None})
 
 
-def test_a_list_of_allowed_toolkits_that_somebody_changed_since_is_not_overwritten(
+def test_a_stale_edit_does_not_overwrite_allowed_toolkits(
     operator: writing.Write,
 ) -> None:
     agents.edit(operator, "ada", {"allowed_toolkits": ["reading"]})
@@ -329,7 +331,7 @@ def test_a_list_of_allowed_toolkits_that_somebody_changed_since_is_not_overwritt
         agents.edit(operator, "ada", {"allowed_toolkits": ["pushing"]}, was={"allowed_toolkits": None})
 
 
-def test_checking_a_belt_knows_what_is_stored(operator: writing.Write) -> None:
+def test_checking_a_belt_considers_the_stored_entries(operator: writing.Write) -> None:
     assert belts.check({"agents": [{"key": "eve", "allowed_toolkits": ["reading"]}]}) == []
     assert [str(p.path) for p in belts.check({"agents": [{"key": "eve", "loadout": "ghost"}]})] == [
         "agents.eve.loadout"
@@ -337,7 +339,7 @@ def test_checking_a_belt_knows_what_is_stored(operator: writing.Write) -> None:
 
 
 @pytest.mark.parametrize("kind", ["toolkit", "loadout", "sub_app"])
-def test_words_are_changed_without_compiling_the_catalog_again_or_reading_agents(
+def test_changing_a_description_neither_recompiles_the_catalog_nor_reads_agents(
     operator: writing.Write, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models.Agent.objects.update(max_tools=0, on_exceed="refuse")
@@ -345,11 +347,11 @@ def test_words_are_changed_without_compiling_the_catalog_again_or_reading_agents
     entries.put(operator, "sub_app", {"key": "chat"})
     name = {"toolkit": "reading", "loadout": "slim", "sub_app": "chat"}[kind]
     snapshots.catalog()
-    asked: list[object] = []
-    monkeypatch.setattr(catalog, "load", lambda *state: asked.append(state))
-    monkeypatch.setattr(agent_rows, "present", lambda **narrowed: asked.append(narrowed))
+    loads: list[object] = []
+    monkeypatch.setattr(catalog, "load", lambda *state: loads.append(state))
+    monkeypatch.setattr(agent_rows, "present", lambda **narrowed: loads.append(narrowed))
 
     change = entries.change(operator, kind, name, {"description": "Reads what others wrote."})
 
     assert change.after == {"description": "Reads what others wrote."}
-    assert asked == []
+    assert loads == []

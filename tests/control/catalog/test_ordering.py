@@ -1,4 +1,4 @@
-"""Operators can reorder toolkits and undo it."""
+"""Tests that operators can reorder toolkits, and undo it."""
 
 import pytest
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("stored")
 
 
 @pytest.fixture
-def told(stored: None, operator: writing.Write) -> None:
+def policies(stored: None, operator: writing.Write) -> None:
     """Create two toolkits whose policies ada receives: reading, then pushing."""
     entries.change(operator, "toolkit", "pushing", {"policy": "Ask before you push."})
     config = {"reading": True, "pushing": True}
@@ -24,8 +24,8 @@ def sections() -> list[str]:
     return [section.toolkit for section in surfaces.ask("ada").policy.sections]
 
 
-@pytest.mark.usefixtures("told")
-def test_the_order_of_toolkits_is_the_order_of_what_the_model_is_told(operator: writing.Write) -> None:
+@pytest.mark.usefixtures("policies")
+def test_the_order_of_toolkits_is_the_order_of_the_policy_sections(operator: writing.Write) -> None:
     assert sections() == ["reading", "pushing"]
 
     change = ordering.set_order(operator, "toolkit", ["pushing", "reading"])
@@ -40,17 +40,17 @@ def test_the_order_of_toolkits_is_the_order_of_what_the_model_is_told(operator: 
     )
 
 
-def test_what_is_not_named_keeps_its_place(operator: writing.Write) -> None:
+def test_toolkits_that_are_not_named_keep_their_position(operator: writing.Write) -> None:
     ordering.set_order(operator, "toolkit", ["verbose", "reading"])
 
     assert entries_of("toolkit") == ["verbose", "pushing", "reading"]
 
 
-def test_an_order_that_stands_already_writes_nothing(operator: writing.Write) -> None:
+def test_setting_the_current_order_writes_nothing(operator: writing.Write) -> None:
     assert ordering.set_order(operator, "toolkit", ["reading", "verbose"]).is_nothing
 
 
-def test_an_order_that_somebody_changed_since_is_refused(operator: writing.Write) -> None:
+def test_a_stale_order_is_refused(operator: writing.Write) -> None:
     ordering.set_order(operator, "toolkit", ["pushing", "reading", "verbose"])
 
     with pytest.raises(errors.Stale, match="pushing, reading, verbose"):
@@ -62,17 +62,17 @@ def test_an_order_that_somebody_changed_since_is_refused(operator: writing.Write
 
 
 @pytest.mark.parametrize(
-    ("kind", "names", "said"),
+    ("kind", "names", "message"),
     [
         ("toolkit", ["readin", "pushing"], "reading"),
         ("toolkit", ["reading", "reading"], "named twice"),
         ("tool", ["git__log", "clock"], "listed by name"),
     ],
 )
-def test_an_order_that_cannot_be_is_refused(
-    operator: writing.Write, kind: str, names: list[str], said: str
+def test_an_invalid_order_is_refused(
+    operator: writing.Write, kind: str, names: list[str], message: str
 ) -> None:
-    with pytest.raises(errors.ToolbeltError, match=said):
+    with pytest.raises(errors.ToolbeltError, match=message):
         ordering.set_order(operator, kind, names)
 
 
@@ -86,7 +86,7 @@ def test_an_order_that_cannot_be_is_refused(
         (["reading"], 99, ["pushing", "verbose", "reading"]),
     ],
 )
-def test_some_are_moved_together(
+def test_several_toolkits_are_moved_together(
     operator: writing.Write, names: list[str], to: int, order: list[str]
 ) -> None:
     ordering.move(operator, "toolkit", names, to=to)
@@ -94,7 +94,7 @@ def test_some_are_moved_together(
     assert entries_of("toolkit") == order
 
 
-def test_undoing_puts_them_back_unless_they_were_moved_again(operator: writing.Write) -> None:
+def test_undoing_restores_the_order_unless_it_changed_again(operator: writing.Write) -> None:
     change = ordering.move(operator, "toolkit", ["verbose"], to=0)
     undo.undo(operator, change.entry or 0)
     assert entries_of("toolkit") == ["reading", "pushing", "verbose"]
@@ -105,7 +105,7 @@ def test_undoing_puts_them_back_unless_they_were_moved_again(operator: writing.W
         undo.undo(operator, change.entry or 0)
 
 
-def test_undoing_an_order_passes_over_what_was_removed_since(operator: writing.Write) -> None:
+def test_undoing_an_order_skips_toolkits_removed_since(operator: writing.Write) -> None:
     change = ordering.set_order(operator, "toolkit", ["verbose", "pushing", "reading"])
     entries.remove(operator, "toolkit", "pushing")
 
@@ -114,8 +114,8 @@ def test_undoing_an_order_passes_over_what_was_removed_since(operator: writing.W
     assert entries_of("toolkit") == ["reading", "verbose"]
 
 
-@pytest.mark.usefixtures("told")
-def test_undoing_a_removal_puts_it_back_where_it_stood(operator: writing.Write) -> None:
+@pytest.mark.usefixtures("policies")
+def test_undoing_a_removal_restores_the_position(operator: writing.Write) -> None:
     entries.change(operator.replace(confirm=True), "agent", "bob", {"tools_config": None})
     entries.change(operator.replace(confirm=True), "agent", "ada", {"tools_config": None})
     before = belts.export()
@@ -127,19 +127,19 @@ def test_undoing_a_removal_puts_it_back_where_it_stood(operator: writing.Write) 
     assert belts.export() == before
 
 
-def test_an_import_puts_what_it_names_into_its_order(operator: writing.Write) -> None:
+def test_an_import_applies_the_order_of_the_belt(operator: writing.Write) -> None:
     document = belts.export()
     document["toolkits"].reverse()
     document["agents"].reverse()
 
-    done = belts.import_(operator, document)
+    imported = belts.import_(operator, document)
 
-    assert (done.created, done.changed, done.ordered) == (0, 0, ("toolkit", "agent"))
+    assert (imported.created, imported.changed, imported.ordered) == (0, 0, ("toolkit", "agent"))
     assert belts.export() == document
     assert belts.import_(operator, document).ordered == ()
 
 
-def test_what_an_import_brings_stands_where_the_belt_has_it(operator: writing.Write) -> None:
+def test_imported_toolkits_are_placed_where_the_belt_has_them(operator: writing.Write) -> None:
     new = {"key": "first", "members": ["clock"]}
 
     belts.import_(operator, {"toolkits": [new, *belts.export()["toolkits"]]})

@@ -1,10 +1,10 @@
-"""A renamed tool keeps its settings, and no other tool can take them over."""
+"""Tests that a renamed tool keeps its settings, and that no other tool can take them over."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.control import offering
+from tests.control import sample_server
 from tests.plugins.upstream import listing
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
@@ -15,12 +15,12 @@ from toolbelt.runtime import snapshots as runtime_snapshots
 pytestmark = pytest.mark.django_db
 
 
-def test_a_tool_under_another_name_is_recognised_and_gets_what_it_had() -> None:
-    offering.add()
-    offering.listed(offering.READ, offering.WRITE)
-    offering.approve_all()
+def test_a_renamed_tool_is_recognized_and_keeps_its_settings() -> None:
+    sample_server.add()
+    sample_server.record(sample_server.READ, sample_server.WRITE)
+    sample_server.approve_all()
     belts.import_(
-        offering.OPERATOR,
+        sample_server.OPERATOR,
         {
             "toolkits": [
                 {
@@ -39,14 +39,14 @@ def test_a_tool_under_another_name_is_recognised_and_gets_what_it_had() -> None:
         },
     )
 
-    offering.listed({**offering.READ, "name": "read_file"}, offering.WRITE)
+    sample_server.record({**sample_server.READ, "name": "read_file"}, sample_server.WRITE)
 
-    change = offering.only()
+    change = sample_server.only_change()
     assert (change.kind, change.key, change.previous) == ("renamed", "files__read_file", "files__read")
     assert change.differences == ()
     assert set(change.users) == {"the toolkit reading", "the agent ada", "the agent bob", "the sub-app chat"}
 
-    done = offering.approve_all()
+    done = sample_server.approve_all()
 
     assert done.carried == (("files__read", "files__read_file"),)
     assert done.problems == ()
@@ -58,16 +58,16 @@ def test_a_tool_under_another_name_is_recognised_and_gets_what_it_had() -> None:
     assert entries.read("agent", "ada")["tools"] == ["files__read_file"]
     assert entries.read("agent", "bob")["tools_config"] == {"files__read": False, "files__read_file": False}
     assert entries.read("sub_app", "chat")["tool_names"] == ["files__read_file"]
-    assert offering.only().kind == "gone"
-    assert offering.only().users == ("the agent bob",)
+    assert sample_server.only_change().kind == "gone"
+    assert sample_server.only_change().users == ("the agent bob",)
 
 
-def test_a_denial_outlasts_a_name_that_comes_and_goes() -> None:
-    offering.add()
-    offering.listed(offering.READ)
-    offering.approve_all()
+def test_a_denial_survives_repeated_renaming() -> None:
+    sample_server.add()
+    sample_server.record(sample_server.READ)
+    sample_server.approve_all()
     belts.import_(
-        offering.OPERATOR,
+        sample_server.OPERATOR,
         {
             "loadouts": [{"name": "house", "plugins": ["files"], "disabled": ["files__read"]}],
             "agents": [
@@ -76,10 +76,10 @@ def test_a_denial_outlasts_a_name_that_comes_and_goes() -> None:
             ],
         },
     )
-    offering.listed({**offering.READ, "name": "read_file"})
-    offering.approve_all()
+    sample_server.record({**sample_server.READ, "name": "read_file"})
+    sample_server.approve_all()
 
-    offering.listed(offering.READ, {**offering.READ, "name": "read_file"})
+    sample_server.record(sample_server.READ, {**sample_server.READ, "name": "read_file"})
 
     assert upstream_servers.review("files").changes == ()
     for agent in ("ada", "bob"):
@@ -88,18 +88,18 @@ def test_a_denial_outlasts_a_name_that_comes_and_goes() -> None:
         assert [decided.decision(key).state for key in ("files__read", "files__read_file")] == ["denied"] * 2
 
 
-def test_a_trusted_server_does_not_pass_off_a_tool_that_is_gone_as_a_new_one() -> None:
-    offering.add(trusted=True)
-    offering.listed(offering.READ)
-    entries.change(offering.OPERATOR, "tool", "files__read", {"blocked": True})
+def test_a_trusted_servers_renamed_tool_awaits_review_instead_of_counting_as_new() -> None:
+    sample_server.add(trusted=True)
+    sample_server.record(sample_server.READ)
+    entries.change(sample_server.OPERATOR, "tool", "files__read", {"blocked": True})
 
-    done = offering.listed({**offering.READ, "name": "read_file"}, offering.WRITE)
+    done = sample_server.record({**sample_server.READ, "name": "read_file"}, sample_server.WRITE)
 
     assert done.created == ("files__read_file", "files__write")
     assert done.unseen == ("files__read_file",)
-    assert offering.only().previous == "files__read"
+    assert sample_server.only_change().previous == "files__read"
     belts.import_(
-        offering.OPERATOR,
+        sample_server.OPERATOR,
         {
             "loadouts": [{"name": "house", "plugins": ["files"]}],
             "agents": [{"key": "ada", "loadout": "house"}],
@@ -109,86 +109,86 @@ def test_a_trusted_server_does_not_pass_off_a_tool_that_is_gone_as_a_new_one() -
     assert budgets.resolve(taken).decision("files__read_file").state == "unavailable"
     assert budgets.resolve(taken).decision("files__write").state == "active"
 
-    offering.approve_all()
-    assert offering.stored("files__read_file").blocked
+    sample_server.approve_all()
+    assert sample_server.stored_tool("files__read_file").blocked
 
 
-def test_a_trusted_server_does_not_do_so_in_two_steps_either() -> None:
-    offering.add(trusted=True)
-    offering.listed(offering.READ)
-    offering.listed({**offering.READ, "description": "Read two files."})
-    offering.listed()
+def test_a_trusted_servers_tool_renamed_after_its_removal_awaits_review() -> None:
+    sample_server.add(trusted=True)
+    sample_server.record(sample_server.READ)
+    sample_server.record({**sample_server.READ, "description": "Read two files."})
+    sample_server.record()
 
-    assert offering.listed({**offering.READ, "name": "read_file"}).unseen == ("files__read_file",)
+    assert sample_server.record({**sample_server.READ, "name": "read_file"}).unseen == ("files__read_file",)
 
 
-def test_a_name_that_changes_in_case_alone_keeps_its_tool_and_is_looked_at() -> None:
-    offering.add()
-    offering.listed(offering.READ)
-    offering.approve_all()
+def test_a_name_that_only_changes_case_keeps_its_tool_and_awaits_review() -> None:
+    sample_server.add()
+    sample_server.record(sample_server.READ)
+    sample_server.approve_all()
 
-    done = offering.listed({**offering.READ, "name": "Read"})
+    done = sample_server.record({**sample_server.READ, "name": "Read"})
 
     assert (done.created, done.retired, done.problems) == ((), (), ())
     assert done.held == ("files__read",)
-    assert offering.stored("files__read").upstream_name == "Read"
-    assert offering.only().kind == "changed"
-    assert offering.only().flags == ("its server renamed it to “Read”",)
+    assert sample_server.stored_tool("files__read").upstream_name == "Read"
+    assert sample_server.only_change().kind == "changed"
+    assert sample_server.only_change().flags == ("its server renamed it to “Read”",)
 
-    offering.approve_all()
-    assert offering.listed({**offering.READ, "name": "Read"}).held == ()
+    sample_server.approve_all()
+    assert sample_server.record({**sample_server.READ, "name": "Read"}).held == ()
     assert upstream_servers.review("files").changes == ()
 
-    assert offering.listed(offering.READ).held == ("files__read",)
-    assert offering.stored("files__read").upstream_name == ""
+    assert sample_server.record(sample_server.READ).held == ("files__read",)
+    assert sample_server.stored_tool("files__read").upstream_name == ""
 
 
-def test_a_name_that_is_again_in_the_case_it_was_approved_in_is_there_again() -> None:
-    offering.add()
-    offering.listed(offering.READ)
-    offering.approve_all()
-    offering.listed({**offering.READ, "name": "Read"})
+def test_restoring_the_approved_case_of_a_name_needs_no_review() -> None:
+    sample_server.add()
+    sample_server.record(sample_server.READ)
+    sample_server.approve_all()
+    sample_server.record({**sample_server.READ, "name": "Read"})
 
-    offering.listed(offering.READ)
+    sample_server.record(sample_server.READ)
 
-    assert offering.stored("files__read").upstream_name == ""
+    assert sample_server.stored_tool("files__read").upstream_name == ""
     assert upstream_servers.review("files").changes == ()
 
 
-def test_a_block_goes_over_to_the_new_name() -> None:
-    offering.add()
-    offering.listed(offering.READ)
-    offering.approve_all()
-    entries.change(offering.OPERATOR, "tool", "files__read", {"blocked": True})
+def test_a_block_is_carried_over_to_the_new_name() -> None:
+    sample_server.add()
+    sample_server.record(sample_server.READ)
+    sample_server.approve_all()
+    entries.change(sample_server.OPERATOR, "tool", "files__read", {"blocked": True})
 
-    offering.listed({**offering.READ, "name": "read_file"})
-    offering.approve_all()
+    sample_server.record({**sample_server.READ, "name": "read_file"})
+    sample_server.approve_all()
 
-    assert offering.stored("files__read_file").blocked
+    assert sample_server.stored_tool("files__read_file").blocked
 
 
-def test_what_a_tool_had_can_be_left_with_its_old_name() -> None:
-    offering.add()
-    offering.listed(offering.READ)
-    offering.approve_all()
-    belts.import_(offering.OPERATOR, {"agents": [{"key": "ada", "tools": ["files__read"]}]})
-    offering.listed({**offering.READ, "name": "read_file"})
+def test_settings_can_be_left_with_the_old_name() -> None:
+    sample_server.add()
+    sample_server.record(sample_server.READ)
+    sample_server.approve_all()
+    belts.import_(sample_server.OPERATOR, {"agents": [{"key": "ada", "tools": ["files__read"]}]})
+    sample_server.record({**sample_server.READ, "name": "read_file"})
 
-    assert offering.approve_all(carry_over=False).carried == ()
+    assert sample_server.approve_all(carry_over=False).carried == ()
 
     assert entries.read("agent", "ada")["tools"] == ["files__read"]
 
 
-def test_a_tool_that_is_there_keeps_its_key_whatever_another_one_is_called() -> None:
-    offering.add()
+def test_an_existing_tool_keeps_its_key_when_another_tool_claims_it() -> None:
+    sample_server.add()
     entry = {"key": "files__list", "plugin": "files", "upstream_name": "all", "description": "List."}
-    belts.import_(offering.OPERATOR, {"tools": [entry]})
+    belts.import_(sample_server.OPERATOR, {"tools": [entry]})
 
-    done = offering.listed(listing.tool("list", "Another."), listing.tool("all", "List."))
+    done = sample_server.record(listing.tool("list", "Another."), listing.tool("all", "List."))
 
-    assert offering.stored("files__list").description == "List."
+    assert sample_server.stored_tool("files__list").description == "List."
     assert done.created == ()
-    assert offering.told(done) == [
+    assert sample_server.problem_messages(done) == [
         "tools.files__list: 'files__list' is what the server 'files' lists as 'all': it does not get 'list',"
         " which would have the same key."
     ]

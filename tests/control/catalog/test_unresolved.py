@@ -1,4 +1,4 @@
-"""A loadout that denies a tool that does not exist requires confirmation."""
+"""Tests that a loadout that denies an unknown tool requires confirmation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt.core import errors, loadout_registry
 
 pytestmark = pytest.mark.usefixtures("stored")
 
-MISSPELT = {"name": "strict", "disabled": ["git__pussh"]}
+MISSPELLED = {"name": "strict", "disabled": ["git__pussh"]}
 
 
 def put(write: writing.Write, entry: dict[str, Any]) -> None:
@@ -29,12 +29,12 @@ def create(write: writing.Write, entry: dict[str, Any]) -> None:
     entries.create(write, "loadout", entry)
 
 
-ROADS: list[Callable[[writing.Write, dict[str, Any]], None]] = [put, import_, create]
+SAVES: list[Callable[[writing.Write, dict[str, Any]], None]] = [put, import_, create]
 
 
-@pytest.mark.parametrize("save", ROADS)
+@pytest.mark.parametrize("save", SAVES)
 @pytest.mark.parametrize("pattern", ["a*b", "*x", "**", "?", "do?ker", "a b", ""])
-def test_a_pattern_that_can_match_nothing_is_refused(
+def test_a_pattern_that_cannot_match_is_refused(
     operator: writing.Write, save: Callable[..., None], pattern: str
 ) -> None:
     with pytest.raises(errors.Invalid) as refused:
@@ -43,44 +43,44 @@ def test_a_pattern_that_can_match_nothing_is_refused(
 
 
 @pytest.mark.parametrize("pattern", ["*", "docker*", "git__push", "batchEdit", "a.b-c_*"])
-def test_a_name_and_a_beginning_are_patterns(operator: writing.Write, pattern: str) -> None:
+def test_names_and_prefixes_are_valid_patterns(operator: writing.Write, pattern: str) -> None:
     put(operator, {"name": "strict", "discoverable": [pattern]})
 
 
-def test_a_bad_pattern_is_refused_where_a_loadout_is_built() -> None:
+def test_building_a_loadout_refuses_an_invalid_pattern() -> None:
     with pytest.raises(errors.Invalid, match="is not a pattern"):
         loadout_registry.Builder.create("strict").add_discoverable("a*b").build()
 
 
-@pytest.mark.parametrize("save", ROADS)
-def test_a_misspelt_denial_asks_before_it_is_saved(
+@pytest.mark.parametrize("save", SAVES)
+def test_a_misspelled_denial_requires_confirmation(
     operator: writing.Write, save: Callable[..., None]
 ) -> None:
     with pytest.raises(errors.ConfirmationRequired, match="Did you mean git__push"):
-        save(operator, MISSPELT)
+        save(operator, MISSPELLED)
     assert not unresolved.find_all()
 
-    save(operator.replace(confirm=True), MISSPELT)
+    save(operator.replace(confirm=True), MISSPELLED)
     (entry,) = unresolved.find_all()
     assert (entry.field, entry.name, entry.nearest[0]) == ("disabled", "git__pussh", "git__push")
 
 
-def test_a_denial_that_was_confirmed_does_not_ask_again(operator: writing.Write) -> None:
-    put(operator.replace(confirm=True), MISSPELT)
+def test_a_confirmed_denial_is_not_confirmed_again(operator: writing.Write) -> None:
+    put(operator.replace(confirm=True), MISSPELLED)
     entries.change(operator, "loadout", "strict", {"description": "Ours."})
     with pytest.raises(errors.ConfirmationRequired, match="'lost'"):
         entries.change(operator, "loadout", "strict", {"disabled": ["git__pussh", "lost"]})
 
 
-def test_undoing_restores_such_a_denial_without_asking(operator: writing.Write) -> None:
-    put(operator.replace(confirm=True), MISSPELT)
+def test_undoing_restores_a_misspelled_denial_without_confirmation(operator: writing.Write) -> None:
+    put(operator.replace(confirm=True), MISSPELLED)
     change = entries.change(operator, "loadout", "strict", {"disabled": None})
     assert change.entry is not None
     undo.undo(operator, change.entry)
     assert entries.read("loadout", "strict")["disabled"] == ["git__pussh"]
 
 
-def test_plugins_that_do_not_exist_are_kept_and_listed(operator: writing.Write) -> None:
+def test_unknown_plugins_are_kept_and_listed_as_unresolved(operator: writing.Write) -> None:
     put(operator, {"name": "strict", "plugins": ["GIT", "later"], "discoverable": ["soon", "kube*"]})
     assert [(entry.field, entry.name) for entry in unresolved.find_all()] == [
         ("plugins", "later"),
@@ -88,16 +88,16 @@ def test_plugins_that_do_not_exist_are_kept_and_listed(operator: writing.Write) 
     ]
 
 
-def test_a_checked_belt_tells_what_names_nothing() -> None:
-    (warning,) = belts.warnings({"loadouts": [MISSPELT]})
+def test_checking_a_belt_warns_about_unknown_names() -> None:
+    (warning,) = belts.warnings({"loadouts": [MISSPELLED]})
     assert (warning.path, "git__pussh" in warning.message) == ("loadouts.strict.disabled[0]", True)
-    # What the belt itself brings exists.
-    assert belts.warnings({"tools": [{"key": "git__pussh"}], "loadouts": [MISSPELT]}) == []
+    # Entries of the belt itself are known.
+    assert belts.warnings({"tools": [{"key": "git__pussh"}], "loadouts": [MISSPELLED]}) == []
 
 
-def test_whoever_saw_the_assessment_of_a_belt_confirms_it(operator: writing.Write) -> None:
-    document = {"loadouts": [MISSPELT]}
-    assessed = belt_effects.assess(operator, document)
-    assert [warning.path for warning in assessed.imported.warnings] == ["loadouts.strict.disabled[0]"]
-    belt_effects.apply(operator, document, revision=assessed.revision, shown=assessed.digest)
+def test_applying_an_assessed_belt_confirms_its_unknown_denials(operator: writing.Write) -> None:
+    document = {"loadouts": [MISSPELLED]}
+    assessment = belt_effects.assess(operator, document)
+    assert [warning.path for warning in assessment.imported.warnings] == ["loadouts.strict.disabled[0]"]
+    belt_effects.apply(operator, document, revision=assessment.revision, shown=assessment.digest)
     assert len(unresolved.find_all()) == 1

@@ -1,4 +1,4 @@
-"""A belt survives being written and read, and texts cannot hide anything."""
+"""Tests of writing belts as text and reading them: unchanged, and without exploiting the parser."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ BELT: dict[str, Any] = {
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
 @pytest.mark.parametrize("strictly", [True, False])
-def test_what_was_written_is_read_as_it_was(form: belt_texts.Form, strictly: bool) -> None:
+def test_a_written_belt_is_read_unchanged(form: belt_texts.Form, strictly: bool) -> None:
     text = belt_texts.write(BELT, form)
     assert belt_texts.read(text, strictly=strictly) == BELT
     assert text.index("categories") < text.index("toolkits")
     assert "ü" in text
 
 
-def test_a_key_that_stands_twice_is_refused_with_its_place() -> None:
+def test_a_repeated_key_is_refused_with_its_position() -> None:
     with pytest.raises(errors.Invalid, match=r"'a' is repeated in one mapping \(line 2, column 1\)"):
         belt_texts.read("a: 1\na: 2\n")
     with pytest.raises(errors.Invalid, match="is repeated in one mapping"):
         belt_texts.read('{"x": {"a": 1, "a": 2}}')
 
 
-def test_aliases_are_an_operators_own_affair_and_nothing_for_the_network() -> None:
+def test_yaml_aliases_are_refused_when_read_strictly() -> None:
     text = "a: &shared [1, 2]\nb: *shared\n"
     assert belt_texts.read(text) == {"a": [1, 2], "b": [1, 2]}
     with pytest.raises(errors.Invalid, match="line 2, column 4"):
         belt_texts.read(text, strictly=True)
 
 
-def test_what_grows_without_end_is_refused_before_anything_is_made_of_it() -> None:
+def test_deep_nesting_and_alias_bombs_are_refused() -> None:
     bomb = "a: &a [x, x]\n" + "".join(
         f"{name}: &{name} [*{last}, *{last}]\n" for last, name in zip("abc", "bcd", strict=True)
     )
@@ -69,18 +69,18 @@ def test_what_grows_without_end_is_refused_before_anything_is_made_of_it() -> No
     ],
 )
 @pytest.mark.parametrize("strictly", [True, False])
-def test_whatever_cannot_be_read_is_told_and_never_breaks(text: str, strictly: bool) -> None:
+def test_unreadable_text_raises_invalid(text: str, strictly: bool) -> None:
     with pytest.raises(errors.Invalid, match="cannot be read"):
         belt_texts.read(text, strictly=strictly)
 
 
 @pytest.mark.parametrize("strictly", [True, False])
-def test_json_that_writes_a_character_in_two_halves_is_read(strictly: bool) -> None:
+def test_json_with_surrogate_pairs_is_read(strictly: bool) -> None:
     text = '{"agents": [{"key": "ada", "title": "\\ud83d\\ude80"}]}'
     assert belt_texts.read(text, strictly=strictly) == {"agents": [{"key": "ada", "title": "\U0001f680"}]}
 
 
-def test_json_is_read_without_yamls_tree_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_is_read_without_the_yaml_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("yaml.load", None)
     monkeypatch.setattr("yaml.parse", None)
     assert belt_texts.read(belt_texts.write(BELT, "json"), strictly=True) == BELT
@@ -102,12 +102,12 @@ def test_json_is_read_without_yamls_tree_of_it(monkeypatch: pytest.MonkeyPatch) 
         "- - - []\n- {}",
     ],
 )
-def test_yaml_is_read_as_yamls_own_reader_reads_it(text: str) -> None:
+def test_yaml_is_read_like_safe_load(text: str) -> None:
     assert belt_texts.read(text) == yaml.safe_load(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("a: *nowhere", "the alias 'nowhere' is not defined (line 1, column 4)"),
         ("? [a, b]\n: 1", "a key must be text (line 1, column 3)"),
@@ -117,7 +117,7 @@ def test_yaml_is_read_as_yamls_own_reader_reads_it(text: str) -> None:
         ("a: !!set {x, y}", "could not determine a constructor"),
     ],
 )
-def test_what_no_belt_needs_is_refused_with_its_place(text: str, why: str) -> None:
+def test_unsupported_yaml_is_refused_with_its_position(text: str, message: str) -> None:
     with pytest.raises(errors.Invalid) as refused:
         belt_texts.read(text)
-    assert why in str(refused.value)
+    assert message in str(refused.value)

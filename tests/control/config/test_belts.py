@@ -1,4 +1,4 @@
-"""The preview of an import equals its effect, and an outdated import changes nothing."""
+"""Tests that the preview of an import equals its effect, and that an outdated import changes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.usefixtures("stored")
 
-# Written as people write: with what has its default, in another order, with things of every kind.
+# As written by hand: with default values, in another order, and with entries of every kind.
 NEW: dict[str, Any] = {
     "categories": ["crm"],
     "plugins": [
@@ -54,17 +54,17 @@ def stored_by_name() -> dict[tuple[str, str], Any]:
     }
 
 
-def test_what_the_preview_says_is_what_is_stored_after_the_import(operator: writing.Write) -> None:
-    said = belts.preview(operator, NEW)
-    done = belts.import_(operator, NEW)
+def test_a_preview_equals_the_result_of_the_import(operator: writing.Write) -> None:
+    preview = belts.preview(operator, NEW)
+    imported = belts.import_(operator, NEW)
 
-    assert said == done
-    assert (said.created, said.changed, said.same) == (7, 4, 1)
-    assert said.ordered == ("plugin", "toolkit", "agent")
+    assert preview == imported
+    assert (preview.created, preview.changed, preview.same) == (7, 4, 1)
+    assert preview.ordered == ("plugin", "toolkit", "agent")
     after = stored_by_name()
-    for one in said.differences:
-        assert entries.read(one.kind, one.name) == one.after
-        assert (one.kind, one.name) in after
+    for difference in preview.differences:
+        assert entries.read(difference.kind, difference.name) == difference.after
+        assert (difference.kind, difference.name) in after
 
 
 def test_a_preview_writes_nothing(operator: writing.Write) -> None:
@@ -73,23 +73,23 @@ def test_a_preview_writes_nothing(operator: writing.Write) -> None:
     assert (belts.export(), belts.revision()) == (before, revision)
 
 
-def test_a_second_import_finds_everything_as_it_says(operator: writing.Write) -> None:
+def test_importing_a_belt_again_changes_nothing(operator: writing.Write) -> None:
     belts.import_(operator, NEW)
     again = belts.import_(operator, NEW)
     assert (again.differences, again.same, again.ordered) == ((), 12, ())
 
 
 def test_a_preview_refuses_what_the_import_refuses(operator: writing.Write) -> None:
-    unsound = {"agents": [{"key": "eve", "tools": ["clok"]}], "toolkits": [{"key": "a", "members": ["x"]}]}
-    with pytest.raises(errors.Invalid) as said:
-        belts.preview(operator, unsound)
-    with pytest.raises(errors.Invalid) as done:
-        belts.import_(operator, unsound)
-    assert said.value.problems == done.value.problems
-    assert len(said.value.problems) == 2
+    invalid = {"agents": [{"key": "eve", "tools": ["clok"]}], "toolkits": [{"key": "a", "members": ["x"]}]}
+    with pytest.raises(errors.Invalid) as previewed:
+        belts.preview(operator, invalid)
+    with pytest.raises(errors.Invalid) as imported:
+        belts.import_(operator, invalid)
+    assert previewed.value.problems == imported.value.problems
+    assert len(previewed.value.problems) == 2
 
 
-def test_an_import_that_saw_another_revision_does_nothing(operator: writing.Write) -> None:
+def test_an_import_based_on_an_outdated_revision_is_refused(operator: writing.Write) -> None:
     seen = belts.revision()
     switches.flip(operator, "ada", "reading", True)
 
@@ -100,37 +100,48 @@ def test_an_import_that_saw_another_revision_does_nothing(operator: writing.Writ
     belts.import_(operator, NEW, was=belts.revision())
 
 
-def test_what_is_exported_is_the_state_of_its_revision(
+def test_an_export_is_the_state_of_its_revision(
     operator: writing.Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export = belts.export
 
-    def export_and_be_overtaken() -> dict[str, Any]:
-        found = export()
+    def export_then_flip() -> dict[str, Any]:
+        exported = export()
         monkeypatch.setattr(belts, "export", export)
         switches.flip(operator, "ada", "reading", True)
-        return found
+        return exported
 
-    monkeypatch.setattr(belts, "export", export_and_be_overtaken)
+    monkeypatch.setattr(belts, "export", export_then_flip)
     number, document = belts.export_with_revision()
     assert (number, document) == (belts.revision(), belts.export())
 
 
-REFUSES = {"max_tools": 1, "on_exceed": "refuse"}
-OVER = {"tools": ["clock", "git__log"], "budget": REFUSES}
+REFUSING_BUDGET = {"max_tools": 1, "on_exceed": "refuse"}
+OVER_BUDGET = {"tools": ["clock", "git__log"], "budget": REFUSING_BUDGET}
 
 
 @pytest.mark.parametrize("do", [belts.preview, belts.import_])
-def test_agents_that_would_pass_a_budget_that_refuses_are_all_named_and_nothing_is_written(
+def test_an_import_that_exceeds_refusing_budgets_is_refused_naming_every_agent(
     operator: writing.Write, do: Callable[..., belts.Imported]
 ) -> None:
     before = belts.export()
-    fits = {"key": "fits", "tools": ["clock"], "budget": REFUSES}
-    told = {"key": "told", "tools": ["git__log"], "budget": {"max_tools": 0, "on_exceed": "warn"}}
-    few = {"key": "few", "tools": ["clock"], "budget": {"max_tokens": 3, "on_exceed": "refuse"}}
+    within = {"key": "fits", "tools": ["clock"], "budget": REFUSING_BUDGET}
+    warned = {"key": "told", "tools": ["git__log"], "budget": {"max_tools": 0, "on_exceed": "warn"}}
+    over_tokens = {"key": "few", "tools": ["clock"], "budget": {"max_tokens": 3, "on_exceed": "refuse"}}
 
     with pytest.raises(errors.Invalid) as refused:
-        do(operator, {"agents": [fits, {"key": "eve", **OVER}, told, {"key": "ada", **OVER}, few]})
+        do(
+            operator,
+            {
+                "agents": [
+                    within,
+                    {"key": "eve", **OVER_BUDGET},
+                    warned,
+                    {"key": "ada", **OVER_BUDGET},
+                    over_tokens,
+                ]
+            },
+        )
 
     assert [problem.path for problem in refused.value.problems] == [
         "agents.eve.budget",
@@ -141,7 +152,7 @@ def test_agents_that_would_pass_a_budget_that_refuses_are_all_named_and_nothing_
     assert belts.export() == before
 
 
-def test_an_import_of_what_agents_share_is_held_to_their_budgets(operator: writing.Write) -> None:
+def test_an_import_of_a_shared_toolkit_respects_the_agents_budgets(operator: writing.Write) -> None:
     belts.import_(
         operator,
         {
@@ -164,40 +175,40 @@ def test_an_import_of_what_agents_share_is_held_to_their_budgets(operator: writi
     assert belts.import_(operator, {"toolkits": [narrower]}).changed == 1
 
 
-def test_an_import_counts_what_it_makes_of_the_tools_that_it_brings(operator: writing.Write) -> None:
+def test_a_budget_counts_the_tools_that_the_same_import_adds(operator: writing.Write) -> None:
     tools = [{"key": "new", "default_on": True}]
 
     with pytest.raises(errors.Invalid, match="would make 2 tools"):
-        belts.import_(operator, {"tools": tools, "agents": [{"key": "eve", "budget": REFUSES}]})
+        belts.import_(operator, {"tools": tools, "agents": [{"key": "eve", "budget": REFUSING_BUDGET}]})
 
 
-def test_an_import_counts_the_tokens_that_are_stored_after_it(operator: writing.Write) -> None:
+def test_a_budget_counts_the_tokens_after_the_import(operator: writing.Write) -> None:
     belts.import_(operator, {"agents": [{"key": "eve", "tools": ["git__log"]}]})
     spent = surfaces.ask("eve").spent.tokens
-    most = {"max_tokens": spent, "on_exceed": "refuse"}
+    enough = {"max_tokens": spent, "on_exceed": "refuse"}
 
-    belts.import_(operator, {"agents": [{"key": "eve", "tools": ["git__log"], "budget": most}]})
+    belts.import_(operator, {"agents": [{"key": "eve", "tools": ["git__log"], "budget": enough}]})
 
-    less = {"max_tokens": spent - 1, "on_exceed": "refuse"}
+    too_little = {"max_tokens": spent - 1, "on_exceed": "refuse"}
     with pytest.raises(errors.Invalid, match=f"{spent} tokens"):
-        belts.import_(operator, {"agents": [{"key": "fay", "tools": ["git__log"], "budget": less}]})
+        belts.import_(operator, {"agents": [{"key": "fay", "tools": ["git__log"], "budget": too_little}]})
 
 
-def test_an_agent_that_is_over_its_budget_may_be_imported_as_long_as_it_gets_no_more(
+def test_an_agent_over_its_budget_can_be_imported_if_it_gains_no_tools(
     operator: writing.Write,
 ) -> None:
     belts.import_(operator, {"agents": [{"key": "eve", "tools": ["clock", "git__log"]}]})
-    belts.import_(operator, {"agents": [{"key": "eve", **OVER}]})
+    belts.import_(operator, {"agents": [{"key": "eve", **OVER_BUDGET}]})
 
     assert belts.import_(operator, belts.export()).differences == ()
-    belts.import_(operator, {"agents": [{"key": "eve", "title": "Eve", **OVER}]})
-    more = [*OVER["tools"], "git__status"]
+    belts.import_(operator, {"agents": [{"key": "eve", "title": "Eve", **OVER_BUDGET}]})
+    more = [*OVER_BUDGET["tools"], "git__status"]
     with pytest.raises(errors.Invalid, match="eve"):
-        belts.import_(operator, {"agents": [{"key": "eve", "tools": more, "budget": REFUSES}]})
+        belts.import_(operator, {"agents": [{"key": "eve", "tools": more, "budget": REFUSING_BUDGET}]})
 
 
 @pytest.mark.parametrize("section", belts.SECTIONS)
-def test_a_section_that_is_null_is_not_given(operator: writing.Write, section: str) -> None:
+def test_a_null_section_is_ignored(operator: writing.Write, section: str) -> None:
     before = belts.export()
 
     assert belts.check({section: None}) == []
@@ -205,11 +216,11 @@ def test_a_section_that_is_null_is_not_given(operator: writing.Write, section: s
     assert belts.export() == before
 
 
-def test_a_section_that_there_is_none_of_is_told_also_if_it_is_null() -> None:
+def test_an_unknown_section_is_reported_even_if_it_is_null() -> None:
     assert [problem.path for problem in belts.check({"toolboxes": None})] == ["toolboxes"]
 
 
-def test_a_preview_refuses_a_command_that_may_not_come_this_way(operator: writing.Write) -> None:
+def test_a_preview_refuses_a_command_set_through_the_web(operator: writing.Write) -> None:
     belt = {"plugins": [{"name": "shell", "namespace": "shell", "upstream": {"command": "sh"}}]}
     with pytest.raises(errors.Refused, match="runs code on the server"):
         belts.preview(operator, belt)
@@ -218,7 +229,7 @@ def test_a_preview_refuses_a_command_that_may_not_come_this_way(operator: writin
     assert belts.preview(writing.by("olive", via="command"), belt).created == 1
 
 
-def test_the_preview_keeps_the_order_of_toolkits_by_which_a_budget_defers(operator: writing.Write) -> None:
+def test_a_preview_uses_the_toolkit_order_by_which_a_budget_defers(operator: writing.Write) -> None:
     limit = {"max_tools": 2, "on_exceed": "defer"}
     loadout = {"name": "house", "plugins": ["git"]}
     belts.import_(
@@ -226,7 +237,7 @@ def test_the_preview_keeps_the_order_of_toolkits_by_which_a_budget_defers(operat
     )
     assert surfaces.ask("eve").because.keys() == {"git__push", "git__status"}
 
-    # The last toolkit, which is deferred first, stays the last if the belt names no other.
+    # The last toolkit is deferred first, and stays last if the belt names no other.
     reading, pushing, verbose = BELT["toolkits"]
     assert belt_effects.assess(operator, {"toolkits": [verbose]}).consequences == ()
 
@@ -237,7 +248,7 @@ def test_the_preview_keeps_the_order_of_toolkits_by_which_a_budget_defers(operat
     assert surfaces.ask("eve").because.keys() == {"git__log", "git__status"}
 
 
-class Long:
+class LongPolicy:
     """The hooks of a toolkit in code, with a policy of some length."""
 
     def policy(self, active_tools: tuple[str, ...]) -> str:
@@ -257,26 +268,28 @@ CODE: dict[str, Any] = {
 
 @pytest.fixture
 def hooks() -> Iterator[None]:
-    """Let the toolkit `vaults` have the hooks above."""
+    """Register the hooks above for the toolkit `vaults`."""
     registered = snapshots.catalog().code
-    snapshots.register_hooks({("vault", "vaults"): Long()})
+    snapshots.register_hooks({("vault", "vaults"): LongPolicy()})
     yield
     snapshots.register_hooks(registered)
 
 
-def test_the_preview_counts_the_policy_that_code_writes(hooks: None, operator: writing.Write) -> None:
+def test_a_preview_counts_the_tokens_of_policies_written_in_code(
+    hooks: None, operator: writing.Write
+) -> None:
     belts.import_(operator, CODE)
     document = {"agents": [{"key": "warden", "tools_config": {"vaults": True}}]}
-    weighed = belt_effects.assess(operator, document)
-    # Nothing changes for the guard, who has the toolkit already.
-    assert [consequence.agent for consequence in weighed.consequences] == ["warden"]
+    assessment = belt_effects.assess(operator, document)
+    # The guard already has the toolkit, so nothing changes for it.
+    assert [consequence.agent for consequence in assessment.consequences] == ["warden"]
     belts.import_(operator, document)
     spent = surfaces.ask("warden").spent
     assert spent.policy_tokens > 100
-    assert weighed.consequences[0].effect.tokens_after == spent.tokens
+    assert assessment.consequences[0].effect.tokens_after == spent.tokens
 
 
-def test_an_import_that_would_exceed_a_budget_by_the_policy_that_code_writes_is_refused(
+def test_an_import_that_exceeds_a_budget_through_a_policy_in_code_is_refused(
     hooks: None, operator: writing.Write
 ) -> None:
     budget = {"max_tokens": 100, "on_exceed": "refuse"}

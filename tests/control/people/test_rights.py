@@ -1,4 +1,4 @@
-"""Every action requires the right permission, which exists."""
+"""Tests that every action requires the right permission."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolbelt.control.reports import queries
 from toolbelt.core import belts
 
 
-class Holding:
+class UserWithPermissions:
     pk = None
 
     def __init__(self, *permissions: str) -> None:
@@ -24,22 +24,22 @@ class Holding:
 
 
 @pytest.mark.django_db
-def test_there_is_a_permission_for_every_act_on_every_kind() -> None:
-    there = {f"toolbelt.{name}" for name in auth.Permission.objects.values_list("codename", flat=True)}
-    acts: tuple[rights.Act, ...] = ("view", "add", "change", "delete")
-    assert {rights.permission(act, kind) for act in acts for kind in belts.KINDS} <= there
+def test_every_action_on_every_kind_has_a_permission() -> None:
+    existing = {f"toolbelt.{name}" for name in auth.Permission.objects.values_list("codename", flat=True)}
+    actions: tuple[rights.Act, ...] = ("view", "add", "change", "delete")
+    assert {rights.permission(action, kind) for action in actions for kind in belts.KINDS} <= existing
 
 
 @pytest.mark.usefixtures("stored")
-def test_undoing_asks_for_the_right_to_do_the_reverse(operator: writing.Write) -> None:
+def test_undoing_requires_the_permission_for_the_reverse_change(operator: writing.Write) -> None:
     flipped = switches.flip(operator, "bob", "reading", False)
     created = entries.put(operator, "agent", {"key": "eve"})
     edited = entries.change(operator, "toolkit", "reading", {"title": "Reading"})
     removed = entries.remove(operator, "agent", "eve")
 
-    written = [queries.change(one.entry or 0) for one in (flipped, created, edited, removed)]
+    entries_to_undo = [queries.change(change.entry or 0) for change in (flipped, created, edited, removed)]
 
-    assert [rights.permissions_to_undo(entry) for entry in written if entry is not None] == [
+    assert [rights.permissions_to_undo(entry) for entry in entries_to_undo if entry is not None] == [
         ["toolbelt.change_agent"],
         ["toolbelt.delete_agent"],
         ["toolbelt.change_toolkit"],
@@ -47,8 +47,8 @@ def test_undoing_asks_for_the_right_to_do_the_reverse(operator: writing.Write) -
     ]
 
 
-def test_what_the_screens_show_everyone_may_read() -> None:
-    assert [kind for kind in belts.KINDS if rights.may_read(Holding(), kind)] == [
+def test_everyone_may_read_the_kinds_that_screens_show() -> None:
+    assert [kind for kind in belts.KINDS if rights.may_read(UserWithPermissions(), kind)] == [
         "tool",
         "toolkit",
         "loadout",
@@ -57,12 +57,12 @@ def test_what_the_screens_show_everyone_may_read() -> None:
     ]
 
 
-def test_whoever_may_change_a_thing_may_look_at_it() -> None:
-    assert rights.may_read(Holding("toolbelt.change_plugin"), "plugin")
-    assert not rights.may_read(Holding("toolbelt.change_plugin"), "category")
+def test_a_user_who_may_change_a_kind_may_read_it() -> None:
+    assert rights.may_read(UserWithPermissions("toolbelt.change_plugin"), "plugin")
+    assert not rights.may_read(UserWithPermissions("toolbelt.change_plugin"), "category")
 
 
-def test_an_import_asks_for_what_its_sections_hold() -> None:
+def test_an_import_requires_the_permissions_of_its_sections() -> None:
     belt = {"agents": [{"key": "ada"}], "sub_apps": [{"key": "chat"}], "tools": []}
     assert rights.permissions_to_import(belt) == [
         "toolbelt.add_agent",

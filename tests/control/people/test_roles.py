@@ -1,4 +1,4 @@
-"""Each role may do exactly what its description says."""
+"""Tests that each role has exactly the permissions that its description states."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def anna() -> auth.User:
     return auth.User.objects.create_user("anna")
 
 
-def fresh(user: auth.User) -> auth.User:
-    """Return the user without what was remembered of their permissions."""
+def reloaded(user: auth.User) -> auth.User:
+    """Return the user without cached permissions."""
     return auth.User.objects.get(pk=user.pk)
 
 
-def test_the_roles_are_there_once_the_database_was_migrated() -> None:
+def test_migrating_creates_the_roles() -> None:
     assert set(auth.Group.objects.values_list("name", flat=True)) >= set(roles.ROLES)
 
 
-def test_what_an_installation_made_of_a_role_stays_so() -> None:
+def test_creating_roles_keeps_customized_groups() -> None:
     group = auth.Group.objects.get(name="operator")
     group.permissions.clear()
     auth.Group.objects.get(name="viewer").delete()
@@ -40,7 +40,7 @@ def test_what_an_installation_made_of_a_role_stays_so() -> None:
     assert not group.permissions.exists()
 
 
-def test_each_role_may_what_the_one_before_it_may() -> None:
+def test_each_role_has_the_permissions_of_the_previous_one() -> None:
     viewer, operator, administrator = map(roles.permissions, roles.ROLES)
     assert viewer < operator < administrator
     assert not [name for name in viewer if not name.startswith("toolbelt.view_")]
@@ -49,10 +49,10 @@ def test_each_role_may_what_the_one_before_it_may() -> None:
     assert not [name for name in operator if "token" in name or name.startswith("auth.")]
 
 
-def test_a_role_is_given_and_taken_and_both_are_kept_in_the_log(anna) -> None:
+def test_assigning_and_removing_a_role_is_audited(anna) -> None:
     assert roles.assign(SHELL.replace(reason="On call"), "anna", "operator")
     assert not roles.assign(SHELL, "anna", "operator")
-    assert fresh(anna).has_perm(rights.FLIP)
+    assert reloaded(anna).has_perm(rights.FLIP)
     entry = models.AuditEntry.objects.latest("id")
     assert (entry.action, entry.subject_key, entry.before, entry.after) == (
         "user.roles",
@@ -63,33 +63,33 @@ def test_a_role_is_given_and_taken_and_both_are_kept_in_the_log(anna) -> None:
     assert entry.reason == "On call"
 
     assert roles.remove(SHELL, "anna", "operator")
-    assert not fresh(anna).has_perm(rights.FLIP)
+    assert not reloaded(anna).has_perm(rights.FLIP)
     with pytest.raises(errors.Refused, match=r"manage\.py role"):
         undo.undo(SHELL, entry.pk)
 
 
-def test_an_administrator_may_come_into_the_admin_for_as_long(anna) -> None:
+def test_an_administrator_has_admin_access_until_the_role_is_removed(anna) -> None:
     roles.assign(SHELL, "anna", "administrator")
-    assert fresh(anna).is_staff
-    assert fresh(anna).has_perm("auth.change_user")
+    assert reloaded(anna).is_staff
+    assert reloaded(anna).has_perm("auth.change_user")
     with pytest.raises(errors.Refused, match="needs an administrator"):
         roles.remove(SHELL, "anna", "administrator")
-    assert fresh(anna).is_staff
+    assert reloaded(anna).is_staff
     auth.User.objects.create_superuser("root")
     roles.remove(SHELL, "anna", "administrator")
-    assert not fresh(anna).is_staff
+    assert not reloaded(anna).is_staff
 
 
-def test_somebody_who_is_not_there_has_no_role() -> None:
+def test_assigning_a_role_to_an_unknown_user_is_not_found() -> None:
     auth.User.objects.create_user("anna")
     with pytest.raises(errors.NotFound, match="Did you mean anna"):
         roles.assign(SHELL, "ana", "viewer")
 
 
 @pytest.mark.usefixtures("stored")
-def test_an_operator_of_one_agent_flips_that_one_alone(anna) -> None:
+def test_an_operator_of_one_agent_can_only_flip_that_agent(anna) -> None:
     roles.assign(SHELL, "anna", "viewer")
-    done = roles.set_operators(SHELL, "bob", ["anna"])
+    change = roles.set_operators(SHELL, "bob", ["anna"])
 
     assert rights.may_flip(anna, "bob")
     assert not rights.may_flip(anna, "ada")
@@ -98,12 +98,12 @@ def test_an_operator_of_one_agent_flips_that_one_alone(anna) -> None:
     assert not rights.may_change_sessions(anna, "delete", "ada")
     assert not anna.has_perm(rights.FLIP)
 
-    undo.undo(SHELL, done.entry or 0)
+    undo.undo(SHELL, change.entry or 0)
     assert not rights.may_flip(anna, "bob")
 
 
 @pytest.mark.usefixtures("stored")
-def test_naming_operators_compares_with_what_was_seen(anna) -> None:
+def test_setting_operators_based_on_an_outdated_list_is_refused(anna) -> None:
     roles.set_operators(SHELL, "bob", ["anna"])
 
     assert roles.set_operators(SHELL, "bob", ["anna"]).is_nothing
@@ -117,30 +117,30 @@ def test_naming_operators_compares_with_what_was_seen(anna) -> None:
 
 
 @pytest.mark.usefixtures("stored")
-def test_only_who_may_change_users_takes_back_who_operates_what(anna, operator) -> None:
+def test_undoing_a_change_of_operators_requires_permission_to_change_users(anna, operator) -> None:
     roles.set_operators(SHELL, "bob", ["anna"])
     entry = models.AuditEntry.objects.latest("id")
     roles.assign(SHELL, "anna", "operator")
-    assert not rights.may_undo(fresh(anna), entry)
+    assert not rights.may_undo(reloaded(anna), entry)
     roles.assign(SHELL, "anna", "administrator")
-    assert rights.may_undo(fresh(anna), entry)
+    assert rights.may_undo(reloaded(anna), entry)
 
 
 @pytest.mark.usefixtures("stored")
-def test_the_command_gives_takes_names_and_lists(anna) -> None:
-    assert said("give", "anna", "viewer") == "anna is now viewer.\n"
-    assert said("give", "anna", "viewer") == "No changes: anna is already viewer.\n"
-    assert said("operate", "bob", "anna") == "Operators of bob: anna.\n"
-    assert "viewer, operator of bob" in said("list")
-    assert said("operate", "bob") == "Operators of bob: none.\n"
-    assert said("take", "anna", "viewer") == "anna is no longer viewer.\n"
-    assert "anna" in said("list")
-    assert "no role" in said("list")
+def test_the_role_command_gives_takes_and_lists_roles(anna) -> None:
+    assert run_role_command("give", "anna", "viewer") == "anna is now viewer.\n"
+    assert run_role_command("give", "anna", "viewer") == "No changes: anna is already viewer.\n"
+    assert run_role_command("operate", "bob", "anna") == "Operators of bob: anna.\n"
+    assert "viewer, operator of bob" in run_role_command("list")
+    assert run_role_command("operate", "bob") == "Operators of bob: none.\n"
+    assert run_role_command("take", "anna", "viewer") == "anna is no longer viewer.\n"
+    assert "anna" in run_role_command("list")
+    assert "no role" in run_role_command("list")
     with pytest.raises(CommandError, match=r"There is no user named 'ann'\. Did you mean anna"):
-        said("give", "ann", "viewer")
+        run_role_command("give", "ann", "viewer")
 
 
-def said(*arguments: str) -> str:
+def run_role_command(*arguments: str) -> str:
     out = io.StringIO()
     call_command("role", *arguments, stdout=out)
     return out.getvalue()

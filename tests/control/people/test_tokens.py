@@ -1,4 +1,4 @@
-"""Tokens are issued and revoked."""
+"""Tests of issuing, recognizing and revoking tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolbelt.runtime import credentials
 COMMAND = writing.by("root", via="command")
 
 
-def test_a_token_of_an_agent_is_recognised(stored, operator):
+def test_an_agents_token_is_recognized(stored, operator):
     issued = tokens.issue(operator, name="The chat", agent="ada")
     bearer = credentials.recognize(issued.text)
     assert bearer == credentials.Bearer(
@@ -28,7 +28,7 @@ def test_a_token_of_an_agent_is_recognised(stored, operator):
     )
 
 
-def test_a_token_of_an_operator_is_recognised(stored):
+def test_an_operators_token_is_recognized(stored):
     user = logins.User.objects.create_user("olive")
     issued = tokens.issue(COMMAND, user="olive", scope="write")
     bearer = credentials.recognize(issued.text)
@@ -37,7 +37,7 @@ def test_a_token_of_an_operator_is_recognised(stored):
     )
 
 
-def test_the_text_is_given_once_and_kept_nowhere(stored, operator):
+def test_the_text_of_a_token_is_never_stored(stored, operator):
     issued = tokens.issue(operator.replace(reason="for the chat"), agent="ada")
     secret = issued.text[len(issued.token.prefix) :]
     assert secret not in repr(issued)
@@ -51,39 +51,39 @@ def test_issuing_and_revoking_are_audited(stored, operator):
     end = timezone.now() + dt.timedelta(days=1)
     issued = tokens.issue(operator.replace(reason="why not"), name="The chat", agent="ada", expires=end)
     tokens.revoke(operator.replace(reason="left behind"), issued.token.prefix)
-    revoked, made = queries.changes(size=2).entries
-    told = {"name": "The chat", "agent": "ada", "expires": end.isoformat(timespec="seconds")}
-    assert (made.action, made.subject_key, made.after, made.reason) == (
+    revoke_entry, issue_entry = queries.changes(size=2).entries
+    values = {"name": "The chat", "agent": "ada", "expires": end.isoformat(timespec="seconds")}
+    assert (issue_entry.action, issue_entry.subject_key, issue_entry.after, issue_entry.reason) == (
         "token.issue",
         issued.token.prefix,
-        told,
+        values,
         "why not",
     )
-    assert (revoked.action, revoked.before, revoked.after, revoked.reason) == (
+    assert (revoke_entry.action, revoke_entry.before, revoke_entry.after, revoke_entry.reason) == (
         "token.revoke",
-        told,
+        values,
         None,
         "left behind",
     )
 
 
-def test_a_revoked_token_opens_nothing_and_stays_so(stored, operator):
+def test_a_revoked_token_is_rejected_and_stays_revoked(stored, operator):
     issued = tokens.issue(operator, agent="ada")
-    gone = tokens.revoke(operator, issued.token.prefix)
-    assert gone.revoked is not None
+    revoked = tokens.revoke(operator, issued.token.prefix)
+    assert revoked.revoked is not None
     assert credentials.recognize(issued.text) is None
-    assert tokens.revoke(operator, issued.token.prefix).revoked == gone.revoked
+    assert tokens.revoke(operator, issued.token.prefix).revoked == revoked.revoked
     assert queries.changes(action="token.revoke").total == 1
-    assert [one.revoked for one in tokens.all_tokens()] == [gone.revoked]
+    assert [token.revoked for token in tokens.all_tokens()] == [revoked.revoked]
 
 
-def test_whoever_fears_for_a_token_may_give_all_of_it(stored, operator):
+def test_a_token_can_be_revoked_by_its_full_text(stored, operator):
     issued = tokens.issue(operator, agent="ada")
     assert tokens.revoke(operator, issued.text).revoked is not None
     assert credentials.recognize(issued.text) is None
 
 
-def test_a_token_that_is_over_opens_nothing(stored, operator):
+def test_an_expired_token_is_rejected(stored, operator):
     issued = tokens.issue(operator, agent="ada", expires=timezone.now() + dt.timedelta(days=1))
     assert credentials.recognize(issued.text) is not None
     models.ApiToken.objects.update(expires=timezone.now() - dt.timedelta(seconds=1))
@@ -91,7 +91,7 @@ def test_a_token_that_is_over_opens_nothing(stored, operator):
 
 
 @pytest.mark.parametrize(
-    ("asked", "path"),
+    ("parameters", "path"),
     [
         ({}, "agent"),
         ({"agent": "ada", "user": "olive", "scope": "read"}, "agent"),
@@ -104,14 +104,14 @@ def test_a_token_that_is_over_opens_nothing(stored, operator):
         ({"agent": "ada", "expires": dt.datetime(2920, 1, 1)}, "expires"),  # noqa: DTZ001 (it is the point)
     ],
 )
-def test_what_makes_no_sense_together_is_refused(stored, asked: dict[str, Any], path):
+def test_invalid_token_parameters_are_refused(stored, parameters: dict[str, Any], path):
     with pytest.raises(errors.Invalid) as raised:
-        tokens.issue(COMMAND, **asked)
+        tokens.issue(COMMAND, **parameters)
     assert [problem.path for problem in raised.value.problems] == [path]
     assert not models.ApiToken.objects.exists()
 
 
-def test_whose_token_it_is_has_to_be_known(stored):
+def test_tokens_of_unknown_owners_and_unknown_tokens_are_not_found(stored):
     with pytest.raises(errors.NotFound, match="Did you mean ada"):
         tokens.issue(COMMAND, agent="adda")
     with pytest.raises(errors.NotFound, match="operator"):
@@ -122,7 +122,7 @@ def test_whose_token_it_is_has_to_be_known(stored):
         tokens.revoke(COMMAND, "tb_\0")
 
 
-def test_no_operator_issues_a_token_in_anothers_name(stored, operator):
+def test_an_operator_cannot_issue_a_token_for_another_operator(stored, operator):
     for name in ("olive", "root"):
         logins.User.objects.create_user(name)
     assert tokens.issue(operator, user="olive", scope="write").token.user == "olive"
@@ -130,13 +130,13 @@ def test_no_operator_issues_a_token_in_anothers_name(stored, operator):
         tokens.issue(operator, user="root", scope="read")
 
 
-def test_tokens_go_with_their_agent(stored, operator):
+def test_removing_an_agent_removes_its_tokens(stored, operator):
     issued = tokens.issue(operator, agent="ada")
     models.Agent.objects.get(key="ada").delete()
     assert credentials.recognize(issued.text) is None
 
 
-def test_neither_is_taken_back(stored, operator):
+def test_issuing_and_revoking_cannot_be_undone(stored, operator):
     issued = tokens.issue(operator, agent="ada")
     tokens.revoke(operator, issued.token.prefix)
     for entry in queries.changes(size=2).entries:

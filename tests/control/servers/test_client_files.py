@@ -1,4 +1,4 @@
-"""Servers are imported from the files of MCP clients: whole, under review, and without their secrets."""
+"""Tests that servers are imported from files of MCP clients: whole, under review, and without their secrets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolbelt.store import snapshots
 pytestmark = pytest.mark.django_db
 
 FILES = Path(__file__).parent / "client_files"
-# Of each file: the servers, in its order, and the variables to set.
+# The servers of each file, in order, and the variables to set.
 EXPECTED: dict[str, tuple[list[str], list[str]]] = {
     "claude_desktop_config.json": (
         ["filesystem", "github", "linear"],
@@ -48,7 +48,7 @@ def stored_connections() -> dict[str, connections.Connection]:
 
 
 def everything_stored() -> str:
-    """Return all texts of all tables."""
+    """Return the content of all tables as text."""
     texts = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names():
@@ -57,7 +57,7 @@ def everything_stored() -> str:
     return "\n".join(texts)
 
 
-def test_there_is_a_file_of_each_client() -> None:
+def test_every_sample_file_has_an_expected_result() -> None:
     assert {file.name for file in FILES.iterdir()} == EXPECTED.keys()
 
 
@@ -76,18 +76,18 @@ def test_a_clients_file_is_imported_without_its_secrets(
     assert used == {*variables}
     written = everything_stored() + printed.out + printed.err + caplog.text
     assert not re.search(r"SECRET\d", written)
-    # Nothing is trusted, even if the client trusts it.
+    # Imported servers are not trusted, even if the client trusts them.
     assert not any(server.plugin.trusted for server in upstream_servers.servers())
 
 
-def test_what_is_not_secret_is_kept() -> None:
+def test_values_that_are_not_secret_are_kept() -> None:
     for name in ("claude_desktop_config.json", "cursor_mcp.json", "codex_config.toml", "opencode.json"):
         call_command("mcp", "import", str(FILES / name), verbosity=0)
     stored = stored_connections()
     assert stored["filesystem"].args[-2:] == ("/srv/shared", "/home/ada/notes")
     assert stored["slack"].args[3:7] == ("-e", "SLACK_BOT_TOKEN", "-e", "SLACK_TEAM_ID")
     assert stored["slack"].env == {"SLACK_TEAM_ID": "T01234567", "SLACK_BOT_TOKEN": "${SLACK_BOT_TOKEN}"}
-    # The bridge is left out, and its header is the server's.
+    # The mcp-remote bridge is left out, and its header belongs to the server.
     assert (stored["linear"].url, stored["linear"].headers) == (
         "https://mcp.linear.app/mcp",
         {"Authorization": "Bearer ${LINEAR_TOKEN}"},
@@ -103,7 +103,7 @@ def test_a_dry_run_stores_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "kept"),
+    ("args", "expected"),
     [
         (["-e", "API_KEY=SECRET0123456789"], ["-e", "API_KEY"]),
         (["-eAPI_KEY=SECRET0123456789"], ["-eAPI_KEY"]),
@@ -112,15 +112,15 @@ def test_a_dry_run_stores_nothing(capsys: pytest.CaptureFixture[str]) -> None:
         (["--env=API_KEY=SECRET0123456789"], ["--env=API_KEY"]),
     ],
 )
-def test_variables_of_a_container_are_passed_on_by_name(args: list[str], kept: list[str]) -> None:
+def test_container_variables_are_passed_on_by_name(args: list[str], expected: list[str]) -> None:
     server = {"command": "docker", "args": ["run", "-i", *args, "mcp/x", "-env=a", "--mode=a=b"]}
     [converted] = importing.preview(json.dumps({"mcpServers": {"x": server}})).servers
-    assert converted.connection["args"] == ["run", "-i", *kept, "mcp/x", "-env=a", "--mode=a=b"]
-    [name] = re.findall(r"[A-Z]\w+", kept[-1])
+    assert converted.connection["args"] == ["run", "-i", *expected, "mcp/x", "-env=a", "--mode=a=b"]
+    [name] = re.findall(r"[A-Z]\w+", expected[-1])
     assert converted.connection["env"] == {name: f"${{{name}}}"}
 
 
-def test_two_secrets_of_one_name_become_two_variables() -> None:
+def test_secrets_of_the_same_name_become_different_variables() -> None:
     servers = {
         name: {"command": "x", "env": {"API_KEY": f"SECRET{name}-0123456789"}} for name in ("one", "two")
     }
@@ -129,8 +129,11 @@ def test_two_secrets_of_one_name_become_two_variables() -> None:
 
 
 BAD: dict[str, tuple[str, str]] = {
-    "no JSON": ('{\n  "mcpServers": {\n    "x": {"command": "y",, }\n  }\n}', r"line 3: This is not JSON"),
-    "no TOML": ('[mcp_servers.x]\ncommand = "y\n', r"line 2: This is not TOML"),
+    "invalid JSON": (
+        '{\n  "mcpServers": {\n    "x": {"command": "y",, }\n  }\n}',
+        r"line 3: This is not JSON",
+    ),
+    "invalid TOML": ('[mcp_servers.x]\ncommand = "y\n', r"line 2: This is not TOML"),
     "a repeated key": (
         '{"mcpServers": {\n"x": {"command": "a"},\n"x": {"command": "b"}}}',
         r"line 3: .*twice",
@@ -138,8 +141,11 @@ BAD: dict[str, tuple[str, str]] = {
     "a list": ("[]", r"line 1: The file must contain an object"),
     "no servers": ('{"theme": "dark"}', r"The file has no servers"),
     "an empty server": ('{"mcpServers": {\n"x": {}}}', r"line 2, x: It has neither a command nor a URL"),
-    "no object": ('{"mcpServers": {\n\n"x": 5}}', r"line 3, x: A server must be an object"),
-    "arguments as a text": (
+    "a server that is not an object": (
+        '{"mcpServers": {\n\n"x": 5}}',
+        r"line 3, x: A server must be an object",
+    ),
+    "arguments as text": (
         '{"mcpServers": {"x": {"command": "y", "args": "--read-only"}}}',
         r"x: Its arguments must be a list",
     ),
@@ -147,7 +153,7 @@ BAD: dict[str, tuple[str, str]] = {
         '{"mcpServers": {"x": {"command": "y", "env": ["A=1"]}}}',
         r"x: Its variables and headers must be objects",
     ),
-    "headers as a text": (
+    "headers as text": (
         '{"mcpServers": {"x": {"url": "https://example.com/mcp", "headers": "A: b"}}}',
         r"x: Its variables and headers must be objects",
     ),
@@ -180,15 +186,15 @@ BAD: dict[str, tuple[str, str]] = {
         '{"mcpServers": {"x": {"command": "API_KEY=SECRET0a1b2c3d4e5f npx"}}}',
         r"x: Its command line may contain a secret",
     ),
-    "a value that is no text": (
+    "a value that is not text": (
         '{"mcpServers": {"x": {"command": "y", "env": {"PORT": 80, "HOST": null}}}}',
         r"x: env\.HOST must be a text",
     ),
-    "an argument that is no text": (
+    "an argument that is not text": (
         '{"mcpServers": {"x": {"command": "y", "args": ["a", {"b": 1}]}}}',
         r"x: args\[1\] must be a text",
     ),
-    "a name that is escaped": (
+    "an escaped name": (
         '{"mcpServers": {\n"\\u00e4 x": {"command": "y", "args": 1}}}',
         r"line 2, ä x: Its arguments must be a list",
     ),
@@ -200,7 +206,7 @@ BAD: dict[str, tuple[str, str]] = {
         '{"mcpServers": {"x": {"command": "npx", "args": ["mcp-remote", "https://example.com/sse"]}}}',
         r"x: It uses the old SSE",
     ),
-    "two servers of one name": (
+    "two servers with the same name": (
         '{"mcpServers": {"x y": {"command": "a"},\n"x_y": {"command": "b"}}}',
         r"line 2, x_y: Its tools would be named x_y__…, as those of the server 'x y' in the file",
     ),
@@ -227,18 +233,18 @@ BAD: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_names_line_and_reason_and_imports_nothing(
+def test_a_bad_file_is_refused_with_line_and_reason(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, reason = BAD[name]
-    # A server before it is sound, where there is room for one.
+    # Where possible, a valid server precedes the bad one.
     text = text.replace('{"mcpServers": {', '{"mcpServers": {"sound": {"command": "z"},')
-    file = tmp_path / ("config.toml" if name == "no TOML" else "mcp.json")
+    file = tmp_path / ("config.toml" if name == "invalid TOML" else "mcp.json")
     file.write_text(text)
     with pytest.raises(CommandError, match=reason) as raised:
         call_command("mcp", "import", str(file))
     assert stored_connections() == {}
-    # Leaving servers out helps only if the file can be read, and has servers.
+    # --only is suggested only if the file can be read and has servers.
     assert ("--only" in str(raised.value)) == bool(re.search(r" (x|x_y|server 2): ", str(raised.value)))
     assert "SECRET" not in str(raised.value) + everything_stored() + capsys.readouterr().out
 
@@ -270,7 +276,7 @@ def test_a_bad_file_names_line_and_reason_and_imports_nothing(
         ],
     ],
 )
-def test_versions_paths_and_addresses_in_a_command_line_are_no_secrets(words: list[str]) -> None:
+def test_versions_paths_and_urls_in_a_command_line_are_not_secrets(words: list[str]) -> None:
     [server] = importing.preview(json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}})).servers
     assert server.connection["args"] == words
 
@@ -285,14 +291,14 @@ def test_versions_paths_and_addresses_in_a_command_line_are_no_secrets(words: li
         ["sk1234567890abcd1234abcd"],
     ],
 )
-def test_what_may_be_a_secret_in_a_command_line_is_refused(words: list[str]) -> None:
+def test_a_possible_secret_in_a_command_line_is_refused(words: list[str]) -> None:
     text = json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}})
     with pytest.raises(importing.UnusableServers, match="may contain a secret") as refused:
         importing.preview(text)
     assert "hunter2" not in str(refused.value)
 
 
-def test_a_file_of_the_registrys_api_is_imported_and_its_variables_are_filled() -> None:
+def test_a_file_of_the_registry_api_is_imported_with_its_variables() -> None:
     package = {
         "registryType": "oci",
         "identifier": "acme/x:1",
@@ -309,24 +315,24 @@ def test_a_file_of_the_registrys_api_is_imported_and_its_variables_are_filled() 
     assert (server.connection["env"], preview.variables) == ({"REGION": "${REGION}"}, ("REGION",))
 
 
-def test_a_time_limit_that_is_no_number_is_left_out() -> None:
+def test_a_time_limit_that_is_not_finite_is_left_out() -> None:
     text = '[mcp_servers.x]\ncommand = "y"\ntool_timeout_sec = inf\n'
     [server] = importing.preview(text, is_toml=True).servers
     assert "timeout" not in server.connection
 
 
-def test_servers_may_be_a_list() -> None:
+def test_servers_can_be_a_list() -> None:
     preview = importing.preview(json.dumps({"mcpServers": [{"name": "one", "command": "a"}]}))
     assert [server.name for server in preview.servers] == ["one"]
 
 
-def test_a_yaml_file_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_a_yaml_file_is_refused_with_advice_to_use_json(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("mcpServers: []")
     with pytest.raises(CommandError, match="is YAML, which cannot be imported: write its servers as JSON"):
         call_command("mcp", "import", str(tmp_path / "config.yaml"))
 
 
-def test_a_name_that_has_to_change_is_shown_beside_the_one_in_the_file(
+def test_a_changed_server_name_is_shown_beside_the_name_in_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mcp.json").write_text(
@@ -335,11 +341,11 @@ def test_a_name_that_has_to_change_is_shown_beside_the_one_in_the_file(
     call_command("mcp", "import", str(tmp_path / "mcp.json"), "--dry-run")
     printed = capsys.readouterr().out
     assert printed.startswith("my_server (in the file: my server): x\n")
-    # The names of its variables are listed before anything is stored, too.
+    # A dry run also lists the names of the variables.
     assert "their values are not stored:\n  A_KEY\nNothing was stored.\n" in printed
 
 
-def test_an_error_while_storing_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_storing_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     preview = importing.preview((FILES / "zed_settings.json").read_text())
     preview.servers[1].connection["command"] = "ignored\x00"
     with pytest.raises(errors.Invalid):
@@ -357,14 +363,14 @@ def test_a_server_that_exists_is_not_overwritten(capsys: pytest.CaptureFixture[s
     assert [*stored_connections()] == ["sentry", "postgres"]
 
 
-def test_a_server_that_is_off_is_left_out_unless_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_disabled_server_is_only_imported_if_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("mcp", "import", str(FILES / "windsurf_mcp_config.json"))
     assert "off-here: left out" in capsys.readouterr().out
     call_command("mcp", "import", str(FILES / "windsurf_mcp_config.json"), "--only", "off-here")
     assert "off-here" in stored_connections()
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported_by_name(tmp_path: Path) -> None:
     missing: Any = tmp_path / "missing.json"
     with pytest.raises(CommandError, match=r"missing\.json cannot be read: No such file"):
         call_command("mcp", "import", str(missing))

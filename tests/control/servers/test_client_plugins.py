@@ -1,4 +1,4 @@
-"""Declared tools are imported like those of a server: reviewed, retired, and never granted by the declaration."""
+"""Tests that declared tools are imported like those of a server: reviewed, retired and not granted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REFUND = {
     "annotations": {"destructiveHint": True},
 }
 SHIP = {"name": "ship", "description": "Ship an order."}
-OLIVE = OPERATOR.actor
+ACTOR = OPERATOR.actor
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +38,8 @@ def stored(db: None) -> None:
     )
 
 
-def declare(*tools: Any, name: str = "shop", **about: Any) -> client_plugins.RecordedTools:
-    return client_plugins.declare(OLIVE, name, tools, **about)
+def declare(*tools: Any, name: str = "shop", **options: Any) -> client_plugins.RecordedTools:
+    return client_plugins.declare(ACTOR, name, tools, **options)
 
 
 def approve(key: str) -> None:
@@ -58,7 +58,7 @@ def problems(*tools: Any) -> list[str]:
     return [str(problem) for problem in raised.value.problems]
 
 
-def test_a_new_tool_awaits_review_and_is_granted_to_nobody() -> None:
+def test_a_new_tool_awaits_review_and_is_not_granted() -> None:
     done = declare(REFUND)
     assert (done.created, done.unseen) == (("shop__refund",), ("shop__refund",))
     assert code("shop__refund") == "tool-unseen"
@@ -66,12 +66,12 @@ def test_a_new_tool_awaits_review_and_is_granted_to_nobody() -> None:
     assert code("shop__refund") == "not-granted"
 
 
-def test_the_same_declaration_again_changes_no_revision() -> None:
+def test_repeating_a_declaration_changes_no_revision() -> None:
     declare(REFUND, SHIP)
-    before, audited = revisions.number(), models.AuditEntry.objects.count()
+    before, entries = revisions.number(), models.AuditEntry.objects.count()
     done = declare(SHIP, REFUND)
     assert (done.created, done.changed, done.retired) == ((), (), ())
-    assert (revisions.number(), models.AuditEntry.objects.count()) == (before, audited)
+    assert (revisions.number(), models.AuditEntry.objects.count()) == (before, entries)
 
 
 def test_a_changed_tool_is_held_at_the_approved_version() -> None:
@@ -86,7 +86,7 @@ def test_a_changed_tool_is_held_at_the_approved_version() -> None:
     assert code("shop__refund") == "not-granted"
 
 
-def test_a_tool_that_is_no_longer_declared_is_retired_and_comes_back_unchanged() -> None:
+def test_a_tool_that_is_not_declared_is_retired_until_it_is_declared_again() -> None:
     declare(REFUND, SHIP)
     approve("shop__refund")
     assert declare(SHIP).retired == ("shop__refund",)
@@ -95,13 +95,13 @@ def test_a_tool_that_is_no_longer_declared_is_retired_and_comes_back_unchanged()
     assert code("shop__refund") == "not-granted"
 
 
-def test_a_trusted_plugin_s_tools_need_no_review() -> None:
+def test_tools_of_a_trusted_plugin_need_no_review() -> None:
     models.Plugin.objects.filter(name="shop").update(trusted=True)
     assert declare(REFUND).unseen == ()
     assert code("shop__refund") == "not-granted"
 
 
-def test_a_declaration_sets_nothing_that_belongs_to_operators() -> None:
+def test_a_declaration_cannot_set_what_operators_decide() -> None:
     declare(
         {**REFUND, "default_on": True, "seen": True, "policy": "Obey.", "category": "shell", "blocked": True}
     )
@@ -123,7 +123,7 @@ def test_declared_texts_are_cleaned_like_those_of_a_server() -> None:
     assert (tool.description, tool.annotations) == ("Refund an order.", {})
 
 
-def test_an_agent_that_is_not_named_does_not_find_the_plugin() -> None:
+def test_an_agent_that_may_not_declare_a_plugin_does_not_find_it() -> None:
     declare(REFUND, agent="ada")
     for agent, name in (("bob", "shop"), ("ada", "code"), ("ada", "nothing")):
         with pytest.raises(errors.NotFound) as raised:
@@ -132,32 +132,32 @@ def test_an_agent_that_is_not_named_does_not_find_the_plugin() -> None:
     assert not models.Tool.objects.get().retired
 
 
-def test_tools_of_installed_code_are_not_declared() -> None:
+def test_tools_of_a_plugin_in_code_cannot_be_declared() -> None:
     with pytest.raises(errors.NotFound, match="client plugin"):
         declare(REFUND, name="code")
 
 
-def test_a_declaration_is_taken_whole_or_not_at_all() -> None:
+def test_a_declaration_with_an_invalid_tool_is_refused_as_a_whole() -> None:
     assert problems(SHIP, {"name": "re fund"}) == [
         "tools.re fund: 're fund' cannot be the name of a tool. Call it 'shop__re_fund', for example."
     ]
-    (taken,) = problems(SHIP, {"name": "x", "input_schema": {"type": "nothing"}})
-    assert taken.startswith("tools.x: Its inputSchema cannot be used")
-    (twice,) = problems(SHIP, SHIP)
-    assert "would both be called 'shop__ship'" in twice
+    (schema_problem,) = problems(SHIP, {"name": "x", "input_schema": {"type": "nothing"}})
+    assert schema_problem.startswith("tools.x: Its inputSchema cannot be used")
+    (duplicate_problem,) = problems(SHIP, SHIP)
+    assert "would both be called 'shop__ship'" in duplicate_problem
 
 
-def test_a_key_that_others_have_is_refused() -> None:
+def test_a_tool_with_a_taken_key_is_refused() -> None:
     belts.import_(OPERATOR, {"plugins": [{"name": "loose"}], "tools": [{"key": "refund"}]})
     with pytest.raises(errors.Invalid, match="is taken by"):
         declare(REFUND, name="loose")
 
 
-def test_a_name_may_have_the_namespace_already() -> None:
+def test_a_declared_name_can_include_the_namespace() -> None:
     assert declare({**REFUND, "name": "shop__refund"}).created == ("shop__refund",)
 
 
-def test_a_declaration_replaces_only_the_list_that_its_sender_saw() -> None:
+def test_a_declaration_based_on_an_outdated_list_is_refused() -> None:
     declare(REFUND)
     seen = client_plugins.declared("shop")
     declare(SHIP)
@@ -166,13 +166,13 @@ def test_a_declaration_replaces_only_the_list_that_its_sender_saw() -> None:
     assert declare(REFUND, was=client_plugins.declared("shop")).retired == ("shop__ship",)
 
 
-def test_the_last_declaration_is_dated() -> None:
+def test_the_time_of_the_last_declaration_is_stored() -> None:
     assert client_plugins.last_declared("shop") is None
     declare()
     assert client_plugins.last_declared("shop") is not None
 
 
-def test_who_declares_is_named_only_for_a_plugin_of_the_client() -> None:
+def test_declared_by_is_refused_for_plugins_in_code_and_upstream_servers() -> None:
     for fields in ({"in_code": True}, {"upstream": {"url": "https://example.com/mcp"}}):
         with pytest.raises(errors.Invalid, match=r"plugins.x.declared_by"):
             belts.import_(OPERATOR, {"plugins": [{"name": "x", "declared_by": ["ada"], **fields}]})

@@ -1,4 +1,4 @@
-"""The entry that lets an upstream server ask users is created and reviewed like a tool."""
+"""Tests that the entry that lets an upstream server ask users is created and reviewed like a tool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def entry() -> catalog.Tool | None:
     return catalog.elicitation(stored(), stored().plugins["files"])
 
 
-def test_a_server_that_asks_waits_for_review_even_if_it_is_trusted():
+def test_asking_users_awaits_review_even_for_a_trusted_server():
     assert entry() is None
     elicitation.request_review("files")
     elicitation.request_review("files")
@@ -41,7 +41,7 @@ def test_a_server_that_asks_waits_for_review_even_if_it_is_trusted():
     assert catalog.may_ask(stored(), stored().plugins["files"])
 
 
-def test_one_that_was_rejected_does_not_come_back():
+def test_a_rejected_elicitation_does_not_await_review_again():
     elicitation.request_review("files")
     (change,) = approvals.review("files").changes
     decisions.reject(SETUP.actor, "files", {KEY: change.shown})
@@ -50,7 +50,7 @@ def test_one_that_was_rejected_does_not_come_back():
     assert not catalog.may_ask(stored(), stored().plugins["files"])
 
 
-def test_an_operator_makes_it_beforehand():
+def test_an_operator_can_create_the_entry_in_advance():
     assert elicitation.ensure_entry(SETUP, "files") == KEY
     assert catalog.may_ask(stored(), stored().plugins["files"])
     assert elicitation.ensure_entry(SETUP, "files") == KEY
@@ -62,33 +62,33 @@ def test_an_operator_makes_it_beforehand():
         elicitation.ensure_entry(SETUP, "nothing")
 
 
-def test_a_server_that_was_removed_meanwhile_has_nothing_to_review():
+def test_requesting_review_for_an_unknown_server_does_nothing():
     elicitation.request_review("nothing")
     assert not stored().tools
 
 
-def test_a_tool_of_that_name_grants_nothing_and_the_entry_has_another_key():
+def test_a_tool_named_elicitation_grants_nothing_and_the_entry_gets_another_key():
     upstream_servers.record(SETUP.actor, "files", importing.Answer(tools=(LISTED,)))
     assert stored().tools[KEY].kind == "tool"
     assert entry() is None
     key = elicitation.ensure_entry(SETUP, "files")
     assert key == "files__elicitation_2"
-    found = entry()
-    assert found is not None
-    assert found.key == key
+    created = entry()
+    assert created is not None
+    assert created.key == key
 
 
-def test_what_the_server_lists_neither_takes_the_entry_s_place_nor_retires_it():
+def test_a_listed_tool_neither_replaces_nor_retires_the_entry():
     elicitation.ensure_entry(SETUP, "files")
     recorded = upstream_servers.record(SETUP.actor, "files", importing.Answer(tools=(LISTED,)))
     assert [problem.path for problem in recorded.problems] == [f"tools.{KEY}"]
-    found = entry()
-    assert found is not None
-    assert not found.retired
-    assert found.description != "Ask."
+    created = entry()
+    assert created is not None
+    assert not created.retired
+    assert created.description != "Ask."
 
 
-def test_it_is_granted_as_a_member_of_a_toolkit():
+def test_the_entry_can_be_a_member_of_a_toolkit():
     elicitation.ensure_entry(SETUP, "files")
     belts.import_(
         SETUP,

@@ -1,4 +1,4 @@
-"""Rows follow the running plugins, but keep the operators' settings."""
+"""Tests that stored plugins follow the running code, but keep the operators' settings."""
 
 from __future__ import annotations
 
@@ -34,25 +34,27 @@ class Desk(contract.CodeToolkit):
     policy_when_off = "No desk."
 
 
-def live(*tools: str | contract.ToolDefinition, **fields: Any) -> info.PluginInfo:
-    offered = tuple(tool(one) if isinstance(one, str) else one for one in tools)
+def plugin_info(*tools: str | contract.ToolDefinition, **fields: Any) -> info.PluginInfo:
+    definitions = tuple(
+        tool(definition) if isinstance(definition, str) else definition for definition in tools
+    )
     return info.PluginInfo(
-        **{"name": "kb", "namespace": "kb", "source": "kb.py:Kb", "tools": offered, **fields}
+        **{"name": "kb", "namespace": "kb", "source": "kb.py:Kb", "tools": definitions, **fields}
     )
 
 
-READ_WRITE = live("kb__read", "kb__write", toolkits=(Desk(),), title="Knowledge", category="memory")
+READ_WRITE = plugin_info("kb__read", "kb__write", toolkits=(Desk(),), title="Knowledge", category="memory")
 
 
 def sync(*plugin: info.PluginInfo) -> plugins.Synced:
     return plugins.sync(OLIVE, plugin)
 
 
-def told(done: plugins.Synced) -> list[str]:
+def problem_messages(done: plugins.Synced) -> list[str]:
     return [str(problem) for problem in done.problems]
 
 
-def test_a_new_plugin_comes_with_its_tools_and_toolkits_in_one_batch() -> None:
+def test_a_new_plugin_is_stored_with_its_tools_and_toolkits_in_one_batch() -> None:
     models.Tool.objects.create(key="clock")
 
     done = sync(READ_WRITE)
@@ -88,26 +90,28 @@ def test_a_second_sync_writes_nothing() -> None:
     assert models.Revision.objects.get().number == before
 
 
-def test_a_tool_that_appears_later_is_off_until_it_is_seen_unless_its_plugin_is_trusted() -> None:
-    sync(live("kb__read"))
+def test_a_tool_added_later_awaits_review_unless_its_plugin_is_trusted() -> None:
+    sync(plugin_info("kb__read"))
 
-    assert sync(live("kb__read", "kb__write")).unseen == ("kb__write",)
+    assert sync(plugin_info("kb__read", "kb__write")).unseen == ("kb__write",)
     assert models.Tool.objects.get(key="kb__write").seen is False
 
     entries.change(OLIVE, "plugin", "kb", {"trusted": True})
-    assert sync(live("kb__read", "kb__write", "kb__drop")).unseen == ()
+    assert sync(plugin_info("kb__read", "kb__write", "kb__drop")).unseen == ()
     assert models.Tool.objects.get(key="kb__drop").seen is True
     assert models.Tool.objects.get(key="kb__write").seen is False
 
 
-def test_what_code_says_of_a_tool_follows_it_and_what_operators_chose_stays() -> None:
-    sync(live(tool("kb__read", category="memory", output_schema={"type": "object"})))
+def test_a_sync_updates_what_code_defines_and_keeps_what_operators_chose() -> None:
+    sync(plugin_info(tool("kb__read", category="memory", output_schema={"type": "object"})))
     entries.change(
         OLIVE, "tool", "kb__read", {"category": "search", "default_on": True, "policy": "Sparingly."}
     )
 
-    wanted = {"type": "object", "properties": {"q": {"type": "string"}}}
-    done = sync(live(tool("kb__read", category="web", description="Reads better.", input_schema=wanted)))
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+    done = sync(
+        plugin_info(tool("kb__read", category="web", description="Reads better.", input_schema=schema))
+    )
 
     assert done.changed == ("tool kb__read",)
     assert entries.read("tool", "kb__read") == {
@@ -116,30 +120,30 @@ def test_what_code_says_of_a_tool_follows_it_and_what_operators_chose_stays() ->
         "description": "Reads better.",
         "category": "search",
         "default_on": True,
-        "input_schema": wanted,
+        "input_schema": schema,
         "policy": "Sparingly.",
     }
 
 
-def test_a_tool_that_is_gone_is_retired_with_its_switches_and_comes_back() -> None:
-    sync(live("kb__read", "kb__write"))
+def test_a_removed_tool_is_retired_and_returns_with_its_switches() -> None:
+    sync(plugin_info("kb__read", "kb__write"))
     belts.import_(OLIVE, {"agents": [{"key": "ada", "tools_config": {"kb__write": True}}]})
 
-    assert sync(live("kb__read")).retired == ("kb__write",)
+    assert sync(plugin_info("kb__read")).retired == ("kb__write",)
     assert surfaces.ask("ada").because == {}
 
-    sync(live("kb__read", "kb__write"))
+    sync(plugin_info("kb__read", "kb__write"))
     assert list(surfaces.ask("ada").because) == ["kb__write"]
 
 
-def test_a_tool_whose_name_is_taken_is_reported_with_both_sources_and_the_rest_goes_on() -> None:
-    sync(live("kb__read"))
-    other = live("kb__read", "other", "CLOCK", name="other", namespace="", source="other.py:Other")
+def test_a_tool_with_a_taken_name_is_reported_and_the_rest_is_stored() -> None:
+    sync(plugin_info("kb__read"))
+    other = plugin_info("kb__read", "other", "CLOCK", name="other", namespace="", source="other.py:Other")
     models.Tool.objects.create(key="clock")
 
     done = sync(other)
 
-    assert told(done) == [
+    assert problem_messages(done) == [
         "tools.kb__read: 'kb__read' is taken by the tool 'kb__read' of the plugin 'kb': "
         "the plugin 'other' (other.py:Other) does not get it.",
         "tools.CLOCK: 'CLOCK' is taken by the tool 'clock' of operators: "
@@ -148,34 +152,34 @@ def test_a_tool_whose_name_is_taken_is_reported_with_both_sources_and_the_rest_g
     assert done.created == ("plugin other", "tool other")
 
 
-def test_a_plugin_whose_namespace_is_taken_is_refused_and_the_others_go_on() -> None:
+def test_a_plugin_with_a_taken_namespace_is_refused_and_the_rest_is_stored() -> None:
     models.Plugin.objects.create(name="wiki", namespace="kb")
 
-    done = sync(READ_WRITE, live("mail__send", name="mail", namespace="mail"))
+    done = sync(READ_WRITE, plugin_info("mail__send", name="mail", namespace="mail"))
 
     assert done.created == ("plugin mail", "tool mail__send")
     assert [problem.path for problem in done.problems] == ["plugins.kb.namespace"]
-    assert "'wiki'" in told(done)[0]
-    assert "kb.py:Kb" in told(done)[0]
+    assert "'wiki'" in problem_messages(done)[0]
+    assert "kb.py:Kb" in problem_messages(done)[0]
 
 
-def test_a_toolkit_of_operators_is_never_taken_over() -> None:
+def test_an_operators_toolkit_is_never_taken_over() -> None:
     models.Toolkit.objects.create(key="desk", policy="Ours.")
 
     done = sync(READ_WRITE)
 
     assert models.Toolkit.objects.get().policy == "Ours."
-    assert "taken by the toolkit 'desk' of operators" in told(done)[0]
+    assert "taken by the toolkit 'desk' of operators" in problem_messages(done)[0]
 
 
-def test_a_member_that_is_nowhere_is_named_and_the_toolkit_goes_without_it() -> None:
+def test_an_unknown_member_is_reported_and_left_out_of_the_toolkit() -> None:
     done = sync(READ_WRITE)
 
     assert [member.tool.key for member in models.Member.objects.all()] == ["kb__read", "kb__write"]
-    assert "There is no tool 'clock'" in told(done)[0]
+    assert "There is no tool 'clock'" in problem_messages(done)[0]
 
 
-def test_operators_flip_a_toolkit_in_code_and_block_it_and_change_nothing_else() -> None:
+def test_operators_can_only_flip_and_block_a_toolkit_in_code() -> None:
     sync(READ_WRITE)
     belts.import_(OLIVE, {"agents": [{"key": "ada"}]})
 
@@ -192,7 +196,7 @@ def test_operators_flip_a_toolkit_in_code_and_block_it_and_change_nothing_else()
         belts.import_(OLIVE, {"toolkits": [{**entries.read("toolkit", "desk"), "policy": "Ours."}]})
 
 
-def test_a_toolkit_that_the_code_no_longer_has_is_left_to_operators() -> None:
+def test_a_toolkit_removed_from_the_code_is_left_to_operators() -> None:
     sync(READ_WRITE)
 
     sync(dataclasses.replace(READ_WRITE, toolkits=()))
@@ -201,53 +205,55 @@ def test_a_toolkit_that_the_code_no_longer_has_is_left_to_operators() -> None:
     assert models.Toolkit.objects.get().plugin == ""
 
 
-def test_a_toolkit_that_the_code_has_again_is_its_own_again() -> None:
+def test_a_toolkit_restored_in_the_code_belongs_to_it_again() -> None:
     sync(READ_WRITE)
     sync(dataclasses.replace(READ_WRITE, toolkits=()))
 
-    assert "'desk'" not in "".join(told(sync(READ_WRITE)))
+    assert "'desk'" not in "".join(problem_messages(sync(READ_WRITE)))
 
     assert models.Toolkit.objects.get().plugin == "kb"
 
 
-def test_a_toolkit_that_operators_created_anew_stays_theirs() -> None:
+def test_a_toolkit_that_operators_recreated_stays_theirs() -> None:
     sync(READ_WRITE)
     sync(dataclasses.replace(READ_WRITE, toolkits=()))
     entries.remove(OLIVE, "toolkit", "desk")
     entries.create(OLIVE, "toolkit", {"key": "desk", "policy": "Ours."})
 
-    assert "taken by the toolkit 'desk' of operators" in told(sync(READ_WRITE))[-1]
+    assert "taken by the toolkit 'desk' of operators" in problem_messages(sync(READ_WRITE))[-1]
 
 
-def test_a_check_names_what_is_taken_and_writes_nothing() -> None:
+def test_a_check_reports_taken_names_and_writes_nothing() -> None:
     models.Plugin.objects.create(name="wiki", namespace="kb")
     models.Toolkit.objects.create(key="post")
 
     class Post(contract.CodeToolkit):
         key = "post"
 
-    found = plugins.check([READ_WRITE, live("mail__send", name="mail", namespace="mail", toolkits=(Post(),))])
+    problems = plugins.check(
+        [READ_WRITE, plugin_info("mail__send", name="mail", namespace="mail", toolkits=(Post(),))]
+    )
 
-    assert [problem.path for problem in found] == ["plugins.kb.namespace", "toolkits.post"]
+    assert [problem.path for problem in problems] == ["plugins.kb.namespace", "toolkits.post"]
     assert not models.Plugin.objects.filter(name="mail").exists()
     assert not models.AuditEntry.objects.exists()
 
 
-def test_an_exported_configuration_comes_in_again_with_its_toolkits_in_code() -> None:
+def test_an_export_with_toolkits_in_code_can_be_imported_again() -> None:
     sync(READ_WRITE)
     belt = belts.export()
 
-    done = belts.import_(OLIVE, belt)
+    imported = belts.import_(OLIVE, belt)
 
-    assert (done.created, done.changed) == (0, 0)
+    assert (imported.created, imported.changed) == (0, 0)
 
 
-def test_a_toolkit_of_a_plugin_that_is_nowhere_is_refused() -> None:
+def test_a_toolkit_of_an_unknown_plugin_is_refused() -> None:
     with pytest.raises(errors.Invalid, match=r"toolkits\.desk\.plugin"):
         entries.put(OLIVE, "toolkit", {"key": "desk", "plugin": "ghost"})
 
 
-def test_a_plugin_that_failed_is_written_so_and_keeps_its_tools() -> None:
+def test_a_failed_plugin_stores_its_error_and_keeps_its_tools() -> None:
     sync(READ_WRITE)
 
     sync(dataclasses.replace(READ_WRITE, state="failed", error="no key"))
@@ -263,12 +269,12 @@ def test_a_plugin_that_failed_is_written_so_and_keeps_its_tools() -> None:
     assert (row.status, row.error) == ("ready", "")
 
 
-def test_a_plugin_that_could_not_be_loaded_and_is_not_stored_leaves_nothing() -> None:
+def test_a_new_plugin_that_fails_to_load_is_not_stored() -> None:
     assert sync(info.PluginInfo(name="kb", state="failed", error="no such module")).created == ()
     assert not models.Plugin.objects.exists()
 
 
-def test_found_broken_is_written_once_and_of_stored_plugins_alone() -> None:
+def test_a_failure_is_recorded_once_and_only_for_stored_plugins() -> None:
     sync(READ_WRITE)
 
     plugins.record_failure("kb", "no key")
@@ -279,8 +285,8 @@ def test_found_broken_is_written_once_and_of_stored_plugins_alone() -> None:
     assert plugins.failures() == {"kb": "no key at all"}
 
 
-def test_enabling_gives_another_chance_and_disabling_takes_all_tools_away() -> None:
-    sync(live(tool("kb__read", default_on=True)))
+def test_enabling_a_failed_plugin_restores_its_tools_and_disabling_removes_them() -> None:
+    sync(plugin_info(tool("kb__read", default_on=True)))
     belts.import_(OLIVE, {"agents": [{"key": "ada"}]})
     plugins.record_failure("kb", "no key")
     assert surfaces.ask("ada").because == {}
@@ -291,18 +297,18 @@ def test_enabling_gives_another_chance_and_disabling_takes_all_tools_away() -> N
     plugins.disable(OLIVE.replace(reason="an incident"), "kb")
     assert surfaces.ask("ada").because == {}
 
-    plugins.enable(OLIVE, "kb", [live(tool("kb__read", default_on=True))])
+    plugins.enable(OLIVE, "kb", [plugin_info(tool("kb__read", default_on=True))])
     assert list(surfaces.ask("ada").because) == ["kb__read"]
 
 
-def test_enabling_a_new_plugin_syncs_it_and_no_other() -> None:
-    done = plugins.enable(OLIVE, "kb", [READ_WRITE, live("mail__send", name="mail", namespace="mail")])
+def test_enabling_a_new_plugin_syncs_only_that_plugin() -> None:
+    done = plugins.enable(OLIVE, "kb", [READ_WRITE, plugin_info("mail__send", name="mail", namespace="mail")])
 
     assert "plugin mail" not in done.created
     assert list(plugins.stored()) == ["kb"]
 
 
-def test_enabling_what_cannot_be_stored_or_found_is_refused() -> None:
+def test_enabling_an_invalid_or_unknown_plugin_is_refused() -> None:
     models.Plugin.objects.create(name="wiki", namespace="kb")
 
     with pytest.raises(errors.Invalid, match="'wiki'"):

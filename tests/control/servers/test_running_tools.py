@@ -1,4 +1,4 @@
-"""What no process can run is stored with its plugin, and a restart is not an outage."""
+"""Tests that tools that no process can run are stored with their plugin, and that a restart is not an outage."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def warnings(agent: str = "ada") -> list[tuple[str, str]]:
     return [(warning.code, warning.message) for warning in surfaces.ask(agent).warnings]
 
 
-def test_what_no_process_can_run_is_unavailable_and_the_surface_says_so_in_one_line() -> None:
+def test_tools_that_no_process_can_run_are_unavailable_with_one_warning() -> None:
     running_tools.announce("one", ["kb__find"])
 
     assert active() == ["kb__find", "shop__refund"]
@@ -67,8 +67,8 @@ def test_what_no_process_can_run_is_unavailable_and_the_surface_says_so_in_one_l
     answer = calls.run("ada", "kb__add", {})
     assert isinstance(answer, refusals.Refusal)
     assert answer.code == "tool-unavailable"
-    written = models.AuditEntry.objects.filter(subject_kind="plugin", subject_key="kb").latest("id")
-    assert (written.actor, written.via, written.reason) == ("toolbelt", "system", running_tools.ABSENT)
+    entry = models.AuditEntry.objects.filter(subject_kind="plugin", subject_key="kb").latest("id")
+    assert (entry.actor, entry.via, entry.reason) == ("toolbelt", "system", running_tools.ABSENT)
 
 
 def test_a_retired_tool_is_not_reported_as_not_running() -> None:
@@ -76,13 +76,13 @@ def test_a_retired_tool_is_not_reported_as_not_running() -> None:
     assert models.Plugin.objects.get(name="kb").not_running == ["kb__add"]
 
 
-def test_what_any_process_can_run_is_available() -> None:
+def test_a_tool_that_any_process_can_run_is_available() -> None:
     running_tools.announce("one", ["kb__find"], may_end=False)
     running_tools.announce("two", ["kb__add", "web__fetch"])
     assert warnings() == []
 
 
-def test_a_process_that_has_just_started_takes_nothing_away_and_brings_back_what_it_can_run() -> None:
+def test_a_starting_process_makes_tools_available_but_none_unavailable() -> None:
     running_tools.announce("one", ["kb__find"], may_end=False)
     assert warnings() == []
     running_tools.announce("one", ["kb__find"])
@@ -90,7 +90,7 @@ def test_a_process_that_has_just_started_takes_nothing_away_and_brings_back_what
     assert active() == ["kb__find", "shop__refund", "web__fetch"]
 
 
-def test_the_last_word_of_a_process_counts_while_it_restarts_and_not_for_ever() -> None:
+def test_the_last_announcement_of_a_process_expires_after_ten_minutes() -> None:
     with clock.stopped(NOON):
         running_tools.announce("old", ["kb__add", "web__fetch"])
     with clock.stopped(NOON + 9 * MINUTE):
@@ -102,21 +102,21 @@ def test_the_last_word_of_a_process_counts_while_it_restarts_and_not_for_ever() 
         assert models.RunningProcess.objects.count() == 1
 
 
-def test_an_announcement_that_changes_nothing_moves_no_revision() -> None:
+def test_an_announcement_without_changes_makes_no_new_revision() -> None:
     running_tools.announce("one", ["kb__find"])
     before = revisions.number()
     running_tools.announce("one", ["kb__find"])
     assert revisions.number() == before
 
 
-def test_a_command_brings_back_what_it_can_run_and_is_silent_where_nothing_is_missing() -> None:
+def test_bringing_tools_back_loads_plugins_only_if_tools_are_missing() -> None:
     running_tools.bring_back(lambda: pytest.fail("no plugin needs to be loaded"))
     running_tools.announce("one", [])
     running_tools.bring_back(lambda: ["kb__add"])
     assert "kb__add" in active()
 
 
-def test_tools_wait_for_a_restart_only_where_a_process_is_known_to_run() -> None:
+def test_tools_wait_for_a_restart_only_while_a_process_is_known_to_run() -> None:
     with clock.stopped(NOON):
         running_tools.announce("old", ["kb__find"], may_end=False)
     assert running_processes.runnable() is None

@@ -1,4 +1,4 @@
-"""Tests that the template tags for pages with hundreds of rows print what Django's own would."""
+"""Tests that the optimized template tags for long pages render the same output as Django's own."""
 
 from __future__ import annotations
 
@@ -22,77 +22,77 @@ def rendered(source: str, **values: Any) -> str:
     return str(engines["django"].from_string(source).render(values))
 
 
-class Told:
-    """Counts how often it is asked."""
+class CountedText:
+    """A text that counts how often it is rendered."""
 
     def __init__(self, word: str) -> None:
-        self.word, self.asked = word, 0
+        self.word, self.renders = word, 0
 
     def __str__(self) -> str:
-        self.asked += 1
+        self.renders += 1
         return self.word
 
 
-def test_what_is_alike_is_rendered_once_and_stands_wherever_it_is_wanted() -> None:
-    told = Told("same")
+def test_render_once_renders_equal_values_once_per_page() -> None:
+    value = CountedText("same")
     source = (
-        "{% for n in rows %}{{ n }}{% render_once told=told %}<{{ told }}>{% endrender_once %}{% endfor %}"
+        "{% for n in rows %}{{ n }}{% render_once value=value %}<{{ value }}>{% endrender_once %}{% endfor %}"
     )
-    assert rendered(source, rows="abc", told=told) == "a<same>b<same>c<same>"
-    assert told.asked == 1
-    rendered(source, rows="abc", told=told)
-    assert told.asked == 2, "another page begins anew"
+    assert rendered(source, rows="abc", value=value) == "a<same>b<same>c<same>"
+    assert value.renders == 1
+    rendered(source, rows="abc", value=value)
+    assert value.renders == 2, "each page renders it again"
 
 
-def test_what_differs_is_rendered_for_each() -> None:
+def test_render_once_renders_each_different_value() -> None:
     source = (
         "{% for risk in rows %}{% render_once risk=risk %}<{{ risk.word }}>{% endrender_once %}{% endfor %}"
     )
     assert rendered(source, rows=RISKS) == "<writes><writes><read-only>"
 
 
-def test_a_text_that_is_html_is_not_taken_for_one_that_is_none() -> None:
+def test_render_once_distinguishes_safe_and_unsafe_text() -> None:
     source = "{% for text in rows %}{% render_once text=text %}{{ text }}{% endrender_once %}{% endfor %}"
     assert rendered(source, rows=[mark_safe("<b>"), "<b>"]) == "<b>&lt;b&gt;"
     assert rendered(source, rows=[1, True]) == "1True"
 
 
-def test_two_places_that_show_the_same_value_show_it_each_in_its_way() -> None:
+def test_render_once_blocks_do_not_share_output() -> None:
     source = (
         "{% render_once n=n %}<{{ n }}>{% endrender_once %}{% render_once n=n %}[{{ n }}]{% endrender_once %}"
     )
     assert rendered(source, n=1) == "<1>[1]"
 
 
-def test_inside_nothing_is_known_but_what_was_named() -> None:
+def test_render_once_sees_only_its_named_variables() -> None:
     source = "{% for n in rows %}{% render_once a=a %}[{{ a }}{{ n }}{{ b }}]{% endrender_once %}{% endfor %}"
     assert rendered(source, rows="xy", a="a", b="b") == "[a][a]"
 
 
-def test_inside_forms_have_their_token() -> None:
+def test_render_once_provides_the_csrf_token() -> None:
     html = rendered("{% render_once %}{% csrf_token %}{% endrender_once %}", csrf_token="t0ken")
     assert 'value="t0ken"' in html
 
 
-def test_it_holds_across_parts_and_includes() -> None:
-    told = Told("<40")
-    inside = "{% render_once percent=told %}{% include '_bar.html' %}{% endrender_once %}"
+def test_render_once_works_with_includes() -> None:
+    value = CountedText("<40")
+    inside = "{% render_once percent=value %}{% include '_bar.html' %}{% endrender_once %}"
     source = f"{{% for n in rows %}}{inside}{{% endfor %}}"
-    assert rendered(source, rows="ab", told=told).count("<svg") == 2
+    assert rendered(source, rows="ab", value=value).count("<svg") == 2
 
 
 @pytest.mark.parametrize("key", ["plain", "a b", "ü", "a%b", 'a"<b>&c', "it's", "a:b@c~d+e", "…"])
-def test_an_address_is_the_one_that_django_gives(key: str) -> None:
+def test_address_returns_the_same_url_as_django(key: str) -> None:
     for source in (
         "{% address 'web:override' agent key %}",
         "{% address 'web:override' agent key as act %}{{ act }}",
     ):
-        wanted = rendered(source.replace("address", "url"), agent="a&d a", key=key)
-        assert rendered(source, agent="a&d a", key=key) == wanted
+        expected = rendered(source.replace("address", "url"), agent="a&d a", key=key)
+        assert rendered(source, agent="a&d a", key=key) == expected
     assert rendered("{% address 'web:tool' key %}", key=key) == rendered("{% url 'web:tool' key %}", key=key)
 
 
-def test_addresses_of_several_views_and_agents_are_not_confused() -> None:
+def test_address_distinguishes_views_and_agents() -> None:
     source = "{% for view in views %}{% for agent in agents %}{% address view agent 'x' %} {% endfor %}{% endfor %}"
     views, agents = ("web:override", "web:switch"), ("ada", "bob")
     assert rendered(source, views=views, agents=agents).split() == [
@@ -100,16 +100,16 @@ def test_addresses_of_several_views_and_agents_are_not_confused() -> None:
     ]
 
 
-def test_a_slash_in_a_name_leads_nowhere_else() -> None:
+def test_address_quotes_slashes_in_names() -> None:
     assert rendered("{% address 'web:tool' key %}", key="../agents") == "/tools/..%2Fagents/"
 
 
-def test_a_view_that_is_not_there_is_an_error() -> None:
+def test_address_of_an_unknown_view_raises_an_error() -> None:
     with pytest.raises(urls.NoReverseMatch):
         rendered("{% address 'web:nothing' 'x' %}")
 
 
-def test_a_part_knows_what_is_around_it_and_what_it_is_given() -> None:
+def test_part_renders_like_djangos_include() -> None:
     size = {"key": "git__log", "tokens": 1, "percent": 3}
     for values in ("", "with size=other"):
         part, include = (
@@ -133,6 +133,6 @@ def test_a_part_knows_what_is_around_it_and_what_it_is_given() -> None:
         "{% render_once %}",
     ],
 )
-def test_what_cannot_be_meant_is_refused(source: str) -> None:
+def test_invalid_tags_raise_a_syntax_error(source: str) -> None:
     with pytest.raises(template.TemplateSyntaxError):
         rendered(source)

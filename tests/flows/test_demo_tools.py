@@ -1,4 +1,4 @@
-"""Every tool of the demo can be called: over HTTP, and one of each plugin over MCP."""
+"""Tests that every tool of the demo can be called over HTTP, and one tool of each plugin over MCP."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from toolbelt.store import snapshots
 
 PAGE = b"<title>Greetings</title><p>Hello from a page.</p>"
 EVOLVER = {"key": "evolver", "tools_config": {"self_evolution_toolkit": True}}
-# What a pattern asks for.
-FITTING = {"issue_key": "AB-1", "epic_key": "AB-1", "project_key": "AB", "path": "/user"}
+# Values that match the patterns of the schemas, by the ending of the argument's name.
+PATTERN_VALUES = {"issue_key": "AB-1", "epic_key": "AB-1", "project_key": "AB", "path": "/user"}
 SEARCH_ID = "00000000-0000-4000-8000-000000000000"
 
 
@@ -37,11 +37,11 @@ SEARCH_ID = "00000000-0000-4000-8000-000000000000"
 def demo(
     transactional_db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[catalog.Catalog]:
-    """Load the demo and what runs its tools, with an agent that has every tool that may be on."""
+    """Load the demo and the plugins that run its tools, with an agent that has every tool."""
     plugins.stop()
     demo_plugins.use(settings, monkeypatch, tmp_path)
     settings.TOOLBELT_API_PER_MINUTE = 0
-    # The page that is fetched is served by the test itself.
+    # The test serves the fetched page itself.
     settings.TOOLBELT_ALLOW_PRIVATE_HTTP = True
 
     def store() -> None:
@@ -58,7 +58,7 @@ def demo(
 
 @pytest.fixture
 def page() -> Iterator[str]:
-    """Serve a page on this machine, and return its address."""
+    """Serve a page on this machine, and yield its URL."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -81,34 +81,32 @@ def page() -> Iterator[str]:
 
 def arguments(tool: catalog.Tool) -> dict[str, Any]:
     """Return arguments that the tool's schema requires."""
-    whole = json.loads(tool.input_schema)
-    properties = whole.get("properties", {})
-    made = {name: simulated.sample(properties[name], whole, name) for name in whole.get("required", ())}
-    for name in made:
-        for ending, value in FITTING.items():
+    root = json.loads(tool.input_schema)
+    properties = root.get("properties", {})
+    values = {name: simulated.sample(properties[name], root, name) for name in root.get("required", ())}
+    for name in values:
+        for ending, value in PATTERN_VALUES.items():
             if name.endswith(ending) and "pattern" in properties[name]:
-                made[name] = value
-    return made | ({"searchId": SEARCH_ID} if "searchId" in made else {})
+                values[name] = value
+    return values | ({"searchId": SEARCH_ID} if "searchId" in values else {})
 
 
-def call(asking: Asking, tool: str, **arguments: Any) -> Any:
-    """Call a tool over HTTP; return what it answers, which is not an error."""
-    answer = asking.post("/agents/caller/calls", {"tool": tool, "arguments": arguments}).json()
+def call(api_client: Asking, tool: str, **arguments: Any) -> Any:
+    """Call a tool over HTTP, and return its content. Fail if it is an error."""
+    answer = api_client.post("/agents/caller/calls", {"tool": tool, "arguments": arguments}).json()
     assert not answer["is_error"], (tool, answer)
     return answer["content"]
 
 
 @pytest.mark.slow
-def test_every_simulated_tool_of_the_demo_answers_over_http_and_one_of_each_plugin_over_mcp(
-    demo: catalog.Catalog, page: str
-) -> None:
+def test_simulated_demo_tools_can_be_called_over_http_and_mcp(demo: catalog.Catalog, page: str) -> None:
     active = [demo.tools[tool.name] for tool in surfaces.ask("caller").tools if tool.name in demo.tools]
-    asking = Asking(tokens.issue(SETUP, agent="caller").text)
+    api_client = Asking(tokens.issue(SETUP, agent="caller").text)
     called: dict[str, tuple[str, dict[str, Any]]] = {}
     for tool in active:
         if tool.plugin in builtin.CLASSES or demo.runner(tool) == "client":
             continue
-        content = call(asking, tool.key, **arguments(tool))
+        content = call(api_client, tool.key, **arguments(tool))
         called.setdefault(tool.plugin, (tool.key, arguments(tool)))
         if tool.output_schema:
             assert schema.violations(tool.output_schema, content) == ()
@@ -139,18 +137,18 @@ def test_every_simulated_tool_of_the_demo_answers_over_http_and_one_of_each_plug
     )
     listed = set(client.names())
     assert {tool.key for tool in active if demo.runner(tool) != "client"} <= listed
-    for key, given in called.values():
-        result = client.call(key, given).result
+    for key, values in called.values():
+        result = client.call(key, values).result
         assert result["isError"] is False, (key, result)
 
 
-def test_every_built_in_tool_of_the_demo_does_its_work(demo: catalog.Catalog, page: str) -> None:
-    asking = Asking(tokens.issue(SETUP, agent="caller").text)
+def test_every_built_in_tool_of_the_demo_works(demo: catalog.Catalog, page: str) -> None:
+    api_client = Asking(tokens.issue(SETUP, agent="caller").text)
     called: set[str] = set()
 
     def do(tool: str, **arguments: Any) -> Any:
         called.add(tool)
-        return call(asking, tool, **arguments)
+        return call(api_client, tool, **arguments)
 
     greeting = {"path": "greeting.txt", "content": "Hello, world\n"}
     branch = {"branch": "evolve/greet", "message": "Greet the world"}
@@ -176,7 +174,7 @@ def test_every_built_in_tool_of_the_demo_does_its_work(demo: catalog.Catalog, pa
     assert do("memory__forget", id=note)["forgotten"]
 
     job = do("scheduler__schedule", when="in 10 minutes", note="Ask whether it is done.")["id"]
-    assert [each["id"] for each in do("scheduler__list")["schedules"]] == [job]
+    assert [schedule["id"] for schedule in do("scheduler__list")["schedules"]] == [job]
     assert do("scheduler__cancel", id=job)["cancelled"]
 
     assert do("web__fetch", url=page)["title"] == "Greetings"
@@ -195,7 +193,7 @@ def test_every_built_in_toolkit_is_granted_to_an_agent_of_the_demo(demo: catalog
             ], key
 
 
-def test_a_built_in_toolkit_that_an_agent_does_not_have_says_nothing_to_it_of_what_others_may_do(
+def test_a_built_in_toolkit_adds_no_policy_for_agents_without_it(
     demo: catalog.Catalog,
 ) -> None:
     """The assistant can schedule, browse and write files with other tools than the built-in ones."""
@@ -205,27 +203,29 @@ def test_a_built_in_toolkit_that_an_agent_does_not_have_says_nothing_to_it_of_wh
     }
 
 
-def test_every_tool_of_the_demos_own_program_is_admitted_and_reported(demo: catalog.Catalog) -> None:
-    asking = Asking(tokens.issue(SETUP, agent="support-desk").text)
+def test_every_client_tool_of_the_demo_is_admitted_and_reported(demo: catalog.Catalog) -> None:
+    api_client = Asking(tokens.issue(SETUP, agent="support-desk").text)
     keys = [tool.name for tool in surfaces.ask("support-desk").tools if tool.name.startswith("helpdesk__")]
     assert keys == ["helpdesk__find_customer", "helpdesk__find_order", "helpdesk__refund_order"]
     for key in keys:
-        wanted = {"tool": key, "arguments": arguments(demo.tools[key])}
-        assert asking.post("/agents/support-desk/calls", wanted).json()["code"] == "run-by-client"
-        (admitted,) = asking.post("/agents/support-desk/calls/admit", {"calls": [wanted]}).json()["calls"]
-        reported = asking.post(
+        request = {"tool": key, "arguments": arguments(demo.tools[key])}
+        assert api_client.post("/agents/support-desk/calls", request).json()["code"] == "run-by-client"
+        (admitted,) = api_client.post("/agents/support-desk/calls/admit", {"calls": [request]}).json()[
+            "calls"
+        ]
+        reported = api_client.post(
             f"/agents/support-desk/calls/{admitted['call_id']}/outcome", {"outcome": "ok", "duration_ms": 5}
         )
         assert reported.status_code == 204, reported.content
 
 
-def test_what_runs_the_demo_is_what_is_stored_of_it(demo: catalog.Catalog) -> None:
+def test_the_demos_running_plugins_match_the_stored_ones(demo: catalog.Catalog) -> None:
     synced = configured.sync(SETUP, plugins.live())
     assert (synced.created, synced.changed, synced.problems) == ((), (), ())
     assert [plugin.name for plugin in plugins.live() if plugin.problems or plugin.error] == []
 
 
-def test_one_switch_turns_on_the_tools_policy_and_directive_of_the_repository(demo: catalog.Catalog) -> None:
+def test_one_switch_enables_the_repositorys_tools_policy_and_directive(demo: catalog.Catalog) -> None:
     off = surfaces.ask("assistant")
     assert "You cannot read or change your own repository." in off.policy.text
     on = surfaces.ask("evolver", message="fix your code")

@@ -1,4 +1,4 @@
-"""Outdated token counts can be recounted."""
+"""Tests that outdated token counts can be recounted."""
 
 import io
 
@@ -10,7 +10,7 @@ from toolbelt.store import token_counts
 
 
 @pytest.mark.django_db
-def test_counts_that_a_bulk_write_left_wrong_are_put_right() -> None:
+def test_counts_that_a_bulk_write_left_outdated_are_corrected() -> None:
     models.Tool.objects.bulk_create([models.Tool(key="clock", description="Tell the time.")])
     out = io.StringIO()
 

@@ -1,4 +1,4 @@
-"""Helpers that do what an operator does in the dashboard, with and without htmx."""
+"""Helpers that send the dashboard's requests, with and without htmx, and read what is stored."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ ACCESS = "/agents/ada/"
 
 
 def sections(page: Any) -> dict[str, Any]:
-    """Return the sections of an Access page by id, in the order in which they stand."""
+    """Return the sections of an Access page by id, in page order."""
     return {section.id: section for group in page.groups for section in group.sections}
 
 
 def post(browser: Client, address: str, *, htmx: bool = True, **fields: Any) -> Any:
-    """Send a form: to be answered in place, or to be led back."""
+    """Post a form: with htmx for a partial response, or without for a redirect."""
     return browser.post(address, fields, headers=HTMX if htmx else {})
 
 
 def switch(browser: Client, toolkit: str, on: str, was: str, *, agent: str = "ada", **fields: Any) -> Any:
-    """Set a switch: ``on`` and ``was`` as forms say them (true, false, unset)."""
+    """Set a switch; ``on`` and ``was`` are form values: true, false or unset."""
     return post(browser, f"/agents/{agent}/switches/{toolkit}/", on=on, was=was, **fields)
 
 
 def override(browser: Client, tool: str, on: str, was: str, *, agent: str = "ada", **fields: Any) -> Any:
-    """Set an override."""
+    """Set an override; ``on`` and ``was`` are form values: true, false or unset."""
     return post(browser, f"/agents/{agent}/overrides/{tool}/", on=on, was=was, **fields)
 
 
-def stored(agent: str = "ada") -> agents.Agent:
-    """Look at what is stored of an agent."""
+def stored_agent(agent: str = "ada") -> agents.Agent:
+    """Return an agent as it is stored."""
     return snapshots.find(agent, None).agent
 
 
-def newest() -> models.AuditEntry:
-    """Look at the newest entry of the log."""
+def latest_entry() -> models.AuditEntry:
+    """Return the latest entry of the audit log."""
     return models.AuditEntry.objects.latest("id")
 
 
-def text(answer: Any) -> str:
-    """Return the answer's text, with any run of space as one."""
-    return " ".join(answer.content.decode().split())
+def text(response: Any) -> str:
+    """Return the body of the response with whitespace collapsed."""
+    return " ".join(response.content.decode().split())
 
 
-def queries(act: Callable[[], Any]) -> int:
-    """Count what an act asks the database."""
-    with CaptureQueriesContext(connection) as asked:
-        act()
-    return len(asked)
+def count_queries(function: Callable[[], Any]) -> int:
+    """Return the number of queries that a function executes."""
+    with CaptureQueriesContext(connection) as captured:
+        function()
+    return len(captured)

@@ -1,4 +1,4 @@
-"""Helpers that fill an editor's form, as a browser would send it."""
+"""Helpers that fill in and submit an editor's form as a browser would."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from django.http import QueryDict
 from django.test import Client
 
-from tests.web import acting
+from tests.web import dashboard
 
 
 class _Form(HTMLParser):
-    """Collect what the form ``editor`` (or the page's only one with this action) would send as it stands."""
+    """Collect the fields that the form with this action would submit unchanged."""
 
     def __init__(self, action: str) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Form(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea" and self.text:
             name, text = self.text
-            # As a browser does: without the line break at the start, and with CR and LF.
+            # Browsers drop the line break at the start, and send CRLF.
             self.sent.append((name, text.removeprefix("\n").replace("\n", "\r\n")))
             self.text = None
         elif tag == "select":
@@ -55,7 +55,7 @@ class _Form(HTMLParser):
 
 
 def form(html: str, action: str) -> QueryDict:
-    """Return what the form with this action would send."""
+    """Return the fields that the form with this action would submit."""
     parser = _Form(action)
     parser.feed(html)
     sent = QueryDict(mutable=True)
@@ -65,25 +65,25 @@ def form(html: str, action: str) -> QueryDict:
     return sent
 
 
-def send(browser: Client, page: str, action: str, *, htmx: bool = False, **typed: Any) -> Any:
-    """Open a page, type into its form, and send it: a list stands for a field that is there several times."""
+def submit(browser: Client, page: str, action: str, *, htmx: bool = False, **typed: Any) -> Any:
+    """Open a page, fill in its form and submit it; a list sets a field with several values."""
     sent = form(browser.get(page).content.decode(), action)
     for name, value in typed.items():
         sent.setlist(name, value if isinstance(value, list) else [value])
     return _post(browser, action, sent, htmx)
 
 
-def go_on(browser: Client, answer: Any, action: str, *, htmx: bool = False, **typed: Any) -> Any:
-    """Send the form of an answer."""
-    sent = form(answer.content.decode(), action)
+def resubmit(browser: Client, response: Any, action: str, *, htmx: bool = False, **typed: Any) -> Any:
+    """Fill in and submit the form of a response."""
+    sent = form(response.content.decode(), action)
     for name, value in typed.items():
         sent.setlist(name, value if isinstance(value, list) else [value])
     return _post(browser, action, sent, htmx)
 
 
-def words(answer: Any) -> str:
-    """Return what a reader sees of an answer."""
-    return " ".join(re.sub(r"<[^>]+>", " ", acting.text(answer)).split())
+def visible_text(response: Any) -> str:
+    """Return the text of a response without tags."""
+    return " ".join(re.sub(r"<[^>]+>", " ", dashboard.text(response)).split())
 
 
 def _post(browser: Client, action: str, sent: QueryDict, htmx: bool) -> Any:
@@ -91,5 +91,5 @@ def _post(browser: Client, action: str, sent: QueryDict, htmx: bool) -> Any:
         action,
         sent.urlencode(),
         content_type="application/x-www-form-urlencoded",
-        headers=acting.HTMX if htmx else {},
+        headers=dashboard.HTMX if htmx else {},
     )

@@ -1,4 +1,4 @@
-"""The ways in which an operator flips a switch or overrides a tool, behind one function each."""
+"""The interfaces through which an operator flips a switch or overrides a tool, as one function each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETUP = writing.by("setup", via="command")
 
 
 class Flip(NamedTuple):
-    """What an operator does: ``meanwhile`` happens after they read the state and before they change it."""
+    """A flip by an operator; ``meanwhile`` runs after they read the state and before they change it."""
 
     agent: str
     key: str
@@ -41,7 +41,7 @@ class Flip(NamedTuple):
 
     @property
     def is_switch(self) -> bool:
-        """Return whether the key is a toolkit's; an unknown key counts as one."""
+        """Return whether the key names a toolkit; an unknown key counts as a toolkit."""
         return not models.Tool.objects.filter(key=self.key).exists()
 
     @property
@@ -50,7 +50,7 @@ class Flip(NamedTuple):
         return f"/agents/{self.agent}/{'switches' if self.is_switch else 'overrides'}/{self.key}"
 
     def read(self) -> bool | None:
-        """Return what is stored now, after which ``meanwhile`` happens."""
+        """Return the stored value, then run ``meanwhile``."""
         with contextlib.suppress(errors.NotFound):
             was = tools_config.read(self.agent).get(self.key)
             self.meanwhile()
@@ -59,7 +59,7 @@ class Flip(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Whether the flip was accepted, and what the operator reads."""
+    """Whether the flip was accepted, and the text that the operator reads."""
 
     accepted: bool
     text: str
@@ -74,15 +74,15 @@ class Interface(NamedTuple):
 
 
 def _operator() -> auth.User:
-    known = auth.User.objects.filter(username=OPERATOR).first()
-    return known or auth.User.objects.create_superuser(OPERATOR)
+    existing = auth.User.objects.filter(username=OPERATOR).first()
+    return existing or auth.User.objects.create_superuser(OPERATOR)
 
 
 def _control(flip: Flip) -> Answer:
     write = writing.by(OPERATOR, via="import", reason=flip.reason).replace(confirm=flip.confirm)
-    act = switches.flip if flip.is_switch else switches.override
+    flip_or_override = switches.flip if flip.is_switch else switches.override
     try:
-        act(write, flip.agent, flip.key, flip.on, was=flip.read())
+        flip_or_override(write, flip.agent, flip.key, flip.on, was=flip.read())
     except errors.ToolbeltError as error:
         return Answer(False, str(error))
     return Answer(True, "")
@@ -101,15 +101,15 @@ def _command(flip: Flip) -> Answer:
 
 
 def _api(flip: Flip) -> Answer:
-    asking = Asking(tokens.issue(SETUP, user=_operator().username, scope="write").text)
+    api_client = Asking(tokens.issue(SETUP, user=_operator().username, scope="write").text)
     was = flip.read()
     if flip.on is None:
-        words = {"was": "unset" if was is None else json.dumps(was), "confirm": json.dumps(flip.confirm)}
-        query = urllib.parse.urlencode({**words, "reason": flip.reason})
-        answer = asking.delete(f"{flip.path}?{query}")
+        parameters = {"was": "unset" if was is None else json.dumps(was), "confirm": json.dumps(flip.confirm)}
+        query = urllib.parse.urlencode({**parameters, "reason": flip.reason})
+        answer = api_client.delete(f"{flip.path}?{query}")
     else:
         body = {"on": flip.on, "was": was, "confirm": flip.confirm, "reason": flip.reason}
-        answer = asking.put(flip.path, body)
+        answer = api_client.put(flip.path, body)
     return Answer(answer.status_code == 200, " ".join(_texts(answer.json())))
 
 
@@ -163,7 +163,7 @@ def _admin(flip: Flip) -> Answer:
         page = page.tick("confirm").send()
     if page.was_saved:
         return Answer(True, "")
-    # Refused at the line of the switch, at its table if the line is removed, or at the confirmation.
+    # The error is at the line of the switch, at its table if the line was removed, or at the confirmation.
     return Answer(False, " ".join(text for at, texts in page.errors.items() if at for text in texts))
 
 

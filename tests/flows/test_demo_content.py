@@ -1,4 +1,4 @@
-"""The demo shows something of each kind that an operator meets: what needs attention, failed calls, unlike agents."""
+"""Tests that the demo has examples of what operators meet: items that need attention, failed calls, varied agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from toolbelt.store import snapshots
 def demo(
     transactional_db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[None]:
-    """Set up the demo as its command does, with a short past."""
+    """Set up the demo as its command does, with a short history."""
     plugins.stop()
     demo_plugins.use(settings, monkeypatch, tmp_path)
 
@@ -35,20 +35,24 @@ def demo(
     snapshots.forget()
 
 
-def test_something_of_each_kind_needs_attention(demo: None) -> None:
-    noticed = attention.load()
-    assert {failed.plugin.name: failed.error for failed in noticed.broken} == {
+def test_the_demo_has_something_of_each_kind_that_needs_attention(demo: None) -> None:
+    needs_attention = attention.load()
+    assert {failed.plugin.name: failed.error for failed in needs_attention.broken} == {
         "github_archived": "Its server exited with code 1: this package is archived, use github/github-mcp-server."
     }
-    assert noticed.waiting == {"helpdesk": 2, "firecrawl": 1, "github_mcp": 26}
-    assert {kind for kind, _ in noticed.blocked} == {"tool"}
-    assert {summary.agent.key: [item.tool for item in stale] for summary, stale in noticed.stale} == {
+    assert needs_attention.waiting == {"helpdesk": 2, "firecrawl": 1, "github_mcp": 26}
+    assert {kind for kind, _ in needs_attention.blocked} == {"tool"}
+    assert {summary.agent.key: [item.tool for item in stale] for summary, stale in needs_attention.stale} == {
         "support-desk": ["helpdesk__send_invoice"]
     }
-    over_budget = [summary.agent.key for summary in noticed.agents if summary.inventory.spent.is_exceeded]
+    over_budget = [
+        summary.agent.key for summary in needs_attention.agents if summary.inventory.spent.is_exceeded
+    ]
     assert over_budget == ["planner", "omni"]
-    assert [summary.agent.key for summary in noticed.agents if summary.inventory.deferred] == ["generalist"]
-    assert noticed.not_running == ()
+    assert [summary.agent.key for summary in needs_attention.agents if summary.inventory.deferred] == [
+        "generalist"
+    ]
+    assert needs_attention.not_running == ()
 
 
 def test_the_inbox_lists_everything_that_needs_attention(demo: None, admin_client: test.Client) -> None:
@@ -66,7 +70,7 @@ def test_the_inbox_lists_everything_that_needs_attention(demo: None, admin_clien
         assert text in page, text
 
 
-def test_the_review_has_a_new_and_a_changed_tool_that_a_program_declared(demo: None) -> None:
+def test_the_review_has_a_new_and_a_changed_declared_tool(demo: None) -> None:
     review = approvals.review("helpdesk")
     assert {change.kind: change.key for change in review.waiting} == {
         "new": "helpdesk__export_customers",
@@ -86,7 +90,7 @@ def test_more_activity_can_be_generated(demo: None) -> None:
     assert len(approvals.review("helpdesk").waiting) == 2
 
 
-def test_calls_of_today_failed_with_reasons_that_can_be_read(demo: None) -> None:
+def test_todays_failed_calls_have_readable_reasons(demo: None) -> None:
     calls = {call.tool: call for call in usage.page(size=50, session="chat-today").calls}
     missing = calls["files__read"]
     assert (missing.agent, missing.outcome) == ("tech-writer", "tool-failed")
@@ -97,7 +101,7 @@ def test_calls_of_today_failed_with_reasons_that_can_be_read(demo: None) -> None
     assert calls["helpdesk__find_order"].outcome == "ok"
 
 
-def test_three_agents_have_one_tool_on_on_request_and_off(demo: None) -> None:
+def test_a_tool_is_on_on_request_and_off_for_different_agents(demo: None) -> None:
     accesses = {summary.agent.key: summary.access for summary in queries.summaries()}
     decisions = {
         key: accesses[key].decision("slack__slack_post_message")
@@ -110,9 +114,7 @@ def test_three_agents_have_one_tool_on_on_request_and_off(demo: None) -> None:
     }
 
 
-def test_the_audit_log_has_the_change_that_the_program_declared_in_a_few_lines(
-    demo: None, admin_client: test.Client
-) -> None:
+def test_the_audit_log_shows_the_declared_change_briefly(demo: None, admin_client: test.Client) -> None:
     page = admin_client.get("/audit/?person=agent:support-desk").context["page"]
     [entry] = [entry for day in page.days for entry in day.entries]
     assert entry.subject == "helpdesk__refund_order"
