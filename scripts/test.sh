@@ -115,8 +115,8 @@ tests() {
             tests/runtime/test_surfaces.py tests/runtime/test_upstream_claims.py \
             tests/runtime/test_upstream_connections.py tests/management/test_demo.py tests/management/test_token.py \
             tests/management/test_run_schedule.py tests/test_faults.py tests/test_health.py tests/test_pooling.py \
-            tests/flows/test_scenarios_through_rows.py tests/api/test_together.py \
-            tests/admin/test_pages.py::test_every_page_opens_with_few_queries_however_much_is_stored \
+            tests/flows/test_scenarios_through_rows.py tests/api/test_concurrent_requests.py \
+            tests/admin/test_pages.py::test_every_page_takes_few_queries_regardless_of_the_number_of_rows \
             tests/mcp/test_streams.py tests/mcp/test_stream_comparisons.py tests/web/test_calls.py \
             tests/web/test_audit.py
     else
