@@ -180,7 +180,9 @@ def test_init_sets_up_an_installation_on_postgresql_that_can_be_moved(installati
             _init(installation, DATABASE_URL=f"{address}/{name}")
             assert f"/{name}'" in (installation.home / "data/.env").read_text()
             # To move, the package starts itself with the other database.
-            moved = installation.run("move_database", "--to", f"sqlite:///{installation.home / 'moved.sqlite3'}")
+            moved = installation.run(
+                "move_database", "--to", f"sqlite:///{installation.home / 'moved.sqlite3'}"
+            )
             assert moved.returncode == 0, moved.stderr
         finally:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -139,7 +139,8 @@ def test_a_change_based_on_an_outdated_value_returns_the_current_value(olga: Ask
 
 
 def test_changing_or_removing_with_an_outdated_etag_is_refused(olga: Asking) -> None:
-    seen = olga.get("/sub-apps/chat")["ETag"] if olga.post("/sub-apps", NEW["sub-apps"]) else ""
+    olga.post("/sub-apps", NEW["sub-apps"])
+    seen = olga.get("/sub-apps/chat")["ETag"]
     entries.change(SETUP, "sub_app", "chat", {"title": "Chat"})
 
     for answer in (

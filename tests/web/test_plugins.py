@@ -343,7 +343,7 @@ def test_the_form_shows_the_command_that_adds_a_command_server(plugin_manager: C
 
 
 def test_the_menu_counts_tools_to_review(viewer: Client, belt: None) -> None:
-    assert "to look at" not in dashboard.text(viewer.get("/agents/"))
+    assert "to review</span>" not in dashboard.text(viewer.get("/agents/"))
     servers.add()
     servers.answer(servers.READ, servers.WRITE)
     assert '2<span class="unseen"> to review</span>' in dashboard.text(viewer.get("/agents/"))
@@ -351,7 +351,7 @@ def test_the_menu_counts_tools_to_review(viewer: Client, belt: None) -> None:
     servers.answer(servers.READ, servers.WRITE_NOW)
     assert '1<span class="unseen"> to review</span>' in dashboard.text(viewer.get("/agents/"))
     servers.answer(servers.READ)
-    assert "to look at" not in dashboard.text(viewer.get("/agents/"))
+    assert "to review</span>" not in dashboard.text(viewer.get("/agents/"))
 
 
 def test_query_count_does_not_grow_with_the_number_of_plugins(plugin_manager: Client, belt: None) -> None:
