@@ -16,7 +16,6 @@ from django.utils import timezone
 from tests import factories
 from tests.web import acting
 from toolbelt.store import calls as stored_calls
-from toolbelt.web.calls import forms
 from toolbelt.web.calls import view_model as calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -317,7 +316,7 @@ def test_hostile_texts_are_shown_and_do_nothing(reader: Client) -> None:
 
 def test_it_asks_the_database_the_same_few_questions_however_much_there_is(reader: Client) -> None:
     def ask() -> list[int]:
-        return [acting.queries(partial(look, reader, view=view)) for view in forms.TABS]
+        return [acting.queries(partial(look, reader, view=view)) for view in calls.TABS]
 
     factories.call()
     ask()

@@ -5,36 +5,35 @@ from django.urls import converters, path, register_converter
 from django.views.decorators.http import require_safe
 from django.views.generic import RedirectView
 
+from toolbelt.web import (
+    account,
+    agents,
+    audit,
+    bulk,
+    connect,
+    help,  # noqa: A004 (the page is called so)
+    home,
+    import_export,
+    matrix,
+    ordering,
+    people,
+    preview,
+    sessions,
+    settings,
+    status,
+    sub_apps,
+    switches,
+    tokens,
+)
 from toolbelt.web.access import views as access
-from toolbelt.web.account import views as account
-from toolbelt.web.agents import views as agents
-from toolbelt.web.audit import views as audit
-from toolbelt.web.bulk import views as bulk
 from toolbelt.web.calls import views as calls
 from toolbelt.web.compare import views as compare
-from toolbelt.web.connect import views as connect
-from toolbelt.web.help import views as help  # noqa: A004 (the page is called so)
-from toolbelt.web.history import views as history
-from toolbelt.web.home import views as home
-from toolbelt.web.import_export import views as import_export
-from toolbelt.web.live import views as live
+from toolbelt.web.kit import live, saved_views
 from toolbelt.web.loadouts import views as loadouts
-from toolbelt.web.matrix import views as matrix
-from toolbelt.web.ordering import views as ordering
-from toolbelt.web.people import views as people
-from toolbelt.web.plugins import client_plugins, detail_views, importing
+from toolbelt.web.plugins import client_plugins, importing
 from toolbelt.web.plugins import views as plugins
-from toolbelt.web.preview import views as preview
 from toolbelt.web.review import views as review
-from toolbelt.web.saved_views import views as saved_views
 from toolbelt.web.search import views as search
-from toolbelt.web.sessions import views as sessions
-from toolbelt.web.settings import views as settings
-from toolbelt.web.status import views as status
-from toolbelt.web.sub_apps import views as sub_apps
-from toolbelt.web.switches import views as switches
-from toolbelt.web.tokens import views as tokens
-from toolbelt.web.toolkits import editor as toolkit_editor
 from toolbelt.web.toolkits import views as toolkits
 from toolbelt.web.tools import views as tools
 
@@ -79,7 +78,7 @@ urlpatterns = [
     path("agents/<name:agent>/preview/", preview.page, name="preview"),
     path("agents/<name:agent>/sessions/", sessions.page, name="sessions"),
     path("agents/<name:agent>/sessions/evict/", sessions.evict, name="evict"),
-    path("agents/<name:agent>/history/", history.page, name="history"),
+    path("agents/<name:agent>/history/", audit.history, name="history"),
     path("agents/<name:agent>/connect/", connect.page, name="connect"),
     path("agents/<name:agent>/connect/token/", connect.issue, name="connect_token"),
     path("agents/<name:agent>/connect/first-request/", connect.first_request, name="first_request"),
@@ -109,7 +108,7 @@ urlpatterns = [
     path("sub-apps/<name:sub_app>/", sub_apps.page, name="sub_app"),
     *loadouts.Editor().urls,
     *sub_apps.Editor().urls,
-    *toolkit_editor.Editor().urls,
+    *toolkits.Editor().urls,
     path("views/<name:page>/save/", saved_views.save, name="save_view"),
     path("views/<name:page>/delete/", saved_views.delete, name="delete_view"),
     path("order/<name:kind>/", ordering.swap, name="swap"),
@@ -139,8 +138,8 @@ urlpatterns = [
     path("plugins/add/file/save/", importing.save, name="save_servers"),
     path("plugins/add/client/", client_plugins.add, name="add_client_plugin"),
     path("plugins/add/client/save/", client_plugins.save, name="save_client_plugin"),
-    path("plugins/<name:plugin>/", detail_views.page, name="plugin"),
-    path("plugins/<name:plugin>/connection/", detail_views.reconnect, name="reconnect_plugin"),
+    path("plugins/<name:plugin>/", plugins.page, name="plugin"),
+    path("plugins/<name:plugin>/connection/", plugins.reconnect, name="reconnect_plugin"),
     path("plugins/<name:plugin>/declarers/", client_plugins.choose_declarers, name="choose_declarers"),
     path("plugins/<name:plugin>/refresh/", plugins.refresh_one, name="refresh_plugin"),
     path("plugins/<name:plugin>/switch/", plugins.switch, name="switch_plugin"),

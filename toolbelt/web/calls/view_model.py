@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from django import forms
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -14,11 +15,13 @@ from django.utils.http import urlencode
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, keys
-from toolbelt.web.calls import charts, forms
+from toolbelt.web.calls import charts
+from toolbelt.web.kit import fields, paging, periods, pieces, saved_views, texts
 from toolbelt.web.kit import filters as kit_filters
-from toolbelt.web.kit import paging, periods, pieces, texts
 from toolbelt.web.kit import words as kit_words
 
+# The tabs of the page; the first is the one without a name in the address.
+TABS = {"": "Usage", "log": "Log", "unused": "Unused"}
 LOG, UNUSED = "log", "unused"
 # How many days are shown by default: the first of these that has few enough calls to be added up.
 USUAL_DAYS = (30, 7, 1)
@@ -48,6 +51,25 @@ _OUTCOMES = {
     "run-by-client": ("denied", "run by the agent's program"),
     "run-by-toolbelt": ("denied", "run by Toolbelt"),
 }
+
+
+class Calls(periods.Period):
+    """What narrows the log of calls, and where in it to look."""
+
+    view = forms.ChoiceField(required=False, choices=list(TABS.items()))
+    agent = forms.CharField(required=False, max_length=64)
+    session = forms.CharField(required=False, max_length=200, strip=False)
+    tool = forms.CharField(required=False, max_length=200)
+    outcome = forms.CharField(required=False, max_length=20)
+    older = forms.IntegerField(required=False, min_value=1)
+    newer = forms.IntegerField(required=False, min_value=0)
+    every = forms.BooleanField(required=False)
+    offset = fields.Offset()
+
+
+VIEWS = saved_views.FilteredList(
+    page="calls", form=Calls, names=("agent", "session", "tool", "outcome"), tab="view"
+)
 
 
 def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], bool]) -> pieces.View:
@@ -106,7 +128,7 @@ def page(filters: Mapping[str, Any], *, path: str, may_flip: Callable[[str], boo
 
 def _tabs(filters: Mapping[str, Any], path: str) -> Iterable[pieces.View]:
     """Return the tabs; the others keep the filters that they have."""
-    for name, title in forms.TABS.items():
+    for name, title in TABS.items():
         names = ("agent",) if name == UNUSED else ("agent", "session", "tool", "outcome")
         kept = (
             {"view": name} | {field: filters[field] for field in names} | periods.address_parameters(filters)

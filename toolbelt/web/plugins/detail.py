@@ -14,7 +14,7 @@ from toolbelt.plugins import info
 from toolbelt.runtime import secrets, upstream_connections
 from toolbelt.web.kit import pieces, texts, words
 from toolbelt.web.plugins import client_plugins, forms, view_model
-from toolbelt.web.review import changes
+from toolbelt.web.review import view_model as review
 
 # Above this number of tools, the others are shown on request.
 MAX_TOOLS = 100
@@ -53,7 +53,7 @@ def page(
     return pieces.View(
         plugin=view_model.line(provider, running=running, since=since),
         size=f"{words.about(sum(tool.tokens for tool in offered))} tokens" if offered else "",
-        gone=tuple(map(changes.change, detail.gone)),
+        gone=tuple(map(review.change, detail.gone)),
         all_gone=detail.all_gone,
         tools=tuple(_tool(detail, tool) for tool in offered[:maximum]),
         more_tools=max(0, len(offered) - maximum),

@@ -1,9 +1,10 @@
-"""The plugins and upstream servers: their list, adding one, refreshing them, and their switches."""
+"""The plugins and upstream servers: their list and the page of one, adding one, refreshing them, and their switches."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -21,10 +22,11 @@ from toolbelt.control.servers import plugins as configured
 from toolbelt.core import effects, errors
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import upstream_listing
-from toolbelt.web.access import blocking as access_blocking
+from toolbelt.web.access import views as access
 from toolbelt.web.kit import http, notices, pieces, responses
 from toolbelt.web.plugins import detail, forms, view_model
 
+_OTHERWISE = "Another operator changed the connection: the form shows the new values."
 ADD = rights.permission("add", "plugin")
 CHANGE = rights.permission("change", "plugin")
 # What a plugin is after one of its switches was turned off, and on.
@@ -33,6 +35,67 @@ _DONE = {
     "blocked": ("unblocked", "blocked for everyone"),
     "trusted": ("no longer trusted", "trusted"),
 }
+
+
+@require_safe
+def page(request: http.Request, plugin: str) -> HttpResponse:
+    """Show the page; htmx gets the progress of a refresh, and finally its result."""
+    return _page(request, plugin, "plugins/_refreshed.html" if request.htmx else "plugins/plugin.html")
+
+
+@require_POST
+@permission_required(CHANGE, raise_exception=True)
+def reconnect(request: http.Request, plugin: str) -> HttpResponse:
+    """Return where a server is, in place of what the page showed."""
+
+    form = forms.Connection(request.POST, plugin=plugin)
+
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        if isinstance(error, errors.Stale):
+            form.add_error("url", _OTHERWISE)
+        else:
+            form.refuse(error, otherwise="url")
+        return _page(request, plugin, "plugins/plugin.html", status=status, form=form)
+
+    responses.declare(request, reverse("web:plugin", args=[plugin]), form=show_again)
+    given = form.checked()
+    change = plugin_overview.reconnect(
+        responses.write(request, given),
+        plugin,
+        url=given["url"],
+        headers=given["headers"],
+        was=given["was"],
+        connections_by=form.connections_by(),
+    )
+    done = f"Connection of {plugin} saved. The next request uses it"
+    return responses.respond_changed(request, change, done, unchanged="the connection is already up to date")
+
+
+def _page(
+    request: http.Request,
+    plugin: str,
+    template: str,
+    *,
+    status: int = 200,
+    notice: notices.Notice | None = None,
+    **shown: Any,
+) -> HttpResponse:
+    user = request.user
+    filters = forms.Filter(request.GET).values()
+    whole = request.method in ("GET", "HEAD") and not request.htmx
+    page = detail.page(
+        plugin_overview.find(plugin, maximum=detail.MAX_GONE),
+        running.live(),
+        path=reverse("web:plugin", args=[plugin]),
+        since=filters["asked"],
+        every_tool=bool(filters["all"]),
+        notice=responses.pop_notice(request)[0] if whole else notice,
+        may_change=user.has_perm(CHANGE),
+        may_see=rights.may_read(user, "plugin"),
+        origin=request.build_absolute_uri("/").removesuffix("/"),
+        **shown,
+    )
+    return render(request, template, {"page": page, "plugin": page.plugin}, status=status)
 
 
 @require_safe
@@ -126,13 +189,11 @@ def switch(request: http.Request, plugin: str) -> HttpResponse:
     change: writing.Change
     if control == "blocked":
         change = blocked = blocking.set_blocked(write, "plugin", plugin, on, was=was)
-        detail = access_blocking.describe_reach(blocked, on)
+        detail = access.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
     done = f"{plugin} is {_DONE[control][on]}"
-    if change.is_nothing:
-        return responses.respond(request, notices.Notice(text=f"No changes: {done} already."))
-    return responses.respond(request, notices.Notice(text=f"{done}.", detail=detail, undo=change.entry))
+    return responses.respond_changed(request, change, done, detail=detail)
 
 
 def _parts(

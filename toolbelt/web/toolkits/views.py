@@ -1,19 +1,73 @@
-"""The toolkits: their list, one of them, and blocking it for everyone."""
+"""The toolkits: their list, one of them, its editor, and blocking it for everyone."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
+from toolbelt.control.catalog import proposals
 from toolbelt.control.people import rights
-from toolbelt.web.access import blocking
-from toolbelt.web.kit import filters, http, pieces, responses
+from toolbelt.control.reports import queries
+from toolbelt.core import catalog
+from toolbelt.web.access import views as access
+from toolbelt.web.kit import entry_editor, entry_forms, filters, http, notices, pieces, responses
 from toolbelt.web.toolkits import detail, forms, view_model
 
+# The name of a new toolkit in its preview.
+_NAMELESS = "new_toolkit"
 CHANGE = rights.permission("change", "toolkit")
+
+
+class Editor(entry_editor.Editor):
+    """The editor of toolkits."""
+
+    kind, form, template = "toolkit", forms.Toolkit, "toolkits/_form.html"
+    about = "The preview shows what the model sees."
+
+    def stored(self, stored: catalog.Catalog) -> Mapping[str, catalog.Toolkit]:
+        """Return the toolkits."""
+        return stored.toolkits
+
+    def source(self, request: http.Request, stored: catalog.Catalog) -> catalog.Toolkit | None:
+        """Return a toolkit of the tools that were selected in the list of tools; None if none was."""
+        selected = [tool for tool in request.GET.getlist("tool")[: forms.MAX_ROWS] if tool in stored.tools]
+        members = tuple(catalog.Member(tool=tool) for tool in dict.fromkeys(selected))
+        return catalog.Toolkit(key="", members=members) if members else None
+
+    def edit(self, request: http.Request, name: str) -> HttpResponse:
+        """Show the form, unless the toolkit is the code of a plugin, or larger than the editor takes."""
+        toolkit = self.get(name)
+        refusal = forms.too_many(len(toolkit.members), len(toolkit.triggers))
+        if toolkit.plugin:
+            refusal = f"{name} is defined by the code of the plugin {toolkit.plugin}: change it there."
+        if not refusal:
+            return super().edit(request, name)
+        responses.declare(request, reverse("web:toolkit", args=[name]))
+        return responses.respond(request, notices.Notice(text=refusal, tone="refused"))
+
+    def show(
+        self, request: http.Request, form: entry_forms.EntryForm, *, seen: Mapping[str, Any], **shown: Any
+    ) -> HttpResponse:
+        """Show the form beside what the model receives of it."""
+        trial = filters.read(forms.Trial(request.POST if request.method == "POST" else request.GET))
+        key = _NAMELESS if form.is_new else form.entry_name
+        entry = {name: value for name, value in form.entry().items() if value is not None}
+        index = proposals.preview_access("toolkit", key, entry, trial["whose"])
+        preview = detail.preview(index, index.catalog.toolkits[key], trial)
+        form.tried = preview.triggers  # type: ignore[attr-defined]
+        whose = detail.agent_choices(queries.agent_keys(), trial["whose"])
+        shown |= {"preview": preview, "message": trial["message"], "whose": whose}
+        if request.htmx and request.POST.get("act") == "try":
+            form.offer(index.catalog)
+            return render(request, "toolkits/_previewed.html", {"page": pieces.View(form=form, **shown)})
+        return super().show(request, form, seen=seen, **shown)
 
 
 @require_safe
@@ -37,7 +91,7 @@ def block(request: http.Request, toolkit: str) -> HttpResponse:
     """Block a toolkit for everyone, or unblock it."""
     home = reverse("web:toolkit", args=[toolkit])
     part = "toolkits/_blocked.html"
-    return blocking.respond(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
+    return access.block(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
 
 
 def _page(request: http.Request, toolkit: str) -> pieces.View:
