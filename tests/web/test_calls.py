@@ -16,7 +16,7 @@ from django.utils import timezone
 from tests import factories
 from tests.web import acting
 from toolbelt.store import calls as stored_calls
-from toolbelt.web.calls import view_model as calls
+from toolbelt.web.calls import views as calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 

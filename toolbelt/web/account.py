@@ -31,7 +31,6 @@ from toolbelt.web.kit import (
     pieces,
     preferences,
     responses,
-    time_zones,
     words,
 )
 
@@ -130,7 +129,7 @@ def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> H
     user = cast(auth_models.User, request.user)
     name, may_undo = user.get_username(), rights.undo_check(user)
     mine = queries.changes(actor=name, size=MAX_CHANGES)
-    zone = time_zones.browser_zone(request) or timezone.get_default_timezone_name()
+    zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
     shown = pieces.View(
         user=user,
         form=form,

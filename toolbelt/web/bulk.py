@@ -10,7 +10,6 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import replace_url, reswap
 
@@ -21,9 +20,7 @@ from toolbelt.core import errors, grants
 from toolbelt.web import agents, switches
 from toolbelt.web.access import view_model as access_view_model
 from toolbelt.web.access import views as access
-from toolbelt.web.calls import view_model as calls
 from toolbelt.web.kit import (
-    confirmations,
     fields,
     filters,
     http,
@@ -34,8 +31,7 @@ from toolbelt.web.kit import (
     words,
 )
 from toolbelt.web.kit import forms as kit
-from toolbelt.web.tools import view_model as tools_view_model
-from toolbelt.web.tools import views as tools
+from toolbelt.web.tools import listing as tools
 
 # How many agents or tools the _question lists.
 MAX_LINES = 100
@@ -122,11 +118,8 @@ def of_tools(request: http.Request) -> HttpResponse:
     if not any(map(rights.flip_check(request.user), queries.agent_keys())):
         raise PermissionDenied
     if form.cleaned_data["every"]:
-        may_see_calls = rights.may_read(request.user, "call_record")
-        since = calls.usual_first_day(timezone.localdate()) if may_see_calls else None
-        selected = [
-            tool.key for tool in tools_view_model.matching(access_index.catalog_view(), narrowed, since)
-        ]
+        matching = tools.matching(access_index.catalog_view(), narrowed, tools.first_day(request))
+        selected = [tool.key for tool in matching]
     elif not selected:
         raise errors.Refused("Select tools first, or choose all matching tools.")
     if not form.cleaned_data["for"]:
@@ -280,7 +273,7 @@ def _reasons(plan: bulk.Plan) -> list[str]:
     many = len(plan.parts) > 1
     for part in plan.possible:
         for reason in part.reasons:
-            short = confirmations.short(reason)
+            short = words.with_few_names(reason)
             reasons.append(f"{part.agent}: {short}" if many and not reason.startswith(part.agent) else short)
     return reasons
 

@@ -16,7 +16,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import first_steps, overview, usage
 from toolbelt.core import catalog
 from toolbelt.web import agents
-from toolbelt.web.calls import view_model as calls
+from toolbelt.web.calls import views as calls
 from toolbelt.web.kit import audit_words, context_saved, durations, http, periods, pieces, responses, words
 from toolbelt.web.review import concerns
 

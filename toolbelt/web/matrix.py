@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.web.kit import fields, filters, http, paging, pieces, responses, words
-from toolbelt.web.toolkits import view_model as toolkits
+from toolbelt.web.toolkits import listing as toolkits
 
 AGENTS_AT_ONCE = 12
 # A window of the matrix: few enough cells to be made and looked at.

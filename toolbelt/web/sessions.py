@@ -19,7 +19,7 @@ from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import sessions as conversations
 from toolbelt.web import agents
-from toolbelt.web.calls import view_model as calls
+from toolbelt.web.calls import views as calls
 from toolbelt.web.kit import fields, filters, http, notices, paging, periods, pieces, responses, words
 from toolbelt.web.kit import forms as kit
 

@@ -13,7 +13,7 @@ from toolbelt import conf
 from toolbelt.control.config import installation
 from toolbelt.control.servers import plugin_overview
 from toolbelt.web.kit import http, pieces, words
-from toolbelt.web.plugins import view_model as plugins
+from toolbelt.web.plugins import listing as plugins
 
 
 @require_safe

@@ -16,9 +16,9 @@ from toolbelt.control.access import access_index, switches, tools_config
 from toolbelt.control.reports import queries
 from toolbelt.core import agents, effects, grants, reasons
 from toolbelt.web.access import views as access
-from toolbelt.web.kit import durations, fields, http, model_panel, notices, responses, words
+from toolbelt.web.kit import durations, fields, http, model_panel, notices, pieces, responses, words
 from toolbelt.web.kit import forms as kit
-from toolbelt.web.toolkits import view_model as toolkits
+from toolbelt.web.toolkits import listing as toolkits
 
 _WRITES = {"switch": switches.flip, "override": switches.override}
 # What of a first try goes with the question that is asked before the second.
@@ -92,7 +92,15 @@ def render_partial(
         return access.render_partial(request, agent, notice, change, status, question)
     # Before what is shown: it is never older than it says.
     request.counts = counts = queries.count()
-    page = toolkits.answer(access_index.load(), agent, cells, notice)
+    index = access_index.load()
+    kits = [index.catalog.toolkits[key] for key in cells if key in index.catalog.toolkits]
+    accesses = [access for access in index.agents if access.agent.key == agent]
+    page = pieces.View(
+        cells=tuple(toolkits.cell(access, kit, may_change=True) for access in accesses for kit in kits),
+        toolkits=tuple(toolkits.line(toolkits.use_of(index, kit)) for kit in kits),
+        may_change=True,
+        notice=notice,
+    )
     shown = {"page": page, "confirmation": question}
     response = render(request, "toolkits/_answer.html", shown, status=status)
     # What else on the page follows the agent reloads itself.

@@ -13,7 +13,7 @@ from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import belts, errors, grants
 from toolbelt.web import agents
-from toolbelt.web.kit import audit_words, confirmations, model_panel, paging, pieces, words
+from toolbelt.web.kit import audit_words, model_panel, paging, pieces, words
 
 _LOADOUT = "loadout:"
 OUTCOMES_AT_ONCE = 20
@@ -83,7 +83,7 @@ def changes(plan: copying.Plan) -> Iterator[pieces.Difference]:
     for row in plan.rows:
         shown = _row(row, plan.comparison, frozenset())
         yield pieces.Difference(what=shown.what, is_tool=shown.is_tool, before=shown.b, after=shown.a)
-    yield from confirmations.tool_changes(plan.effect.added, plan.effect.removed)
+    yield from model_panel.tool_changes(plan.effect.added, plan.effect.removed)
 
 
 def version(past: agent_versions.Version) -> str:

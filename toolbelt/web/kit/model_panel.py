@@ -115,6 +115,13 @@ def difference(agent: str, change: effects.Effect) -> pieces.Difference:
     )
 
 
+def tool_changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[pieces.Difference]:
+    """Return a line for each tool that is added or removed."""
+    for tools, before, after in ((added, "Not on", "On"), (removed, "On", "Not on")):
+        for tool in tools:
+            yield pieces.Difference(what=tool, is_tool=True, before=before, after=after)
+
+
 def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
     """Return what becomes of the policy: (toolkit, state before, state after) in a clause each."""
     return tuple(_policy_note(*changed) for changed in policy)

@@ -27,7 +27,7 @@ from toolbelt.control import actors, writing
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors
-from toolbelt.web.kit import confirmations, forms, http, live, notices, pieces
+from toolbelt.web.kit import forms, http, live, model_panel, notices, pieces, words
 
 _KEPT = "toolbelt.notice"
 _View = TypeVar("_View", bound=Callable[..., HttpResponseBase])
@@ -143,14 +143,29 @@ def refuse(request: http.Request, error: errors.ToolbeltError, status: int) -> H
 
 def question(request: http.Request, error: errors.ConfirmationRequired) -> notices.Confirmation:
     """Return the question that the error asks, in the words that the view declared."""
-    how = request.answers
-    return confirmations.confirmation(
-        error,
-        [(name, value) for name in how.fields for value in request.POST.getlist(name)],
+    how, differences = request.answers, error.differences
+    tools = tuple(model_panel.tool_changes(differences["added"], differences["removed"]))
+    notes = (
+        *model_panel.notes(differences["policy"]),
+        *model_panel.consequences(differences.get("breaks", ()), differences.get("sessions")),
+    )
+    return notices.Confirmation(
         title=how.title,
-        confirm_word=how.verb,
+        reasons=tuple(map(words.with_few_names, error.reasons)),
+        effect=pieces.Effect(
+            tools=differences["tools"],
+            tokens=differences["tokens"],
+            notes=notes or (() if tools else ("No change for the model.",)),
+        ),
+        differences=tools,
         action=request.path,
+        fields=(
+            *((name, value) for name in how.fields for value in request.POST.getlist(name)),
+            ("confirm", "yes"),
+        ),
+        confirm_word=how.verb,
         back=back(request, how.home),
+        dangerous=bool(differences["added"]),
     )
 
 

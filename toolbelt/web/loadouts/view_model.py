@@ -14,7 +14,7 @@ from toolbelt.control.access import access_index
 from toolbelt.core import belts, catalog, errors, keys, loadouts
 from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
 from toolbelt.web.loadouts import inheritance
-from toolbelt.web.tools import view_model as tools_view_model
+from toolbelt.web.tools import listing as tools_page
 
 # How many agents a line of the list names.
 MAX_USERS = 20
@@ -200,7 +200,7 @@ def _groups(
             because=words.listing(tuple(because)),
             tools=tuple(sorted(members)[:maximum]),
             more=words.number(len(members) - maximum) if len(members) > maximum else "",
-            more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_view_model.NO_PLUGIN})}"
+            more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_page.NO_PLUGIN})}"
             if len(members) > maximum
             else "",
         )

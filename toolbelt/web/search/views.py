@@ -12,7 +12,6 @@ from django.views.decorators.http import require_safe
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.people import rights
 from toolbelt.web.kit import (
-    confirmations,
     fields,
     filters,
     http,
@@ -86,6 +85,6 @@ def flip(request: http.Request) -> HttpResponse:
         back=home,
         dangerous=bool(change.added),
         effect=model_panel.effect(change),
-        differences=tuple(confirmations.tool_changes(change.added, change.removed)),
+        differences=tuple(model_panel.tool_changes(change.added, change.removed)),
     )
     return responses.ask_confirmation(request, question)

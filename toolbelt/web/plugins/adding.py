@@ -1,4 +1,7 @@
-"""Importing the servers of an MCP client's configuration file, after a preview. No secret is stored or shown."""
+"""Adding upstream servers: one with a form, or those of an MCP client's configuration file, after a preview.
+
+No secret of a file is stored or shown.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 import shlex
 from typing import Any
 
-from django import forms
+from django import forms as django_forms
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -16,11 +19,12 @@ from django.views.decorators.http import require_POST, require_safe
 from toolbelt import conf
 from toolbelt.control.catalog import connection_policy
 from toolbelt.control.people import rights
+from toolbelt.control.servers import upstream_servers
 from toolbelt.control.servers.client_files import importing, reading
 from toolbelt.core import errors
 from toolbelt.web.kit import fields, http, notices, pieces, responses
 from toolbelt.web.kit import forms as kit
-from toolbelt.web.plugins import views
+from toolbelt.web.plugins import detail, forms, listing
 
 ADD = rights.permission("add", "plugin")
 
@@ -28,8 +32,8 @@ ADD = rights.permission("add", "plugin")
 class File(kit.Fields, kit.Change):
     """A client's file: uploaded or pasted. Its text has secrets, so no page ever shows it again."""
 
-    file = forms.FileField(required=False, max_length=200)
-    text = forms.CharField(required=False, max_length=reading.MAX_CHARACTERS, strip=False)
+    file = django_forms.FileField(required=False, max_length=200)
+    text = django_forms.CharField(required=False, max_length=reading.MAX_CHARACTERS, strip=False)
 
     def examine(self) -> importing.Preview:
         """Return what the file becomes. Raise errors.Invalid."""
@@ -68,6 +72,42 @@ class Chosen(kit.Change):
 
 @require_safe
 @permission_required(ADD, raise_exception=True)
+def add(request: http.Request) -> HttpResponse:
+    """Show the form for a server."""
+    return _form(request, forms.Server())
+
+
+@require_POST
+@permission_required(ADD, raise_exception=True)
+def create(request: http.Request) -> HttpResponse:
+    """Add the server, and have it asked for its tools at once."""
+    form = forms.Server(request.POST)
+
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        form.refuse(error, otherwise=None)
+        return _form(request, form, status=422)
+
+    responses.declare(request, reverse("web:plugins"), form=show_again)
+    given = form.checked()
+    name = given["name"]
+    upstream_servers.add(
+        responses.actor(request),
+        name,
+        form.connection(),
+        namespace=given["namespace"] or None,
+        title=given["title"],
+        reason=given["reason"],
+    )
+    responses.keep_notice(
+        request, notices.Notice(text=f"{name} added. Its tools are unavailable until you approve them.")
+    )
+    return responses.see_other(
+        request, f"{reverse('web:plugin', args=[name])}?{listing.ask(request, [name])}"
+    )
+
+
+@require_safe
+@permission_required(ADD, raise_exception=True)
 def page(request: http.Request) -> HttpResponse:
     """Show the form for a file."""
     return _show(request)
@@ -99,7 +139,7 @@ def save(request: http.Request) -> HttpResponse:
     responses.keep_notice(
         request, notices.Notice(text=f"{count} added. Their tools are unavailable until you approve them.")
     )
-    return responses.see_other(request, f"{reverse('web:plugins')}?{views.ask(request, names)}")
+    return responses.see_other(request, f"{reverse('web:plugins')}?{listing.ask(request, names)}")
 
 
 def _declare(request: http.Request) -> None:
@@ -144,3 +184,8 @@ def _why_not_here(request: http.Request, server: importing.Converted) -> str:
 
 def _looks_like_toml(text: str) -> bool:
     return not text.lstrip().startswith(("{", "//", "/*"))
+
+
+def _form(request: http.Request, form: forms.Server, status: int = 200) -> HttpResponse:
+    page = pieces.View(form=form, command=detail.add_command())
+    return render(request, "plugins/add.html", {"page": page}, status=status)

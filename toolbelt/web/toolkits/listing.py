@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog, reasons, resolution
-from toolbelt.web.kit import notices, paging, pieces, switch, tool_sections, words
+from toolbelt.web.kit import (
+    fields,
+    filters,
+    http,
+    paging,
+    pieces,
+    responses,
+    saved_views,
+    tool_sections,
+    words,
+)
 
 _SORTS: Mapping[str, Callable[[ToolkitUse], Any]] = {
     "toolkit": lambda use: (use.toolkit.title or use.toolkit.key).casefold(),
@@ -42,20 +56,34 @@ class ToolkitUse:
     agents: int
 
 
-def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str) -> pieces.View:
-    """Return the list, narrowed and sorted as the form says; ``path`` is the page's own."""
+class Toolkits(forms.Form):
+    """What narrows and sorts the list of toolkits, and where in it to begin."""
+
+    q = fields.Query()
+    show = forms.CharField(required=False, max_length=20)
+    sort = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
+
+
+VIEWS = saved_views.FilteredList(page="toolkits", form=Toolkits, names=("q", "show", "sort"))
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the list, narrowed and sorted as the form says, or only its table to htmx."""
+    given, index = filters.read(Toolkits(request.GET)), access_index.load()
     every = [use_of(index, toolkit) for toolkit in index.catalog.toolkits.values()]
-    shown = [toolkit for toolkit in every if _fits(toolkit, filters)]
-    sort = paging.sort(shown, _SORTS, filters["sort"])
-    part = paging.part(shown, filters["offset"])
-    return pieces.View(
+    shown = [toolkit for toolkit in every if _fits(toolkit, given)]
+    sort = paging.sort(shown, _SORTS, given["sort"])
+    part = paging.part(shown, given["offset"])
+    page = pieces.View(
         toolkits=tuple(map(line, part.items)),
-        pages=part.pages(filters, path),
-        columns=paging.columns(_COLUMNS, filters, sort, path, ("tools", "tokens", "users")),
-        query=filters["q"],
+        pages=part.pages(given, request.path),
+        columns=paging.columns(_COLUMNS, given, sort, request.path, ("tools", "tokens", "users")),
+        query=given["q"],
         show_choices=pieces.choices(
             _SHOW_CHOICES,
-            filters["show"],
+            given["show"],
             counts={
                 show: sum(_fits(toolkit, {"q": "", "show": show}) for toolkit in every)
                 for show in _SHOW_CHOICES
@@ -63,10 +91,12 @@ def page(index: access_index.AccessIndex, filters: Mapping[str, Any], path: str)
             },
         ),
         sort=sort,
-        narrowed=bool(filters["q"] or filters["show"]),
+        narrowed=bool(given["q"] or given["show"]),
         in_all=len(every),
         matches=words.counted(len(shown), "toolkit") + ("" if sort else " in the order of the policy"),
+        views=VIEWS.present(request, given),
     )
+    return responses.show(request, page, "toolkits/list.html", "toolkits/_table.html")
 
 
 def use_of(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> ToolkitUse:
@@ -128,27 +158,13 @@ def cell(access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
         toolkit=toolkit.key,
         id=f"at:{access.agent.key}:{toolkit.key}",
         what=f"{toolkit.title or toolkit.key} for {access.agent.key}",
-        switch=switch.view(on, decisions),
+        switch=tool_sections.switch(on, decisions),
         state=state,
         word=word,
         short=f"{active}/{len(decisions)}" if active else word,
         reason=_reason(decisions, state),
         protected=access.agent.protected,
         may_change=may_change,
-    )
-
-
-def answer(
-    index: access_index.AccessIndex, agent: str, shown: Sequence[str], notice: notices.Notice
-) -> pieces.View:
-    """Return what a change of an agent affects on a page that shows its switches of these toolkits."""
-    kits = [index.catalog.toolkits[key] for key in shown if key in index.catalog.toolkits]
-    accesses = [access for access in index.agents if access.agent.key == agent]
-    return pieces.View(
-        cells=tuple(cell(access, kit, may_change=True) for access in accesses for kit in kits),
-        toolkits=tuple(line(use_of(index, kit)) for kit in kits),
-        may_change=True,
-        notice=notice,
     )
 
 

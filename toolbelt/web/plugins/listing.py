@@ -1,19 +1,30 @@
-"""The list of plugins and upstream servers."""
+"""The list of plugins and upstream servers, and refreshing them."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
+from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt import conf
-from toolbelt.control.servers import plugin_overview
+from toolbelt.control.people import rights
+from toolbelt.control.servers import plugin_overview, upstream_servers
+from toolbelt.control.servers import plugins as configured
+from toolbelt.core import errors
 from toolbelt.plugins import info, loading
-from toolbelt.web.kit import pieces, texts, words
+from toolbelt.runtime import plugins as runtime
+from toolbelt.runtime import upstream_listing
+from toolbelt.web.kit import http, notices, pieces, responses, texts, words
+from toolbelt.web.plugins import forms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +37,7 @@ class State:
     error: str = ""
 
 
+CHANGE = rights.permission("change", "plugin")
 # How much longer than the server may take to answer before a refresh counts as failed.
 PATIENCE = timedelta(seconds=20)
 MAX_ERROR_LENGTH = 600
@@ -33,18 +45,19 @@ MAX_DESCRIPTION_LENGTH = 200
 _SHOW_CHOICES = {"": "All", "waiting": "To review", "failed": "Failed", "off": "Off or blocked"}
 
 
-def page(
-    every: Sequence[plugin_overview.Provider],
-    loaded: loading.Loaded,
-    filters: Mapping[str, Any],
-    *,
-    path: str,
-    **frame: Any,
-) -> pieces.View:
-    """Return the list, narrowed as the form says; ``loaded`` is what runs in this process, and what is installed."""
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the list, narrowed as the form says; to htmx only its lines, or how far a refresh has come."""
+    given, every, path = (
+        forms.Filter(request.GET).values(),
+        plugin_overview.load_all(),
+        reverse("web:plugins"),
+    )
+    # What runs in this process, and what is installed.
+    loaded = runtime.loaded()
     live = loaded.registry.list_plugins()
     running = {plugin.name for plugin in live if plugin.state != "failed"}
-    shown = [provider for provider in every if _fits(provider, filters)]
+    shown = [provider for provider in every if _fits(provider, given)]
     stored = {provider.plugin.name for provider in every}
     offered, retired, waiting = (
         sum(getattr(provider, name) for provider in shown) for name in ("offered", "retired", "waiting")
@@ -52,35 +65,72 @@ def page(
     # As the overview and the list of tools count them: a retired tool stays in the catalog.
     matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered + retired)}"
     matches += f" ({words.number(retired)} retired)" if retired else ""
-    return pieces.View(
+    page = pieces.View(
         plugins=tuple(
             line(
                 provider,
                 running=running,
-                since=filters["asked"] if _is_meant(provider, filters["of"]) else None,
+                since=given["asked"] if _is_meant(provider, given["of"]) else None,
             )
             for provider in shown
         ),
         installed=tuple(map(_installed, loaded.available)),
         unknown=tuple(_unknown(plugin) for plugin in live if plugin.name not in stored),
-        query=filters["q"],
+        query=given["q"],
         show_choices=pieces.choices(
             _SHOW_CHOICES,
-            filters["show"],
+            given["show"],
             counts={
                 show: sum(_fits(provider, {"q": "", "show": show}) for provider in every)
                 for show in _SHOW_CHOICES
                 if show
             },
         ),
-        narrowed=bool(filters["q"] or filters["show"]),
+        narrowed=bool(given["q"] or given["show"]),
         in_all=len(every),
         file=conf.PLUGINS_FILE,
         servers=sum(provider.connection is not None for provider in every),
         matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
-        refresh=refresh_progress(every, filters["asked"], path, filters["of"]),
-        **frame,
+        refresh=refresh_progress(every, given["asked"], path, given["of"]),
+        may_see=rights.may_read(request.user, "plugin"),
+        views=forms.VIEWS.present(request, given),
     )
+    part = "plugins/_refreshing.html" if request.htmx.target == "refresh-progress" else "plugins/_lines.html"
+    return responses.show(request, page, "plugins/list.html", part)
+
+
+@require_POST
+@permission_required(CHANGE, raise_exception=True)
+def refresh(request: http.Request) -> HttpResponse:
+    """Ask every upstream server that is on for its tools, behind the page's back."""
+    names = [server.plugin.name for server in upstream_servers.servers() if server.plugin.active]
+    return responses.see_other(request, f"{reverse('web:plugins')}?{ask(request, names)}")
+
+
+@require_POST
+@permission_required(CHANGE, raise_exception=True)
+def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
+    """Ask one server for its tools, behind the page's back; a plugin in code that has failed gets another chance."""
+    home = reverse("web:plugin", args=[plugin])
+    try:
+        upstream_servers.find(plugin)
+    except errors.NotFound:
+        configured.enable(responses.write(request), plugin)
+        responses.declare(request, home)
+        text = f"{plugin} is enabled again. The next call retries it."
+        return responses.respond(request, notices.Notice(text=text))
+    asked = ask(request, [plugin])
+    way = responses.back(request, home)
+    if way.partition("?")[0] == reverse("web:plugins"):
+        home, asked = reverse("web:plugins"), f"{asked}&{urlencode({'of': plugin})}"
+    return responses.see_other(request, f"{home}?{asked}")
+
+
+def ask(request: http.Request, names: Iterable[str]) -> str:
+    """Have servers asked, and give what a page says of it in its address. Raises errors.NotFound."""
+    since = timezone.now()
+    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.actor(request)))
+    return urlencode({"asked": stamp(since)})
 
 
 def line(

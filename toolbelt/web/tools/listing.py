@@ -6,15 +6,19 @@ import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from django import forms
+from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
-from toolbelt.control.reports import usage
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries, usage
 from toolbelt.core import catalog, reasons, resolution, risks, search
-from toolbelt.web.calls import view_model as calls
-from toolbelt.web.kit import durations, paging, pieces, words
+from toolbelt.web.calls import views as calls
+from toolbelt.web.kit import durations, fields, filters, http, paging, pieces, responses, saved_views, words
 
 _COLUMNS = {"tool": "Tool", "plugin": "Plugin", "tokens": "Tokens"}
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
@@ -38,63 +42,80 @@ _RISKS: Mapping[str, risks.Stated] = {
 NO_PLUGIN = "-"
 
 
-def page(
-    index: access_index.AccessIndex,
-    filters: Mapping[str, Any],
-    path: str,
-    *,
-    agents: Sequence[str] = (),
-    may_see_calls: bool,
-) -> pieces.View:
-    """Return a page of the list, narrowed and sorted as the form says; ``path`` is the page's own.
+class Tools(forms.Form):
+    """What narrows and sorts the list of tools, and where in it to begin."""
 
-    ``agents`` are those for which the reader may set all that is shown.
-    """
+    q = fields.Query()
+    plugin = forms.CharField(required=False, max_length=64)
+    state = forms.CharField(required=False, max_length=20)
+    risk = forms.CharField(required=False, max_length=20)
+    called = forms.ChoiceField(required=False, choices=[("no", "no")])
+    sort = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
+
+
+VIEWS = saved_views.FilteredList(
+    page="tools", form=Tools, names=("q", "plugin", "risk", "state", "called", "sort")
+)
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the list, narrowed and sorted as the form says, or only its table to htmx."""
+    given, index, today = filters.read(Tools(request.GET)), access_index.load(), timezone.localdate()
+    may_flip = rights.flip_check(request.user)
+    # Those for which the reader may set all that is shown.
+    agents = [name for name in queries.agent_keys() if may_flip(name)]
     stored = index.catalog
     shelf = access_index.CatalogView(catalog=stored, closed=access_index.closed(stored))
-    since = calls.usual_first_day(timezone.localdate()) if may_see_calls else None
-    shown = matching(shelf, filters, since)
-    sort = paging.sort(shown, _SORTS, filters["sort"]) or paging.sort(shown, _SORTS, "tool")
-    if filters["q"].strip() and sort != filters["sort"]:
+    since = first_day(request)
+    shown = matching(shelf, given, since)
+    sort = paging.sort(shown, _SORTS, given["sort"]) or paging.sort(shown, _SORTS, "tool")
+    if given["q"].strip() and sort != given["sort"]:
         sort = ""
         # As an agent's search_tools orders them.
-        hits = search.search(stored, [tool.key for tool in shown], filters["q"], len(shown))
+        hits = search.search(stored, [tool.key for tool in shown], given["q"], len(shown))
         ranks = {hit.tool: rank for rank, hit in enumerate(hits)}
         shown.sort(key=lambda tool: ranks.get(tool.key, len(shown)))
-    part = paging.part(shown, filters["offset"])
+    part = paging.part(shown, given["offset"])
     tokens = sum(tool.tokens for tool in shown)
     called = (
         usage.of_tools([tool.key for tool in part.items], since=durations.midnight(since)) if since else {}
     )
-    period = words.counted((timezone.localdate() - since).days + 1, "day") if since else ""
-    return pieces.View(
-        tools=tuple(
-            line(shelf, tool, agents=_having(index, tool.key), called=called.get(tool.key))
-            for tool in part.items
-        ),
+    period = words.counted((today - since).days + 1, "day") if since else ""
+    page = pieces.View(
+        tools=tuple(_line(index, shelf, tool, called.get(tool.key)) for tool in part.items),
         since=period,
-        called=pieces.choices({"no": f"Not called in {period}"}, filters["called"], "Called or not")
+        called=pieces.choices({"no": f"Not called in {period}"}, given["called"], "Called or not")
         if since
         else (),
-        columns=paging.columns(_COLUMNS, filters, sort, path, ("tokens",)),
-        query=filters["q"],
-        plugins=_plugins(stored, filters["plugin"]),
-        states=pieces.choices(_STATES, filters["state"], "Any state"),
+        columns=paging.columns(_COLUMNS, given, sort, request.path, ("tokens",)),
+        query=given["q"],
+        plugins=_plugins(stored, given["plugin"]),
+        states=pieces.choices(_STATES, given["state"], "Any state"),
         risks=pieces.choices(
             {
                 value: "Risk not stated" if risk == "not stated" else risk.capitalize()
                 for value, risk in _RISKS.items()
             },
-            filters["risk"],
+            given["risk"],
             "Any risk",
         ),
-        sort=filters["sort"],
+        sort=given["sort"],
         in_all=len(stored.tools),
         matches=(words.of_kinds(tool.kind for tool in shown) or words.tools(0))
         + (f", {words.about(tokens)} tokens in total" if shown else ""),
-        pages=part.pages(filters, path),
-        bulk=_bulk(len(shown), filters, agents) if agents else None,
+        pages=part.pages(given, request.path),
+        bulk=_bulk(len(shown), given, agents) if agents else None,
+        views=VIEWS.present(request, given),
     )
+    return responses.show(request, page, "tools/list.html", "tools/_table.html")
+
+
+def first_day(request: http.Request) -> dt.date | None:
+    """Return the first day whose calls count in the list; None if the reader may see no calls."""
+    may_see_calls = rights.may_read(request.user, "call_record")
+    return calls.usual_first_day(timezone.localdate()) if may_see_calls else None
 
 
 def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.View:
@@ -120,25 +141,22 @@ def matching(
     return shown
 
 
-def line(
-    shelf: access_index.CatalogView, tool: catalog.Tool, *, agents: int, called: usage.OfTool | None
+def _line(
+    index: access_index.AccessIndex,
+    shelf: access_index.CatalogView,
+    tool: catalog.Tool,
+    called: usage.OfTool | None,
 ) -> pieces.View:
-    """Present one tool of the list, which is on for so many ``agents``."""
     state, word, about = state_for_all(shelf.closed.get(tool.key))
-    toolkits = in_toolkits(shelf.catalog, tool.key)
     return pieces.View(
         tool=tool,
-        toolkits=toolkits,
+        toolkits=in_toolkits(shelf.catalog, tool.key),
         state=state,
         word=word,
         about=about,
-        agents=agents,
+        agents=sum(tool.key in access.granted for access in index.agents),
         calls=_called(called, tool.key) if called else None,
     )
-
-
-def _having(index: access_index.AccessIndex, key: str) -> int:
-    return sum(key in access.granted for access in index.agents)
 
 
 def _called(called: usage.OfTool, key: str) -> pieces.View:
