@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.docs import pages
-from toolbelt.web.connect import snippets
+from toolbelt.web import connect
 
 PAGE = pages.ROOT / "docs/how-to/use-with-frameworks.md"
 
@@ -11,6 +11,6 @@ PAGE = pages.ROOT / "docs/how-to/use-with-frameworks.md"
 def test_the_page_shows_the_same_programs_as_the_dashboard() -> None:
     shown = [block for block in pages.blocks(PAGE, "py") if "toolbelt.adapters" in block]
     offered = [
-        snippets.framework(name, "https://toolbelt.example", "assistant") for name in snippets.FRAMEWORKS
+        connect.framework(name, "https://toolbelt.example", "assistant") for name in connect.FRAMEWORKS
     ]
     assert shown == offered

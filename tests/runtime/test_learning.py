@@ -14,11 +14,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from toolbelt import models, testing
-from toolbelt.control.config import belts
+from toolbelt.control.config import belts, installation
 from toolbelt.core import search as search_of_tools
 from toolbelt.runtime import admissions, calls, learning, secrets
 from toolbelt.store import clock, learned_words
-from toolbelt.web.status import view_model
 
 pytestmark = pytest.mark.django_db
 
@@ -219,7 +218,7 @@ def test_operators_see_how_much_was_learned_and_erase_it(settings: Any) -> None:
     use("ada", "fetch_all")
 
     assert command() == "2 words of 1 tool. Learning from use is on.\n"
-    installed = view_model.page().installed
+    installed = installation.status()
     assert (installed.learned.tools, installed.learned.agents, installed.is_learning) == (1, 1, True)
     assert command("--erase", "--tool", "fetch") == "Erased the learned words of 0 tools.\n"
     assert command("--erase", "--agent", "ada") == "Erased the learned words of 1 tool.\n"

@@ -30,7 +30,7 @@ from toolbelt.plugins import registry
 from toolbelt.plugins.upstream import backoff, connection, importing
 from toolbelt.runtime import calls, plugins, upstream_calls, upstream_listing, upstream_status
 from toolbelt.store import snapshots
-from toolbelt.web.plugins import view_model as plugins_view_model
+from toolbelt.web.plugins import listing as plugins_view_model
 
 # What a connection tells unasked is written by another thread.
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,8 +16,7 @@ from django.utils import timezone
 from tests import factories
 from tests.web import dashboard
 from toolbelt.store import calls as stored_calls
-from toolbelt.web.calls import forms
-from toolbelt.web.calls import view_model as calls
+from toolbelt.web.calls import views as calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -320,7 +319,7 @@ def test_hostile_texts_are_escaped(call_viewer: Client) -> None:
 
 def test_query_counts_do_not_grow_with_calls_and_agents(call_viewer: Client) -> None:
     def query_counts() -> list[int]:
-        return [dashboard.count_queries(partial(open_page, call_viewer, view=view)) for view in forms.TABS]
+        return [dashboard.count_queries(partial(open_page, call_viewer, view=view)) for view in calls.TABS]
 
     factories.call()
     query_counts()

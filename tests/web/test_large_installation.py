@@ -21,9 +21,9 @@ from toolbelt.control import guards
 from toolbelt.control.access import access_index, bulk, switches
 from toolbelt.control.reports import attention, queries
 from toolbelt.core import budgets, reasons, resolution, surface
+from toolbelt.web import matrix
 from toolbelt.web.access import view_model as access
 from toolbelt.web.kit import paging
-from toolbelt.web.matrix import view_model as matrix
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.servers import client_plugins, upstream_servers
 from toolbelt.store import snapshots
-from toolbelt.web.plugins import view_model as plugins
+from toolbelt.web.plugins import listing as plugins
 
 pytestmark = pytest.mark.django_db
 

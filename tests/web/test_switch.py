@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolbelt.core import resolution, rules
-from toolbelt.web.kit import switch
+from toolbelt.web.kit import tool_sections
 
 ON = resolution.Decision("a", "active", "default", 9, rules.Origin("", ""))
 OFF = resolution.Decision("b", "dormant", "off", 11, rules.Origin("", ""))
@@ -28,7 +28,7 @@ REQUESTED = resolution.Decision("d", "discoverable", "allowed", 10, rules.Origin
 def test_a_switch_shows_the_effective_state_and_requests_the_opposite(
     stored: bool | None, decisions: list[resolution.Decision], shown: str, wants: str, text: str, basis: str
 ) -> None:
-    view = switch.view(stored, decisions)
+    view = tool_sections.switch(stored, decisions)
     assert (view.shown, view.wants, view.words, view.basis) == (shown, wants, text, basis)
 
 
@@ -45,11 +45,14 @@ def test_a_switch_shows_the_effective_state_and_requests_the_opposite(
 def test_the_link_resets_a_stored_state_or_stores_the_default(
     stored: bool | None, decisions: list[resolution.Decision], value: str, label: str
 ) -> None:
-    view = switch.view(stored, decisions)
+    view = tool_sections.switch(stored, decisions)
     assert (view.other, view.label) == (value, label)
 
 
 def test_a_switch_warns_if_turning_it_on_has_no_effect() -> None:
-    assert switch.view(None, [UNAVAILABLE]).futile == "turning it on has no effect: plugin github has failed"
-    assert switch.view(None, [UNAVAILABLE, OFF]).futile == ""
-    assert switch.view(None, [UNAVAILABLE, ON]).futile == ""
+    assert (
+        tool_sections.switch(None, [UNAVAILABLE]).futile
+        == "turning it on has no effect: plugin github has failed"
+    )
+    assert tool_sections.switch(None, [UNAVAILABLE, OFF]).futile == ""
+    assert tool_sections.switch(None, [UNAVAILABLE, ON]).futile == ""

@@ -120,7 +120,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "toolbelt.web.kit.time_zones.activate",
+    "toolbelt.web.kit.preferences.time_zone_middleware",
     "toolbelt.web.kit.page_shell.htmx_leaves",
     "toolbelt.web.kit.hidden_characters.middleware",
     # Every view requires a login by default, so a forgotten decorator cannot open a page.

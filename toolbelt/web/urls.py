@@ -5,38 +5,41 @@ from django.urls import converters, path, register_converter
 from django.views.decorators.http import require_safe
 from django.views.generic import RedirectView
 
+from toolbelt.web import (
+    account,
+    agents,
+    audit,
+    bulk,
+    connect,
+    help,  # noqa: A004 (the page is called so)
+    home,
+    import_export,
+    matrix,
+    ordering,
+    people,
+    preview,
+    sessions,
+    settings,
+    status,
+    sub_apps,
+    switches,
+    tokens,
+)
 from toolbelt.web.access import views as access
-from toolbelt.web.account import views as account
-from toolbelt.web.agents import views as agents
-from toolbelt.web.audit import views as audit
-from toolbelt.web.bulk import views as bulk
 from toolbelt.web.calls import views as calls
 from toolbelt.web.compare import views as compare
-from toolbelt.web.connect import views as connect
-from toolbelt.web.help import views as help  # noqa: A004 (the page is called so)
-from toolbelt.web.history import views as history
-from toolbelt.web.home import views as home
-from toolbelt.web.import_export import views as import_export
-from toolbelt.web.live import views as live
+from toolbelt.web.kit import live, saved_views
 from toolbelt.web.loadouts import views as loadouts
-from toolbelt.web.matrix import views as matrix
-from toolbelt.web.ordering import views as ordering
-from toolbelt.web.people import views as people
-from toolbelt.web.plugins import client_plugins, detail_views, importing
-from toolbelt.web.plugins import views as plugins
-from toolbelt.web.preview import views as preview
+from toolbelt.web.plugins import adding, client_plugins
+from toolbelt.web.plugins import detail as plugin
+from toolbelt.web.plugins import listing as plugins
 from toolbelt.web.review import views as review
-from toolbelt.web.saved_views import views as saved_views
 from toolbelt.web.search import views as search
-from toolbelt.web.sessions import views as sessions
-from toolbelt.web.settings import views as settings
-from toolbelt.web.status import views as status
-from toolbelt.web.sub_apps import views as sub_apps
-from toolbelt.web.switches import views as switches
-from toolbelt.web.tokens import views as tokens
+from toolbelt.web.toolkits import detail as toolkit
 from toolbelt.web.toolkits import editor as toolkit_editor
-from toolbelt.web.toolkits import views as toolkits
-from toolbelt.web.tools import views as tools
+from toolbelt.web.toolkits import listing as toolkits
+from toolbelt.web.tools import detail as tool
+from toolbelt.web.tools import listing as tools
 
 app_name = "web"
 
@@ -79,7 +82,7 @@ urlpatterns = [
     path("agents/<name:agent>/preview/", preview.page, name="preview"),
     path("agents/<name:agent>/sessions/", sessions.page, name="sessions"),
     path("agents/<name:agent>/sessions/evict/", sessions.evict, name="evict"),
-    path("agents/<name:agent>/history/", history.page, name="history"),
+    path("agents/<name:agent>/history/", audit.history, name="history"),
     path("agents/<name:agent>/connect/", connect.page, name="connect"),
     path("agents/<name:agent>/connect/token/", connect.issue, name="connect_token"),
     path("agents/<name:agent>/connect/first-request/", connect.first_request, name="first_request"),
@@ -97,12 +100,12 @@ urlpatterns = [
     path("bulk/agents/", bulk.of_agents, name="bulk_agents"),
     path("bulk/toolkits/<name:toolkit>/", bulk.of_toolkit, name="bulk_toolkit"),
     path("matrix/", matrix.page, name="matrix"),
-    path("toolkits/", toolkits.listing, name="toolkits"),
-    path("toolkits/<name:toolkit>/", toolkits.page, name="toolkit"),
-    path("toolkits/<name:toolkit>/block/", toolkits.block, name="block_toolkit"),
-    path("tools/", tools.listing, name="tools"),
-    path("tools/<name:tool>/", tools.page, name="tool"),
-    path("tools/<name:tool>/block/", tools.block, name="block_tool"),
+    path("toolkits/", toolkits.page, name="toolkits"),
+    path("toolkits/<name:toolkit>/", toolkit.page, name="toolkit"),
+    path("toolkits/<name:toolkit>/block/", toolkit.block, name="block_toolkit"),
+    path("tools/", tools.page, name="tools"),
+    path("tools/<name:tool>/", tool.page, name="tool"),
+    path("tools/<name:tool>/block/", tool.block, name="block_tool"),
     path("loadouts/", loadouts.listing, name="loadouts"),
     path("loadouts/<name:loadout>/", loadouts.page, name="loadout"),
     path("sub-apps/", sub_apps.listing, name="sub_apps"),
@@ -115,9 +118,9 @@ urlpatterns = [
     path("order/<name:kind>/", ordering.swap, name="swap"),
     path("review/", review.page, name="review"),
     path("review/decide/", review.decide, name="decide"),
-    path("calls/", calls.listing, name="calls"),
+    path("calls/", calls.page, name="calls"),
     path("calls/download/", calls.download, name="download_calls"),
-    path("calls/<int:call>/", calls.page, name="call"),
+    path("calls/<int:call>/", calls.one, name="call"),
     path("belt/", import_export.page, name="import_export"),
     path("belt/export/", import_export.export, name="export_belt"),
     path("belt/check/", import_export.check, name="check_belt"),
@@ -131,19 +134,19 @@ urlpatterns = [
         require_safe(RedirectView.as_view(pattern_name="web:audit_log", permanent=True, query_string=True)),
         name="earlier_audit_log",
     ),
-    path("plugins/", plugins.listing, name="plugins"),
-    path("plugins/add/", plugins.add, name="add_server"),
-    path("plugins/add/save/", plugins.save, name="save_server"),
-    path("plugins/add/file/", importing.page, name="import_servers"),
-    path("plugins/add/file/check/", importing.check, name="check_servers"),
-    path("plugins/add/file/save/", importing.save, name="save_servers"),
+    path("plugins/", plugins.page, name="plugins"),
+    path("plugins/add/", adding.add, name="add_server"),
+    path("plugins/add/save/", adding.create, name="save_server"),
+    path("plugins/add/file/", adding.page, name="import_servers"),
+    path("plugins/add/file/check/", adding.check, name="check_servers"),
+    path("plugins/add/file/save/", adding.save, name="save_servers"),
     path("plugins/add/client/", client_plugins.add, name="add_client_plugin"),
     path("plugins/add/client/save/", client_plugins.save, name="save_client_plugin"),
-    path("plugins/<name:plugin>/", detail_views.page, name="plugin"),
-    path("plugins/<name:plugin>/connection/", detail_views.reconnect, name="reconnect_plugin"),
+    path("plugins/<name:plugin>/", plugin.page, name="plugin"),
+    path("plugins/<name:plugin>/connection/", plugin.reconnect, name="reconnect_plugin"),
     path("plugins/<name:plugin>/declarers/", client_plugins.choose_declarers, name="choose_declarers"),
     path("plugins/<name:plugin>/refresh/", plugins.refresh_one, name="refresh_plugin"),
-    path("plugins/<name:plugin>/switch/", plugins.switch, name="switch_plugin"),
+    path("plugins/<name:plugin>/switch/", plugin.switch, name="switch_plugin"),
     # Not under plugins/, where it would be the page of a plugin called so.
     path("refresh/", plugins.refresh, name="refresh_plugins"),
     path("people/", people.listing, name="people"),

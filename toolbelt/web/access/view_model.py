@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from toolbelt.control.reports import queries
 from toolbelt.core import effects as values
 from toolbelt.core import risks
-from toolbelt.web.agents import view_model as agents
+from toolbelt.web import agents
 from toolbelt.web.kit import durations, model_panel, notices, paging, pieces, tool_sections, words
 from toolbelt.web.kit import filters as query_filters
 

@@ -12,8 +12,8 @@ from toolbelt.control.agents import agent_versions, comparing, copying
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import belts, errors, grants
-from toolbelt.web.agents import view_model as agents
-from toolbelt.web.kit import audit_words, confirmations, model_panel, notices, paging, pieces, words
+from toolbelt.web import agents
+from toolbelt.web.kit import audit_words, model_panel, paging, pieces, words
 
 _LOADOUT = "loadout:"
 OUTCOMES_AT_ONCE = 20
@@ -78,34 +78,12 @@ def url(a: str, b: str) -> str:
     return f"{reverse('web:compare')}?{urlencode({'a': a, 'b': b})}"
 
 
-def question(plan: copying.Plan, *, action: str, back: str) -> notices.Confirmation:
-    """Return the question before these rows are copied, with the effect."""
-    comparison = plan.comparison
-    rows = (_row(row, comparison, frozenset()) for row in plan.rows)
-    return notices.Confirmation(
-        title=f"Copy {words.counted(len(plan.rows), 'difference')} to {comparison.b.key}?",
-        reasons=plan.reasons,
-        effect=model_panel.effect(plan.effect),
-        differences=(
-            *(
-                pieces.Difference(what=row.what, is_tool=row.is_tool, before=row.b, after=row.a)
-                for row in rows
-            ),
-            *confirmations.tool_changes(plan.effect.added, plan.effect.removed),
-        ),
-        action=action,
-        fields=(
-            ("a", comparison.a.name),
-            ("b", comparison.b.name),
-            *(("row", row.id) for row in plan.rows),
-            ("seen", plan.seen),
-            ("next", back),
-            ("confirm", "yes"),
-        ),
-        confirm_word="Copy",
-        dangerous=bool(plan.reasons),
-        back=back,
-    )
+def changes(plan: copying.Plan) -> Iterator[pieces.Difference]:
+    """Return what copying these rows changes: the rows, and the tools that are added and removed."""
+    for row in plan.rows:
+        shown = _row(row, plan.comparison, frozenset())
+        yield pieces.Difference(what=shown.what, is_tool=shown.is_tool, before=shown.b, after=shown.a)
+    yield from model_panel.tool_changes(plan.effect.added, plan.effect.removed)
 
 
 def version(past: agent_versions.Version) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.urls import reverse
@@ -10,18 +11,40 @@ from django.views.decorators.http import require_POST, require_safe
 from toolbelt.control.agents import copying
 from toolbelt.control.people import rights
 from toolbelt.core import errors
-from toolbelt.web.compare import forms, view_model
-from toolbelt.web.kit import filters, http, model_panel, notices, responses, words
+from toolbelt.web.compare import view_model
+from toolbelt.web.kit import fields, filters, http, model_panel, notices, responses, words
+from toolbelt.web.kit import forms as kit
 
 # What the operators of single agents may change of them.
 _OF_OPERATORS = ("switch",)
+
+
+class Copying(kit.Change):
+    """What to copy from one side to the other: the ticked rows, or all; ``seen`` is a digest of what was shown."""
+
+    a = forms.CharField(max_length=200)
+    b = forms.CharField(max_length=200)
+    row = fields.Names(required=False)
+    what = forms.CharField(required=False, max_length=10)
+    seen = forms.CharField(required=False, max_length=64)
+
+
+class Comparison(forms.Form):
+    """Which two sides are compared, and at which moment."""
+
+    a = forms.CharField(required=False, max_length=200)
+    b = forms.CharField(required=False, max_length=200)
+    a_at = forms.DateTimeField(required=False)
+    b_at = forms.DateTimeField(required=False)
+    show = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
 
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show in what two sides differ."""
     filled = view_model.page(
-        filters.read(forms.Comparison(request.GET)),
+        filters.read(Comparison(request.GET)),
         path=request.path,
         may_copy=lambda agent: _may(request, agent),
     )
@@ -34,7 +57,7 @@ def copy(request: http.Request) -> HttpResponse:
     only = _may(request, str(request.POST.get("b", "")))
     if only is None:
         raise PermissionDenied
-    form = forms.Copying(request.POST)
+    form = Copying(request.POST)
     responses.declare(request, reverse("web:compare"), undone="Nothing was copied")
     given = form.checked()
     a, b, rows = given["a"], given["b"], given["row"]
@@ -46,7 +69,18 @@ def copy(request: http.Request) -> HttpResponse:
         raise errors.Refused("Select a difference first.")
     if not given["confirm"]:
         plan = copying.plan(a, b, None if given["what"] == "all" else rows, only=only)
-        return responses.ask_confirmation(request, view_model.question(plan, action=request.path, back=home))
+        rows_shown = [("row", row.id) for row in plan.rows]
+        return responses.ask(
+            request,
+            f"Copy {words.counted(len(plan.rows), 'difference')} to {plan.comparison.b.key}?",
+            "Copy",
+            plan.reasons,
+            [("a", plan.comparison.a.name), ("b", plan.comparison.b.name), *rows_shown, ("seen", plan.seen)],
+            home=home,
+            effect=model_panel.effect(plan.effect),
+            differences=tuple(view_model.changes(plan)),
+            dangerous=bool(plan.reasons),
+        )
     change = copying.copy(responses.write(request, given), a, b, rows, seen=given["seen"])
     notice = notices.Notice(
         text=f"{words.counted(len(rows), 'difference')} copied from {a} to {b}.",

@@ -15,7 +15,6 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import reswap
 
-from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries, proposals
 from toolbelt.control.people import rights
@@ -170,17 +169,14 @@ class Editor(abc.ABC):
             shown=shown,
         )
         responses.declare(request, self._home(form.entry_name))
-        return responses.respond(request, self._notice(request, form, done, is_shown=bool(shown)))
-
-    def _notice(
-        self, request: http.Request, form: entry_forms.EntryForm, done: writing.Change, *, is_shown: bool
-    ) -> notices.Notice:
         word, name = belts.KINDS[self.kind].word, form.entry_name
         if done.is_nothing:
-            return notices.Notice(text=f"No changes: the {word} {name} is already up to date.")
-        text = f"{word.capitalize()} {name} {'created' if form.is_new else 'saved'}."
-        detail = "" if is_shown else "No agent is affected."
-        return notices.Notice(text=text, detail=detail, undo=responses.undo_of(request, done))
+            notice = notices.Notice(text=f"No changes: the {word} {name} is already up to date.")
+        else:
+            text = f"{word.capitalize()} {name} {'created' if form.is_new else 'saved'}."
+            detail = "" if shown else "No agent is affected."
+            notice = notices.Notice(text=text, detail=detail, undo=responses.undo_of(request, done))
+        return responses.respond(request, notice)
 
     def _home(self, name: str) -> str:
         return reverse(f"web:{self.kind}", args=[name])

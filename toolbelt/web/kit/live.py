@@ -2,7 +2,7 @@
 
 The page has the revision that it was made of (``chrome.revision``, read before everything else). At ``web:live`` it
 receives the current revision, and it reloads itself when that is another one. The view answers once; over ASGI,
-`toolbelt.front.event_stream` continues the response. This module holds what both need.
+`toolbelt.front.event_stream` continues the response as a stream.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from django import db
 from django.conf import settings
 from django.contrib import auth
 from django.contrib.sessions.backends.base import SessionBase
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
+from django.views.decorators.http import require_GET
 
 from toolbelt.control.reports import queries
+from toolbelt.core import errors
 from toolbelt.web.kit import http
 
 PATH = "/live/"
@@ -34,6 +36,21 @@ AGAIN = "X-Toolbelt-Again"
 def event(kind: str, revision: int) -> bytes:
     """Write one event. ``once``: it is the only one, ask again in a while; ``live``: others follow."""
     return b'event: %s\ndata: {"revision": %d}\n\n' % (kind.encode(), revision)
+
+
+@require_GET
+def stream(request: http.Request) -> HttpResponse:
+    """Return the revision of one agent and the catalog, or of everything."""
+    agent = request.GET.get("agent", "")
+    if "\0" in agent:
+        # PostgreSQL cannot even be asked for that.
+        raise errors.NotFound("agent", agent)
+    revision = queries.revision(agent)
+    answer = HttpResponse(event("once", revision), content_type=f"{MEDIA_TYPE}; charset=utf-8")
+    # No proxy may buffer the events.
+    answer.headers["X-Accel-Buffering"] = "no"
+    answer.headers[USER] = str(request.user.pk)
+    return answer
 
 
 class CountsMiddleware:

@@ -103,7 +103,23 @@ def directive(given: directives.Directive | None, message: str) -> pieces.View:
 
 def effect(change: effects.Effect) -> pieces.Effect:
     """Present what a change did, or would do."""
-    return pieces.Effect.of(change, (*notes(change.policy), *consequences(change.breaks, change.sessions)))
+    return pieces.Effect.of([change], (*notes(change.policy), *consequences(change.breaks, change.sessions)))
+
+
+def difference(agent: str, change: effects.Effect) -> pieces.Difference:
+    """Return what an agent has before and after a change."""
+    return pieces.Difference(
+        what=agent,
+        before=f"{words.tools(change.tools_before)}, {words.about(change.tokens_before)} tokens",
+        after=f"{words.tools(change.tools_after)}, {words.about(change.tokens_after)} tokens",
+    )
+
+
+def tool_changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[pieces.Difference]:
+    """Return a line for each tool that is added or removed."""
+    for tools, before, after in ((added, "Not on", "On"), (removed, "On", "Not on")):
+        for tool in tools:
+            yield pieces.Difference(what=tool, is_tool=True, before=before, after=after)
 
 
 def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:

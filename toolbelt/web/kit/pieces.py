@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolbelt.core import effects
@@ -55,10 +55,16 @@ class Effect:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, effect: effects.Effect, notes: Iterable[str]) -> Effect:
-        """Return the numbers of an effect, with these notes."""
-        tools, tokens = (effect.tools_before, effect.tools_after), (effect.tokens_before, effect.tokens_after)
-        return cls(tools=tools, tokens=tokens, notes=tuple(notes))
+    def of(cls, every: Sequence[effects.Effect], notes: Iterable[str] = ()) -> Effect:
+        """Return the sums of effects, with these notes."""
+        return cls(
+            tools=(sum(effect.tools_before for effect in every), sum(effect.tools_after for effect in every)),
+            tokens=(
+                sum(effect.tokens_before for effect in every),
+                sum(effect.tokens_after for effect in every),
+            ),
+            notes=tuple(notes),
+        )
 
 
 def choices(

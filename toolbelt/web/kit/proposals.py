@@ -74,7 +74,7 @@ def _reached(consequence: consequences.Consequence, proposal: proposals.Proposal
     return pieces.View(
         agent=consequence.agent.key,
         marks=tuple(_marks(consequence)),
-        effect=pieces.Effect.of(effect, _notes(consequence, proposal)),
+        effect=pieces.Effect.of([effect], _notes(consequence, proposal)),
         added=effect.added,
         removed=effect.removed,
         gained=consequence.gained,

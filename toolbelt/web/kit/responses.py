@@ -27,10 +27,12 @@ from toolbelt.control import actors, writing
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors
-from toolbelt.web.kit import confirmations, forms, http, live, notices, pieces
+from toolbelt.web.kit import forms, http, live, model_panel, notices, pieces, words
 
 _KEPT = "toolbelt.notice"
 _View = TypeVar("_View", bound=Callable[..., HttpResponseBase])
+# What renders the parts of a page that htmx swaps in: with the notice, what the change did, and the status.
+Parts = Callable[[notices.Notice, effects.Effect | None, int], HttpResponse]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ class Answers:
     """
 
     home: str
-    parts: Callable[[notices.Notice, effects.Effect | None, int], HttpResponse] | None = None
+    parts: Parts | None = None
     undone: str = "Not changed"
     form: Callable[[errors.ToolbeltError, int], HttpResponse] | None = None
     title: str = ""
@@ -112,6 +114,26 @@ def respond(
     return see_other(request, back(request, how.home))
 
 
+def respond_changed(
+    request: http.Request, change: writing.Change, done: str, *, unchanged: str = "", **notice: Any
+) -> HttpResponse:
+    """Answer that ``done`` is so, with an undo; or, if nothing changed, that it is so already (or ``unchanged``)."""
+    if change.is_nothing:
+        return respond(request, notices.Notice(text=f"No changes: {unchanged or f'{done} already'}."))
+    return respond(request, notices.Notice(text=f"{done}.", undo=change.entry, **notice), change.effect)
+
+
+def swap_in(request: http.Request, template: str, page: Callable[[], pieces.View]) -> Parts:
+    """Return how htmx is answered with a template of the ``page``, as it is after the change, and the notice."""
+
+    def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
+        shown = page()
+        shown.notice = notice
+        return render(request, template, {"page": shown}, status=status)
+
+    return parts
+
+
 def refuse(request: http.Request, error: errors.ToolbeltError, status: int) -> HttpResponse:
     """Answer with a notice that says what was not done, and why."""
     mark = ":" if isinstance(error, forms.FormError) else "."
@@ -121,14 +143,29 @@ def refuse(request: http.Request, error: errors.ToolbeltError, status: int) -> H
 
 def question(request: http.Request, error: errors.ConfirmationRequired) -> notices.Confirmation:
     """Return the question that the error asks, in the words that the view declared."""
-    how = request.answers
-    return confirmations.confirmation(
-        error,
-        [(name, value) for name in how.fields for value in request.POST.getlist(name)],
+    how, differences = request.answers, error.differences
+    tools = tuple(model_panel.tool_changes(differences["added"], differences["removed"]))
+    notes = (
+        *model_panel.notes(differences["policy"]),
+        *model_panel.consequences(differences.get("breaks", ()), differences.get("sessions")),
+    )
+    return notices.Confirmation(
         title=how.title,
-        confirm_word=how.verb,
+        reasons=tuple(map(words.with_few_names, error.reasons)),
+        effect=pieces.Effect(
+            tools=differences["tools"],
+            tokens=differences["tokens"],
+            notes=notes or (() if tools else ("No change for the model.",)),
+        ),
+        differences=tools,
         action=request.path,
+        fields=(
+            *((name, value) for name in how.fields for value in request.POST.getlist(name)),
+            ("confirm", "yes"),
+        ),
+        confirm_word=how.verb,
         back=back(request, how.home),
+        dangerous=bool(differences["added"]),
     )
 
 
@@ -138,21 +175,23 @@ def ask(
     verb: str,
     reasons: Iterable[str],
     fields: Iterable[tuple[str, str]] = (),
+    *,
+    home: str = "",
+    action: str = "",
+    **shown: Any,
 ) -> HttpResponse:
-    """Ask before something that cannot be undone; ``fields`` repeat the request."""
-    how = request.answers
-    leave = back(request, how.home)
-    return ask_confirmation(
-        request,
-        notices.Confirmation(
-            title=title,
-            reasons=tuple(reasons),
-            action=request.path,
-            fields=(*fields, ("next", leave), ("confirm", "yes")),
-            confirm_word=verb,
-            back=leave,
-        ),
+    """Ask before a change; ``fields`` repeat the request, and ``shown`` is what else a confirmation shows."""
+    leave = home or back(request, request.answers.home)
+    question = notices.Confirmation(
+        title=title,
+        reasons=tuple(reasons),
+        action=action or request.path,
+        fields=(*fields, ("next", leave), ("confirm", "yes")),
+        confirm_word=verb,
+        back=leave,
+        **shown,
     )
+    return ask_confirmation(request, question)
 
 
 def undo_of(request: http.Request, done: writing.Change) -> int | None:

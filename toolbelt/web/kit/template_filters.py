@@ -45,28 +45,19 @@ def highlight(text: str, query: str) -> SafeString:
     searched = query.strip()
     if not searched:
         return conditional_escape(text)
-    parts = re.split(f"({re.escape(searched)})", text, flags=re.IGNORECASE)
-    return format_html_join(
-        "",
-        "{}",
-        (
-            ((format_html("<mark>{}</mark>", part) if place % 2 else part),)
-            for place, part in enumerate(parts)
-        ),
-    )
+    return _tagged(re.split(f"({re.escape(searched)})", text, flags=re.IGNORECASE), "<mark>{}</mark>")
 
 
 @register.filter
 def code_spans(text: str) -> SafeString:
     """Print a message with what it has between backticks as code."""
-    parts = re.split("`([^`]+)`", text)
+    return _tagged(re.split("`([^`]+)`", text), "<code>{}</code>")
+
+
+def _tagged(parts: Sequence[str], tag: str) -> SafeString:
+    """Print parts, every second of them in a tag."""
     return format_html_join(
-        "",
-        "{}",
-        (
-            ((format_html("<code>{}</code>", part) if place % 2 else part),)
-            for place, part in enumerate(parts)
-        ),
+        "", "{}", ((format_html(tag, part) if place % 2 else part,) for place, part in enumerate(parts))
     )
 
 

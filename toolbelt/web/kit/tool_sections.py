@@ -1,13 +1,13 @@
-"""The sections of tools: a toolkit, or a plugin's tools outside all toolkits."""
+"""The sections of tools, and their switches: a toolkit, or a plugin's tools outside all toolkits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog, grants, policy, reasons, risks
-from toolbelt.web.kit import pieces, switch, words
+from toolbelt.core import catalog, grants, policy, reasons, resolution, risks
+from toolbelt.web.kit import pieces, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +167,7 @@ def _switch(access: queries.Access, toolkit: catalog.Toolkit, tools: Sequence[st
     on = access.agent.switches.get(toolkit.key)
     newest = access.switched.get(toolkit.key)
     is_newest = on is not None and newest is not None and grants.is_on(newest.after) is on
-    return switch.view(
+    return switch(
         on,
         [access.decision(key) for key in tools],
         since=f"by {newest.actor}, {words.moment(newest.at).words}" if is_newest and newest else "",
@@ -197,6 +197,50 @@ def _hint(access: queries.Access, group: Group, states: Sequence[str]) -> str:
         return f"{loadable} on request"
     unavailable = states.count("unavailable")
     return f"{unavailable} unavailable" if unavailable else ""
+
+
+def switch(
+    stored: bool | None,
+    decisions: Collection[resolution.Decision],
+    *,
+    since: str = "",
+    until: str = "",
+    by: str = "",
+) -> pieces.View:
+    """Return the switch: it shows whether the model has the toolkit's tools, and a press requests the opposite.
+
+    ``shown`` is "on", "partly" or "off". ``stored`` is "unset" where nothing is stored. ``other`` is the value of the
+    link beside the switch: it removes what is stored, or stores what holds by default. ``futile`` says why turning
+    the switch on has no effect, if it has none.
+    """
+    active = sum(decision.state == "active" for decision in decisions)
+    shown = "off" if not active else "on" if active == len(decisions) else "partly"
+    is_loadable = any(decision.state == "discoverable" for decision in decisions)
+    off = words.STATES["discoverable" if is_loadable else "denied"]
+    basis, other, label = "", "unset", "Reset to default"
+    if stored is None:
+        basis, other, label = "Default", *(("true", "Set to On") if active else ("false", "Set to Off"))
+    elif stored and not active:
+        basis = "set to On"
+    return pieces.View(
+        stored=words.stored(stored),
+        shown=shown,
+        wants="false" if active else "true",
+        words={"off": off, "on": "On", "partly": f"{active} of {len(decisions)} on"}[shown],
+        basis=basis,
+        other=other,
+        label=label,
+        futile=_futile(decisions) if not active else "",
+        since=since,
+        until=until,
+        by=by,
+    )
+
+
+def _futile(decisions: Collection[resolution.Decision]) -> str:
+    if not decisions or not all(decision.holds_whatever_the_switch for decision in decisions):
+        return ""
+    return f"turning it on has no effect: {reasons.explain_briefly(next(iter(decisions)))}"
 
 
 def risk(tool: catalog.Tool) -> Risk:

@@ -242,6 +242,14 @@ def words_used(query: str | None, used: str) -> str:
     return f"Only the first {counted(count, 'word') if count > 1 else f'{len(used)} characters'} were used."
 
 
+def with_few_names(reason: str) -> str:
+    """Return a reason with the first few of the names in it."""
+    head, colon, names = reason.partition(": ")
+    if not colon:
+        return reason
+    return f"{head}: {listing(names.rstrip('.').split(', '))}."
+
+
 def contains(query: str, *texts: str) -> bool:
     """Return whether one of the texts contains what is searched for; an empty search finds all."""
     searched = query.strip().casefold()

@@ -1,20 +1,27 @@
-"""The list of loadouts."""
+"""The list of loadouts, and the page of one: what it inherits and brings, and who has it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from toolbelt import conf
 from toolbelt.control.access import access_index
-from toolbelt.core import catalog, keys, loadouts
-from toolbelt.web.kit import pieces, tool_sections, words
+from toolbelt.core import belts, catalog, errors, keys, loadouts
+from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
 from toolbelt.web.loadouts import inheritance
+from toolbelt.web.tools import listing as tools_page
 
 # How many agents a line of the list names.
 MAX_USERS = 20
+MAX_TOOLS, MAX_PER_ONE = 500, 20
 
 
-def page(index: access_index.AccessIndex) -> pieces.View:
+def listing(index: access_index.AccessIndex) -> pieces.View:
     """Return the list."""
     names = loadouts.all_names(index.catalog)
     own = [loadout.name for loadout in index.catalog.loadouts.values()]
@@ -97,3 +104,150 @@ def _line(
         up=own[place - 1] if place > 0 else "",
         down=own[place + 1] if 0 <= place < len(own) - 1 else "",
     )
+
+
+def page(index: access_index.AccessIndex, name: str, filters: Mapping[str, Any], *, path: str) -> pieces.View:
+    """Return the page; ``filters`` is which of its agents are looked for. Raise errors.NotFound."""
+    stored = index.catalog
+    loadout = get(stored, name)
+    if loadout is None:
+        raise errors.NotFound("loadout", name, loadouts.all_names(stored))
+    brings = loadouts.tools_included(stored, name)
+    brought = frozenset(brings)
+    seen = loadouts.view_in(stored, name)
+    to_discover = [
+        key
+        for key in loadouts.tools_discoverable(stored, name)
+        if key not in brought and not seen.disables(key, stored.tools[key].plugin)
+    ]
+    own = keys.fold(name) in stored.loadouts
+    page = pieces.View(
+        name=name,
+        marks=tuple(marks(stored, name)),
+        description=loadout.description,
+        unresolved=tuple(
+            f"{problem.field.capitalize()}: {problem.message}"
+            for problem in loadouts.unresolved(stored, loadout)
+        )
+        if own
+        else (),
+        tools=words.tools(len(brings)),
+        tokens=words.about(tokens(stored, brings)),
+        picture=inheritance.draw(stored, inheritance.family(stored, name), name),
+        levels=tuple(_levels(stored, name)),
+        brings=tuple(_groups(stored, brings, seen, patterns=False)),
+        discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
+        discovers=words.tools(len(to_discover)),
+        others=tuple(_others(index, name)),
+        # Whose loadout is this one, or extends it.
+        kinds=tuple(
+            kind
+            for kind, loadout in conf.KIND_LOADOUTS.items()
+            if keys.fold(name) in {keys.fold(link.name) for link in loadouts.chain(stored.loadouts, loadout)}
+        ),
+        seen=json.dumps(belts.entry("loadout", loadout), ensure_ascii=False) if own else "",
+        is_stored=own,
+    )
+    having = [(access.agent.key, how) for access in index.agents if (how := _how(index, access, name))]
+    matching = {access.agent.key for access in paging.matching_agents(index.agents, filters["agents"])}
+    users = paging.part([pair for pair in having if pair[0] in matching], filters["offset"])
+    page.agents = tuple(
+        pieces.View(name=agent, url=reverse("web:agent_access", args=[agent]), how=how)
+        for agent, how in users.items
+    )
+    page.agents_pages = users.pages(filters, path, anchor="#users")
+    page.find = paging.find_agents(having, filters, path, ("offset",))
+    return page
+
+
+def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
+    """Walk from the root to the loadout, and say what each level changes."""
+    before: tuple[str, ...] = ()
+    for link in reversed(loadouts.chain(stored.loadouts, name)):
+        after = loadouts.tools_included(stored, link.name)
+        had, has = set(before), set(after)
+        added = tuple(key for key in after if key not in had)
+        removed = tuple(key for key in before if key not in has)
+        changes = [f"{words.signed(len(added))} tools"] if added else []
+        changes += [f"{words.signed(-len(removed))} tools"] if removed else []
+        yield pieces.View(
+            name=link.name,
+            marks=tuple(marks(stored, link.name)),
+            named=own_entries(link),
+            changes=", ".join(changes) or "no change in tools",
+            added=added,
+            removed=removed,
+        )
+        before = after
+
+
+def _groups(
+    stored: catalog.Catalog, tools: Iterable[str], seen: loadouts.View, *, patterns: bool
+) -> Iterator[pieces.View]:
+    by_plugin: dict[str, list[str]] = {}
+    for key in tools:
+        by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
+    # If there are very many tools, only the first of each plugin.
+    maximum = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
+    for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
+        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in members)
+        title = stored.plugins[plugin].title if plugin in stored.plugins else ""
+        yield pieces.View(
+            title=texts.visible(title or plugin) or "No plugin",
+            key=plugin if title and title != plugin else "",
+            count=words.number(len(members)),
+            tokens=words.about(tokens(stored, members)),
+            because=words.listing(tuple(because)),
+            tools=tuple(sorted(members)[:maximum]),
+            more=words.number(len(members) - maximum) if len(members) > maximum else "",
+            more_url=f"{reverse('web:tools')}?{urlencode({'plugin': plugin or tools_page.NO_PLUGIN})}"
+            if len(members) > maximum
+            else "",
+        )
+
+
+def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, patterns: bool) -> str:
+    if patterns:
+        pattern = seen.discovers(tool.key) or seen.discovers(tool.plugin) or ""
+        return f"pattern {pattern} of {seen.patterns.get(pattern, '')}"
+    brought = seen.includes(tool.plugin, stored.category(tool))
+    if brought is None:
+        return ""
+    what, origin = brought
+    return f"plugin of {origin}" if what == "plugin" else f"category {stored.category(tool)} of {origin}"
+
+
+def _how(index: access_index.AccessIndex, access: access_index.AgentAccess, name: str) -> str:
+    """Return how the agent uses the loadout; empty if it does not."""
+    agent, folded = access.agent, keys.fold(name)
+    links = [link.name for link in chain(index, access)]
+    hows = []
+    if folded in map(keys.fold, links):
+        by = "its own loadout" if agent.loadout else f"from its kind {agent.kind}"
+        hows.append(by if keys.fold(links[0]) == folded else f"through {links[0]}, {by}")
+    if folded in map(keys.fold, agent.session_loadouts):
+        hows.append("may use it for a session")
+    return "; ".join(hows)
+
+
+def _others(index: access_index.AccessIndex, name: str) -> Iterator[pieces.View]:
+    """Find the loadouts that extend it, and the sub-apps whose agents have it."""
+    stored, folded = index.catalog, keys.fold(name)
+    for other in loadouts.all_names(stored):
+        child = get(stored, other)
+        if child is not None and keys.fold(child.parent) == folded:
+            url = reverse("web:loadout", args=[other])
+            yield pieces.View(name=other, url=url, how="a loadout that extends it")
+    users = {
+        access.agent.key
+        for access in index.agents
+        if folded in {keys.fold(link.name) for link in chain(index, access)}
+    }
+    for sub_app in stored.sub_apps.values():
+        embedded = [agent for agent in sub_app.agents if agent in users]
+        if embedded:
+            yield pieces.View(
+                name=sub_app.key,
+                url=reverse("web:sub_app", args=[sub_app.key]),
+                how=f"sub-app, through {words.listing(embedded)}",
+            )

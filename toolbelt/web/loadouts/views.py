@@ -10,19 +10,19 @@ from django.views.decorators.http import require_safe
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog
 from toolbelt.web.kit import entry_editor, filters, http, responses
-from toolbelt.web.loadouts import detail, forms, view_model
+from toolbelt.web.loadouts import forms, view_model
 
 
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list."""
-    return responses.show(request, view_model.page(access_index.load()), "loadouts/list.html")
+    return responses.show(request, view_model.listing(access_index.load()), "loadouts/list.html")
 
 
 @require_safe
 def page(request: http.Request, loadout: str) -> HttpResponse:
     """Show one loadout."""
-    shown = detail.page(
+    shown = view_model.page(
         access_index.load(), loadout, filters.read(filters.FindAgents(request.GET)), path=request.path
     )
     return responses.show(request, shown, "loadouts/loadout.html")

@@ -73,13 +73,9 @@ def choose_declarers(request: http.Request, plugin: str) -> HttpResponse:
         {"declared_by": entry_forms.merge(given["agent"], given["was"]) or None},
         was={"declared_by": given["was"] or None},
     )
-    if change.is_nothing:
-        return responses.respond(
-            request, notices.Notice(text="No changes: these agents can already declare the tools.")
-        )
-    names = ", ".join(given["agent"]) or "no agent"
-    text = f"Who may declare the tools of {plugin}: operators, and {names}."
-    return responses.respond(request, notices.Notice(text=text, undo=change.entry))
+    done = f"Who may declare the tools of {plugin}: operators, and {', '.join(given['agent']) or 'no agent'}"
+    unchanged = "these agents can already declare the tools"
+    return responses.respond_changed(request, change, done, unchanged=unchanged)
 
 
 def declaring(plugin: catalog.Plugin, origin: str) -> pieces.View | None:

@@ -1,20 +1,29 @@
-"""The page of one plugin, and the form of a server."""
+"""The page of one plugin: what is known of it, its tools, its switches, and how its server is reached."""
 
 from __future__ import annotations
 
+import functools
 import shlex
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Mapping
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt import conf
+from toolbelt.control import writing
+from toolbelt.control.catalog import blocking
+from toolbelt.control.people import rights
 from toolbelt.control.servers import plugin_overview
-from toolbelt.core import belts, catalog, connections, errors, reasons
-from toolbelt.plugins import info
+from toolbelt.core import belts, catalog, connections, effects, errors, reasons
+from toolbelt.runtime import plugins as running
 from toolbelt.runtime import secrets, upstream_connections
-from toolbelt.web.kit import pieces, texts, words
-from toolbelt.web.plugins import client_plugins, forms, view_model
-from toolbelt.web.review import changes
+from toolbelt.web.access import views as access
+from toolbelt.web.kit import http, notices, pieces, responses, texts, words
+from toolbelt.web.plugins import client_plugins, forms, listing
+from toolbelt.web.review import view_model as review
 
 # Above this number of tools, the others are shown on request.
 MAX_TOOLS = 100
@@ -26,34 +35,127 @@ _SHARED_BY: Mapping[connections.Sharing, str] = {
     "agent": "One for each agent",
     "session": "One for each session",
 }
+_OTHERWISE = "Another operator changed the connection: the form shows the new values."
+# What a plugin is after one of its switches was turned off, and on.
+_DONE = {
+    "active": ("off for everyone", "on"),
+    "blocked": ("unblocked", "blocked for everyone"),
+    "trusted": ("no longer trusted", "trusted"),
+}
 
 
-def page(
-    detail: plugin_overview.Detail,
-    live: Iterable[info.PluginInfo],
+@require_safe
+def page(request: http.Request, plugin: str) -> HttpResponse:
+    """Show the page; htmx gets the progress of a refresh, and finally its result."""
+    return _shown(request, plugin, "plugins/_refreshed.html" if request.htmx else "plugins/plugin.html")
+
+
+@require_POST
+@permission_required(listing.CHANGE, raise_exception=True)
+def reconnect(request: http.Request, plugin: str) -> HttpResponse:
+    """Return where a server is, in place of what the page showed."""
+
+    form = forms.Connection(request.POST, plugin=plugin)
+
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        if isinstance(error, errors.Stale):
+            form.add_error("url", _OTHERWISE)
+        else:
+            form.refuse(error, otherwise="url")
+        return _shown(request, plugin, "plugins/plugin.html", status=status, form=form)
+
+    responses.declare(request, reverse("web:plugin", args=[plugin]), form=show_again)
+    given = form.checked()
+    change = plugin_overview.reconnect(
+        responses.write(request, given),
+        plugin,
+        url=given["url"],
+        headers=given["headers"],
+        was=given["was"],
+        connections_by=form.connections_by(),
+    )
+    done = f"Connection of {plugin} saved. The next request uses it"
+    return responses.respond_changed(request, change, done, unchanged="the connection is already up to date")
+
+
+@require_POST
+@permission_required(listing.CHANGE, raise_exception=True)
+def switch(request: http.Request, plugin: str) -> HttpResponse:
+    """Switch a plugin on or off, block it for everyone, or trust it."""
+    responses.declare(
+        request, reverse("web:plugin", args=[plugin]), parts=functools.partial(_parts, request, plugin)
+    )
+    given = forms.Switch(request.POST).checked()
+    control, on, was = given["control"], given["on"], given["was"]
+    write, detail = responses.write(request, given), ""
+    change: writing.Change
+    if control == "blocked":
+        change = blocked = blocking.set_blocked(write, "plugin", plugin, on, was=was)
+        detail = access.describe_reach(blocked, on)
+    else:
+        change = plugin_overview.set_control(write, plugin, control, on, was=was)
+    done = f"{plugin} is {_DONE[control][on]}"
+    return responses.respond_changed(request, change, done, detail=detail)
+
+
+def _parts(
+    request: http.Request, plugin: str, notice: notices.Notice, change: effects.Effect | None, status: int
+) -> HttpResponse:
+    """Return the parts of a page that follow a switch of a plugin."""
+    overview = plugin_overview.find(plugin, maximum=0)
+    if notice.undo is not None and not notice.detail:
+        reach = listing.reach(overview.provider)
+        notice = notices.Notice(text=notice.text, detail=f"{reach[:1].upper()}{reach[1:]}.", undo=notice.undo)
+    page = _page(request, overview, notice=notice, may_change=True)
+    shown = {"page": page, "plugin": page.plugin, "whole": request.POST.get("place") == "one"}
+    return render(request, "plugins/_switched.html", shown, status=status)
+
+
+def _shown(
+    request: http.Request,
+    plugin: str,
+    template: str,
     *,
-    path: str,
-    since: datetime | None = None,
-    every_tool: bool = False,
+    status: int = 200,
+    form: forms.Connection | None = None,
+) -> HttpResponse:
+    """Return the page; ``form`` is a rejected form."""
+    whole = request.method in ("GET", "HEAD") and not request.htmx
+    page = _page(
+        request,
+        plugin_overview.find(plugin, maximum=MAX_GONE),
+        may_change=request.user.has_perm(listing.CHANGE),
+        may_see=rights.may_read(request.user, "plugin"),
+        form=form,
+        origin=request.build_absolute_uri("/").removesuffix("/"),
+        notice=responses.pop_notice(request)[0] if whole else None,
+    )
+    return render(request, template, {"page": page, "plugin": page.plugin}, status=status)
+
+
+def _page(
+    request: http.Request,
+    detail: plugin_overview.Detail,
+    *,
     may_change: bool,
-    may_see: bool,
+    may_see: bool = False,
     form: forms.Connection | None = None,
     origin: str = "",
-    **frame: Any,
+    notice: notices.Notice | None,
 ) -> pieces.View:
-    """Return the page; ``form`` is a rejected form."""
     provider = detail.provider
-    plugin, listing = provider.plugin, provider.listing
-    by_name = {known.name: known for known in live}
+    plugin, listed = provider.plugin, provider.listing
+    given, path = forms.Filter(request.GET).values(), reverse("web:plugin", args=[plugin.name])
+    by_name = {known.name: known for known in running.live()}
     known = by_name.get(plugin.name)
-    running = {name for name, known in by_name.items() if known.state != "failed"}
+    alive = {name for name, known in by_name.items() if known.state != "failed"}
     offered = [tool for tool in provider.tools if not tool.retired]
-    maximum = len(offered) if every_tool else MAX_TOOLS
-    problems = [*(listing.problems if listing else ()), *(known.problems if known else ())]
+    maximum = len(offered) if given["all"] else MAX_TOOLS
+    problems = [*(listed.problems if listed else ()), *(known.problems if known else ())]
     return pieces.View(
-        plugin=view_model.line(provider, running=running, since=since),
+        plugin=listing.line(provider, running=alive, since=given["asked"]),
         size=f"{words.about(sum(tool.tokens for tool in offered))} tokens" if offered else "",
-        gone=tuple(map(changes.change, detail.gone)),
+        gone=tuple(map(review.change, detail.gone)),
         all_gone=detail.all_gone,
         tools=tuple(_tool(detail, tool) for tool in offered[:maximum]),
         more_tools=max(0, len(offered) - maximum),
@@ -65,10 +167,10 @@ def page(
         problems=tuple(
             texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
         ),
-        stderr=texts.text(secrets.mask(listing.stderr)) if listing and listing.stderr and may_see else None,
-        refresh=view_model.refresh_progress([provider], since, path, plugin.name),
+        stderr=texts.text(secrets.mask(listed.stderr)) if listed and listed.stderr and may_see else None,
+        refresh=listing.refresh_progress([provider], given["asked"], path, plugin.name),
         may_see=may_see,
-        **frame,
+        notice=notice,
     )
 
 

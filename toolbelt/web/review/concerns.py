@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import attention, queries
-from toolbelt.web.agents import view_model as agents
+from toolbelt.web import agents
 from toolbelt.web.kit import model_panel, pieces, texts, words
 
 MAX_ERROR_LENGTH = 160

@@ -3,18 +3,127 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolbelt.control.reports import attention
-from toolbelt.control.servers import inbox
-from toolbelt.web.kit import notices, paging, pieces, texts, words
-from toolbelt.web.review import changes, concerns
+from toolbelt.control.servers import approvals, inbox
+from toolbelt.core import schema
+from toolbelt.web.kit import paging, pieces, texts, words
+from toolbelt.web.review import concerns
 
+MAX_FLAG_LENGTH = 200
+_LABELS = {
+    "title": "Title",
+    "description": "Description",
+    "input_schema": "Arguments",
+    "output_schema": "Result",
+    "annotations": "Hints",
+    "details": "Result schema, icons and _meta",
+}
+_KINDS: Mapping[approvals.Kind, tuple[str, str, str]] = {
+    "new": ("new", "accent", "Unavailable until you approve it."),
+    "changed": ("changed", "warning", "Unavailable until you approve the new version."),
+    "renamed": ("renamed", "warning", "The same tool as {previous}, under a new name."),
+    "details": ("details changed", "accent", "Available, but without these details until you approve them."),
+    "hints": ("hints changed", "warning", "Available. Its server states a higher risk than you approved."),
+    "gone": ("removed", "quiet", "No longer offered. Its settings and history are kept."),
+}  # fmt: skip
 # On one page; the others follow when these are decided.
 MAX_AT_ONCE = 50
 # How many findings and agents the question before an approval lists.
 MAX_DOUBTS, MAX_AGENTS = 12, 100
+
+
+def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool = False) -> pieces.View:
+    """Return one tool to review."""
+    word, tone, about = _KINDS[tool_change.kind]
+    tool = tool_change.tool
+    delta = tool_change.tokens_after - tool_change.tokens_before
+    findings = words.counted(len(tool_change.flags), "finding")
+    return pieces.View(
+        plugin=tool.plugin,
+        findings=findings if tool_change.flags else "",
+        value=f"{tool_change.key}={tool_change.shown}",
+        key=tool_change.key,
+        word=word,
+        tone=tone,
+        about=about.format(previous=tool_change.previous),
+        tool=tool,
+        tokens=words.number(
+            tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before
+        ),
+        delta=words.signed(delta),
+        users=_users(tool_change),
+        flags=tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags),
+        description=texts.text(tool.description)
+        if tool.description and not tool_change.differences
+        else None,
+        schema=texts.text(_document(tool.input_schema))
+        if tool_change.kind == "new" and tool.kind == "tool"
+        else None,
+        details=texts.text(_document(tool.details)) if tool_change.kind == "new" and tool.details else None,
+        arguments=texts.visible(", ".join(_arguments(schema.mapping(tool.input_schema, {})))),
+        differences=tuple(
+            pieces.View(
+                label="Details"
+                if difference.field == "details" and tool.kind != "tool"
+                else _LABELS[difference.field],
+                notes=tuple(map(texts.visible, _in_words(difference))),
+                text=texts.difference(difference.lines),
+            )
+            for difference in tool_change.differences
+        ),
+        ticked=ticked,
+        moved=moved,
+    )
+
+
+def _users(tool_change: approvals.Change) -> str:
+    if not tool_change.users:
+        return ""
+    named = words.listing([user.removeprefix("the ") for user in tool_change.users])
+    return f"used by {named}{' under its old name' if tool_change.kind == 'renamed' else ''}"
+
+
+def _in_words(difference: approvals.Difference) -> Iterator[str]:
+    """Return the changes of arguments or hints in words, if there are words for them."""
+    before, after = schema.mapping(difference.old, {}), schema.mapping(difference.new, {})
+    if difference.field == "annotations":
+        for name in sorted({*before, *after}):
+            if before.get(name) != after.get(name):
+                yield f"{name}: {_hint(before.get(name))} → {_hint(after.get(name))}"
+    if difference.field != "input_schema":
+        return
+    had, has = _arguments(before), _arguments(after)
+    needed, needs = _required(before), _required(after)
+    for name in has:
+        if name not in had:
+            yield f"new {'required' if name in needs else 'optional'} argument {name}"
+        elif name in needs and name not in needed:
+            yield f"{name} is now required"
+        elif name in needed and name not in needs:
+            yield f"{name} is now optional"
+    yield from (f"argument {name} removed" for name in had if name not in has)
+
+
+def _arguments(taken: Mapping[str, Any]) -> list[str]:
+    properties = taken.get("properties")
+    return [str(name) for name in properties] if isinstance(properties, Mapping) else []
+
+
+def _required(taken: Mapping[str, Any]) -> list[str]:
+    required = taken.get("required")
+    return [str(name) for name in required] if isinstance(required, list) else []
+
+
+def _hint(value: Any) -> str:
+    return "not stated" if value is None else words.cut(json.dumps(value, ensure_ascii=False), 80)
+
+
+def _document(text: str) -> str:
+    return json.dumps(schema.mapping(text, {}), indent=2, sort_keys=True, ensure_ascii=False)
 
 
 def review(
@@ -23,14 +132,12 @@ def review(
     """Return what there is to review; ``moved`` is a tool whose version changed while the page was open."""
     shown = loaded.changes
     return pieces.View(
-        changes=tuple(
-            changes.change(change, ticked=change.key in ticked, moved=change.key == moved) for change in shown
-        ),
+        changes=tuple(change(each, ticked=each.key in ticked, moved=each.key == moved) for each in shown),
         waiting=words.tools(loaded.waiting),
         later=loaded.waiting - len(shown),
-        unflagged=sum(not change.flags for change in shown),
+        unflagged=sum(not each.flags for each in shown),
         flagged=loaded.flagged,
-        renamed=any(change.previous for change in shown),
+        renamed=any(each.previous for each in shown),
         plugin=plugin,
         plugins=_plugins(loaded.by_plugin, plugin),
         **frame,
@@ -53,49 +160,8 @@ def page(
     )
 
 
-def question(
-    shown: Mapping[str, str],
-    doubts: Sequence[tuple[str, str]],
-    gains: Sequence[inbox.Gain],
-    fields: Iterable[tuple[str, str]],
-    *,
-    action: str,
-    back: str,
-) -> notices.Confirmation:
-    """Return the question before tools are approved: their findings, and what agents get."""
-    name = next(iter(shown)) if len(shown) == 1 else words.tools(len(shown))
-    getting = [gain for gain in gains if gain.on]
-    offered = [gain.agent for gain in gains if gain.on_request]
-    effects = [gain.effect for gain in getting]
-    return notices.Confirmation(
-        title=f"Approve {name}?",
-        reasons=tuple(_cautions(doubts, gains)),
-        facts=(f"Available on request to {words.counted(len(offered), 'agent')}: {words.listing(offered)}.",)
-        if offered
-        else (),
-        effect=pieces.Effect(
-            tools=(sum(each.tools_before for each in effects), sum(each.tools_after for each in effects)),
-            tokens=(sum(each.tokens_before for each in effects), sum(each.tokens_after for each in effects)),
-        )
-        if getting
-        else None,
-        differences=tuple(
-            pieces.Difference(
-                what=gain.agent,
-                before=f"{words.tools(gain.effect.tools_before)}, {words.about(gain.effect.tokens_before)} tokens",
-                after=f"{words.tools(gain.effect.tools_after)}, {words.about(gain.effect.tokens_after)} tokens",
-            )
-            for gain in getting[:MAX_AGENTS]
-        ),
-        action=action,
-        fields=(*fields, ("next", back), ("confirm", "yes")),
-        confirm_word="Approve anyway" if doubts else f"Approve {name}",
-        dangerous=bool(doubts) or any(gain.destructive for gain in gains),
-        back=back,
-    )
-
-
-def _cautions(doubts: Sequence[tuple[str, str]], gains: Sequence[inbox.Gain]) -> Iterator[str]:
+def cautions(doubts: Sequence[tuple[str, str]], gains: Sequence[inbox.Gain]) -> Iterator[str]:
+    """Return what to be careful about before tools are approved: their findings, and what agents get."""
     if doubts:
         yield "Approving a tool sends its texts to every model that gets it. Check these findings first."
         yield from (f"{key}: {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS])

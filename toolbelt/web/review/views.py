@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from django import forms
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -15,18 +17,60 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import attention
 from toolbelt.control.servers import inbox
 from toolbelt.core import effects, errors
-from toolbelt.web.kit import filters, http, notices, pieces, responses, words
-from toolbelt.web.review import forms, view_model
+from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces, responses, words
+from toolbelt.web.kit import forms as kit
+from toolbelt.web.review import view_model
 
 APPROVE = rights.permission("change", "tool")
 # What says a tool's name, and would say the new one.
 _CARRY = [rights.permission("change", kind) for kind in ("agent", "toolkit", "loadout", "sub_app")]
 
 
+class Filter(forms.Form):
+    """Which plugin's tools are shown, and where in the list of what else needs attention to begin."""
+
+    plugin = forms.CharField(required=False, max_length=200)
+    offset = fields.Offset()
+
+
+class Versions(forms.MultipleChoiceField):
+    """Tools with the version that a page showed of each: ``files__read=sha256:…``, once or more."""
+
+    def valid_value(self, value: str) -> bool:
+        """Return whether it is a tool with a version; whether it is still that one is not asked here."""
+        tool, _, version = value.partition("=")
+        return bool(tool) and bool(version)
+
+
+class Decision(kit.Change):
+    """What was decided of which tools: those that are selected, all ``unflagged`` that the page showed, or the one that
+    the button of a row names (``approve:files__read=sha256:…``).
+    """
+
+    decision = forms.CharField(max_length=400)
+    tool = Versions(required=False)
+    unflagged = Versions(required=False)
+    carry = forms.BooleanField(required=False)
+    plugin = forms.CharField(required=False, max_length=200)
+
+    def clean(self) -> dict[str, Any]:
+        """Read which button was pressed, and what it decides on."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        verb, _, one = given.get("decision", "").partition(":")
+        values = given.get("unflagged" if verb == "approve-unflagged" else "tool", [])
+        if verb not in ("approve", "approve-unflagged", "reject") or (one and "=" not in one):
+            raise forms.ValidationError("Select Approve or Reject.")
+        pairs = (value.partition("=") for value in ([one] if one else values))
+        return given | {
+            "is_approval": verb != "reject",
+            "shown": {tool: version for tool, _, version in pairs},
+        }
+
+
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the page."""
-    narrowed = filters.read(forms.Filter(request.GET))
+    narrowed = filters.read(Filter(request.GET))
     review = _review(request, plugin=narrowed["plugin"])
     shown = view_model.page(review, attention.load(), narrowed, path=request.path)
     return responses.show(request, shown, "review/review.html")
@@ -37,7 +81,7 @@ def page(request: http.Request) -> HttpResponse:
 def decide(request: http.Request) -> HttpResponse:
     """Approve tools as they were shown, or reject them; asked again where they have findings."""
     _declare(request)
-    given = forms.Decision(request.POST).checked()
+    given = Decision(request.POST).checked()
     shown, write = given["shown"], responses.write(request, given)
     if not shown:
         raise errors.Refused("Select the tools first.")
@@ -78,7 +122,7 @@ def _shown(request: http.Request, notice: notices.Notice, status: int, moved: st
     if request.htmx:
         shown = {"page": pieces.View(review=review, notice=notice)}
         return render(request, "review/_decided.html", shown, status=status)
-    narrowed = filters.read(forms.Filter({"plugin": plugin}))
+    narrowed = filters.read(Filter({"plugin": plugin}))
     page = view_model.page(review, attention.load(), narrowed, path=reverse("web:review"))
     page.notice = notice
     return responses.show(request, page, "review/review.html", status=status)
@@ -117,10 +161,23 @@ def _ask(
 ) -> HttpResponse:
     """Ask whether to approve tools: because they have findings, or with which agents get several of them."""
     names = ("decision", "tool", "unflagged", "carry", "plugin")
-    fields = [(name, value) for name in names for value in request.POST.getlist(name)]
-    return responses.ask_confirmation(
+    name = next(iter(shown)) if len(shown) == 1 else words.tools(len(shown))
+    getting = [gain for gain in gains if gain.on]
+    offered = [gain.agent for gain in gains if gain.on_request]
+    available = f"Available on request to {words.counted(len(offered), 'agent')}: {words.listing(offered)}."
+    return responses.ask(
         request,
-        view_model.question(shown, doubts, gains, fields, action=request.path, back=request.answers.home),
+        f"Approve {name}?",
+        "Approve anyway" if doubts else f"Approve {name}",
+        view_model.cautions(doubts, gains),
+        [(name, value) for name in names for value in request.POST.getlist(name)],
+        home=request.answers.home,
+        facts=(available,) if offered else (),
+        effect=pieces.Effect.of([gain.effect for gain in getting]) if getting else None,
+        differences=tuple(
+            model_panel.difference(gain.agent, gain.effect) for gain in getting[: view_model.MAX_AGENTS]
+        ),
+        dangerous=bool(doubts) or any(gain.destructive for gain in gains),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
@@ -11,7 +12,6 @@ from django.views.decorators.http import require_safe
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.people import rights
 from toolbelt.web.kit import (
-    confirmations,
     fields,
     filters,
     http,
@@ -22,15 +22,29 @@ from toolbelt.web.kit import (
     words,
 )
 from toolbelt.web.kit import tool_options as options
-from toolbelt.web.search import forms, view_model
+from toolbelt.web.search import view_model
 
 MAX_LIST_LENGTH = 10_000
+
+
+class Search(forms.Form):
+    """The text."""
+
+    q = fields.Query()
+
+
+class Flip(forms.Form):
+    """A switch or override of an agent, and the state that it would get."""
+
+    agent = forms.CharField(max_length=64)
+    key = forms.CharField(max_length=200)
+    on = forms.ChoiceField(choices=[("on", "on"), ("off", "off")])
 
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show what is found: on a page, or to htmx as the options of the dialog."""
-    text = filters.read(forms.Search(request.GET))["q"]
+    text = filters.read(Search(request.GET))["q"]
     shown = view_model.page(text, request.user)
     return responses.show(request, shown, "search/search.html", "search/_results.html")
 
@@ -38,7 +52,7 @@ def page(request: http.Request) -> HttpResponse:
 @require_safe
 def tool_options(request: http.Request) -> HttpResponse:
     """Return the tools that a text finds, as the options of a combobox. One option stands for a whole list of keys."""
-    text = filters.read(forms.Search(request.GET))["q"]
+    text = filters.read(Search(request.GET))["q"]
     stored = access_index.catalog_view().catalog
     # A pasted list of keys may be longer than a text to search for.
     names = fields.split_names(request.GET.get("q", "")[:MAX_LIST_LENGTH])
@@ -52,7 +66,7 @@ def tool_options(request: http.Request) -> HttpResponse:
 @require_safe
 def flip(request: http.Request) -> HttpResponse:
     """Ask whether a toolkit or tool shall be turned on or off for an agent, with the effect. Changes nothing."""
-    form = forms.Flip(request.GET)
+    form = Flip(request.GET)
     if not form.is_valid():
         raise Http404
     agent, key, on = form.cleaned_data["agent"], form.cleaned_data["key"], form.cleaned_data["on"] == "on"
@@ -71,6 +85,6 @@ def flip(request: http.Request) -> HttpResponse:
         back=home,
         dangerous=bool(change.added),
         effect=model_panel.effect(change),
-        differences=tuple(confirmations.tool_changes(change.added, change.removed)),
+        differences=tuple(model_panel.tool_changes(change.added, change.removed)),
     )
     return responses.ask_confirmation(request, question)

@@ -3,49 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
 from toolbelt.control.access import access_index
+from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, directives, errors, policy
-from toolbelt.web.kit import model_panel, paging, pieces, words
-from toolbelt.web.toolkits import forms, view_model
+from toolbelt.web.access import views as access
+from toolbelt.web.kit import filters, http, model_panel, paging, pieces, responses, words
+from toolbelt.web.toolkits import forms, listing
+
+_CHANGE = rights.permission("change", "toolkit")
 
 
-def page(
-    index: access_index.AccessIndex,
-    key: str,
-    filters: Mapping[str, Any],
-    *,
-    path: str,
-    may_flip: Callable[[str], bool],
-    may_edit: bool,
-) -> pieces.View:
-    """Return the page; ``filters`` holds the message to try and the agent whose tools it is tried with.
+@require_safe
+def page(request: http.Request, toolkit: str) -> HttpResponse:
+    """Show one toolkit; to htmx only what the model receives of it."""
+    return responses.show(request, _page(request, toolkit), "toolkits/toolkit.html", "toolkits/_preview.html")
 
-    ``may_flip`` says for which agents the reader may flip its switch; ``may_edit``: the reader may change the toolkit.
-    Raise errors.NotFound.
-    """
+
+@require_POST
+@permission_required(_CHANGE, raise_exception=True)
+def block(request: http.Request, toolkit: str) -> HttpResponse:
+    """Block a toolkit for everyone, or unblock it."""
+    home = reverse("web:toolkit", args=[toolkit])
+    part = "toolkits/_blocked.html"
+    return access.block(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
+
+
+def _page(request: http.Request, key: str) -> pieces.View:
+    index, given, path = (
+        access_index.load(),
+        filters.read(forms.Trial(request.GET)),
+        reverse("web:toolkit", args=[key]),
+    )
+    may_flip, may_edit = rights.flip_check(request.user), request.user.has_perm(_CHANGE)
     toolkit = index.catalog.toolkits.get(key)
     if toolkit is None:
         raise errors.NotFound("toolkit", key, index.catalog.toolkits)
-    use = view_model.use_of(index, toolkit)
+    use = listing.use_of(index, toolkit)
     closed = access_index.closed(index.catalog)
-    page = view_model.line(use)
+    page = listing.line(use)
     page.owner, page.examples = toolkit.plugin, toolkit.examples.strip()
     page.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
     page.tools = words.tools(len(use.members))
     page.members = tuple(_member(index.catalog, toolkit, member, closed) for member in toolkit.members)
-    page.find = paging.find_agents(index.agents, filters, path, ("offset",))
-    page.message, page.preview = filters["message"], preview(index, toolkit, filters)
-    page.whose = agent_choices((access.agent.key for access in index.agents), filters["whose"])
+    page.find = paging.find_agents(index.agents, given, path, ("offset",))
+    page.message, page.preview = given["message"], preview(index, toolkit, given)
+    page.whose = agent_choices((access.agent.key for access in index.agents), given["whose"])
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
     page.may_change = any(may_flip(access.agent.key) for access in index.agents)
-    part = _agents_part(index, use, filters)
+    part = _agents_part(index, use, given)
     page.cells = tuple(
-        view_model.cell(access, toolkit, may_change=may_flip(access.agent.key)) for access in part.items
+        listing.cell(access, toolkit, may_change=may_flip(access.agent.key)) for access in part.items
     )
-    page.pages = part.pages(filters, path, anchor="#agents")
+    page.pages = part.pages(given, path, anchor="#agents")
     order = list(index.catalog.toolkits)
     place = order.index(key)
     page.place = f"{words.number(place + 1)} of {words.number(len(order))}"
@@ -55,22 +72,22 @@ def page(
 
 
 def _agents_part(
-    index: access_index.AccessIndex, use: view_model.ToolkitUse, filters: Mapping[str, Any]
+    index: access_index.AccessIndex, use: listing.ToolkitUse, given: Mapping[str, Any]
 ) -> paging.Part[access_index.AgentAccess]:
     """Return the agents that the page shows; those that have the toolkit come first if there are many pages."""
-    accesses = paging.matching_agents(index.agents, filters["agents"])
+    accesses = paging.matching_agents(index.agents, given["agents"])
     if len(accesses) > paging.AT_ONCE:
         concerned = {*use.users, *use.switches}
         accesses.sort(key=lambda access: access.agent.key not in concerned)
-    return paging.part(accesses, filters["offset"])
+    return paging.part(accesses, given["offset"])
 
 
 def preview(
-    index: access_index.AccessIndex, toolkit: catalog.Toolkit, filters: Mapping[str, Any]
+    index: access_index.AccessIndex, toolkit: catalog.Toolkit, given: Mapping[str, Any]
 ) -> pieces.View:
-    """Return what the model receives: that of an agent that ``filters`` names, or of one that has all its tools."""
+    """Return what the model receives: that of an agent that ``given`` names, or of one that has all its tools."""
     stored = index.catalog
-    access = next((access for access in index.agents if access.agent.key == filters["whose"]), None)
+    access = next((access for access in index.agents if access.agent.key == given["whose"]), None)
     there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
     if access is not None:
         active = tuple(key for key in there if key in access.active)
@@ -81,7 +98,7 @@ def preview(
             *there,
             *(key for trigger in toolkit.triggers for key in trigger.focus or ()),
         } & stored.tools.keys()
-    trial = directives.try_message(stored, toolkit, reach, filters["message"])
+    trial = directives.try_message(stored, toolkit, reach, given["message"])
     in_python = stored.hooks(toolkit) is not None
     section = policy.section_of(stored, toolkit, active)
     return pieces.View(
@@ -93,7 +110,7 @@ def preview(
         off_text=policy.off_text(toolkit) if active else "",
         triggers=() if in_python else tuple(_triggers(toolkit, trial)),
         in_python=in_python,
-        outcome=_outcome(filters["message"], active, trial),
+        outcome=_outcome(given["message"], active, trial),
     )
 
 

@@ -1,4 +1,4 @@
-"""The editor of toolkits: what is typed is tried out at once, on a message and for an agent."""
+"""The editor of toolkits, with a preview of what the model sees."""
 
 from __future__ import annotations
 

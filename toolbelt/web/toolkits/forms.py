@@ -1,4 +1,4 @@
-"""The form of a toolkit, and the filters of the pages of toolkits."""
+"""The form of a toolkit, and what is tried on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.conf import settings
 
 from toolbelt.control.catalog import proposals
 from toolbelt.core import belts, catalog
-from toolbelt.web.kit import entry_forms, fields, filters, pieces, saved_views, words
+from toolbelt.web.kit import entry_forms, fields, filters, pieces, words
 
 # How many rows the editor takes; a belt takes any number.
 MAX_ROWS = 300
@@ -31,18 +31,6 @@ _PATTERNS = (
 _BESIDE = 30
 # The fields of a trigger, by their keys in its entry.
 _TRIGGER_KEYS = {"all": "every", "tool_choice": "choice"}
-
-
-class Toolkits(forms.Form):
-    """What narrows and sorts the list of toolkits, and where in it to begin."""
-
-    q = fields.Query()
-    show = forms.CharField(required=False, max_length=20)
-    sort = forms.CharField(required=False, max_length=20)
-    offset = fields.Offset()
-
-
-VIEWS = saved_views.FilteredList(page="toolkits", form=Toolkits, names=("q", "show", "sort"))
 
 
 class Trial(filters.FindAgents):

@@ -7,14 +7,19 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
+from toolbelt.control.people import rights
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, errors, schema
-from toolbelt.web.kit import paging, pieces, texts, tool_sections, words
-from toolbelt.web.tools import arguments, view_model
+from toolbelt.web.access import views as access
+from toolbelt.web.kit import fields, filters, http, paging, pieces, responses, texts, tool_sections, words
+from toolbelt.web.tools import arguments, listing
 
 _HINTS = {
     "readOnlyHint": ("read-only", "writes"),
@@ -24,20 +29,33 @@ _HINTS = {
 }
 
 
-def page(
-    index: access_index.AccessIndex,
-    key: str,
-    filters: Mapping[str, Any],
-    *,
-    path: str,
-    may_see_calls: bool,
-) -> pieces.View:
-    """Return the page; ``filters`` is which agents are looked for. Raise errors.NotFound."""
+class OneTool(filters.FindAgents):
+    """Which agents the page of a tool shows: of those that have it, and of those that do not."""
+
+    others_offset = fields.Offset()
+
+
+@require_safe
+def page(request: http.Request, tool: str) -> HttpResponse:
+    """Show one tool."""
+    return responses.show(request, _page(request, tool), "tools/tool.html")
+
+
+@require_POST
+@permission_required(rights.permission("change", "tool"), raise_exception=True)
+def block(request: http.Request, tool: str) -> HttpResponse:
+    """Block a tool for everyone, or unblock it."""
+    home = reverse("web:tool", args=[tool])
+    return access.block(request, "tool", tool, home, "tools/_blocked.html", lambda: _page(request, tool))
+
+
+def _page(request: http.Request, key: str) -> pieces.View:
+    index = access_index.load()
     stored = index.catalog
     tool = stored.tools.get(key)
     if tool is None:
         raise errors.NotFound("tool", key, stored.tools)
-    state, word, trouble = view_model.state_for_all(access_index.closed(stored).get(key))
+    state, word, trouble = listing.state_for_all(access_index.closed(stored).get(key))
     taken = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
     page = pieces.View(
         key=key,
@@ -46,7 +64,7 @@ def page(
         plugin=tool.plugin,
         category=stored.category(tool),
         marks=tuple(_marks(tool)),
-        toolkits=view_model.in_toolkits(stored, key),
+        toolkits=listing.in_toolkits(stored, key),
         tokens=words.number(tool.tokens),
         state=state,
         word=word,
@@ -58,36 +76,34 @@ def page(
         schema=_document(tool.input_schema),
         output_schema=_document(tool.output_schema) if tool.output_schema else "",
         policy=tool.policy.strip() if key not in stored.toolkits_of else "",
-        usage=_usage(usage.by_tool(tool=key), key) if may_see_calls else None,
+        usage=_usage(usage.by_tool(tool=key), key) if rights.may_read(request.user, "call_record") else None,
         blocked=tool.blocked,
     )
-    _add_agents(page, index, filters, path)
+    _add_agents(page, index, filters.read(OneTool(request.GET)))
     return page
 
 
-def _add_agents(
-    page: pieces.View, index: access_index.AccessIndex, filters: Mapping[str, Any], path: str
-) -> None:
+def _add_agents(page: pieces.View, index: access_index.AccessIndex, given: Mapping[str, Any]) -> None:
     """Add the agents that have the tool or get it on request, in this order, and those that do not."""
-    key = page.key
+    key, path = page.key, reverse("web:tool", args=[page.key])
     on = [access for access in index.agents if key in access.granted]
     on_request = [access for access in index.agents if key in access.on_request]
     page.users = f"{words.number(len(on))} of {words.number(len(index.agents))}"
     page.on_request = words.number(len(on_request)) if on_request else ""
-    shown = paging.matching_agents([*on, *on_request], filters["agents"])
-    accesses = paging.part(shown, filters["offset"])
+    shown = paging.matching_agents([*on, *on_request], given["agents"])
+    accesses = paging.part(shown, given["offset"])
     having = {access.agent.key for access in (*on, *on_request)}
-    without = paging.matching_agents(index.agents, filters["agents"])
+    without = paging.matching_agents(index.agents, given["agents"])
     others = paging.part(
-        [access for access in without if access.agent.key not in having], filters["others_offset"]
+        [access for access in without if access.agent.key not in having], given["others_offset"]
     )
     page.agents = tuple((access.agent.key, access.decision(key)) for access in accesses.items)
-    page.agents_pages = accesses.pages(filters, path, anchor="#agents")
+    page.agents_pages = accesses.pages(given, path, anchor="#agents")
     page.others = tuple((access.agent.key, access.decision(key)) for access in others.items)
     page.others_total = others.total
-    page.others_pages = others.pages(filters, path, name="others_offset", anchor="#agents")
-    page.others_open = not accesses.total or bool(filters["others_offset"])
-    page.find = paging.find_agents(index.agents, filters, path, ("offset", "others_offset"))
+    page.others_pages = others.pages(given, path, name="others_offset", anchor="#agents")
+    page.others_open = not accesses.total or bool(given["others_offset"])
+    page.find = paging.find_agents(index.agents, given, path, ("offset", "others_offset"))
 
 
 def _marks(tool: catalog.Tool) -> Iterator[tool_sections.Mark]:

@@ -1,0 +1,176 @@
+"""Your own account: what you may do, your preferences, and changing your password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import structlog
+from django.contrib import auth
+from django.contrib.auth import forms as auth_forms
+from django.contrib.auth import models as auth_models
+from django.contrib.auth import password_validation
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control.people import preferences as stored_preferences
+from toolbelt.control.people import rights, roles
+from toolbelt.control.people import tokens as issued
+from toolbelt.control.reports import queries
+from toolbelt.web import tokens
+from toolbelt.web.kit import (
+    audit_words,
+    forms,
+    http,
+    notices,
+    pieces,
+    preferences,
+    responses,
+    words,
+)
+
+MAX_CHANGES = 8
+# The kinds of things, in the order of the pages, by the name of their permissions.
+_KINDS: Mapping[str, str] = {
+    "agent": "Agents, their switches and overrides",
+    "agentsession": "Sessions",
+    "toolkit": "Toolkits",
+    "tool": "Tools",
+    "loadout": "Loadouts",
+    "subapp": "Sub-apps",
+    "plugin": "Plugins and servers",
+    "category": "Categories",
+    "callrecord": "Calls",
+    "auditentry": "Changes",
+    "apitoken": "API tokens",
+}
+_ACTS: Mapping[str, str] = {"view": "see", "add": "add", "change": "change", "delete": "remove"}
+# Every user sees these.
+_SEEN_BY_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})
+_log = structlog.get_logger(__name__)
+
+
+class AnotherPassword(forms.Fields, auth_forms.PasswordChangeForm):
+    """Django's form. The old password is checked as a login is, so that guessing it is limited in the same way."""
+
+    error_messages = {
+        **auth_forms.PasswordChangeForm.error_messages,
+        "password_incorrect": "The password is incorrect.",
+        "password_mismatch": "The passwords do not match.",
+    }
+
+    def __init__(self, request: http.Request, data: Any = None) -> None:
+        self._request = request
+        super().__init__(cast(auth_models.User, request.user), data)
+        for name, label in (
+            ("old_password", "Current password"),
+            ("new_password1", "New password"),
+            ("new_password2", "Repeat the new password"),
+        ):
+            self.fields[name].label, self.fields[name].help_text = label, ""
+            self.fields[name].widget.attrs |= {"required": True, "autofocus": False}
+        self.fields["new_password1"].widget.attrs["aria-describedby"] = "password-rules"
+
+    def clean_old_password(self) -> str:
+        """Check the password by logging in with it."""
+        given: str = self.cleaned_data["old_password"]
+        user = auth.authenticate(self._request, username=self.user.get_username(), password=given)
+        if user is None or user.pk != self.user.pk:
+            raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
+        return given
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the page."""
+    return _shown(request, AnotherPassword(request))
+
+
+@require_POST
+def change_time_zone(request: http.Request) -> HttpResponse:
+    """Show times in another zone from now on: in the one that is sent, or in the browser's."""
+    responses.declare(request, reverse("web:account"))
+    zone = request.POST.get("zone", "")
+    preferences.choose(request, "time_zone", zone)
+    shown = f"in {zone}" if zone else "in the time zone of your browser"
+    return responses.respond(request, notices.Notice(text=f"Times are shown {shown}."))
+
+
+@require_POST
+def change_density(request: http.Request) -> HttpResponse:
+    """Show rows as dense as is sent from now on."""
+    responses.declare(request, reverse("web:account"))
+    density = request.POST.get("density", "")
+    preferences.choose(request, "density", density)
+    return responses.respond(request, notices.Notice(text=f"Rows are {density or 'comfortable'}."))
+
+
+@require_POST
+@sensitive_post_parameters()
+def change_password(request: http.Request) -> HttpResponse:
+    """Change the password, which logs the user out on every other browser."""
+    responses.declare(request, reverse("web:account"))
+    form = AnotherPassword(request, request.POST)
+    if not form.is_valid():
+        return _shown(request, form, status=422)
+    user = form.save()
+    auth.update_session_auth_hash(request, user)
+    _log.info("password_changed", user=user.get_username())
+    text, detail = "Password changed.", "You were logged out on your other browsers."
+    return responses.respond(request, notices.Notice(text=text, detail=detail))
+
+
+def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> HttpResponse:
+    user = cast(auth_models.User, request.user)
+    name, may_undo = user.get_username(), rights.undo_check(user)
+    mine = queries.changes(actor=name, size=MAX_CHANGES)
+    zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
+    shown = pieces.View(
+        user=user,
+        form=form,
+        roles=tuple(user.groups.order_by("name").values_list("name", flat=True)),
+        agents=() if user.has_perm(rights.FLIP) else tuple(roles.agents_of(user.pk)),
+        rights=() if user.is_superuser else tuple(_rights(user.get_all_permissions())),
+        zones=pieces.choices(
+            {
+                name: name.replace("_", " ")
+                for name in sorted(stored_preferences.choices("time_zone"))
+                if "/" in name or name == "UTC"
+            },
+            preferences.chosen(request, "time_zone"),
+            f"Browser: {zone.replace('_', ' ')}",
+        ),
+        password_rules=tuple(password_validation.password_validators_help_texts()),
+        session_ends=words.ahead(request.session.get_expiry_date()),
+        tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),
+        entries=tuple(_entry(entry, may_undo(entry)) for entry in mine.entries),
+        more_entries=f"All {words.number(mine.total)}" if mine.total > len(mine.entries) else "",
+        changes_url=f"{reverse('web:audit_log')}?{urlencode({'person': name})}",
+        may_see_tokens=rights.may_read(user, "api_token"),
+    )
+    return responses.show(request, shown, "account/account.html", status=status)
+
+
+def _entry(entry: queries.Entry, may_undo: bool) -> pieces.View:
+    """Return a change with its time in full, because no day stands above it."""
+    shown = audit_words.present(entry, may_undo)
+    shown.when = words.moment(entry.at)
+    return shown
+
+
+def _rights(permissions: Iterable[str]) -> Iterable[pieces.View]:
+    """Return the permissions in words, by kind; those without a word here are left out."""
+    held = {permission.removeprefix("toolbelt.") for permission in permissions}
+    for kind, label in _KINDS.items():
+        acts = [
+            word
+            for act, word in _ACTS.items()
+            if f"{act}_{kind}" in held
+            or (act == "view" and (kind in _SEEN_BY_ALL or f"tool_change{kind}" in held))
+        ]
+        yield pieces.View(kind=label, acts=", ".join(acts) or "nothing")

@@ -1,1 +1,0 @@
-"""Your own account."""

@@ -1,0 +1,296 @@
+"""Bulk actions: a confirmation shows what changes for everything that a filter shows, then exactly that is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import replace_url, reswap
+
+from toolbelt.control.access import access_index, bulk
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import errors, grants
+from toolbelt.web import agents, switches
+from toolbelt.web.access import view_model as access_view_model
+from toolbelt.web.access import views as access
+from toolbelt.web.kit import (
+    fields,
+    filters,
+    http,
+    model_panel,
+    notices,
+    pieces,
+    responses,
+    words,
+)
+from toolbelt.web.kit import forms as kit
+from toolbelt.web.tools import listing as tools
+
+# How many agents or tools the _question lists.
+MAX_LINES = 100
+# In the form, this stands for all agents: no agent is called so.
+ALL = "*"
+
+
+class SetAll(kit.Change):
+    """What everything shown is set to (``set``: ``tools-true``, ``toolkits-unset``), the agents, and the toolkit;
+    ``pick`` names the selected sections of the Access page.
+    """
+
+    set = forms.ChoiceField(
+        choices=[(f"{what}-{word}",) * 2 for what in ("tools", "toolkits") for word in words.STORED.values()]
+    )
+    key = forms.CharField(required=False, max_length=200)
+    pick = fields.Names(required=False)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # A keyword, so it cannot be an attribute of the class.
+        self.fields["for"] = fields.Names(required=False)
+
+    def setting(self) -> tuple[str, bool | None]:
+        """Return what shall be set, and to what."""
+        what, _, word = self.checked()["set"].partition("-")
+        return what, words.read(word)
+
+
+class SetTools(SetAll):
+    """Which tools of the list are set (``tool``, or ``every`` that matches), for which agents.
+
+    Turning off stores nothing where the agent has not got the tool, unless ``also_off`` is set.
+    """
+
+    tool = fields.Names(required=False)
+    every = forms.BooleanField(required=False)
+    also_off = forms.BooleanField(required=False)
+
+
+class Bulk(kit.Change):
+    """What shall be set as a page showed it (``seen``: by agent, by key, what was set)."""
+
+    on = fields.State()
+    seen = fields.Document()
+
+    def clean_seen(self) -> dict[str, dict[str, grants.SwitchState]]:
+        """Accept only states, by agent and by the key of the toolkit or tool."""
+        seen = self.cleaned_data["seen"]
+        sound = isinstance(seen, dict) and all(
+            isinstance(keys, dict)
+            # On, off, unset, or a state with its end.
+            and all(was is None or isinstance(was, bool | dict) for was in keys.values())
+            for keys in seen.values()
+        )
+        if not sound or not seen:
+            raise forms.ValidationError("The request does not match the page: reload it and try again.")
+        return dict(seen)
+
+
+@require_safe
+def of_agent(request: http.Request, agent: str) -> HttpResponse:
+    """Ask whether the tools, or the toolkits, that the Access page shows (or of them, the selected ones) shall be set
+    alike.
+    """
+    responses.declare(request, _home(agent))
+    form = SetAll(request.GET)
+    what, on = form.setting()
+    narrowed, picked = filters.read(access.Access(request.GET)), form.cleaned_data["pick"]
+    tools_shown, toolkits_shown = access_view_model.matching(queries.access(agent), narrowed, picked)
+    keys = toolkits_shown if what == "toolkits" else tools_shown
+    responses.declare(request, f"{_home(agent)}?{filters.query_string(narrowed)}".rstrip("?"))
+    return _asked(request, [agent], keys, on)
+
+
+@require_safe
+def of_tools(request: http.Request) -> HttpResponse:
+    """Ask whether the selected tools, or all that the list shows, shall be set alike for some agents or all."""
+    narrowed = filters.read(tools.Tools(request.GET))
+    responses.declare(request, f"{reverse('web:tools')}?{filters.query_string(narrowed)}")
+    form = SetTools(request.GET)
+    on = form.setting()[1]
+    selected = form.cleaned_data["tool"]
+    if not any(map(rights.flip_check(request.user), queries.agent_keys())):
+        raise PermissionDenied
+    if form.cleaned_data["every"]:
+        matching = tools.matching(access_index.catalog_view(), narrowed, tools.first_day(request))
+        selected = [tool.key for tool in matching]
+    elif not selected:
+        raise errors.Refused("Select tools first, or choose all matching tools.")
+    if not form.cleaned_data["for"]:
+        raise errors.Refused("Choose agents first, or All agents.")
+    return _asked(
+        request,
+        _named(request, form),
+        selected,
+        on,
+        only_having=on is False and not form.cleaned_data["also_off"],
+    )
+
+
+@require_safe
+def of_agents(request: http.Request) -> HttpResponse:
+    """Ask whether a toolkit shall be switched alike for the agents that the list shows."""
+    narrowed = filters.read(agents.Agents(request.GET))
+    responses.declare(request, f"{reverse('web:agents')}?{filters.query_string(narrowed)}")
+    form = SetAll(request.GET)
+    on, toolkit = form.setting()[1], form.cleaned_data["key"]
+    if not toolkit:
+        raise errors.Refused("Choose a toolkit first.")
+    names = [summary.agent.key for summary in agents.matching(queries.summaries(), narrowed)]
+    return _asked(request, names, [toolkit], on)
+
+
+@require_safe
+def of_toolkit(request: http.Request, toolkit: str) -> HttpResponse:
+    """Ask whether a toolkit shall be switched alike for the agents that were ticked, or for all."""
+    responses.declare(request, reverse("web:toolkit", args=[toolkit]))
+    form = SetAll(request.GET)
+    on = form.setting()[1]
+    return _asked(request, _named(request, form), [toolkit], on)
+
+
+@require_POST
+def apply(request: http.Request) -> HttpResponse:
+    """Do what was shown: all of it, or nothing."""
+    home = responses.back(request, reverse("web:audit_log"))
+    form, may_flip = Bulk(request.POST), rights.flip_check(request.user)
+    if not any(map(may_flip, queries.agent_keys())):
+        raise PermissionDenied
+    responses.declare(request, home)
+    given = form.checked()
+    seen, on = given["seen"], given["on"]
+    names = list(seen)
+    _refuse_others(names, may_flip)
+    if len(names) == 1 and home.partition("?")[0].partition("#")[0] == _home(names[0]):
+        switches.declare(request, names[0])
+    change = bulk.apply(responses.write(request, given), seen=seen, on=on)
+    count = words.counted(sum(len(keys) for keys in seen.values()), "change")
+    text = f"{count} for {_whose(names)}: {words.state(on)}."
+    detail = model_panel.in_short(change.effect)
+    notice = notices.Notice(text=text, detail=detail, undo=change.entry, whole=True)
+    return responses.respond(request, notice, change.effect)
+
+
+def _named(request: http.Request, form: SetAll) -> list[str]:
+    """Return the selected agents, or all; refuse a selection that the operator may not change."""
+    ticked: list[str] = form.cleaned_data["for"]
+    if ALL in ticked:
+        return queries.agent_keys()
+    if ticked:
+        _refuse_others(ticked, rights.flip_check(request.user))
+    return ticked or queries.agent_keys()
+
+
+def _refuse_others(names: Sequence[str], may_flip: Callable[[str], bool]) -> None:
+    others = [name for name in names if not may_flip(name)]
+    if others:
+        raise PermissionDenied(f"You do not have permission to flip switches of {', '.join(others[:10])}.")
+
+
+def _asked(
+    request: http.Request,
+    names: Sequence[str],
+    keys: Sequence[str],
+    on: bool | None,
+    *,
+    only_having: bool = False,
+) -> HttpResponse:
+    may_flip = rights.flip_check(request.user)
+    names = [name for name in names if may_flip(name)]
+    if not names:
+        raise PermissionDenied
+    plan = bulk.plan(names, keys, on, only_having=only_having)
+    if not plan.changes:
+        return responses.respond(request, notices.Notice(text=_no_changes(plan, names, keys), tone="refused"))
+    asking = responses.ask(
+        request,
+        f"{_verb(on, keys)} for {_whose(names)}?",
+        f"{words.switch_verb(on)}: {words.counted(plan.changes, 'change')}",
+        _reasons(plan),
+        [("on", words.stored(on)), ("seen", json.dumps(plan.seen))],
+        home=request.answers.home,
+        action=reverse("web:apply_bulk"),
+        facts=tuple(_facts(plan, len(names) * len(keys))),
+        effect=_effect(plan),
+        differences=tuple(_differences(plan))[:MAX_LINES],
+        dangerous=any(part.effect.added and part.reasons for part in plan.possible),
+    )
+    # A dialog over the page: the list and the address stay as they are.
+    return replace_url(reswap(asking, "none"), False)
+
+
+def _home(agent: str) -> str:
+    return reverse("web:agent_access", args=[agent])
+
+
+def _whose(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} agents"
+
+
+def _no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:
+    """Return that there is nothing to do, and why."""
+    if plan.refused:
+        return " ".join(["Nothing was changed.", *(part.refused for part in plan.refused[:3])])
+    if not keys:
+        return "No changes: the list is empty."
+    if plan.absent:
+        return "No changes: nothing grants the selected agents any of these tools."
+    subject = "it is" if plan.same == 1 else f"all {words.number(plan.same)} are"
+    return f"No changes: {subject} already {words.state(plan.on)}."
+
+
+def _verb(on: bool | None, keys: Sequence[str]) -> str:
+    if len(keys) == 1:
+        what = keys[0]
+    else:
+        kits = len(set(keys).intersection(queries.toolkit_keys()))
+        parts = [words.counted(kits, "toolkit")] if kits else []
+        parts += [words.counted(len(keys) - kits, "tool")] if len(keys) > kits else []
+        what = " and ".join(parts)
+    return f"Reset {what} to default" if on is None else f"{words.switch_verb(on)} {what}"
+
+
+def _facts(plan: bulk.Plan, shown: int) -> Iterator[str]:
+    if plan.absent:
+        yield (
+            f"{words.number(plan.absent)} of {words.number(shown)} {'is' if plan.absent == 1 else 'are'} left out:"
+            " nothing grants the agent the tool."
+        )
+    if plan.same:
+        yield f"{plan.same} of {shown} {'is' if plan.same == 1 else 'are'} already {words.state(plan.on)}."
+    if len(plan.parts) > 1 and (unaffected := sum(part.effect.is_nothing for part in plan.possible)):
+        yield f"For {words.counted(unaffected, 'agent')}, nothing changes for the model."
+
+
+def _reasons(plan: bulk.Plan) -> list[str]:
+    reasons = [f"Skipped: {part.refused}" for part in plan.refused]
+    many = len(plan.parts) > 1
+    for part in plan.possible:
+        for reason in part.reasons:
+            short = words.with_few_names(reason)
+            reasons.append(f"{part.agent}: {short}" if many and not reason.startswith(part.agent) else short)
+    return reasons
+
+
+def _effect(plan: bulk.Plan) -> pieces.Effect:
+    every = [part.effect for part in plan.possible]
+    breaks = [part for part in ("tools", "system text") if any(part in effect.breaks for effect in every)]
+    policy = model_panel.notes(every[0].policy) if len(every) == 1 else ()
+    untouched = () if breaks else ("no change for the model",)
+    return pieces.Effect.of(every, (*policy, *model_panel.consequences(breaks, plan.sessions), *untouched))
+
+
+def _differences(plan: bulk.Plan) -> list[pieces.Difference]:
+    if len(plan.parts) == 1 and plan.possible:
+        return [
+            pieces.Difference(what=key, is_tool=True, before=words.state(was), after=words.state(plan.on))
+            for key, was in plan.possible[0].before.items()
+        ]
+    affected = (part for part in plan.possible if not part.effect.is_nothing)
+    return [model_panel.difference(part.agent, part.effect) for part in affected]

@@ -1,1 +1,0 @@
-"""Setting many switches or overrides at once."""

@@ -1,1 +1,0 @@
-"""Connecting a client, a program or a framework to one agent."""

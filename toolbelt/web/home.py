@@ -1,0 +1,141 @@
+"""The first page: what operators look up first, with links to where it is done."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Sequence
+
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+
+from toolbelt.control.people import rights
+from toolbelt.control.reports import first_steps, overview, usage
+from toolbelt.core import catalog
+from toolbelt.web import agents
+from toolbelt.web.calls import views as calls
+from toolbelt.web.kit import audit_words, context_saved, durations, http, periods, pieces, responses, words
+from toolbelt.web.review import concerns
+
+DAYS = 30
+MAX_AGENTS = 14
+MAX_CONCERNS = 8
+MAX_CHANGES = 6
+# The sparkline, in its own units.
+STEP, HEIGHT = 10, 64
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show how things stand."""
+    user, may_undo = request.user, rights.undo_check(request.user)
+    may_see_calls = rights.may_read(user, "call_record")
+    today = timezone.localdate()
+    first = today - dt.timedelta(days=DAYS - 1)
+    loaded = overview.load(
+        today=durations.midnight(today),
+        maximum=MAX_CHANGES,
+        max_agents=MAX_AGENTS,
+        calls_since=durations.midnight(first) if may_see_calls else None,
+    )
+    more = concerns.count(loaded.attention) - MAX_CONCERNS
+    count = len(loaded.attention.agents)
+    begun = None if loaded.calls else first_steps.load()
+    rest = loaded.today.total - len(loaded.today.entries)
+    shown = pieces.View(
+        configured=bool(count),
+        steps=begun,
+        next_step=_next(begun) if begun else None,
+        summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
+        concerns=tuple(itertools.islice(concerns.lines(loaded.attention), MAX_CONCERNS)),
+        more_concerns=f"and {words.number(more)} more" if more > 0 else "",
+        entries=tuple(
+            audit_words.present(
+                entry,
+                audit_words.is_quickly_undone(user, entry) and may_undo(entry),
+                is_open=rights.may_read(user, entry.subject_kind),
+                stored=loaded.attention.stored,
+            )
+            for entry in loaded.today.entries
+        ),
+        more_entries=f"{words.number(rest)} more today" if rest else "All changes",
+        last=""
+        if loaded.last is None
+        else f"{audit_words.sentence(loaded.last)}, {words.moment(loaded.last.at).words}",
+        usage=_usage(loaded.calls, first, today) if loaded.calls else None,
+        uncalled=_uncalled(loaded.attention.stored, loaded.calls, today) if loaded.calls else "",
+        saved=context_saved.of_all() if may_see_calls else None,
+        may_see_calls=may_see_calls,
+        agents=tuple(map(agents.present, loaded.listed)),
+        more_agents=f"All {words.number(count)} agents" if count > MAX_AGENTS else "",
+    )
+    return responses.show(request, shown, "home/home.html")
+
+
+def _uncalled(stored: catalog.Catalog, usage_by_day: Sequence[usage.OfDay], today: dt.date) -> str:
+    """Return how many tools were not called, in the period of the list of tools; empty if all were."""
+
+    def exceeds(first: dt.date) -> bool:
+        return sum(of_day.calls for of_day in usage_by_day if of_day.day >= first) > calls.MAX_CALLS
+
+    since = calls.first_day(today, exceeds)
+    count = len(usage.uncalled(stored, since=durations.midnight(since)))
+    period = words.counted((today - since).days + 1, "day")
+    return f"{words.tools(count)} not called in {period}" if count else ""
+
+
+def _next(begun: first_steps.FirstSteps) -> int:
+    """Return the number of the first step that is not done. With the first call, the last one, all steps disappear."""
+    return [begun.has_server, begun.is_reviewed, bool(begun.agent), begun.is_connected, False].index(
+        False
+    ) + 1
+
+
+def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
+    by_day = {usage.day: usage for usage in usage_by_day}
+    days = [first + dt.timedelta(days=number) for number in range((last - first).days + 1)]
+    calls = [by_day[day].calls if day in by_day else 0 for day in days]
+    wrong = [by_day[day].refused + by_day[day].failed if day in by_day else 0 for day in days]
+    maximum, total, errors = max(calls), sum(calls), sum(wrong)
+    if not total:
+        return None
+    points = [_point(place, count, maximum) for place, count in enumerate(calls)]
+    width = STEP * (len(days) - 1)
+    busiest = days[calls.index(maximum)]
+    before, week = sum(calls[-14:-7]), sum(calls[-7:])
+    # A week with few calls is not compared with.
+    change = f", {words.signed(round(100 * (week - before) / before))} %" if before >= 20 else ""
+    return pieces.View(
+        line=" ".join(points),
+        area=" ".join([f"0,{HEIGHT}", *points, f"{width},{HEIGHT}"]),
+        wrong=" ".join(_point(place, count, maximum) for place, count in enumerate(wrong)),
+        days=tuple(_day(place, day, calls[place], wrong[place]) for place, day in enumerate(days)),
+        width=width,
+        height=HEIGHT,
+        words=f"{words.number(total)} calls in {len(days)} days, the most on {busiest:%-d %B}: "
+        f"{words.number(maximum)}; {words.counted(errors, 'error')}",
+        first=f"{days[0]:%-d %b}",
+        today=calls[-1],
+        week=week,
+        change=change,
+        errors=f"{100 * errors / total:.1f} %",
+    )
+
+
+def _day(place: int, day: dt.date, calls: int, wrong: int) -> pieces.View:
+    """Return one day of the sparkline: its words, and the address of its calls."""
+    period = {"period": periods.CUSTOM, "since": day.isoformat(), "until": day.isoformat()}
+    return pieces.View(
+        left=place * STEP - STEP // 2,
+        words=f"{day:%A, %-d %B}: {words.counted(calls, 'call')}"
+        + (f", {words.counted(wrong, 'error')}" if wrong else ""),
+        url=f"{reverse('web:calls')}?{urlencode({'view': 'log', **period})}",
+    )
+
+
+def _point(place: int, count: int, maximum: int) -> str:
+    # Room for the line's own width at both ends.
+    return f"{place * STEP},{HEIGHT - 2 - round((HEIGHT - 4) * count / maximum, 1)}"

@@ -1,0 +1,278 @@
+"""A whole configuration as a file: exported, checked without a change, and imported as it was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt import conf
+from toolbelt.control import undo as undoing
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import adopting, belt_effects, belt_texts, belts
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import errors
+from toolbelt.web.kit import (
+    audit_words,
+    differences,
+    fields,
+    filters,
+    http,
+    notices,
+    pieces,
+    responses,
+    words,
+)
+from toolbelt.web.kit import forms as kit
+
+# How many entries of a section, and problems, are shown; the rest is counted.
+MAX_ENTRIES, MAX_PROBLEMS = 100, 200
+_TITLES = {"sub_apps": "Sub-apps"}
+_TYPES = {"yaml": "application/yaml", "json": "application/json"}
+
+
+class Import(kit.Change):
+    """What the check showed of the belt: its digest, and the revision that it was compared with."""
+
+    revision = forms.IntegerField(min_value=0, max_value=2**63 - 1)
+    shown = forms.CharField(max_length=64)
+
+
+class Export(forms.Form):
+    """Which sections to export, and in which format."""
+
+    section = fields.Names(required=False)
+    form = forms.ChoiceField(required=False, choices=[("yaml", "yaml"), ("json", "json")])
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the page."""
+    return _shown(request)
+
+
+@require_safe
+def export(request: http.Request) -> HttpResponse:
+    """Return the chosen sections that the reader may see as a file; all of them if none is chosen."""
+    given = filters.read(Export(request.GET))
+    allowed = [name for name, kind in belts.SECTIONS.items() if rights.may_read(request.user, kind)]
+    wanted = [name for name in given["section"] or allowed if name in belts.SECTIONS]
+    if not set(wanted) <= set(allowed):
+        raise PermissionDenied
+    kind: belt_texts.Form = "json" if given["form"] == "json" else "yaml"
+    text = belt_texts.write(belts.export_sections(wanted), kind)
+    name = f"belt-{timezone.localdate():%Y-%m-%d}.{kind}"
+    return HttpResponse(
+        text,
+        content_type=f"{_TYPES[kind]}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@require_POST
+def check(request: http.Request) -> HttpResponse:
+    """Return what importing the belt would do, and write nothing."""
+    text, document = _document(request)
+    return _shown(request, text=text, weighed=belt_effects.assess(responses.write(request), document))
+
+
+@require_POST
+def import_(request: http.Request) -> HttpResponse:
+    """Import the belt that was checked if the configuration is still the same; otherwise show the check again."""
+    form = Import(request.POST)
+    text, document = _document(request)
+    # A form that does not say what was shown is answered with the check again.
+    given: dict[str, Any] = (
+        form.cleaned_data if form.is_valid() else {"revision": 0, "shown": "", "reason": ""}
+    )
+    try:
+        done = belt_effects.apply(
+            responses.write(request, given), document, revision=given["revision"], shown=given["shown"]
+        )
+    except errors.Stale as stale:
+        # The check again, because the import would not do what was shown.
+        refusal = notices.Notice(text=f"Nothing was imported. {stale}", tone="refused")
+        _declare(request, text, refusal)
+        weighed = belt_effects.assess(responses.write(request), document)
+        return _shown(request, status=409, text=text, weighed=weighed, notice=refusal)
+    notice = notices.Notice(
+        text=f"Belt imported: {_counted(done)}.", undo=_to_undo(request, done), whole=True
+    )
+    return responses.respond(request, notice)
+
+
+def _document(request: http.Request) -> tuple[str, dict[str, Any]]:
+    """Return the text of the belt and what it holds; what is wrong with it from now on is shown beside the text.
+
+    Raise PermissionDenied if they may not import any section.
+    """
+    if not _may_import(request):
+        raise PermissionDenied
+    _declare(request, "")
+    text = _text(request)
+    _declare(request, text)
+    return text, _read(request, text)
+
+
+def _declare(request: http.Request, text: str, notice: notices.Notice | None = None) -> None:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        return _shown(request, status=422, text=text, problems=error.problems, notice=notice)
+
+    responses.declare(request, reverse("web:import_export"), form=show_again)
+
+
+def _text(request: http.Request) -> str:
+    """Return the belt that was uploaded, else the one that was pasted."""
+    upload = request.FILES.get("file")
+    if upload is None:
+        text = str(request.POST.get("text", ""))
+        if not text.strip():
+            raise errors.Invalid.of("Choose a file, or paste its text.")
+        return text
+    maximum = conf.API_BODY_BYTES
+    if upload.size is None or upload.size > maximum:
+        raise errors.Invalid.of(
+            f"The file is {_megabytes(upload.size or 0)}, and the maximum is {_megabytes(maximum)}:"
+            f" import it on the server, with `{conf.COMMAND} belt import`."
+        )
+    try:
+        return bytes(upload.read()).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise errors.Invalid.of("The file is not UTF-8: save it as UTF-8.") from error
+
+
+def _read(request: http.Request, text: str) -> dict[str, Any]:
+    if "\0" in text:
+        raise errors.Invalid.of("The text contains a NUL character: remove it.")
+    document = belt_texts.read(text, strictly=True)
+    if adopting.recognize(document) is not None:
+        adopted = adopting.convert(document)
+        if adopted.plugins_file:
+            raise errors.Invalid.of(
+                "Plugins are code, listed in a plugins file on the server: run"
+                f" `{conf.COMMAND} adopt` there, with this file."
+            )
+        request.adopted = adopted
+        document = dict(adopted.belt)
+    if not isinstance(document, dict):
+        raise errors.Invalid.of(f"A belt is a mapping of {', '.join(belts.SECTIONS)}.")
+    if not request.user.has_perms(rights.permissions_to_import(document)):
+        raise PermissionDenied
+    return document
+
+
+def _may_import(request: http.Request) -> bool:
+    """Return whether there is any section that they may import."""
+    return any(
+        request.user.has_perms([rights.permission("add", kind), rights.permission("change", kind)])
+        for kind in belts.SECTIONS.values()
+    )
+
+
+def _to_undo(request: http.Request, done: belts.Imported) -> int | None:
+    """Return the entry that undoing all of the import names, if that can be undone, and is theirs to undo."""
+    if done.entry is None or queries.change(done.entry) is None:
+        return None
+    batch = undoing.batch_of(done.entry)
+    may = all(audit_words.is_undoable(entry) and rights.may_undo(request.user, entry) for entry in batch)
+    return done.entry if may else None
+
+
+def _shown(
+    request: http.Request,
+    *,
+    status: int = 200,
+    notice: notices.Notice | None = None,
+    text: str = "",
+    weighed: belt_effects.Assessment | None = None,
+    problems: Iterable[errors.Problem] = (),
+) -> HttpResponse:
+    adopted: adopting.Adopted | None = getattr(request, "adopted", None)
+    listed = list(problems if adopted is None else map(adopted.in_file, problems))
+    if len(listed) > MAX_PROBLEMS:
+        more = f"{words.number(len(listed) - MAX_PROBLEMS)} more."
+        listed[MAX_PROBLEMS:] = [errors.Problem(path="", message=more)]
+    counts = queries.section_counts()
+    page = pieces.View(
+        sections=tuple(
+            pieces.Choice(value=section, label=_title(section), chosen=True, count=counts[kind])
+            for section, kind in belts.SECTIONS.items()
+            if rights.may_read(request.user, kind)
+        ),
+        maximum=_megabytes(conf.API_BODY_BYTES),
+        text=text,
+        checked=None if weighed is None else _checked(weighed),
+        problems=tuple(listed),
+        adopted="" if adopted is None else adopting.TITLES[adopted.kind],
+        left_aside=() if adopted is None else (*adopted.notes, *adopted.left_aside),
+        may_import=_may_import(request),
+        notice=notice or responses.pop_notice(request)[0],
+    )
+    return responses.show(request, page, "import_export/import_export.html", status=status)
+
+
+def _title(section: str) -> str:
+    """Return the title of a section."""
+    return _TITLES.get(section, section.capitalize())
+
+
+def _megabytes(count: int) -> str:
+    """Print a number of bytes as a limit: ``2.5 MB``."""
+    return f"{count / 1_000_000:,.4g} MB"
+
+
+def _counted(imported: belts.Imported) -> str:
+    """Return what an import does in a line: ``2 added, 1 changed, 40 unchanged``."""
+    return (
+        f"{words.number(imported.created)} added, {words.number(imported.changed)} changed, "
+        f"{words.number(imported.same)} unchanged"
+    )
+
+
+def _checked(weighed: belt_effects.Assessment) -> pieces.View:
+    imported = weighed.imported
+    return pieces.View(
+        words=_counted(imported),
+        is_nothing=not imported.differences and not imported.ordered,
+        sections=tuple(_sections(imported)),
+        ordered=tuple(
+            _title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered
+        ),
+        consequences=weighed.consequences,
+        warnings=tuple(imported.warnings),
+        dangerous=any(consequence.reasons for consequence in weighed.consequences)
+        or bool(imported.to_confirm),
+        revision=weighed.revision,
+        shown=weighed.digest,
+    )
+
+
+def _sections(imported: belts.Imported) -> Iterator[pieces.View]:
+    for section, kind in belts.SECTIONS.items():
+        of_kind = [difference for difference in imported.differences if difference.kind == kind]
+        if not of_kind:
+            continue
+        new = sum(difference.before is None for difference in of_kind)
+        yield pieces.View(
+            title=_title(section),
+            words=f"{words.number(new)} added, {words.number(len(of_kind) - new)} changed",
+            entries=tuple(map(_entry, of_kind[:MAX_ENTRIES])),
+            more=max(0, len(of_kind) - MAX_ENTRIES),
+        )
+
+
+def _entry(difference: belts.Difference) -> pieces.View:
+    before, after = entries.differences(difference.before, difference.after)
+    named = entries.name_field(difference.kind)
+    return pieces.View(
+        name=difference.name,
+        is_new=difference.before is None,
+        lines=differences.lines(before, {key: value for key, value in after.items() if key != named}),
+    )

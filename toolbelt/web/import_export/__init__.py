@@ -1,1 +1,0 @@
-"""Import & export, at ``/belt/``."""

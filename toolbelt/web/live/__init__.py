@@ -1,1 +1,0 @@
-"""The stream that tells open pages of changes."""

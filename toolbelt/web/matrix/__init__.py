@@ -1,1 +1,0 @@
-"""The matrix of agents and toolkits."""

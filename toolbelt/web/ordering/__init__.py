@@ -1,1 +1,0 @@
-"""Putting one thing of a list before another."""

@@ -1,0 +1,135 @@
+"""People and roles: the list, creating a person, giving them roles, and deactivating them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django import forms
+from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control.people import roles, users
+from toolbelt.core import errors
+from toolbelt.web.kit import fields, http, notices, pieces, responses
+from toolbelt.web.kit import forms as kit
+
+_ADD = ("auth.add_user", "auth.change_user")
+_MEANINGS = {
+    "viewer": "View everything except tokens",
+    "operator": "Also flip switches, edit agents and toolkits, approve tools",
+    "administrator": "Everything, including tokens and people",
+}
+
+
+class NewPerson(kit.Fields, kit.Change):
+    """A new user, with a first password that they can change in their account."""
+
+    name = forms.CharField(max_length=150, label="User name", strip=True)
+    password = forms.CharField(
+        label="First password",
+        strip=False,
+        widget=forms.PasswordInput({"autocomplete": "new-password"}),
+        help_text="At least 12 characters. They can change it in their account.",
+    )
+    role = fields.Names(required=False)
+
+
+class Roles(kit.Change):
+    """The roles of a person, and those that the page showed (``was``)."""
+
+    role = fields.Names(required=False)
+    was = fields.Names(required=False)
+
+
+class Activity(kit.Change):
+    """Whether a person may log in."""
+
+    active = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
+
+
+@require_safe
+@permission_required("auth.view_user", raise_exception=True)
+def listing(request: http.Request) -> HttpResponse:
+    """Show the people."""
+    return _shown(request, NewPerson())
+
+
+@sensitive_post_parameters("password")
+@require_POST
+@permission_required(_ADD, raise_exception=True)
+def create(request: http.Request) -> HttpResponse:
+    """Create a person with roles."""
+    form = NewPerson(request.POST)
+
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        form.refuse(error, otherwise="name")
+        return _shown(request, form, status)
+
+    responses.declare(request, reverse("web:people"), form=show_again)
+    given = form.checked()
+    _check_assignable(request, given["role"])
+    users.create(responses.write(request, given), given["name"], given["password"], given["role"])
+    return responses.respond(request, notices.Notice(text=f"User {given['name']} created."))
+
+
+@require_POST
+@permission_required("auth.change_user", raise_exception=True)
+def set_roles(request: http.Request, person: str) -> HttpResponse:
+    """Set the roles of a user to those that are ticked."""
+    form = Roles(request.POST)
+    responses.declare(request, reverse("web:people"))
+    _check_manageable(request, person)
+    given = form.checked()
+    _check_assignable(request, set(given["role"]) ^ set(given["was"]))
+    changed = roles.put(responses.write(request, given), person, given["role"], was=given["was"])
+    names = ", ".join(roles.of_user(person)) or "no role"
+    text = f"{person}: {names}." if changed else f"No changes: {person} has these roles already."
+    return responses.respond(request, notices.Notice(text=text))
+
+
+@require_POST
+@permission_required("auth.change_user", raise_exception=True)
+def set_active(request: http.Request, person: str) -> HttpResponse:
+    """Deactivate a person, after a confirmation, or activate them again."""
+    form = Activity(request.POST)
+    responses.declare(request, reverse("web:people"), undone="Not deactivated")
+    _check_manageable(request, person)
+    given = form.checked()
+    active = given["active"] == "yes"
+    if not active and not given["confirm"]:
+        reasons = (
+            "They are logged out, and cannot log in.",
+            "Their tokens are rejected. What they changed stays in the audit log.",
+        )
+        return responses.ask(request, f"Deactivate {person}?", "Deactivate user", reasons, [("active", "no")])
+    users.set_active(responses.write(request, given), person, active)
+    text = f"{person} is active again." if active else f"{person} is deactivated."
+    return responses.respond(request, notices.Notice(text=text))
+
+
+def _check_manageable(request: http.Request, person: str) -> None:
+    if users.find(person).is_superuser and not request.user.is_superuser:
+        raise PermissionDenied
+
+
+def _check_assignable(request: http.Request, names: Iterable[str]) -> None:
+    """Raise PermissionDenied for a role with more permissions than the user has."""
+    if not set(names) <= set(roles.assignable(request.user)):
+        raise PermissionDenied
+
+
+def _shown(request: http.Request, form: NewPerson, status: int = 200) -> HttpResponse:
+    people = users.listed()
+    page = pieces.View(
+        people=people,
+        total=len(people),
+        form=form,
+        roles=[(role, _MEANINGS[role]) for role in roles.ROLES],
+        chosen=request.POST.getlist("role") if form.is_bound else ["viewer"],
+        assignable=roles.assignable(request.user),
+    )
+    return responses.show(request, page, "people/people.html", status=status)

@@ -1,0 +1,191 @@
+"""Adding upstream servers: one with a form, or those of an MCP client's configuration file, after a preview.
+
+No secret of a file is stored or shown.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from django import forms as django_forms
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt import conf
+from toolbelt.control.catalog import connection_policy
+from toolbelt.control.people import rights
+from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers.client_files import importing, reading
+from toolbelt.core import errors
+from toolbelt.web.kit import fields, http, notices, pieces, responses
+from toolbelt.web.kit import forms as kit
+from toolbelt.web.plugins import detail, forms, listing
+
+ADD = rights.permission("add", "plugin")
+
+
+class File(kit.Fields, kit.Change):
+    """A client's file: uploaded or pasted. Its text has secrets, so no page ever shows it again."""
+
+    file = django_forms.FileField(required=False, max_length=200)
+    text = django_forms.CharField(required=False, max_length=reading.MAX_CHARACTERS, strip=False)
+
+    def examine(self) -> importing.Preview:
+        """Return what the file becomes. Raise errors.Invalid."""
+        given = self.checked()
+        upload, text = given["file"], given["text"]
+        is_toml = upload is not None and upload.name.endswith(".toml")
+        if upload is not None:
+            try:
+                text = upload.read(4 * reading.MAX_CHARACTERS).decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise errors.Invalid.of("The file is not UTF-8: save it as UTF-8.") from error
+        if not text.strip():
+            raise errors.Invalid.of("Choose a file, or paste its text.")
+        return importing.examine(text, is_toml=is_toml or (upload is None and _looks_like_toml(text)))
+
+
+class Chosen(kit.Change):
+    """The servers that the preview showed, without secrets, and the names of those to add."""
+
+    servers = fields.Document()
+    name = fields.Names(required=False)
+
+    def connections(self) -> dict[str, dict[str, Any]]:
+        """Return the connection of each chosen server, by name. Raise errors.Invalid."""
+        given = self.checked()
+        shown = given["servers"]
+        if not isinstance(shown, dict) or not all(
+            isinstance(connection, dict) for connection in shown.values()
+        ):
+            raise errors.Invalid.of("The preview is incomplete: start again.")
+        chosen = {name: shown[name] for name in given["name"] if name in shown}
+        if not chosen:
+            raise errors.Invalid.of("No server was chosen.")
+        return chosen
+
+
+@require_safe
+@permission_required(ADD, raise_exception=True)
+def add(request: http.Request) -> HttpResponse:
+    """Show the form for a server."""
+    return _form(request, forms.Server())
+
+
+@require_POST
+@permission_required(ADD, raise_exception=True)
+def create(request: http.Request) -> HttpResponse:
+    """Add the server, and have it asked for its tools at once."""
+    form = forms.Server(request.POST)
+
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        form.refuse(error, otherwise=None)
+        return _form(request, form, status=422)
+
+    responses.declare(request, reverse("web:plugins"), form=show_again)
+    given = form.checked()
+    name = given["name"]
+    upstream_servers.add(
+        responses.actor(request),
+        name,
+        form.connection(),
+        namespace=given["namespace"] or None,
+        title=given["title"],
+        reason=given["reason"],
+    )
+    responses.keep_notice(
+        request, notices.Notice(text=f"{name} added. Its tools are unavailable until you approve them.")
+    )
+    return responses.see_other(
+        request, f"{reverse('web:plugin', args=[name])}?{listing.ask(request, [name])}"
+    )
+
+
+@require_safe
+@permission_required(ADD, raise_exception=True)
+def page(request: http.Request) -> HttpResponse:
+    """Show the form for a file."""
+    return _show(request)
+
+
+@require_POST
+@permission_required(ADD, raise_exception=True)
+def check(request: http.Request) -> HttpResponse:
+    """Show what the file becomes, and store nothing."""
+    _declare(request)
+    return _show(request, preview=File(request.POST, request.FILES).examine())
+
+
+@require_POST
+@permission_required(ADD, raise_exception=True)
+def save(request: http.Request) -> HttpResponse:
+    """Add the chosen servers, all or none, and have them asked for their tools."""
+    _declare(request)
+    form = Chosen(request.POST)
+    chosen = form.connections()
+    preview = importing.Preview(
+        servers=tuple(
+            importing.Converted(name=name, source=name, connection=connection)
+            for name, connection in chosen.items()
+        )
+    )
+    names = importing.store(responses.actor(request), preview, reason=form.cleaned_data["reason"])
+    count = "1 server" if len(names) == 1 else f"{len(names)} servers"
+    responses.keep_notice(
+        request, notices.Notice(text=f"{count} added. Their tools are unavailable until you approve them.")
+    )
+    return responses.see_other(request, f"{reverse('web:plugins')}?{listing.ask(request, names)}")
+
+
+def _declare(request: http.Request) -> None:
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        return _show(request, problems=error.problems, status=status)
+
+    responses.declare(request, reverse("web:import_servers"), form=show_again)
+
+
+def _show(
+    request: http.Request,
+    *,
+    preview: importing.Preview | None = None,
+    problems: Any = (),
+    status: int = 200,
+) -> HttpResponse:
+    shown = pieces.View(problems=problems, preview=preview)
+    if preview is not None:
+        read = [server for server in preview.servers if not server.problem]
+        reasons = {server.name: _why_not_here(request, server) for server in read}
+        ready = [server for server in read if not reasons[server.name]]
+        shown.ready = [(server, importing.shown(server)) for server in ready]
+        shown.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
+        shown.elsewhere = [(server, reasons[server.name]) for server in read if reasons[server.name]]
+        shown.refused = [server for server in preview.servers if server.problem]
+        shown.servers = json.dumps({server.name: server.connection for server in ready})
+        only = " ".join(f"--only {shlex.quote(server.source)}" for server, _ in shown.elsewhere)
+        shown.command = f"{conf.COMMAND} mcp import FILE {only}"
+    return render(request, "plugins/import.html", {"page": shown}, status=status)
+
+
+def _why_not_here(request: http.Request, server: importing.Converted) -> str:
+    """Return why a server can only be added with a shell; empty if it can be added here."""
+    try:
+        connection_policy.check_change(
+            responses.actor(request), server.name, None, {"upstream": server.connection}
+        )
+    except errors.Refused as error:
+        return str(error)
+    return ""
+
+
+def _looks_like_toml(text: str) -> bool:
+    return not text.lstrip().startswith(("{", "//", "/*"))
+
+
+def _form(request: http.Request, form: forms.Server, status: int = 200) -> HttpResponse:
+    page = pieces.View(form=form, command=detail.add_command())
+    return render(request, "plugins/add.html", {"page": page}, status=status)

@@ -1,0 +1,286 @@
+"""The list of plugins and upstream servers, and refreshing them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt import conf
+from toolbelt.control.people import rights
+from toolbelt.control.servers import plugin_overview, upstream_servers
+from toolbelt.control.servers import plugins as configured
+from toolbelt.core import errors
+from toolbelt.plugins import info, loading
+from toolbelt.runtime import plugins as runtime
+from toolbelt.runtime import upstream_listing
+from toolbelt.web.kit import http, notices, pieces, responses, texts, words
+from toolbelt.web.plugins import forms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How a plugin is: the state and its word, a sentence behind it, and the error if it has failed."""
+
+    shape: str
+    word: str
+    about: str = ""
+    error: str = ""
+
+
+CHANGE = rights.permission("change", "plugin")
+# How much longer than the server may take to answer before a refresh counts as failed.
+PATIENCE = timedelta(seconds=20)
+MAX_ERROR_LENGTH = 600
+MAX_DESCRIPTION_LENGTH = 200
+_SHOW_CHOICES = {"": "All", "waiting": "To review", "failed": "Failed", "off": "Off or blocked"}
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the list, narrowed as the form says; to htmx only its lines, or how far a refresh has come."""
+    given, every, path = (
+        forms.Filter(request.GET).values(),
+        plugin_overview.load_all(),
+        reverse("web:plugins"),
+    )
+    # What runs in this process, and what is installed.
+    loaded = runtime.loaded()
+    live = loaded.registry.list_plugins()
+    running = {plugin.name for plugin in live if plugin.state != "failed"}
+    shown = [provider for provider in every if _fits(provider, given)]
+    stored = {provider.plugin.name for provider in every}
+    offered, retired, waiting = (
+        sum(getattr(provider, name) for provider in shown) for name in ("offered", "retired", "waiting")
+    )
+    # As the overview and the list of tools count them: a retired tool stays in the catalog.
+    matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered + retired)}"
+    matches += f" ({words.number(retired)} retired)" if retired else ""
+    page = pieces.View(
+        plugins=tuple(
+            line(
+                provider,
+                running=running,
+                since=given["asked"] if _is_meant(provider, given["of"]) else None,
+            )
+            for provider in shown
+        ),
+        installed=tuple(map(_installed, loaded.available)),
+        unknown=tuple(_unknown(plugin) for plugin in live if plugin.name not in stored),
+        query=given["q"],
+        show_choices=pieces.choices(
+            _SHOW_CHOICES,
+            given["show"],
+            counts={
+                show: sum(_fits(provider, {"q": "", "show": show}) for provider in every)
+                for show in _SHOW_CHOICES
+                if show
+            },
+        ),
+        narrowed=bool(given["q"] or given["show"]),
+        in_all=len(every),
+        file=conf.PLUGINS_FILE,
+        servers=sum(provider.connection is not None for provider in every),
+        matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
+        refresh=refresh_progress(every, given["asked"], path, given["of"]),
+        may_see=rights.may_read(request.user, "plugin"),
+        views=forms.VIEWS.present(request, given),
+    )
+    part = "plugins/_refreshing.html" if request.htmx.target == "refresh-progress" else "plugins/_lines.html"
+    return responses.show(request, page, "plugins/list.html", part)
+
+
+@require_POST
+@permission_required(CHANGE, raise_exception=True)
+def refresh(request: http.Request) -> HttpResponse:
+    """Ask every upstream server that is on for its tools, behind the page's back."""
+    names = [server.plugin.name for server in upstream_servers.servers() if server.plugin.active]
+    return responses.see_other(request, f"{reverse('web:plugins')}?{ask(request, names)}")
+
+
+@require_POST
+@permission_required(CHANGE, raise_exception=True)
+def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
+    """Ask one server for its tools, behind the page's back; a plugin in code that has failed gets another chance."""
+    home = reverse("web:plugin", args=[plugin])
+    try:
+        upstream_servers.find(plugin)
+    except errors.NotFound:
+        configured.enable(responses.write(request), plugin)
+        responses.declare(request, home)
+        text = f"{plugin} is enabled again. The next call retries it."
+        return responses.respond(request, notices.Notice(text=text))
+    asked = ask(request, [plugin])
+    way = responses.back(request, home)
+    if way.partition("?")[0] == reverse("web:plugins"):
+        home, asked = reverse("web:plugins"), f"{asked}&{urlencode({'of': plugin})}"
+    return responses.see_other(request, f"{home}?{asked}")
+
+
+def ask(request: http.Request, names: Iterable[str]) -> str:
+    """Have servers asked, and give what a page says of it in its address. Raises errors.NotFound."""
+    since = timezone.now()
+    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.actor(request)))
+    return urlencode({"asked": stamp(since)})
+
+
+def line(
+    provider: plugin_overview.Provider, *, running: Iterable[str] = (), since: datetime | None = None
+) -> pieces.View:
+    """Return one line; ``since`` is when a refresh was requested that the reader waits for."""
+    plugin = provider.plugin
+    listing = provider.listing
+    return pieces.View(
+        id=f"plugin-{plugin.name}",
+        name=plugin.name,
+        title=texts.visible(plugin.title or plugin.name),
+        namespace=plugin.namespace,
+        description=texts.visible(words.cut(plugin.description, MAX_DESCRIPTION_LENGTH)),
+        kind=kind(provider),
+        runs=provider.connection is not None or plugin.name in running,
+        state=state(provider),
+        tools=provider.offered,
+        others=_others(provider),
+        retired=f"and {words.number(provider.retired)} retired" if provider.retired else "",
+        reach=reach(provider),
+        waiting=provider.waiting,
+        seen=words.moment(listing.answered) if listing is not None and listing.answered else None,
+        is_refreshing=is_refreshing(provider, since),
+        can_refresh=provider.connection is not None or plugin.status == "failed",
+        active=plugin.active,
+        blocked=plugin.blocked,
+        trusted=plugin.trusted,
+    )
+
+
+def kind(provider: plugin_overview.Provider) -> str:
+    """Return what it is: ``code``, ``client``, ``stdio`` or ``HTTP``."""
+    if provider.connection is None:
+        return "client" if provider.plugin.runner == "client" else "code"
+    return "stdio" if provider.connection.command else "HTTP"
+
+
+def state(provider: plugin_overview.Provider) -> State:
+    """Return how it is. What an operator did comes before what happened to it."""
+    plugin = provider.plugin
+    error = texts.visible(words.cut(provider.error, MAX_ERROR_LENGTH)) if plugin.status == "failed" else ""
+    if plugin.blocked:
+        return State(shape="denied", word="Blocked", about="blocked for everyone", error=error)
+    if not plugin.active:
+        return State(shape="denied", word="Off", about="available to no agent", error=error)
+    if plugin.status == "failed":
+        about = "its tools are unavailable" if provider.offered else ""
+        return State(shape="unavailable", word="Failed", about=about, error=error)
+    if absent := len(plugin.not_running):
+        about = f"no running process can run {absent} of its tools: restart Toolbelt's servers"
+        return State(shape="unavailable", word="Not running", about=about)
+    if provider.listing is not None and provider.listing.error:
+        error = texts.visible(words.cut(provider.listing.error, MAX_ERROR_LENGTH))
+        return State(shape="unavailable", word="Not responding", about="the next call retries", error=error)
+    if provider.connection is not None and provider.listing is None and not provider.tools:
+        return State(shape="dormant", word="On", about="tools not listed yet")
+    return State(shape="active", word="On")
+
+
+def _others(provider: plugin_overview.Provider) -> str:
+    """Count in words what it offers beside tools."""
+    return words.of_kinds(tool.kind for tool in provider.tools if tool.kind != "tool" and not tool.retired)
+
+
+def reach(provider: plugin_overview.Provider) -> str:
+    """Return who has its tools: what switching it off takes away."""
+    if not provider.active:
+        return "on for no agent"
+    return f"{words.number(provider.active)} on for {words.counted(len(provider.agents), 'agent')}"
+
+
+def is_refreshing(provider: plugin_overview.Provider, since: datetime | None) -> bool:
+    """Return whether its server was asked then and may still answer."""
+    if since is None or provider.connection is None:
+        return False
+    answered = provider.listing is not None and provider.listing.asked >= since
+    return (
+        not answered
+        and timezone.now() < since + 2 * timedelta(seconds=provider.connection.timeout) + PATIENCE
+    )
+
+
+def refresh_progress(
+    every: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
+) -> pieces.View | None:
+    """Return how far a refresh has come that was begun then, of one server or of all.
+
+    ``url`` asks again while it is ``under_way``; ``words`` say it, for eyes and ears.
+    """
+    if since is None:
+        return None
+    asked = [provider for provider in every if _is_meant(provider, of)]
+    waiting = [provider.plugin.name for provider in asked if is_refreshing(provider, since)]
+    answered = {
+        provider.plugin.name: provider.listing
+        for provider in asked
+        if provider.listing is not None and provider.listing.asked >= since
+    }
+    url = f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}"
+    if waiting:
+        return pieces.View(under_way=True, words=f"Refreshing {words.listing(waiting)}…", url=url)
+    failed = [name for name, listing in answered.items() if listing.error]
+    silent = [provider.plugin.name for provider in asked if provider.plugin.name not in answered]
+    results = [f"{words.counted(len(answered) - len(failed), 'server')} responded"]
+    results += [f"{words.listing(failed)} failed"] if failed else []
+    results += [f"no response from {words.listing(silent)}"] if silent else []
+    count = sum(provider.waiting for provider in asked)
+    review = f" {words.tools(count)} await{'s' if count == 1 else ''} review." if count else ""
+    return pieces.View(under_way=False, words=f"{', '.join(results)}.{review}", url=url)
+
+
+def _is_meant(provider: plugin_overview.Provider, of: str) -> bool:
+    """Return whether a refresh of that one, or of all that are on, asks this one."""
+    return provider.connection is not None and (of == provider.plugin.name if of else provider.plugin.active)
+
+
+def stamp(at: datetime) -> str:
+    """Print a moment as addresses have it: milliseconds."""
+    return str(int(at.timestamp() * 1000))
+
+
+def _fits(provider: plugin_overview.Provider, filters: Mapping[str, Any]) -> bool:
+    plugin = provider.plugin
+    if not words.contains(filters["q"], plugin.name, plugin.namespace, plugin.title, plugin.description):
+        return False
+    match filters["show"]:
+        case "waiting":
+            return provider.waiting > 0
+        case "failed":
+            return plugin.status == "failed"
+        case "off":
+            return plugin.blocked or not plugin.active
+    return True
+
+
+def _installed(plugin: loading.Installed) -> pieces.View:
+    where = f"{plugin.module}:{plugin.attribute}"
+    return pieces.View(
+        name=plugin.name,
+        where=f"{plugin.distribution}, {where}" if plugin.distribution else where,
+        line=f"- id: {plugin.name}",
+        error="",
+    )
+
+
+def _unknown(plugin: info.PluginInfo) -> pieces.View:
+    return pieces.View(
+        name=plugin.name,
+        where=plugin.source,
+        line=f"{conf.COMMAND} plugins sync",
+        error=texts.visible(words.cut(plugin.error, MAX_ERROR_LENGTH)),
+    )

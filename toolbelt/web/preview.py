@@ -1,0 +1,268 @@
+"""What the model of one agent gets for a question that an operator puts together, and why it gets a tool or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+
+from toolbelt.control.agents import agent_versions, comparing, sessions
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import agents as values
+from toolbelt.core import definitions, errors, resolution, rules, surface
+from toolbelt.core import sessions as conversations
+from toolbelt.runtime import context_use, explain, rendering, surfaces
+from toolbelt.web import agents, connect
+from toolbelt.web.compare import view_model as compare
+from toolbelt.web.kit import (
+    audit_words,
+    context_saved,
+    fields,
+    filters,
+    http,
+    model_panel,
+    paging,
+    pieces,
+    words,
+)
+
+# How many of the live sessions are offered to choose from; any other can be typed.
+MAX_SESSIONS = 20
+# How many of the newest changes are offered to look at the agent after them; any other one is found in its history.
+MAX_MOMENTS = 20
+# How many of the tools that are sent are listed at once.
+TOOLS_AT_ONCE = 200
+_VIEWS = {"tools": "Tools", "policy": "Policy", "json": "Provider JSON", "why": "Why?"}
+_FORMATS = {
+    "openai_chat": "OpenAI Chat",
+    "openai_responses": "OpenAI Responses",
+    "anthropic": "Anthropic",
+    "gemini": "Gemini",
+    "vercel": "Vercel",
+    "mcp": "MCP",
+}
+
+
+class Question(forms.Form):
+    """What is asked of one agent's preview, and which part of the answer is wanted."""
+
+    message = forms.CharField(required=False, max_length=4000)
+    session = forms.CharField(required=False, max_length=conversations.MAX_ID_LENGTH)
+    request = forms.CharField(required=False, max_length=conversations.MAX_ID_LENGTH)
+    subagent = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in values.KINDS])
+    view = forms.ChoiceField(required=False, choices=list(_VIEWS.items()))
+    format = forms.CharField(required=False, max_length=40)
+    tool = forms.CharField(required=False, max_length=64)
+    at = forms.CharField(required=False, max_length=40)
+    offset = fields.Offset()
+
+
+@require_safe
+def page(request: http.Request, agent: str) -> HttpResponse:
+    """Show the page; to htmx only what the question comes to."""
+    given = filters.read(Question(request.GET))
+    view = given["view"] or "tools"
+    form = given["format"] if given["format"] in rendering.FORMATS else next(iter(_FORMATS))
+    # A past version is outside any session, and what stands beside it, too.
+    in_session = not given["at"]
+    asked = {
+        "session": (in_session and given["session"]) or None,
+        "request_id": (in_session and given["request"]) or None,
+        "subagent": given["subagent"] or None,
+    }
+    trouble = ""
+    try:
+        answer = surfaces.ask(agent, message=given["message"], **asked)
+    except errors.Invalid as invalid:
+        trouble, asked = f"The preview ignores the session and the request: {invalid}", {}
+        answer = surfaces.ask(agent, message=given["message"])
+    about = {name: given[name] for name in ("message", "session", "request", "subagent", "at") if given[name]}
+    why_url = f"{request.path}?{urlencode({**about, 'view': 'why'})}"
+    version, then = None, None
+    if given["at"]:
+        try:
+            version = agent_versions.rebuild(agent, comparing.parse_moment(given["at"], "at"))
+            then = agent_versions.surface_of(
+                answer.resolution.context.catalog,
+                version.agent,
+                given["message"],
+                given["subagent"] or None,
+            )
+        except (errors.NotFound, errors.Invalid) as error:
+            trouble = f"{trouble} Cannot show the earlier version: {error}".strip()
+    longest = answer if then is None or len(answer.tools) >= len(then.tools) else then
+    summary = queries.summary(agent)
+    if summary.agent.archived:
+        raise errors.Archived(agent)
+    header = agents.present(summary)
+    shown = pieces.View(
+        agent=header,
+        question=_question(agent, given, view, form),
+        trouble=trouble,
+        view=view,
+        model=model_panel.view(answer, given["message"]),
+        saved=context_saved.of_agent(agent, context_use.count(answer)),
+        revision=answer.revision,
+        fingerprint=answer.fingerprint.removeprefix("sha256:")[:12],
+        tools=_tools(answer, why_url, given["offset"], then, "added since") if view == "tools" else (),
+        pages=_sent_part(longest, given["offset"]).pages(given, request.path) if view == "tools" else None,
+        sent=_sent(answer, form) if view == "json" else None,
+        why=_why(agent, given["tool"], asked, answer) if view == "why" else None,
+        past=_past(header, version, answer, then, given, view, form, why_url)
+        if version is not None and then is not None
+        else None,
+        may_change=rights.may_flip(request.user, agent),
+        cut=connect.cut_instructions(answer.policy)
+        if view == "policy" or (view == "json" and form == "mcp")
+        else (),
+    )
+    template = "preview/_previewed.html" if request.htmx else "preview/preview.html"
+    return render(request, template, {"page": shown})
+
+
+def _past(
+    header: Any,
+    version: agent_versions.Version,
+    answer: surface.Surface,
+    then: surface.Surface,
+    filters: Mapping[str, Any],
+    view: str,
+    form: str,
+    why_url: str,
+) -> pieces.View:
+    key = version.agent.key
+    return pieces.View(
+        words=compare.version(version),
+        moment=words.moment(version.last.at) if version.last else None,
+        notes=tuple(compare.past_warnings(version)),
+        compare_url=compare.url(comparing.format_version(key, version.moment), key),
+        agent=header,
+        view=view,
+        model=model_panel.view(then, filters["message"]),
+        tools=_tools(then, why_url, filters["offset"], answer, "removed since") if view == "tools" else (),
+        sent=_sent(then, form, "provider-json-then") if view == "json" else None,
+        why=_why_then(filters["tool"], then) if view == "why" else None,
+    )
+
+
+def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> pieces.View:
+    stored_sessions = sessions.page(agent, limit=MAX_SESSIONS).sessions
+    kinds = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
+    return pieces.View(
+        message=filters["message"],
+        session=filters["session"],
+        request=filters["request"],
+        tool=filters["tool"],
+        subagents=pieces.choices(kinds, filters["subagent"]),
+        views=pieces.choices(_VIEWS, view),
+        # The best known first, then whatever else there is.
+        formats=pieces.choices(
+            {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
+        ),
+        sessions=tuple(
+            pieces.Choice(
+                value=stored.session.key,
+                label=f"changed {words.moment(stored.changed).words}",
+            )
+            for stored in stored_sessions
+        ),
+        moments=tuple(_moments(agent, filters["at"])),
+    )
+
+
+def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
+    yield pieces.Choice(value="", label="Now", chosen=not chosen)
+    changes = queries.changes(agent=agent, size=MAX_MOMENTS).entries
+    if chosen and chosen not in {str(entry.id) for entry in changes}:
+        number = chosen.isdigit()
+        yield pieces.Choice(value=chosen, label=f"after change {chosen}" if number else chosen, chosen=True)
+    for entry in changes:
+        label = f"after {audit_words.sentence(entry)}, {words.moment(entry.at).words}"
+        yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
+
+
+def _tools(
+    answer: surface.Surface,
+    why: str,
+    offset: int | str,
+    other: surface.Surface | None = None,
+    mark: str = "",
+) -> tuple[pieces.View, ...]:
+    """List what is sent, in the order in which it is sent; marked, what ``other`` does not have."""
+    there = other.resolution.active if other is not None else answer.resolution.active
+    maximum = max((definition.tokens for definition in answer.tools), default=0)
+    return tuple(
+        _tool(answer, definition, maximum, why, "" if definition.name in there else mark)
+        for definition in _sent_part(answer, offset).items
+    )
+
+
+def _sent_part(answer: surface.Surface, offset: int | str) -> paging.Part[definitions.Definition]:
+    """Return the part of what is sent that is shown, in the order in which it is sent."""
+    sent = sorted((*answer.tools, *answer.meta_tools), key=lambda definition: definition.name)
+    return paging.part(sent, offset, TOOLS_AT_ONCE)
+
+
+def _tool(
+    answer: surface.Surface, definition: definitions.Definition, maximum: int, why: str, mark: str
+) -> pieces.View:
+    decision = answer.because.get(definition.name)
+    return pieces.View(
+        key=definition.name,
+        tokens=definition.tokens,
+        decision=decision,
+        percent=round(100 * definition.tokens / maximum) if maximum else 0,
+        why_url=f"{why}&{urlencode({'tool': definition.name})}",
+        mark=mark if decision else "",
+    )
+
+
+def _sent(answer: surface.Surface, form: str, place: str = "provider-json") -> pieces.View:
+    """Return what a provider is sent, as JSON, or the ``troubles`` for which it would not take it."""
+    sent = pieces.View(id=place, label=_FORMATS.get(form, form), text="", size="", troubles=())
+    try:
+        sent.text = json.dumps(rendering.render(answer, form), indent=2, ensure_ascii=False)
+    except errors.Invalid as invalid:
+        sent.troubles = tuple(problem.message for problem in invalid.problems)
+    sent.size = words.size(len(sent.text.encode()))
+    return sent
+
+
+def _why(agent: str, tool: str, asked: Mapping[str, Any], answer: surface.Surface) -> pieces.View:
+    """Return why a tool is on or off; or ``trouble``, if there is no such tool; neither, before one is named."""
+    why = pieces.View(tool=tool, steps=(), trouble="", known=sorted(answer.resolution.context.catalog.tools))
+    try:
+        explained = explain.why(agent, tool, **asked) if tool else None
+    except errors.NotFound as unknown:
+        explained, why.trouble = None, str(unknown)
+    if explained is not None:
+        _decide(why, explained.decision, explained.trace)
+    return why
+
+
+def _why_then(tool: str, then: surface.Surface) -> pieces.View:
+    why = pieces.View(tool=tool, steps=(), trouble="", known=())
+    context = then.resolution.context
+    if tool in context.catalog.tools:
+        _decide(why, then.resolution.decision(tool), resolution.trace(context, tool))
+    return why
+
+
+def _decide(why: pieces.View, decision: resolution.Decision, trace: Iterable[resolution.Step]) -> None:
+    """Add the decision, and the steps that lead to it; the budget of the agent decides behind them all."""
+    why.decision = decision
+    why.decisive = decision.question
+    why.steps = tuple(trace)
+    if decision.code == "budget":
+        question = "Do the tools that are on fit the agent's budget?"
+        why.decisive = 0
+        why.steps += (
+            resolution.Step(0, question, rules.Answer(decision.state, decision.code, decision.origin)),
+        )

@@ -1,1 +1,0 @@
-"""The preview of an agent."""

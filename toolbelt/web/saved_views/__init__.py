@@ -1,1 +1,0 @@
-"""Filters of lists that people save under a name."""

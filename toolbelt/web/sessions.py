@@ -1,0 +1,120 @@
+"""The sessions of one agent, and evicting one of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse, QueryDict
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control.agents import sessions
+from toolbelt.control.people import rights
+from toolbelt.control.reports import queries
+from toolbelt.core import agents as values
+from toolbelt.core import sessions as conversations
+from toolbelt.web import agents
+from toolbelt.web.calls import views as calls
+from toolbelt.web.kit import fields, filters, http, notices, paging, periods, pieces, responses, words
+from toolbelt.web.kit import forms as kit
+
+AT_ONCE = 50
+
+
+class Sessions(periods.Period):
+    """When the sessions last changed, and where in their list to begin."""
+
+    offset = fields.Offset()
+
+
+class Eviction(kit.Change):
+    """Which session to evict."""
+
+    session = forms.CharField(max_length=conversations.MAX_ID_LENGTH, strip=False)
+
+
+@require_safe
+def page(request: http.Request, agent: str) -> HttpResponse:
+    """Show the sessions that have loaded something, or only their list to htmx."""
+    return responses.show(request, _page(request, agent), "sessions/sessions.html", "sessions/_filtered.html")
+
+
+@require_POST
+def evict(request: http.Request, agent: str) -> HttpResponse:
+    """Forget what a session has loaded, after a confirmation."""
+    if not rights.may_change_sessions(request.user, "delete", agent):
+        raise PermissionDenied
+    form = Eviction(request.POST)
+    parts = responses.swap_in(request, "sessions/_evicted.html", lambda: _page(request, agent))
+    responses.declare(request, reverse("web:sessions", args=[agent]), parts=parts, undone="Not evicted")
+    session = form.checked()["session"]
+    if not form.cleaned_data["confirm"]:
+        reasons = (
+            f"The session loses everything it loaded. Its next request starts with what {agent} has in every session.",
+            "Its connections to upstream servers close, and the servers' state for it is lost.",
+            "This cannot be undone, but the agent can load what it needs again.",
+        )
+        fields = [("session", session)]
+        return responses.ask(request, f"Evict session {session}?", "Evict session", reasons, fields)
+    sessions.evict(responses.write(request, form.cleaned_data), agent, session)
+    return responses.respond(request, notices.Notice(text=f"Session {session} of {agent} evicted."))
+
+
+def _page(request: http.Request, agent: str) -> pieces.View:
+    given = filters.read(Sessions(QueryDict(urlsplit(responses.current_address(request)).query)))
+    summary = queries.summary(agent)
+    offset, period = given["offset"] or 0, periods.time_range(*periods.days(given))
+    stored = sessions.page(agent, offset=offset, limit=AT_ONCE, **period)
+    part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=AT_ONCE)
+    initial, may_see_calls = summary.agent.initial_toolkits, rights.may_read(request.user, "call_record")
+    return pieces.View(
+        agent=agents.present(summary),
+        sessions=tuple(_line(summary.agent, each, may_see_calls) for each in stored.sessions),
+        period=periods.present(given, anything="Any time"),
+        narrowed=bool(periods.address_parameters(given)),
+        initial=initial,
+        loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),
+        may_discover=summary.access.may_load,
+        matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
+        pages=part.pages(periods.address_parameters(given), reverse("web:sessions", args=[agent])),
+        may_change=rights.may_flip(request.user, agent),
+        may_evict=rights.may_change_sessions(request.user, "delete", agent),
+    )
+
+
+def _line(agent: values.Agent, stored: sessions.StoredSession, may_see_calls: bool) -> pieces.View:
+    session = stored.session
+    return pieces.View(
+        stored=stored,
+        key=session.key,
+        loadout=session.loadout,
+        loaded=tuple(_loaded(agent, change) for change in session.changes),
+        preview_url=f"{reverse('web:preview', args=[agent.key])}?{filters.query_string({'session': session.key})}",
+        calls_url=calls.session_url(agent.key, session.key, **calls.period_since(stored.created))
+        if may_see_calls
+        else "",
+    )
+
+
+def _loaded(agent: values.Agent, change: conversations.Change) -> pieces.View:
+    note = ""
+    if not change.on:
+        # The request that unloaded it may still go on.
+        note = "unloaded from the next request"
+    elif change.kind == "toolkit" and change.name not in agent.allowed_toolkits:
+        note = "no longer allowed"
+    return pieces.View(kind=change.kind, name=change.name, when=_read(change.at), note=note)
+
+
+def _read(at: str) -> datetime | None:
+    """Return when something was loaded, if the row says it; the agent's program may have written it."""
+    try:
+        read = parse_datetime(at)
+    except ValueError:
+        return None
+    return timezone.make_aware(read) if read is not None and timezone.is_naive(read) else read

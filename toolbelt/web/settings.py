@@ -1,0 +1,249 @@
+"""The settings of one agent: shown and changed; its operators; and archiving it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from django import forms
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt import conf
+from toolbelt.control.access import access_index
+from toolbelt.control.agents import agents, subagents
+from toolbelt.control.people import rights, roles
+from toolbelt.control.reports import queries
+from toolbelt.core import agents as values
+from toolbelt.core import belts, catalog, errors, loadouts
+from toolbelt.web import agents as agents_page
+from toolbelt.web.kit import entry_forms, fields, http, model_panel, notices, pieces, responses
+from toolbelt.web.kit import forms as kit
+
+_LIMIT = {"min": 0, "step": 1, "inputmode": "numeric", "placeholder": "no limit"}
+
+
+class Settings(entry_forms.EntryForm):
+    """The settings of one agent."""
+
+    entry_kind = "agent"
+    plain = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
+
+    title = forms.CharField(required=False)
+    role = forms.CharField(required=False, help_text="One line, shown beside the agent's name.")
+    description = fields.Text(rows=3)
+    model = forms.CharField(
+        required=False, help_text="The language model that this agent uses. For information only."
+    )
+    kind = forms.CharField(
+        required=False,
+        label="Kind",
+        widget=forms.Select,
+        help_text="Determines the loadout of an agent without its own.",
+    )
+    loadout = forms.CharField(
+        required=False, widget=forms.Select, help_text="Switches and overrides take precedence over it."
+    )
+    max_tools = forms.IntegerField(
+        required=False, label="Maximum tools", widget=forms.NumberInput(attrs={**_LIMIT})
+    )
+    max_tokens = forms.IntegerField(
+        required=False,
+        label="Maximum tokens",
+        help_text="Tools and policy together, with the texts of toolkits that are off.",
+        widget=forms.NumberInput(attrs={**_LIMIT}),
+    )
+    on_exceed = forms.ChoiceField(
+        required=False,
+        label="When exceeded",
+        choices=[
+            ("warn", "Warn: show a warning, change nothing"),
+            ("refuse", "Refuse: reject turning on or loading more tools"),
+            ("defer", "Defer: move whole toolkits to on request"),
+        ],
+    )
+    mcp_loading = forms.ChoiceField(
+        required=False,
+        label="How MCP clients load tools",
+        choices=[
+            ("dispatch", "With search_tools and call_tool; the tool list stays the same"),
+            ("list", "With load_tools; the tool list grows (needs a client that keeps sessions)"),
+        ],
+    )
+    protected = forms.BooleanField(required=False)
+    subagent_kinds = fields.Ticks(label="Kinds of subagents that its token may request")
+
+    @classmethod
+    def initial_of(cls, value: values.Agent) -> dict[str, Any]:
+        """Return the fields of the form for an agent."""
+        budget = value.budget or values.Budget()
+        return {
+            **super().initial_of(value),
+            "subagent_kinds": list(value.subagent_kinds),
+            "max_tools": budget.max_tools,
+            "max_tokens": budget.max_tokens,
+            "on_exceed": budget.on_exceed,
+        }
+
+    def offer(self, stored: catalog.Catalog) -> None:
+        """Set the kinds and loadouts to choose from; a chosen loadout stays, even if it was removed."""
+        kinds = ((kind, _kind(kind)) for kind in values.KINDS)
+        self.choose("kind", [("", "None"), *kinds])
+        chosen = self.given["loadout"]
+        names = dict.fromkeys((*loadouts.all_names(stored), *([chosen] if chosen else [])))
+        self.choose("loadout", [("", "From its kind, if any"), *((name, name) for name in names)])
+
+    def entry(self) -> dict[str, Any]:
+        """Return every key that the form shows; None stands for the default."""
+        given = self.given
+        budget = {name: given[name] for name in ("max_tools", "max_tokens") if given[name] is not None}
+        if given["on_exceed"] not in ("", values.ON_EXCEED[0]):
+            budget["on_exceed"] = given["on_exceed"]
+        kinds = entry_forms.merge(given["subagent_kinds"], self.initial.get("subagent_kinds", ()))
+        entry = {**super().entry(), "budget": budget or None, "subagent_kinds": kinds or None}
+        if entry["mcp_loading"] == values.MCP_LOADINGS[0]:
+            entry["mcp_loading"] = None
+        return entry
+
+    def field_at(self, place: str) -> str | None:
+        """Return the field of a place; the limits of the budget have one each."""
+        return super().field_at(place.removeprefix("budget."))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the chosen labels, for readers who may not change them."""
+        return {
+            name: dict(field.widget.choices).get(self.given[name], self.given[name])
+            for name, field in self.fields.items()
+            if isinstance(field.widget, forms.Select)
+        }
+
+
+def _kind(kind: str) -> str:
+    loadout = conf.KIND_LOADOUTS.get(kind)
+    return f"{kind} → {loadout}" if loadout else kind
+
+
+class Operators(kit.Change):
+    """Which users shall operate an agent, and which of them the page showed (``was``)."""
+
+    user = fields.Names(required=False)
+    was = fields.Names(required=False)
+
+
+class Archiving(kit.Change):
+    """Whether an agent shall be archived."""
+
+    archived = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
+
+
+@require_safe
+def page(request: http.Request, agent: str) -> HttpResponse:
+    """Show the page."""
+    return _shown(request, agent)
+
+
+@require_POST
+@permission_required(rights.FLIP, raise_exception=True)
+def change(request: http.Request, agent: str) -> HttpResponse:
+    """Change what differs from what the page showed; other changes since then are kept."""
+    was = entry_forms.read_was(request.POST)
+    shown = belts.value("agent", {**was, "key": agent}, access_index.catalog_view().catalog)
+    form = Settings(request.POST, name=agent, initial=Settings.initial_of(shown))
+
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        address = belts.address("agent", {"key": agent})
+        form.show_problems(entry_forms.problems_by_place(address, error.problems), is_saved=True)
+        return _shown(request, agent, status=status, form=form, seen=was)
+
+    home = reverse("web:settings", args=[agent])
+    title, fields = f"Save the settings of {agent}?", (*form.fields, "was", "next")
+    responses.declare(request, home, form=show_again, title=title, verb="Save changes", fields=fields)
+    given, changes = form.checked(), form.changes()
+    seen = {key: was.get(key) for key in changes}
+    done = agents.edit(responses.write(request, given), agent, changes, was=seen)
+    unchanged, detail = f"the settings of {agent} are already up to date", model_panel.in_short(done.effect)
+    return responses.respond_changed(
+        request, done, f"Settings of {agent} saved", unchanged=unchanged, detail=detail
+    )
+
+
+@require_POST
+@permission_required(rights.SET_OPERATORS, raise_exception=True)
+def set_operators(request: http.Request, agent: str) -> HttpResponse:
+    """Make the users that are ticked the operators of this agent only."""
+    form = Operators(request.POST)
+    responses.declare(request, reverse("web:settings", args=[agent]))
+    given = form.checked()
+    done = roles.set_operators(responses.write(request, given), agent, given["user"], was=given["was"])
+    names = ", ".join(done.after) or "none"
+    text = f"Operators of {agent} only: {names}."
+    return responses.respond(request, notices.Notice(text=text, undo=done.entry))
+
+
+@require_POST
+@permission_required(rights.FLIP, raise_exception=True)
+def archive(request: http.Request, agent: str) -> HttpResponse:
+    """Archive the agent, after a confirmation, or restore it."""
+    form = Archiving(request.POST)
+    home = reverse("web:settings", args=[agent])
+    responses.declare(request, home)
+    given = form.checked()
+    archived = given["archived"] == "yes"
+
+    def ask(error: errors.ConfirmationRequired) -> HttpResponse:
+        # Archiving concerns everything that the agent has, so there is no difference to show.
+        question = dataclasses.replace(responses.question(request, error), effect=None)
+        return responses.ask_confirmation(request, question)
+
+    responses.declare(
+        request,
+        home,
+        title=f"Archive {agent}?" if archived else f"Restore {agent}?",
+        verb="Archive agent" if archived else "Restore agent",
+        fields=("archived", "reason", "next"),
+        question=ask,
+    )
+    done = agents.archive(responses.write(request, given), agent, archived)
+    word = "archived" if archived else "restored"
+    notice = notices.Notice(
+        text=f"{agent} is {word}{' already' if done.is_nothing else ''}.",
+        detail="" if archived else "It works as before.",
+        undo=done.entry,
+    )
+    return responses.respond(request, notice)
+
+
+def _shown(
+    request: http.Request,
+    agent: str,
+    *,
+    status: int = 200,
+    form: Settings | None = None,
+    seen: Mapping[str, Any] = MappingProxyType({}),
+) -> HttpResponse:
+    settings = queries.settings(agent)
+    user = request.user
+    if form is None:
+        initial = Settings.initial_of(settings.summary.agent)
+        form, seen = Settings(initial, name=agent, initial=initial), settings.entry
+    form.offer(settings.surface.resolution.context.catalog)
+    operators = roles.allowed_users(agent)
+    stored = settings.summary.agent
+    shown = pieces.View(
+        agent=agents_page.present(settings.summary),
+        given=stored,
+        subagents=tuple(subagents.compare(settings.surface.resolution)),
+        form=form,
+        seen=json.dumps(seen, ensure_ascii=False),
+        operators=operators,
+        users=sorted((*operators.own, *operators.others)),
+        may_change=user.has_perm(rights.FLIP) and not stored.archived,
+        may_flip=rights.may_flip(user, agent),
+    )
+    return responses.show(request, shown, "settings/settings.html", status=status)

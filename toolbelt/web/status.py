@@ -1,0 +1,41 @@
+"""The page about the installation, for those who administer it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from toolbelt import conf
+from toolbelt.control.config import installation
+from toolbelt.control.servers import plugin_overview
+from toolbelt.web.kit import http, pieces, words
+from toolbelt.web.plugins import listing as plugins
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the page to staff only, as the metrics and the admin are."""
+    if not getattr(request.user, "is_staff", False):
+        raise PermissionDenied
+    installed = installation.status()
+    every = tuple(map(plugins.line, plugin_overview.load_all(users=False)))
+    # What has failed comes first: the list is long, and the rest of it is fine.
+    shown = sorted(every, key=lambda plugin: plugin.state.shape == "active")
+    page = pieces.View(installed=installed, findings=tuple(_findings(installed, every)), plugins=shown)
+    return render(request, "status/status.html", {"page": page})
+
+
+def _findings(state: installation.Installation, every: tuple[pieces.View, ...]) -> Iterator[str]:
+    pending = state.database.pending
+    if pending:
+        yield f"Migrations are pending: {words.listing(list(pending))}. Run {conf.COMMAND} migrate."
+    if state.cache.error:
+        yield f"The cache does not respond: {state.cache.error}."
+    yield from state.findings
+    for plugin in every:
+        if plugin.state.shape == "unavailable":
+            yield f"The plugin {plugin.title} has failed."

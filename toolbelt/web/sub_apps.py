@@ -1,0 +1,163 @@
+"""The sub-apps: their list, one of them, and its editor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from toolbelt.control.access import access_index
+from toolbelt.control.reports import queries
+from toolbelt.core import belts, catalog, errors, reasons
+from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, words
+
+# As many reasons as one reads.
+_MAX_WITHOUT = 8
+
+
+class SubApp(entry_forms.EntryForm):
+    """A sub-app. Its tools are rows, which buttons move, remove and add."""
+
+    entry_kind = "sub_app"
+    plain = ("title", "description")
+    fields_of = {"tool_names": "add_tools"}
+    rows_of = frozenset({"tool_names"})
+
+    key = forms.CharField(required=False, help_text="Its name in Toolbelt: letters, digits, _, . and -.")
+    title = forms.CharField(required=False)
+    description = fields.Text(rows=2)
+    agents = fields.Ticks(help_text="No agents yet.")
+    tool = fields.Column()
+    add_tools = fields.ToolNames()
+
+    @classmethod
+    def initial_of(cls, value: catalog.SubApp) -> dict[str, Any]:
+        """Return the fields of the form for a sub-app."""
+        return {**super().initial_of(value), "tool": list(value.tool_names), "agents": list(value.agents)}
+
+    def clean(self) -> None:
+        """Put the rows together: added tools come last."""
+        added = self.tools_to_add("tools", self.cleaned_data["add_tools"])
+        tools = tuple(dict.fromkeys((*self.cleaned_data["tool"], *added)))
+        if self.row_action is not None and self.row_action.rows == "tools":
+            tools = self.row_action.apply(tools)
+        self.tools: tuple[str, ...] = tools
+
+    def entry(self) -> dict[str, Any]:
+        """Return every key that the form shows; None stands for the default."""
+        agents = entry_forms.merge(self.given["agents"], self.initial.get("agents", ()))
+        return {**super().entry(), "tool_names": list(self.tools) or None, "agents": agents or None}
+
+    def offer(self, stored: catalog.Catalog) -> None:
+        """Set the agents to choose from, the rows of tools, and the tools to add."""
+        agents = dict.fromkeys((*queries.agent_keys(), *self.given["agents"]))
+        self.choose("agents", ((key, key) for key in agents))
+        self.rows = [
+            pieces.View(
+                place=place,
+                key=key,
+                about=words.about_tool(stored, key),
+                problem=self.problems.get(f"tool_names[{place}]", ""),
+            )
+            for place, key in enumerate(self.tools)
+        ]
+
+
+class Editor(entry_editor.Editor):
+    """The editor of sub-apps."""
+
+    kind, form, template = "sub_app", SubApp, "sub_apps/_form.html"
+    about = "A sub-app's tools are on for the agents that it embeds, unless they are turned off or blocked."
+
+    def stored(self, stored: catalog.Catalog) -> Mapping[str, catalog.SubApp]:
+        """Return the sub-apps."""
+        return stored.sub_apps
+
+
+@require_safe
+def listing(request: http.Request) -> HttpResponse:
+    """Show the list."""
+    index = access_index.load()
+    sub_apps = index.catalog.sub_apps
+    names = ["", *sub_apps, ""]
+    shown = pieces.View(
+        sub_apps=tuple(
+            _line(index, sub_app, up, down)
+            for sub_app, up, down in zip(sub_apps.values(), names, names[2:], strict=False)
+        ),
+        total=words.counted(len(sub_apps), "sub-app"),
+    )
+    return responses.show(request, shown, "sub_apps/list.html")
+
+
+@require_safe
+def page(request: http.Request, sub_app: str) -> HttpResponse:
+    """Show one sub-app."""
+    index = access_index.load()
+    stored = index.catalog.sub_apps.get(sub_app)
+    if stored is None:
+        raise errors.NotFound("sub-app", sub_app, index.catalog.sub_apps)
+    closed = access_index.closed(index.catalog)
+    tools = [index.catalog.tools[tool] for tool in _tools(index, stored)]
+    shown = pieces.View(
+        key=sub_app,
+        title=stored.title or sub_app,
+        description=stored.description,
+        tools=tuple((tool, closed.get(tool.key)) for tool in tools),
+        tokens=words.about(sum(tool.tokens for tool in tools)),
+        agents=tuple(_embedded(index, stored)),
+        seen=json.dumps(belts.entry("sub_app", stored), ensure_ascii=False),
+    )
+    return responses.show(request, shown, "sub_apps/sub_app.html")
+
+
+def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, down: str) -> pieces.View:
+    tools = _tools(index, sub_app)
+    pairs = [
+        tool in access.active
+        for access in index.agents
+        if access.agent.key in sub_app.agents
+        for tool in tools
+    ]
+    return pieces.View(
+        key=sub_app.key,
+        title=sub_app.title or sub_app.key,
+        description=sub_app.description,
+        agents=sub_app.agents,
+        tools=words.number(len(tools)),
+        held=""
+        if all(pairs)
+        else f"{words.number(len(pairs) - sum(pairs))} of {words.number(len(pairs))} not on",
+        up=up,
+        down=down,
+    )
+
+
+def _tools(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> list[str]:
+    return [tool for tool in sub_app.tool_names if tool in index.catalog.tools]
+
+
+def _embedded(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Iterator[pieces.View]:
+    tools = _tools(index, sub_app)
+    accesses = {access.agent.key: access for access in index.agents}
+    for key in sub_app.agents:
+        if key not in accesses:
+            continue
+        decisions = [accesses[key].decision(tool) for tool in tools]
+        without = [
+            (decision.tool, reasons.explain(decision)) for decision in decisions if decision.state != "active"
+        ]
+        active = len(decisions) - len(without)
+        yield pieces.View(
+            key=key,
+            url=reverse("web:agent_access", args=[key]),
+            state="active" if not without else "discoverable" if active else "denied",
+            word=f"{active} of {len(decisions)} on",
+            without=tuple(without[:_MAX_WITHOUT]),
+            rest=f"and {len(without) - _MAX_WITHOUT} more" if len(without) > _MAX_WITHOUT else "",
+        )

@@ -1,1 +1,0 @@
-"""The sub-apps: list, page and editor."""

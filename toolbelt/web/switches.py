@@ -1,0 +1,165 @@
+"""Flipping a switch, overriding a tool, resetting the overrides of a section."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+from django_htmx.http import trigger_client_event
+
+from toolbelt.control.access import access_index, switches, tools_config
+from toolbelt.control.reports import queries
+from toolbelt.core import agents, effects, grants, reasons
+from toolbelt.web.access import views as access
+from toolbelt.web.kit import durations, fields, http, model_panel, notices, pieces, responses, words
+from toolbelt.web.kit import forms as kit
+from toolbelt.web.toolkits import listing as toolkits
+
+_WRITES = {"switch": switches.flip, "override": switches.override}
+# What of a first try goes with the question that is asked before the second.
+_KEPT = ("on", "was", "given", "at", "next")
+
+
+class Flip(kit.Change):
+    """One flip: the new state (``on``), and the state that the page showed (``was``).
+
+    A button that sets a state for a limited time sends it in one word (``given``: ``true-2h``), which replaces ``on``;
+    ``true-at`` ends at the moment ``at``, in the time zone of the server.
+    """
+
+    on = forms.ChoiceField(choices=[(word, word) for word in words.STORED.values()], required=False)
+    was = fields.State()
+    given = forms.ChoiceField(
+        required=False,
+        choices=[(f"{on}-{span}",) * 2 for on in ("true", "false") for span in (*durations.SPANS, "at")],
+    )
+    at = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
+
+    def clean(self) -> dict[str, Any]:
+        """Require a new state, and the moment for a state that ends at one."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        given = cleaned.get("given")
+        if not given and not cleaned.get("on") and "on" not in self.errors:
+            self.add_error("on", "This field is required.")
+        if given and given.endswith("-at") and cleaned.get("at") is None and "at" not in self.errors:
+            self.add_error("at", "Enter an end time.")
+        return cleaned
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of control.switches.flip and override."""
+        given = self.checked()
+        on, _, span = (given["given"] or given["on"]).partition("-")
+        ends = given["at"] if span == "at" else durations.end(span) if span else None
+        return {"on": words.read(on), "ends": ends, "was": given["was"]}
+
+
+class Reset(kit.Change):
+    """The overrides to reset, as the page showed them."""
+
+    was = fields.Overrides()
+
+    def shown(self) -> dict[str, bool | None]:
+        """Return the overrides that the page showed, by their tools."""
+        pairs = (value.rpartition("=") for value in self.checked()["was"])
+        return {tool: words.read(stored) for tool, _, stored in pairs}
+
+
+def declare(request: http.Request, agent: str, home: str = "", **how: Any) -> None:
+    """Declare that htmx gets what the change leaves of the agent's page; a browser goes there, or to ``home``."""
+    swap = functools.partial(render_partial, request, agent)
+    responses.declare(request, home or reverse("web:agent_access", args=[agent]), parts=swap, **how)
+
+
+def render_partial(
+    request: http.Request,
+    agent: str,
+    notice: notices.Notice,
+    change: effects.Effect | None,
+    status: int = 200,
+    question: notices.Confirmation | None = None,
+) -> HttpResponse:
+    """Return the parts of the Access page that the change affects, and a question if there is one.
+
+    A page that shows the agent's switches as ``cells`` of a table names their toolkits, and gets those.
+    """
+    cells = request.POST.get("cells", "").split()
+    if not cells:
+        return access.render_partial(request, agent, notice, change, status, question)
+    # Before what is shown: it is never older than it says.
+    request.counts = counts = queries.count()
+    index = access_index.load()
+    kits = [index.catalog.toolkits[key] for key in cells if key in index.catalog.toolkits]
+    accesses = [access for access in index.agents if access.agent.key == agent]
+    page = pieces.View(
+        cells=tuple(toolkits.cell(access, kit, may_change=True) for access in accesses for kit in kits),
+        toolkits=tuple(toolkits.line(toolkits.use_of(index, kit)) for kit in kits),
+        may_change=True,
+        notice=notice,
+    )
+    shown = {"page": page, "confirmation": question}
+    response = render(request, "toolkits/_answer.html", shown, status=status)
+    # What else on the page follows the agent reloads itself.
+    return access.as_of(trigger_client_event(response, "flipped"), agent, counts.revision)
+
+
+@require_POST
+@responses.flipping
+def switch(request: http.Request, agent: str, toolkit: str) -> HttpResponse:
+    """Set a toolkit's switch, or clear it."""
+    return _flipped(request, "switch", agent, toolkit)
+
+
+@require_POST
+@responses.flipping
+def override(request: http.Request, agent: str, tool: str) -> HttpResponse:
+    """Set a tool's override, or clear it."""
+    return _flipped(request, "override", agent, tool)
+
+
+@require_POST
+@responses.flipping
+def reset(request: http.Request, agent: str) -> HttpResponse:
+    """Clear several overrides, as the page showed them: those of a section."""
+    declare(request, agent)
+    form = Reset(request.POST)
+    was = form.shown()
+    what = f"{words.counted(len(was), 'override')} of {agent}"
+    declare(request, agent, title=f"Reset {what} to default?", verb="Reset to default", fields=_KEPT)
+    write = responses.write(request, form.cleaned_data)
+    change = tools_config.change(write, agent, dict.fromkeys(was), was=was)
+    detail = model_panel.in_short(change.effect)
+    return responses.respond_changed(request, change, f"{what} reset to default", detail=detail, whole=True)
+
+
+def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpResponse:
+    declare(request, agent)
+    form = Flip(request.POST)
+    arguments = form.arguments()
+    ends = arguments["ends"]
+    state = grants.with_end(arguments["on"], agents.End(at=ends) if ends is not None else None)
+    title, verb = words.switch_question(key, state, agent), words.switch_verb(arguments["on"])
+    declare(request, agent, title=title, verb=verb, fields=_KEPT)
+    change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **arguments)
+    has_effect = change.effect is not None and not change.effect.is_nothing
+    if arguments["on"] and not has_effect and (reason := _why_off(agent, key)):
+        done = "No changes:" if change.is_nothing else "Saved, but"
+        text = f"{done} {key} is not on for {agent}: {reason}."
+        return responses.respond(request, notices.Notice(text=text, undo=change.entry), change.effect)
+    done, detail = words.switch_result(key, state, agent), model_panel.in_short(change.effect)
+    return responses.respond_changed(request, change, done, detail=detail)
+
+
+def _why_off(agent: str, key: str) -> str:
+    """Return why a tool, or every tool of a toolkit, is not on for the agent; empty if any is."""
+    access = queries.access(agent)
+    toolkit = access.catalog.toolkits.get(key)
+    tools = access_index.members(access.catalog, toolkit) if toolkit is not None else (key,)
+    decisions = [access.decision(tool) for tool in tools]
+    if any(decision.state == "active" for decision in decisions):
+        return ""
+    return ", ".join(dict.fromkeys(map(reasons.explain, decisions[:20])))

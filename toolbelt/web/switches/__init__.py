@@ -1,1 +1,0 @@
-"""Flipping switches and setting overrides."""

@@ -1,0 +1,190 @@
+"""API tokens: the list, issuing a token, and revoking it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from toolbelt.control.people import rights, tokens
+from toolbelt.control.reports import queries
+from toolbelt.core import errors
+from toolbelt.web.kit import fields, filters, http, notices, paging, pieces, responses, words
+from toolbelt.web.kit import forms as kit
+
+SCOPES = {"read": "Read", "write": "Read and write"}
+_USUAL_DAYS = "90"
+# How long before its end a token is marked.
+_SOON_SECONDS = 7 * 24 * 3600
+_ISSUE = rights.permission("add", "api_token")
+_REVOKE = rights.permission("change", "api_token")
+
+
+class Token(kit.Fields, kit.Change):
+    """A new token: its owner, its name, and when it expires."""
+
+    owner = forms.ChoiceField(choices=[("agent", "agent"), ("me", "me")])
+    agent = forms.CharField(
+        required=False,
+        max_length=64,
+        widget=forms.Select,
+        help_text="The token acts only for this agent.",
+    )
+    scope = forms.ChoiceField(
+        required=False,
+        choices=list(SCOPES.items()),
+        help_text="The token never exceeds your own permissions.",
+    )
+    name = forms.CharField(required=False)
+    days = forms.TypedChoiceField(
+        required=False,
+        label="Expires",
+        choices=[
+            ("7", "In 7 days"),
+            ("30", "In 30 days"),
+            ("90", "In 90 days"),
+            ("365", "In a year"),
+            ("", "Never"),
+        ],
+        coerce=int,
+        empty_value=None,
+    )
+
+    @classmethod
+    def empty(cls, agent: str) -> Token:
+        """Return the form as it is shown first."""
+        return cls(initial={"owner": "agent", "agent": agent, "days": _USUAL_DAYS})
+
+    def field_at(self, place: str) -> str | None:
+        """Return the field of a place; the day of expiry is chosen as a number of days."""
+        return super().field_at("days" if place == "expires" else place)
+
+    def offer(self) -> None:
+        """Set the agents to choose from; only a form that is shown needs them."""
+        self.choose("agent", [("", "Choose an agent"), *((key, key) for key in queries.agent_keys())])
+
+    def arguments(self, me: str) -> dict[str, Any]:
+        """Return the keyword arguments of control.people.tokens.issue."""
+        given = self.checked()
+        mine, days = given["owner"] == "me", given["days"]
+        return {
+            "name": given["name"],
+            "agent": None if mine else given["agent"],
+            "user": me if mine else None,
+            "scope": given["scope"] if mine else "",
+            "expires": timezone.now() + dt.timedelta(days=days) if days else None,
+        }
+
+
+class Tokens(forms.Form):
+    """Which tokens the list shows, and for which agent the next one is."""
+
+    q = fields.Query()
+    agent = forms.CharField(required=False, max_length=64)
+    offset = fields.Offset()
+    gone_offset = fields.Offset()
+
+
+@require_safe
+@responses.reading("api_token")
+def listing(request: http.Request) -> HttpResponse:
+    """Show the tokens, or only their list to htmx."""
+    return responses.show(request, _page(request), "tokens/list.html", "tokens/_filtered.html")
+
+
+@require_POST
+@permission_required(_ISSUE, raise_exception=True)
+@responses.reading("api_token")
+def issue(request: http.Request) -> HttpResponse:
+    """Issue a token, and show its text once, beside the list."""
+    form = Token(request.POST)
+
+    def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        form.refuse(error, otherwise="agent")
+        return responses.show(request, _page(request, form), "tokens/list.html", "tokens/_form.html", 422)
+
+    responses.declare(request, reverse("web:tokens"), form=show_again)
+    issued = tokens.issue(responses.write(request), **form.arguments(request.user.get_username()))
+    page = _page(request)
+    page.issued, page.whose = issued, owner_words(issued.token)
+    return responses.show(request, page, "tokens/list.html", "tokens/_issued.html")
+
+
+@require_POST
+@permission_required(_REVOKE, raise_exception=True)
+def revoke(request: http.Request, token: str) -> HttpResponse:
+    """Revoke a token, after a confirmation."""
+    form = kit.Change(request.POST)
+    parts = responses.swap_in(request, "tokens/_revoked.html", lambda: _page(request))
+    responses.declare(request, reverse("web:tokens"), parts=parts, undone="Not revoked")
+    if not form.checked()["confirm"]:
+        reasons = (
+            "Requests with this token will be rejected.",
+            "This cannot be undone. You can issue a new token.",
+        )
+        return responses.ask(request, f"Revoke token {token}?", "Revoke token", reasons)
+    revoked = tokens.revoke(responses.write(request, form.cleaned_data), token)
+    text = f"Token {revoked.prefix} of {owner_words(revoked)} revoked."
+    return responses.respond(request, notices.Notice(text=text))
+
+
+def _page(request: http.Request, form: Token | None = None) -> pieces.View:
+    """Return the list with the form that issues a token, for users who may."""
+    given, path, now = filters.read(Tokens(request.GET)), reverse("web:tokens"), timezone.now()
+    every = tokens.all_tokens()
+    matching = [
+        token
+        for token in every
+        if words.contains(given["q"], token.prefix, token.name, token.agent, token.user)
+    ]
+    valid = paging.part([token for token in matching if token.is_valid(now)], given["offset"])
+    gone = paging.part([token for token in matching if not token.is_valid(now)], given["gone_offset"])
+    if request.user.has_perm(_ISSUE):
+        form = form or Token.empty(given["agent"])
+        form.offer()
+    return pieces.View(
+        tokens=tuple(map(line, valid.items)),
+        tokens_pages=valid.pages(given, path),
+        gone=tuple(map(line, gone.items)),
+        gone_total=gone.total,
+        gone_pages=gone.pages(given, path, name="gone_offset"),
+        gone_open=bool(given["gone_offset"] or (given["q"] and not valid.total)),
+        query=given["q"],
+        in_all=len(every),
+        matches=f"{words.number(valid.total)} valid of {words.number(len(every))}",
+        form=form,
+    )
+
+
+def owner_words(token: tokens.Token) -> str:
+    """Return whose a token is: ``agent ada``, ``olive, read``."""
+    return f"agent {token.agent}" if token.agent else f"{token.user}, {token.scope}"
+
+
+def line(token: tokens.Token) -> pieces.View:
+    """Return a token with its state."""
+    state, tone = _state(token, timezone.now())
+    return pieces.View(
+        token=token,
+        scope=SCOPES.get(token.scope, ""),
+        state=state,
+        tone=tone,
+        over=state in ("revoked", "expired"),
+    )
+
+
+def _state(token: tokens.Token, now: datetime) -> tuple[str, str]:
+    if token.revoked is not None:
+        return "revoked", "quiet"
+    if not token.is_valid(now):
+        return "expired", "quiet"
+    if token.expires is not None and (token.expires - now).total_seconds() < _SOON_SECONDS:
+        return "expires soon", "warning"
+    return "valid", "good"

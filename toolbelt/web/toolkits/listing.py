@@ -1,0 +1,194 @@
+"""The list of toolkits, and an agent's switch of one of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from toolbelt.control.access import access_index
+from toolbelt.core import catalog, reasons, resolution
+from toolbelt.web.kit import (
+    fields,
+    filters,
+    http,
+    paging,
+    pieces,
+    responses,
+    saved_views,
+    tool_sections,
+    words,
+)
+
+_SORTS: Mapping[str, Callable[[ToolkitUse], Any]] = {
+    "toolkit": lambda use: (use.toolkit.title or use.toolkit.key).casefold(),
+    "tools": lambda use: len(use.members),
+    "tokens": lambda use: use.tokens,
+    "users": lambda use: len(use.users),
+}
+_COLUMNS = {"toolkit": "Toolkit", "tools": "Tools", "tokens": "Tokens", "users": "Agents"}
+_SHOW_CHOICES = {
+    "": "All",
+    "used": "In use",
+    "unused": "Not in use",
+    "blocked": "Blocked",
+    "code": "From code",
+}
+_SET = {True: "on", False: "off"}
+# The first of them that holds for a member is what the agent has of the toolkit.
+_STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolkitUse:
+    """One toolkit with who has it: ``users`` have one of its tools, ``switches`` are those that are set, by agent."""
+
+    toolkit: catalog.Toolkit
+    members: tuple[str, ...]
+    tokens: int
+    users: tuple[str, ...]
+    switches: Mapping[str, bool]
+    agents: int
+
+
+class Toolkits(forms.Form):
+    """What narrows and sorts the list of toolkits, and where in it to begin."""
+
+    q = fields.Query()
+    show = forms.CharField(required=False, max_length=20)
+    sort = forms.CharField(required=False, max_length=20)
+    offset = fields.Offset()
+
+
+VIEWS = saved_views.FilteredList(page="toolkits", form=Toolkits, names=("q", "show", "sort"))
+
+
+@require_safe
+def page(request: http.Request) -> HttpResponse:
+    """Show the list, narrowed and sorted as the form says, or only its table to htmx."""
+    given, index = filters.read(Toolkits(request.GET)), access_index.load()
+    every = [use_of(index, toolkit) for toolkit in index.catalog.toolkits.values()]
+    shown = [toolkit for toolkit in every if _fits(toolkit, given)]
+    sort = paging.sort(shown, _SORTS, given["sort"])
+    part = paging.part(shown, given["offset"])
+    page = pieces.View(
+        toolkits=tuple(map(line, part.items)),
+        pages=part.pages(given, request.path),
+        columns=paging.columns(_COLUMNS, given, sort, request.path, ("tools", "tokens", "users")),
+        query=given["q"],
+        show_choices=pieces.choices(
+            _SHOW_CHOICES,
+            given["show"],
+            counts={
+                show: sum(_fits(toolkit, {"q": "", "show": show}) for toolkit in every)
+                for show in _SHOW_CHOICES
+                if show
+            },
+        ),
+        sort=sort,
+        narrowed=bool(given["q"] or given["show"]),
+        in_all=len(every),
+        matches=words.counted(len(shown), "toolkit") + ("" if sort else " in the order of the policy"),
+        views=VIEWS.present(request, given),
+    )
+    return responses.show(request, page, "toolkits/list.html", "toolkits/_table.html")
+
+
+def use_of(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> ToolkitUse:
+    """Return who has a toolkit."""
+    stored = index.catalog
+    there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
+    return ToolkitUse(
+        toolkit=toolkit,
+        members=there,
+        tokens=sum(index.catalog.tools[key].tokens for key in there),
+        users=tuple(index.users.get(toolkit.key, ())),
+        switches=index.switches.get(toolkit.key, {}),
+        agents=len(index.agents),
+    )
+
+
+def line(toolkit_use: ToolkitUse) -> pieces.View:
+    """Present one toolkit of the list."""
+    users, counts = len(toolkit_use.users), Counter(toolkit_use.switches.values())
+    return pieces.View(
+        key=toolkit_use.toolkit.key,
+        title=toolkit_use.toolkit.title or toolkit_use.toolkit.key,
+        description=toolkit_use.toolkit.description,
+        marks=tuple(marks(toolkit_use.toolkit)),
+        tools=words.number(len(toolkit_use.members)),
+        tokens=words.about(toolkit_use.tokens),
+        in_use=bool(users),
+        blocked=toolkit_use.toolkit.blocked,
+        users=f"{words.number(users)} of {words.number(toolkit_use.agents)}",
+        percent=round(100 * users / toolkit_use.agents) if toolkit_use.agents else 0,
+        # For how many agents the switch is set.
+        switched=", ".join(
+            f"{word} for {words.number(counts[on])}" for on, word in _SET.items() if counts[on]
+        ),
+    )
+
+
+def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
+    """Return the words that stand beside a toolkit's title wherever it is."""
+    if toolkit.blocked:
+        yield tool_sections.Mark(word="blocked for everyone", tone="danger")
+    if toolkit.plugin:
+        yield tool_sections.Mark(word=f"from plugin {toolkit.plugin}")
+
+
+def cell(access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool) -> pieces.View:
+    """Present one agent's switch of a toolkit, to one who may change it or not."""
+    decisions = list(access.decisions(toolkit).values())
+    on = access.agent.switches.get(toolkit.key)
+    state = next(
+        (word for word in _STATES if any(decision.state == word for decision in decisions)), "dormant"
+    )
+    active = sum(decision.state == "active" for decision in decisions)
+    word = f"{active} of {len(decisions)} on" if active else words.STATES[state]
+    if state == "denied" and any(decision.code == "blocked" for decision in decisions):
+        word = words.BLOCKED
+    return pieces.View(
+        agent=access.agent.key,
+        toolkit=toolkit.key,
+        id=f"at:{access.agent.key}:{toolkit.key}",
+        what=f"{toolkit.title or toolkit.key} for {access.agent.key}",
+        switch=tool_sections.switch(on, decisions),
+        state=state,
+        word=word,
+        short=f"{active}/{len(decisions)}" if active else word,
+        reason=_reason(decisions, state),
+        protected=access.agent.protected,
+        may_change=may_change,
+    )
+
+
+def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:
+    """Return why, of those in this state: in the words of most of them."""
+    counts = Counter(reasons.explain(decision) for decision in decisions if decision.state == state)
+    if not counts:
+        return "no tools"
+    (reason, _), *others = counts.most_common()
+    return f"{reason}, and {words.counted(len(others), 'other reason')}" if others else reason
+
+
+def _fits(toolkit_use: ToolkitUse, filters: Mapping[str, Any]) -> bool:
+    toolkit = toolkit_use.toolkit
+    texts = (toolkit.key, toolkit.title, toolkit.description, *toolkit_use.members)
+    if not words.contains(filters["q"], *texts):
+        return False
+    match filters["show"]:
+        case "used":
+            return bool(toolkit_use.users)
+        case "unused":
+            return not toolkit_use.users
+        case "blocked":
+            return toolkit.blocked
+        case "code":
+            return bool(toolkit.plugin)
+    return True
