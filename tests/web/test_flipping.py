@@ -53,7 +53,7 @@ def test_an_htmx_flip_returns_only_what_changed(operator: Client) -> None:
         "replaces policy issues with its text for when it is off",
         "removes policy releases",
     )
-    assert page.notice.text == "issues is off for ada."
+    assert page.notice.text == "Issues and reviews `issues` is off for ada."
     assert page.notice.detail.startswith("−2 tools, −")
     assert page.notice.undo == dashboard.latest_entry().pk
     assert [section.id for section in page.sections] == ["toolkit-issues"]
@@ -71,7 +71,7 @@ def test_without_htmx_a_flip_redirects_and_its_notice_is_shown_once(operator: Cl
     response = dashboard.switch(operator, "issues", "false", "true", htmx=False, next=here)
     assert (response.status_code, response.headers["Location"]) == (303, here)
     page = operator.get("/agents/ada/").context["page"]
-    assert page.notice.text == "issues is off for ada."
+    assert page.notice.text == "Issues and reviews `issues` is off for ada."
     assert page.model.effect.tools == (4, 2)
     assert "replaces policy issues with its text for when it is off" in page.model.effect.notes
     assert operator.get("/agents/ada/").context["page"].notice is None
@@ -80,8 +80,8 @@ def test_without_htmx_a_flip_redirects_and_its_notice_is_shown_once(operator: Cl
 @pytest.mark.parametrize(
     ("on", "was", "now", "message"),
     [
-        ("false", "true", False, "issues is off for ada."),
-        ("unset", "true", None, "issues is reset to default for ada."),
+        ("false", "true", False, "Issues and reviews `issues` is off for ada."),
+        ("unset", "true", None, "Issues and reviews `issues` is reset to default for ada."),
     ],
 )
 def test_a_switch_has_three_states(
@@ -119,7 +119,10 @@ def test_an_ineffective_override_shows_the_reason(operator: Client) -> None:
 
 def test_a_flip_without_effect_is_reported_and_not_logged(operator: Client) -> None:
     response = dashboard.switch(operator, "issues", "true", "true")
-    assert response.context["page"].notice.text == "No changes: issues is on for ada already."
+    assert (
+        response.context["page"].notice.text
+        == "No changes: Issues and reviews `issues` is on for ada already."
+    )
     assert not models.AuditEntry.objects.exists()
 
 

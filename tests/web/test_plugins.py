@@ -143,7 +143,7 @@ def test_turning_a_plugin_off_removes_its_tools_and_can_be_undone(
     assert response.status_code == (200 if htmx else 303)
     assert plugin("github").active is False
     page = response.context["page"] if htmx else open_page(plugin_manager)
-    assert page.notice.text == "github is off for everyone."
+    assert page.notice.text == "GitHub `github` is off for everyone."
     assert line(open_page(plugin_manager), "github").reach == "on for no agent"
     dashboard.post(plugin_manager, f"/audit/{page.notice.undo}/undo/", htmx=False)
     assert plugin("github").active is True
@@ -152,9 +152,9 @@ def test_turning_a_plugin_off_removes_its_tools_and_can_be_undone(
 @pytest.mark.parametrize(
     ("control", "on", "was", "message"),
     [
-        ("blocked", "true", "false", "github is blocked for everyone."),
-        ("trusted", "true", "false", "github is trusted."),
-        ("active", "true", "true", "No changes: github is on already."),
+        ("blocked", "true", "false", "GitHub `github` is blocked for everyone."),
+        ("trusted", "true", "false", "GitHub `github` is trusted."),
+        ("active", "true", "true", "No changes: GitHub `github` is on already."),
     ],
 )
 def test_each_control_reports_its_result(

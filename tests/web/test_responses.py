@@ -35,8 +35,8 @@ def test_a_notice_stored_by_another_version_breaks_no_page(operator: Client, not
 def test_a_head_request_leaves_the_notice_for_the_page(operator: Client) -> None:
     dashboard.switch(operator, "research", "true", "unset", htmx=False)
     assert operator.head("/agents/ada/").status_code == 200
-    assert "research is on for ada" in dashboard.text(operator.get("/agents/ada/"))
-    assert "research is on for ada" not in dashboard.text(operator.get("/agents/ada/"))
+    assert "research</code> is on for ada" in dashboard.text(operator.get("/agents/ada/"))
+    assert "research</code> is on for ada" not in dashboard.text(operator.get("/agents/ada/"))
 
 
 @pytest.mark.parametrize("htmx", [True, False])

@@ -68,7 +68,10 @@ def test_a_command_offers_an_action_and_changes_nothing(operator: Client, text: 
         assert actions[0].title == "Turn off issues for ada"
         response = operator.get(actions[0].url)
         question = response.context["confirmation"]
-        assert (response.status_code, question.title) == (200, "Turn off issues for ada?")
+        assert (response.status_code, question.title) == (
+            200,
+            "Turn off Issues and reviews `issues` for ada?",
+        )
         assert question.effect.tools[1] < question.effect.tools[0]
     assert dashboard.stored_agent() == before
 

@@ -265,7 +265,7 @@ def test_a_bulk_switch_logs_one_entry_per_agent_in_one_batch(operator: Client) -
     assert 'name="for" value="bob"' in html
     confirmation = operator.get("/bulk/toolkits/research/", {"set": "toolkits-true", "for": ["ada", "bob"]})
     question = confirmation.context["confirmation"]
-    assert question.title == "Turn on research for 2 agents?"
+    assert question.title == "Turn on Research `research` for 2 agents?"
     fields = dict(question.fields)
     assert dashboard.post(operator, question.action, htmx=False, **fields).status_code == 303
     done = models.AuditEntry.objects.filter(action="switch.set", key="research")

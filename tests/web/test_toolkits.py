@@ -177,7 +177,7 @@ def test_undoing_a_flip_updates_the_displayed_parts(operator: Client) -> None:
 def test_without_htmx_a_flip_redirects_to_the_toolkit_with_a_notice(operator: Client) -> None:
     response = dashboard.switch(operator, "issues", "false", "true", htmx=False, next=ISSUES)
     assert (response.status_code, response.headers["Location"]) == (303, ISSUES)
-    assert open_page(operator).notice.text == "issues is off for ada."
+    assert open_page(operator).notice.text == "Issues and reviews `issues` is off for ada."
 
 
 def test_the_policy_preview_assumes_all_tools_by_default(viewer: Client) -> None:
@@ -256,7 +256,7 @@ def test_without_htmx_blocking_redirects_back(toolkit_manager: Client) -> None:
         toolkit_manager, BLOCK, htmx=False, on="true", was="false", next=ISSUES, reason="Leaks."
     )
     assert (response.status_code, response.headers["Location"]) == (303, ISSUES)
-    assert open_page(toolkit_manager).notice.text == "issues is blocked for everyone."
+    assert open_page(toolkit_manager).notice.text == "Issues and reviews `issues` is blocked for everyone."
     assert (dashboard.latest_entry().action, dashboard.latest_entry().reason) == ("toolkit.change", "Leaks.")
 
 

@@ -38,7 +38,7 @@ def test_undo_restores_the_models_surface(operator: Client, htmx: bool) -> None:
 def test_undo_reports_its_effect_and_offers_redo(operator: Client) -> None:
     dashboard.switch(operator, "issues", "false", "true")
     notice = undo(operator, dashboard.latest_entry().pk).context["page"].notice
-    assert notice.text == "Undone: olive turned off issues."
+    assert notice.text == "Undone: olive turned off Issues and reviews `issues`."
     assert notice.detail.startswith("+2 tools, +")
     assert (notice.undo, notice.undo_word) == (dashboard.latest_entry().pk, "Redo")
     undo(operator, notice.undo)
@@ -50,7 +50,7 @@ def test_without_htmx_undo_redirects_to_the_log(operator: Client) -> None:
     response = undo(operator, dashboard.latest_entry().pk, htmx=False, next="/audit/?agent=ada")
     assert response.headers["Location"] == "/audit/?agent=ada"
     page = operator.get("/audit/").context["page"]
-    assert page.notice.text == "Undone: olive turned off issues."
+    assert page.notice.text == "Undone: olive turned off Issues and reviews `issues`."
     newest, flip = (entry for day in page.days for entry in day.entries)
     assert newest.did == "undid a change: turned on"
     assert newest.undoable
@@ -122,7 +122,7 @@ def test_a_change_overwritten_since_is_shown_as_a_three_way_comparison(operator:
     response = undo(operator, entry.pk, htmx=htmx, next="/agents/ada/")
     question = response.context["confirmation"]
     assert question.three_ways
-    assert question.title == "Turn on issues for ada?"
+    assert question.title == "Turn on Issues and reviews `issues` for ada?"
     difference = question.differences[0]
     assert (difference.before, difference.after, difference.now) == ("on", "off", "default")
     assert "issues" not in dashboard.stored_agent().switches

@@ -34,6 +34,7 @@ from toolbelt.web.kit import (
     pieces,
     responses,
     saved_views,
+    titles,
     words,
 )
 
@@ -154,7 +155,7 @@ def undo(request: http.Request, entry: int) -> HttpResponse:
             return _changed_since(request, done, stale)
         raise
     notice = notices.Notice(
-        text=f"Undone: {audit_words.sentence(done)}.",
+        text=f"Undone: {audit_words.sentence(done, with_title=True)}.",
         detail=model_panel.in_short(change.effect),
         undo=None if whole else change.entry,
         undo_word="Redo",
@@ -165,12 +166,13 @@ def undo(request: http.Request, entry: int) -> HttpResponse:
 def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Stale) -> HttpResponse:
     """Ask instead of undoing what was changed since: three ways, and a change based on what is so now."""
     family = done.action.partition(".")[0]
+    name = titles.named("toolkit", done.key) if family == "switch" else done.key
     action = reverse(f"web:{family}", args=[done.subject_key, done.key])
     back = responses.back(request, reverse("web:audit_log"))
     before = grants.is_on(done.before)
     states = [words.state(value) for value in (done.before, done.after, stale.now)]
     question = notices.Confirmation(
-        title=words.switch_question(done.key, before, done.subject_key),
+        title=words.switch_question(name, before, done.subject_key),
         reasons=("There is a newer change of the same setting, so undoing this one would revert both.",),
         differences=(pieces.Difference(what=done.key, before=states[0], after=states[1], now=states[2]),),
         three_ways=True,

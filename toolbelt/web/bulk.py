@@ -20,16 +20,7 @@ from toolbelt.core import errors, grants
 from toolbelt.web import agents, switches
 from toolbelt.web.access import view_model as access_view_model
 from toolbelt.web.access import views as access
-from toolbelt.web.kit import (
-    fields,
-    filters,
-    http,
-    model_panel,
-    notices,
-    pieces,
-    responses,
-    words,
-)
+from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.tools import listing as tools
 
@@ -247,7 +238,7 @@ def _no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> s
 
 def _verb(on: bool | None, keys: Sequence[str]) -> str:
     if len(keys) == 1:
-        what = keys[0]
+        what = titles.named("toolkit", keys[0])
     else:
         kits = len(set(keys).intersection(queries.toolkit_keys()))
         parts = [words.counted(kits, "toolkit")] if kits else []

@@ -16,7 +16,7 @@ from toolbelt.control.access import access_index, switches, tools_config
 from toolbelt.control.reports import queries
 from toolbelt.core import agents, effects, grants, reasons
 from toolbelt.web.access import views as access
-from toolbelt.web.kit import durations, fields, http, model_panel, notices, pieces, responses, words
+from toolbelt.web.kit import durations, fields, http, model_panel, notices, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.toolkits import listing as toolkits
 
@@ -138,19 +138,20 @@ def reset(request: http.Request, agent: str) -> HttpResponse:
 
 def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpResponse:
     declare(request, agent)
+    name = titles.named("toolkit", key) if family == "switch" else key
     form = Flip(request.POST)
     arguments = form.arguments()
     ends = arguments["ends"]
     state = grants.with_end(arguments["on"], agents.End(at=ends) if ends is not None else None)
-    title, verb = words.switch_question(key, state, agent), words.switch_verb(arguments["on"])
+    title, verb = words.switch_question(name, state, agent), words.switch_verb(arguments["on"])
     declare(request, agent, title=title, verb=verb, fields=_KEPT)
     change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **arguments)
     has_effect = change.effect is not None and not change.effect.is_nothing
     if arguments["on"] and not has_effect and (reason := _why_off(agent, key)):
         done = "No changes:" if change.is_nothing else "Saved, but"
-        text = f"{done} {key} is not on for {agent}: {reason}."
+        text = f"{done} {name} is not on for {agent}: {reason}."
         return responses.respond(request, notices.Notice(text=text, undo=change.entry), change.effect)
-    done, detail = words.switch_result(key, state, agent), model_panel.in_short(change.effect)
+    done, detail = words.switch_result(name, state, agent), model_panel.in_short(change.effect)
     return responses.respond_changed(request, change, done, detail=detail)
 
 

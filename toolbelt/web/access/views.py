@@ -29,6 +29,7 @@ from toolbelt.web.kit import (
     notices,
     pieces,
     responses,
+    titles,
     words,
 )
 from toolbelt.web.kit import forms as kit
@@ -116,7 +117,7 @@ def block(
     given = Block(request.POST).checked()
     on = given["on"]
     change = blocking.set_blocked(responses.write(request, given), kind, name, on, was=given["was"])
-    done = f"{name} is {'blocked for everyone' if on else 'unblocked'}"
+    done = f"{titles.named(kind, name)} is {'blocked for everyone' if on else 'unblocked'}"
     return responses.respond_changed(request, change, done, detail=describe_reach(change, on))
 
 

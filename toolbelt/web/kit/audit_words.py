@@ -17,7 +17,7 @@ from django.utils.http import urlencode
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import catalog, grants, tool_versions
-from toolbelt.web.kit import differences, pieces, texts, words
+from toolbelt.web.kit import differences, pieces, texts, titles, words
 
 # How long one's own last change can be undone beside it.
 QUICK = dt.timedelta(hours=1)
@@ -100,9 +100,10 @@ def subject(entry: queries.Entry) -> str:
     return entry.key or entry.subject_key
 
 
-def sentence(entry: queries.Entry) -> str:
-    """Return the entry in a clause: ``olive turned off devops``."""
-    return f"{actor(entry.actor)} {_act(entry)} {subject(entry)}"
+def sentence(entry: queries.Entry, *, with_title: bool = False) -> str:
+    """Return the entry in a clause: ``olive turned off devops``, or ``olive turned off DevOps `devops```."""
+    what = titles.named(_kind(entry), subject(entry)) if with_title else subject(entry)
+    return f"{actor(entry.actor)} {_act(entry)} {what}"
 
 
 def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | None:
@@ -173,20 +174,21 @@ def present(
     )
 
 
+def _kind(entry: queries.Entry) -> str:
+    """Return the kind of what was changed: of a flip, that of its key."""
+    if not entry.key:
+        return entry.subject_kind
+    return {"switch": "toolkit", "override": "tool"}.get(entry.action.partition(".")[0], "")
+
+
 def _named(entry: queries.Entry, stored: catalog.Catalog | None) -> Mapping[str, str]:
     """Return the title of what was changed, if it differs from the key, and the address of its page."""
-    key, kind = subject(entry), entry.subject_kind
-    if entry.key:
-        kind = {"switch": "toolkit", "override": "tool"}.get(entry.action.partition(".")[0], "")
-    title, url = "", ""
-    if stored is not None:
-        if kind == "toolkit" and key in stored.toolkits:
-            title, url = stored.toolkits[key].title, reverse("web:toolkit", args=[key])
-        elif kind == "plugin" and key in stored.plugins:
-            title, url = stored.plugins[key].title, reverse("web:plugin", args=[key])
-        elif kind == "tool" and key in stored.tools:
-            url = reverse("web:tool", args=[key])
-    return {"title": "" if title == key else texts.visible(title), "url": url}
+    key, kind = subject(entry), _kind(entry)
+    if stored is None:
+        return {"title": "", "url": ""}
+    entries = {"toolkit": stored.toolkits, "plugin": stored.plugins, "tool": stored.tools}.get(kind, {})
+    url = reverse(f"web:{kind}", args=[key]) if key in entries else ""
+    return {"title": titles.title_of(stored, kind, key), "url": url}
 
 
 def _agent(entry: queries.Entry, *, is_open: bool) -> str:

@@ -19,7 +19,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries, proposals
 from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, errors
-from toolbelt.web.kit import entry_forms, http, notices, pieces, responses
+from toolbelt.web.kit import entry_forms, http, notices, pieces, responses, titles
 from toolbelt.web.kit import proposals as proposal_pages
 
 MAX_REASON_LENGTH = 500
@@ -84,10 +84,10 @@ class Editor(abc.ABC):
         home = self._home(name)
         ask = functools.partial(_ask, request, home)
         responses.declare(request, home, undone="Not removed", question=ask)
-        write = responses.write(request, {"reason": reason})
+        write, called = responses.write(request, {"reason": reason}), titles.named(self.kind, name)
         done = proposals.remove(write, self.kind, name, was=entry_forms.read_was(request.POST), shown=shown)
         responses.declare(request, reverse(f"web:{self.kind}s"))
-        text = f"{belts.KINDS[self.kind].word.capitalize()} {name} removed."
+        text = f"{belts.KINDS[self.kind].word.capitalize()} {called} removed."
         return responses.respond(request, notices.Notice(text=text, undo=responses.undo_of(request, done)))
 
     @abc.abstractmethod
@@ -169,7 +169,7 @@ class Editor(abc.ABC):
             shown=shown,
         )
         responses.declare(request, self._home(form.entry_name))
-        word, name = belts.KINDS[self.kind].word, form.entry_name
+        word, name = belts.KINDS[self.kind].word, titles.named(self.kind, form.entry_name)
         if done.is_nothing:
             notice = notices.Notice(text=f"No changes: the {word} {name} is already up to date.")
         else:

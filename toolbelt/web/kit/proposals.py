@@ -7,7 +7,7 @@ from typing import Any
 
 from toolbelt.control.catalog import consequences, proposals
 from toolbelt.core import belts
-from toolbelt.web.kit import model_panel, pieces, tool_sections, words
+from toolbelt.web.kit import model_panel, pieces, titles, tool_sections, words
 
 # How much of a text is shown.
 _MAX_LENGTH = 160
@@ -25,7 +25,7 @@ def page(asked: proposals.UnseenEffect, fields: Iterable[tuple[str, str]], **for
     named_by = belts.KINDS[proposal.kind].named_by
     after = {key: value for key, value in (proposal.after or {}).items() if key != named_by}
     return pieces.View(
-        title=f"{verb} {word} {proposal.name}?",
+        title=f"{verb} {word} {titles.named(proposal.kind, proposal.name)}?",
         summary="No agent is affected."
         if not count
         else f"This changes what {words.number(count)} of {words.number(proposal.agents)} agents "

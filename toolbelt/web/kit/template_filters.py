@@ -62,6 +62,12 @@ def _tagged(parts: Sequence[str], tag: str) -> SafeString:
 
 
 @register.filter
+def without_backticks(text: str) -> str:
+    """Print a message for where no markup is possible: the title of a page, or a text that is read aloud."""
+    return text.replace("`", "")
+
+
+@register.filter
 def tool_name(key: str, query: str = "") -> SafeString:
     """Print the key of a tool with its namespace apart, or with what was searched for marked."""
     if query.strip():

@@ -21,7 +21,7 @@ from toolbelt.core import belts, catalog, connections, effects, errors, reasons
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import secrets, upstream_connections
 from toolbelt.web.access import views as access
-from toolbelt.web.kit import http, notices, pieces, responses, texts, words
+from toolbelt.web.kit import http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import client_plugins, forms, listing
 from toolbelt.web.review import view_model as review
 
@@ -74,7 +74,7 @@ def reconnect(request: http.Request, plugin: str) -> HttpResponse:
         was=given["was"],
         connections_by=form.connections_by(),
     )
-    done = f"Connection of {plugin} saved. The next request uses it"
+    done = f"Connection of {titles.named('plugin', plugin)} saved. The next request uses it"
     return responses.respond_changed(request, change, done, unchanged="the connection is already up to date")
 
 
@@ -94,7 +94,7 @@ def switch(request: http.Request, plugin: str) -> HttpResponse:
         detail = access.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
-    done = f"{plugin} is {_DONE[control][on]}"
+    done = f"{titles.named('plugin', plugin)} is {_DONE[control][on]}"
     return responses.respond_changed(request, change, done, detail=detail)
 
 

@@ -23,7 +23,7 @@ from toolbelt.core import errors
 from toolbelt.plugins import info, loading
 from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_listing
-from toolbelt.web.kit import http, notices, pieces, responses, texts, words
+from toolbelt.web.kit import http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import forms
 
 
@@ -117,7 +117,7 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
     except errors.NotFound:
         configured.enable(responses.write(request), plugin)
         responses.declare(request, home)
-        text = f"{plugin} is enabled again. The next call retries it."
+        text = f"{titles.named('plugin', plugin)} is enabled again. The next call retries it."
         return responses.respond(request, notices.Notice(text=text))
     asked = ask(request, [plugin])
     way = responses.back(request, home)

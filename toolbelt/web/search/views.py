@@ -11,16 +11,7 @@ from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.people import rights
-from toolbelt.web.kit import (
-    fields,
-    filters,
-    http,
-    model_panel,
-    notices,
-    pieces,
-    responses,
-    words,
-)
+from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces, responses, titles, words
 from toolbelt.web.kit import tool_options as options
 from toolbelt.web.search import view_model
 
@@ -77,7 +68,7 @@ def flip(request: http.Request) -> HttpResponse:
     family = "switch" if key in access_index.catalog_view().catalog.toolkits else "override"
     home = reverse("web:agent_access", args=[agent])
     question = notices.Confirmation(
-        title=words.switch_question(key, on, agent),
+        title=words.switch_question(titles.named("toolkit", key), on, agent),
         reasons=(),
         action=reverse(f"web:{family}", args=[agent, key]),
         fields=(("on", words.stored(on)), ("was", words.stored(was)), ("next", home)),

@@ -1,0 +1,27 @@
+"""What things are called: the title first, and the key as code beside it."""
+
+from __future__ import annotations
+
+from toolbelt.control.access import access_index
+from toolbelt.core import catalog
+from toolbelt.web.kit import texts
+
+
+def title_of(stored: catalog.Catalog, kind: str, key: str) -> str:
+    """Return the title of a toolkit, plugin or sub-app; empty if it has none, or one that is the same as its key."""
+    entry: catalog.Toolkit | catalog.Plugin | catalog.SubApp | None = None
+    match kind:
+        case "toolkit":
+            entry = stored.toolkits.get(key)
+        case "plugin":
+            entry = stored.plugins.get(key)
+        case "sub_app":
+            entry = stored.sub_apps.get(key)
+    title = entry.title if entry is not None else ""
+    return "" if title == key else texts.visible(title)
+
+
+def named(kind: str, key: str) -> str:
+    """Return a thing's name in a sentence, for the filter ``code_spans``: ``Team chat `team_chat```."""
+    title = title_of(access_index.catalog_view().catalog, kind, key)
+    return f"{title} `{key}`" if title else key
