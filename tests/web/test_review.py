@@ -14,7 +14,7 @@ from tests.web import acting, servers
 from toolbelt import models
 from toolbelt.control.reports import queries
 from toolbelt.store import snapshots
-from toolbelt.web.review import view_model
+from toolbelt.web.review import views
 
 pytestmark = pytest.mark.django_db
 
@@ -231,7 +231,7 @@ def test_what_else_needs_attention_is_on_the_page_as_on_the_overview(keeper: Cli
 def test_hundreds_of_new_tools_are_decided_on_in_parts(keeper: Client, belt: None) -> None:
     servers.add()
     servers.answer(*[listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(130)])
-    page, most = look(keeper), view_model.MAX_AT_ONCE
+    page, most = look(keeper), views.MAX_AT_ONCE
     assert (len(page.review.changes), page.review.later) == (most, 130 - most)
     every = [one.value for one in page.review.changes]
     page = decide(keeper, "approve-unflagged", unflagged=every).context["page"]
