@@ -16,7 +16,7 @@ from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.testing import OPERATOR
-from toolbelt.web.access import view_model as access
+from toolbelt.web.access import views as access
 
 pytestmark = pytest.mark.django_db
 

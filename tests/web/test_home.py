@@ -102,7 +102,9 @@ def test_todays_changes_are_listed_and_can_be_undone(call_viewer: Client) -> Non
     ]
     response = dashboard.post(call_viewer, f"/audit/{entry.pk}/undo/", htmx=False, next="/")
     assert (response.status_code, response.headers["Location"]) == (303, "/")
-    assert "Undone: olive turned off Issues and reviews <code>issues</code>." in dashboard.text(call_viewer.get("/"))
+    assert "Undone: olive turned off Issues and reviews <code>issues</code>." in dashboard.text(
+        call_viewer.get("/")
+    )
     assert dashboard.stored_agent().switches["issues"] is True
 
 

@@ -22,7 +22,7 @@ from toolbelt.control.access import access_index, bulk, switches
 from toolbelt.control.reports import attention, queries
 from toolbelt.core import budgets, reasons, resolution, surface
 from toolbelt.web import matrix
-from toolbelt.web.access import view_model as access
+from toolbelt.web.access import views as access
 from toolbelt.web.kit import paging
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.reports import queries
 from toolbelt.store import snapshots
-from toolbelt.web.review import view_model
+from toolbelt.web.review import views
 
 pytestmark = pytest.mark.django_db
 
@@ -247,7 +247,7 @@ def test_other_concerns_match_those_of_the_overview(plugin_manager: Client, chan
 def test_hundreds_of_new_tools_are_reviewed_in_batches(plugin_manager: Client, belt: None) -> None:
     servers.add()
     servers.answer(*[listing.tool(f"tool_{number:03}", f"Does {number}.") for number in range(130)])
-    page, most = open_page(plugin_manager), view_model.MAX_AT_ONCE
+    page, most = open_page(plugin_manager), views.MAX_AT_ONCE
     assert (len(page.review.changes), page.review.later) == (most, 130 - most)
     every = [change.value for change in page.review.changes]
     page = decide(plugin_manager, "approve-unflagged", unflagged=every, confirm="yes").context["page"]

@@ -14,7 +14,6 @@ from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
@@ -129,8 +128,12 @@ def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> H
     user = cast(auth_models.User, request.user)
     name, may_undo = user.get_username(), rights.undo_check(user)
     mine = queries.changes(actor=name, size=MAX_CHANGES)
+    entries = tuple(audit_words.present(entry, may_undo(entry)) for entry in mine.entries)
+    for entry, shown in zip(mine.entries, entries, strict=True):
+        # In full, because no day stands above it.
+        shown.when = words.moment(entry.at)
     zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
-    shown = pieces.View(
+    page = pieces.View(
         user=user,
         form=form,
         roles=tuple(user.groups.order_by("name").values_list("name", flat=True)),
@@ -148,19 +151,12 @@ def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> H
         password_rules=tuple(password_validation.password_validators_help_texts()),
         session_ends=words.ahead(request.session.get_expiry_date()),
         tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),
-        entries=tuple(_entry(entry, may_undo(entry)) for entry in mine.entries),
+        entries=entries,
         more_entries=f"All {words.number(mine.total)}" if mine.total > len(mine.entries) else "",
-        changes_url=f"{reverse('web:audit_log')}?{urlencode({'person': name})}",
+        changes_url=reverse("web:audit_log", query={"person": name}),
         may_see_tokens=rights.may_read(user, "api_token"),
     )
-    return responses.show(request, shown, "account/account.html", status=status)
-
-
-def _entry(entry: queries.Entry, may_undo: bool) -> pieces.View:
-    """Return a change with its time in full, because no day stands above it."""
-    shown = audit_words.present(entry, may_undo)
-    shown.when = words.moment(entry.at)
-    return shown
+    return responses.show(request, page, "account/account.html", status=status)
 
 
 def _rights(permissions: Iterable[str]) -> Iterable[pieces.View]:

@@ -81,18 +81,17 @@ def listing(request: http.Request) -> HttpResponse:
     given, path = filters.read(AuditLog(request.GET)), request.path
     shown = _log(request, given)
     shown.agents = pieces.choices(queries.agent_keys(), given["agent"], "Any agent")
-    shown.sources = pieces.choices(
-        {name: audit_words.source(name) for name in queries.logged_values("via")}, given["via"], "Any source"
-    )
+    sources = queries.logged_values("via")
+    shown.sources = pieces.choices(sources, given["via"], "Any source", label=audit_words.source)
     # Shared things belong to no agent, so the filter leaves out their changes.
     shown.of_agent = given["agent"]
     others = {name: value for name, value in shown.narrowed.items() if name != "agent"}
-    shown.of_all_url = f"{path}?{urlencode(others)}" if others else path
+    shown.of_all_url = filters.address(path, others)
     shown.key = given["key"]
     shown.keys = tuple(key for key in queries.logged_values("key") if key)
     shown.batch = _batch(request, shown.log_page) if given["batch"] else None
     shown.downloads = tuple(
-        (label, f"{reverse('web:download_audit_log')}?{urlencode({**shown.narrowed, 'form': form})}")
+        (label, reverse("web:download_audit_log", query={**shown.narrowed, "form": form}))
         for form, label in (("csv", "CSV"), ("json", "JSON"))
     )
     shown.views = VIEWS.present(request, given)
@@ -227,6 +226,7 @@ def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pi
     unrecorded = ((entry, audit_words.present_unrecorded(entry, stored)) for entry in waiting)
     # At the same moment, what is still to be recorded comes first.
     lines = heapq.merge(unrecorded, recorded, key=lambda pair: pair[0].at, reverse=True)
+    people, actions = (queries.logged_values(column, agent) for column in ("actor", "action"))
     names = [name for name in FILTERS if given[name] and not (agent and name == "agent")]
     narrowed = {name: str(given[name]) for name in names} | periods.address_parameters(given)
     return pieces.View(
@@ -235,16 +235,8 @@ def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pi
             pieces.View(words=day, entries=tuple(line for _, line in pairs))
             for day, pairs in itertools.groupby(lines, key=lambda pair: words.day(pair[0].at))
         ),
-        people=pieces.choices(
-            {name: audit_words.actor(name) for name in queries.logged_values("actor", agent)},
-            given["person"],
-            "Anyone",
-        ),
-        actions=pieces.choices(
-            {name: _action(name) for name in queries.logged_values("action", agent)},
-            given["action"],
-            "Any change",
-        ),
+        people=pieces.choices(people, given["person"], "Anyone", label=audit_words.actor),
+        actions=pieces.choices(actions, given["action"], "Any change", label=_action),
         period=periods.present(given, anything="Any time"),
         narrowed=narrowed,
         matches=f"{words.counted(log_page.total, 'change')}, newest first"

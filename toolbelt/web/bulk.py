@@ -18,7 +18,6 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors, grants
 from toolbelt.web import agents, switches
-from toolbelt.web.access import view_model as access_view_model
 from toolbelt.web.access import views as access
 from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
@@ -92,9 +91,9 @@ def of_agent(request: http.Request, agent: str) -> HttpResponse:
     form = SetAll(request.GET)
     what, on = form.setting()
     narrowed, picked = filters.read(access.Access(request.GET)), form.cleaned_data["pick"]
-    tools_shown, toolkits_shown = access_view_model.matching(queries.access(agent), narrowed, picked)
+    tools_shown, toolkits_shown = access.matching(queries.access(agent), narrowed, picked)
     keys = toolkits_shown if what == "toolkits" else tools_shown
-    responses.declare(request, f"{_home(agent)}?{filters.query_string(narrowed)}".rstrip("?"))
+    responses.declare(request, filters.address(_home(agent), narrowed))
     return _asked(request, [agent], keys, on)
 
 
@@ -102,7 +101,7 @@ def of_agent(request: http.Request, agent: str) -> HttpResponse:
 def of_tools(request: http.Request) -> HttpResponse:
     """Ask whether the selected tools, or all that the list shows, shall be set alike for some agents or all."""
     narrowed = filters.read(tools.Tools(request.GET))
-    responses.declare(request, f"{reverse('web:tools')}?{filters.query_string(narrowed)}")
+    responses.declare(request, filters.address(reverse("web:tools"), narrowed))
     form = SetTools(request.GET)
     on = form.setting()[1]
     selected = form.cleaned_data["tool"]
@@ -128,7 +127,7 @@ def of_tools(request: http.Request) -> HttpResponse:
 def of_agents(request: http.Request) -> HttpResponse:
     """Ask whether a toolkit shall be switched alike for the agents that the list shows."""
     narrowed = filters.read(agents.Agents(request.GET))
-    responses.declare(request, f"{reverse('web:agents')}?{filters.query_string(narrowed)}")
+    responses.declare(request, filters.address(reverse("web:agents"), narrowed))
     form = SetAll(request.GET)
     on, toolkit = form.setting()[1], form.cleaned_data["key"]
     if not toolkit:

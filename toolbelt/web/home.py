@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.people import rights
@@ -44,11 +43,13 @@ def page(request: http.Request) -> HttpResponse:
     more = concerns.count(loaded.attention) - MAX_CONCERNS
     count = len(loaded.attention.agents)
     begun = None if loaded.calls else first_steps.load()
+    steps = [begun.has_server, begun.is_reviewed, bool(begun.agent), begun.is_connected] if begun else []
     rest = loaded.today.total - len(loaded.today.entries)
     shown = pieces.View(
         configured=bool(count),
         steps=begun,
-        next_step=_next(begun) if begun else None,
+        # With the first call, the last step, all steps disappear.
+        next_step=1 + [*steps, False].index(False),
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
         concerns=tuple(itertools.islice(concerns.lines(loaded.attention), MAX_CONCERNS)),
         more_concerns=f"and {words.number(more)} more" if more > 0 else "",
@@ -85,13 +86,6 @@ def _uncalled(stored: catalog.Catalog, usage_by_day: Sequence[usage.OfDay], toda
     count = len(usage.uncalled(stored, since=durations.midnight(since)))
     period = words.counted((today - since).days + 1, "day")
     return f"{words.tools(count)} not called in {period}" if count else ""
-
-
-def _next(begun: first_steps.FirstSteps) -> int:
-    """Return the number of the first step that is not done. With the first call, the last one, all steps disappear."""
-    return [begun.has_server, begun.is_reviewed, bool(begun.agent), begun.is_connected, False].index(
-        False
-    ) + 1
 
 
 def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
@@ -132,7 +126,7 @@ def _day(place: int, day: dt.date, calls: int, wrong: int) -> pieces.View:
         left=place * STEP - STEP // 2,
         words=f"{day:%A, %-d %B}: {words.counted(calls, 'call')}"
         + (f", {words.counted(wrong, 'error')}" if wrong else ""),
-        url=f"{reverse('web:calls')}?{urlencode({'view': 'log', **period})}",
+        url=reverse("web:calls", query={"view": "log", **period}),
     )
 
 

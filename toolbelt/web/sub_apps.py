@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -73,10 +73,6 @@ class Editor(entry_editor.Editor):
 
     kind, form, template = "sub_app", SubApp, "sub_apps/_form.html"
     about = "A sub-app's tools are on for the agents that it embeds, unless they are turned off or blocked."
-
-    def stored(self, stored: catalog.Catalog) -> Mapping[str, catalog.SubApp]:
-        """Return the sub-apps."""
-        return stored.sub_apps
 
 
 @require_safe

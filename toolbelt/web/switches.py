@@ -61,7 +61,7 @@ class Flip(kit.Change):
 class Reset(kit.Change):
     """The overrides to reset, as the page showed them."""
 
-    was = fields.Overrides()
+    was = fields.Names(".+=(true|false)")
 
     def shown(self) -> dict[str, bool | None]:
         """Return the overrides that the page showed, by their tools."""

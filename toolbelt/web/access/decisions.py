@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from toolbelt.control.reports import queries
 from toolbelt.core import errors, keys, resolution
@@ -49,7 +48,7 @@ def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pie
         agent=agent,
         key=key,
         title=(toolkit.title if toolkit else tool.title if tool else "") or key,
-        rules_url=f"{reverse('web:preview', args=[agent])}?{urlencode({'view': 'why', 'tool': key})}"
+        rules_url=reverse("web:preview", args=[agent], query={"view": "why", "tool": key})
         if toolkit is None
         else "",
         decisions=tuple(

@@ -1,9 +1,10 @@
-"""The Access page of one agent, its parts that follow a change, and the button that blocks something for everyone."""
+"""The Access page of one agent, and its parts that a change affects."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -11,28 +12,41 @@ from django import forms
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import switches
-from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
-from toolbelt.core import effects, errors
+from toolbelt.core import effects, errors, risks
 from toolbelt.runtime import surfaces
-from toolbelt.web.access import decisions, view_model
+from toolbelt.web import agents
+from toolbelt.web.access import decisions
 from toolbelt.web.kit import (
     audit_words,
+    durations,
     fields,
     filters,
     http,
     model_panel,
     notices,
+    paging,
     pieces,
     responses,
-    titles,
+    tool_sections,
     words,
 )
-from toolbelt.web.kit import forms as kit
+
+# Above so many tools, a section brings its tools when it is opened.
+MAX_AT_ONCE = 100
+SECTIONS_AT_ONCE = 100
+# The groups of sections, in their order; those that fold are folded at first.
+_GROUPS = {"on": "On", "request": "On request", "off": "Off", "loose": "Not in a toolkit"}
+_ORDER, _FOLDED = tuple(_GROUPS), ("off", "loose")
+_SORTS = {"": "By state", "policy": "Policy order"}
+_SHOW_CHOICES = {"": "All", "active": "On", "overridden": "Overridden", "destructive": "May be destructive"}
+_BLOCK = [rights.permission("change", kind) for kind in ("tool", "toolkit")]
 
 
 class Access(forms.Form):
@@ -48,110 +62,12 @@ class Access(forms.Form):
     offset = fields.Offset()
 
 
-class Block(kit.Change):
-    """Whether something is blocked for everyone: what is requested, and what the page showed.
-
-    The Access page of an agent (``from_agent``) sends it with the form of a switch, whose ``on`` and ``was`` do not
-    count here: that page only offers to block what is not blocked.
-    """
-
-    on = fields.State(("true", "false"))
-    was = fields.State(("true", "false"))
-    from_agent = forms.CharField(required=False, max_length=200)
-
-    def __init__(self, data: Mapping[str, Any], *args: Any, **options: Any) -> None:
-        agent = data.get("from_agent")
-        given = {"on": "true", "was": "false", "from_agent": agent} if agent else data
-        super().__init__(given, *args, **options)
-
-
-def render_partial(
-    request: http.Request,
-    agent: str,
-    notice: notices.Notice,
-    change: effects.Effect | None,
-    status: int = 200,
-    question: notices.Confirmation | None = None,
-) -> HttpResponse:
-    """Return the parts of the Access page that the change affects, and a question if there is one."""
-    message = request.POST.get("message", "")[:4000]
-    try:
-        access = queries.access(agent, message)
-    except errors.NotFound:
-        # Gone since the page was opened, or by this very change.
-        responses.keep_notice(request, notice)
-        return responses.see_other(request, reverse("web:agents"))
-    page = view_model.answer(
-        access,
-        tools=frozenset(request.POST.get("tools", "").split()),
-        shown=frozenset(request.POST.get("sections", "").split()),
-        message=message,
-        notice=notice,
-        change=change,
-        may_undo=audit_words.may_undo_quickly(request.user, access.last),
-    )
-    response = render(request, "kit/_answer.html", {"page": page, "confirmation": question}, status=status)
-    return as_of(response, agent, page.revision)
-
-
-def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
-    """Mark how new these parts of the page are: responses may overtake each other (order.js)."""
-    # If there is no such agent, the name is whatever the address contains.
-    response.headers["X-Toolbelt-As-Of"] = f"{quote(agent)} {revision}"
-    return response
-
-
-def block(
-    request: http.Request,
-    kind: blocking.Kind,
-    name: str,
-    home: str,
-    part: str,
-    page: Callable[[], pieces.View],
-) -> HttpResponse:
-    """Block something for everyone, or unblock it: htmx gets ``part`` of its ``page``, a browser goes to ``home``."""
-    agent = request.POST.get("from_agent", "")
-    # The Access page of an agent, whose menu blocked it, shows what becomes of its rows.
-    of_agent = functools.partial(render_partial, request, agent)
-    responses.declare(request, home, parts=of_agent if agent else responses.swap_in(request, part, page))
-    given = Block(request.POST).checked()
-    on = given["on"]
-    change = blocking.set_blocked(responses.write(request, given), kind, name, on, was=given["was"])
-    done = f"{titles.named(kind, name)} is {'blocked for everyone' if on else 'unblocked'}"
-    return responses.respond_changed(request, change, done, detail=describe_reach(change, on))
-
-
-def describe_reach(change: blocking.BlockChange, on: bool) -> str:
-    """Return how many agents it affects: ``9 agents can no longer use it (4 had it on, 5 on request)``."""
-    had, could = len(change.agents), len(change.on_request)
-    if not had and not could:
-        return "no agent could use it" if on else "no agent can use it now"
-    have = "had" if on else "has" if had == 1 else "have"
-    how = [f"{words.number(had)} {have} it on"] if had else []
-    how += [f"{words.number(could)} on request"] if could else []
-    can = "can no longer use it" if on else "can use it again"
-    return f"{words.counted(had + could, 'agent')} {can} ({', '.join(how)})"
-
-
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the page; to htmx only the sections, or the tools of the one section that was opened."""
-    narrowed = filters.read(Access(request.GET))
-    target = request.htmx.target or ""
-    access = queries.access(agent, narrowed["message"])
-    notice, change = (None, None) if target else responses.pop_notice(request)
-    shown = view_model.page(
-        access,
-        narrowed,
-        opened=request.GET.getlist("open"),
-        path=request.path,
-        notice=notice,
-        change=change,
-        may_change=rights.may_flip(request.user, agent),
-        may_undo=audit_words.may_undo_quickly(request.user, access.last),
-        may_block=request.user.has_perm(rights.permission("change", "tool"))
-        and request.user.has_perm(rights.permission("change", "toolkit")),
-    )
+    given, target = filters.read(Access(request.GET)), request.htmx.target or ""
+    access = queries.access(agent, given["message"])
+    shown = _page(request, access, given)
     if target == "sections":
         return render(request, "access/_sections.html", {"page": shown, "in_place": True})
     if target.endswith(":tools"):
@@ -167,10 +83,11 @@ def page(request: http.Request, agent: str) -> HttpResponse:
 def effect(request: http.Request, agent: str, key: str) -> HttpResponse:
     """Show what turning a toolkit or a tool on, off, or neither would do: in the menu beside it, or on a page."""
     had = switches.current_value(agent, key)
-    effects = switches.previews(agent, key, [on for on in (True, False, None) if on is not had])
-    page = view_model.effects(agent, key, effects)
+    would = switches.previews(agent, key, [on for on in (True, False, None) if on is not had])
+    # The one not there is current.
+    lines = tuple((word, would.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default")))
     template = "access/_effects.html" if request.htmx else "access/effect.html"
-    return render(request, template, {"page": page})
+    return render(request, template, {"page": pieces.View(agent=agent, key=key, lines=lines)})
 
 
 @require_safe
@@ -195,3 +112,190 @@ def directive(request: http.Request, agent: str) -> HttpResponse:
     return render(
         request, "access/_directive.html", {"directive": model_panel.directive(answer.directive, message)}
     )
+
+
+def render_partial(
+    request: http.Request,
+    agent: str,
+    notice: notices.Notice,
+    change: effects.Effect | None,
+    status: int = 200,
+    question: notices.Confirmation | None = None,
+) -> HttpResponse:
+    """Return the parts of the Access page that the change affects, and a question if there is one."""
+    message = request.POST.get("message", "")[:4000]
+    try:
+        access = queries.access(agent, message)
+    except errors.NotFound:
+        # Gone since the page was opened, or by this very change.
+        responses.keep_notice(request, notice)
+        return responses.see_other(request, reverse("web:agents"))
+    # Of the tools and sections that the page says it shows.
+    tools, sections = (request.POST.get(name, "").split() for name in ("tools", "sections"))
+    page = pieces.View(
+        agent=agents.present(
+            access.summary, may_undo=audit_words.may_undo_quickly(request.user, access.last)
+        ),
+        sections=tuple(
+            tool_sections.section(access, group)
+            for group in tool_sections.groups(access)
+            if group.id in sections
+        ),
+        rows=tuple(tool_sections.row(access, key) for key in sorted({*tools} & access.catalog.tools.keys())),
+        overridden=len(access.agent.overrides),
+        model=model_panel.view(access.surface, message, change),
+        notice=notice,
+        announcement=f"{notice.text} {notice.detail}".strip(),
+        may_change=True,
+        revision=access.revision,
+    )
+    response = render(request, "kit/_answer.html", {"page": page, "confirmation": question}, status=status)
+    return as_of(response, agent, page.revision)
+
+
+def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
+    """Mark how new these parts of the page are: responses may overtake each other (order.js)."""
+    # If there is no such agent, the name is whatever the address contains.
+    response.headers["X-Toolbelt-As-Of"] = f"{quote(agent)} {revision}"
+    return response
+
+
+def _page(request: http.Request, access: queries.Access, given: Mapping[str, Any]) -> pieces.View:
+    opened = request.GET.getlist("open")
+    notice, change = (None, None) if request.htmx.target else responses.pop_notice(request)
+    narrowed = bool(given["q"] or given["show"])
+    pairs = _matching(access, given)
+    tools = {key for _, keys in pairs for key in keys}
+    few = sum(len(keys) for _, keys in pairs) <= MAX_AT_ONCE
+    states = {group.id: tool_sections.state(access, group) for group, _ in pairs}
+    if not given["sort"]:
+        pairs.sort(key=lambda pair: _ORDER.index(states[pair[0].id]))
+    shown = paging.part(pairs, _place(pairs, given, opened), SECTIONS_AT_ONCE)
+    sections = []
+    for group, keys in shown.items:
+        is_open = group.id in opened or (narrowed and few)
+        filled = tuple(tool_sections.row(access, key) for key in keys) if is_open or few else None
+        url = f"{request.path}?{urlencode({**_address(given), 'open': group.id})}"
+        sections.append(
+            tool_sections.section(
+                access, group, matching=len(keys), shown=filled, is_open=is_open, open_url=url
+            )
+        )
+    parameters = {**_address(given), "offset": ""}
+    return pieces.View(
+        agent=agents.present(
+            access.summary, may_undo=audit_words.may_undo_quickly(request.user, access.last)
+        ),
+        # What the menu beside each control offers.
+        acts=pieces.View(
+            words=pieces.SETTINGS[:2],
+            spans=tuple(durations.SPANS.items()),
+            bulk=tuple((what, what.capitalize(), pieces.SETTINGS) for what in ("tools", "toolkits")),
+            zone=timezone.localtime().strftime("%Z"),
+            may_block=request.user.has_perms(_BLOCK),
+        ),
+        filter=pieces.View(
+            query=given["q"],
+            show=given["show"],
+            sort=given["sort"],
+            show_choices=pieces.choices(
+                _SHOW_CHOICES, given["show"], counts={"overridden": len(access.agent.overrides)}
+            ),
+            narrowed=narrowed,
+            chosen=1 if given["show"] else 0,
+            matches=f"{words.tools(len(tools))} in {words.counted(len(pairs), 'section')}.",
+            orders=tuple(
+                pieces.View(
+                    label=label,
+                    chosen=given["sort"] == sort,
+                    url=filters.address(request.path, {**parameters, "sort": sort}),
+                )
+                for sort, label in _SORTS.items()
+            ),
+        ),
+        groups=tuple(_groups(sections, Counter(states.values()), given, narrowed, opened)),
+        pages=shown.pages(_address(given), request.path),
+        model=model_panel.view(access.surface, given["message"], change),
+        may_change=rights.may_flip(request.user, access.agent.key) and not access.agent.archived,
+        notice=notice,
+    )
+
+
+def _groups(
+    sections: Sequence[pieces.View],
+    counts: Mapping[str, int],
+    given: Mapping[str, Any],
+    narrowed: bool,
+    opened: Sequence[str],
+) -> Iterator[pieces.View]:
+    """Return the sections under their headings; in the order of the policy there are none."""
+    if given["sort"]:
+        yield pieces.View(state="", label="", count=0, folds=False, open=True, sections=tuple(sections))
+        return
+    for state, each in itertools.groupby(sections, key=lambda section: section.state):
+        inside = tuple(each)
+        yield pieces.View(
+            state=state,
+            label=_GROUPS[state],
+            count=counts[state],
+            folds=state in _FOLDED,
+            open=state not in _FOLDED
+            or narrowed
+            or not set(counts).difference(_FOLDED)
+            or any(section.id in opened for section in inside),
+            sections=inside,
+        )
+
+
+def matching(
+    access: queries.Access, given: Mapping[str, Any], picked: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Return the tools that the filter shows, once each, and the toolkits that have some of them; only those of the
+    sections that are ``picked``, if any are.
+    """
+    pairs = [pair for pair in _matching(access, given) if not picked or pair[0].id in picked]
+    tools = dict.fromkeys(key for _, keys in pairs for key in keys)
+    return list(tools), [group.key for group, keys in pairs if keys and group.toolkit is not None]
+
+
+def _matching(
+    access: queries.Access, given: Mapping[str, Any]
+) -> list[tuple[tool_sections.Group, list[str]]]:
+    """Return the sections that the filter shows, in the order of the policy, with those of their tools that fit."""
+    every = (
+        (group, [key for key in group.tools if _fits(access, group, key, given)])
+        for group in tool_sections.groups(access)
+    )
+    return [(group, keys) for group, keys in every if keys or not (given["q"] or given["show"])]
+
+
+def _fits(access: queries.Access, group: tool_sections.Group, key: str, given: Mapping[str, Any]) -> bool:
+    if given["q"]:
+        tool, toolkit = access.catalog.tools[key], group.toolkit
+        names = (toolkit.key, toolkit.title) if toolkit else (group.key,)
+        if not words.contains(given["q"], key, tool.title, tool.description, *names):
+            return False
+    match given["show"]:
+        case "active":
+            return key in access.surface.because
+        case "overridden":
+            return key in access.agent.overrides
+        case "destructive":
+            return risks.of(access.catalog.tools[key]) == "destructive"
+    return True
+
+
+def _address(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in ("q", "show", "sort", "offset") if given[name]}
+
+
+def _place(
+    matching: Sequence[tuple[tool_sections.Group, Sequence[str]]],
+    given: Mapping[str, Any],
+    opened: Sequence[str],
+) -> int:
+    """Return where to begin: where the address says, or where the first section is that it opens."""
+    if given["offset"] or not opened:
+        return int(given["offset"] or 0)
+    places = (place for place, (group, _) in enumerate(matching) if group.id in opened)
+    return next(places, 0) // SECTIONS_AT_ONCE * SECTIONS_AT_ONCE

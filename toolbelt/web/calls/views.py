@@ -125,7 +125,7 @@ def one(request: http.Request, call: int) -> HttpResponse:
         else texts.text(json.dumps(record.arguments, indent=2, ensure_ascii=False, sort_keys=True))
     )
     others = {"view": LOG, "agent": record.agent, "tool": record.tool}
-    shown.others_url = f"{reverse('web:calls')}?{urlencode(others)}"
+    shown.others_url = reverse("web:calls", query=others)
     return responses.show(request, shown, "calls/call.html")
 
 
@@ -184,11 +184,15 @@ def _page(given: Mapping[str, Any], path: str, may_flip: Callable[[str], bool]) 
         else None
     )
     parameters = _narrowed(given) | periods.address_parameters(given)
-    shown.download_url = f"{reverse('web:download_calls')}?{urlencode(parameters)}"
+    shown.download_url = reverse("web:download_calls", query=parameters)
     if not (given["older"] or (last and last < today)):
         shown.news = _news(path, kept, newest=log.calls[0].id if log.calls else 0, words="")
     if tab == LOG:
-        _add_log(shown, log, given, path)
+        index, period = access_index.load(), periods.address_parameters(given)
+        there, agents = index.catalog.tools, {access.agent.key for access in index.agents}
+        shown.matches = f"{words.counted(log.total, 'call')}, newest first" if log.total else "0 calls"
+        shown.calls = tuple(_line(call, there, agents, period) for call in log.calls)
+        shown.pages = _pages(log, kept, path, bool(given["older"]))
     else:
         _add_usage(shown, given, path, matching, (first, min(last or today, today)))
     return shown
@@ -199,10 +203,7 @@ def _tabs(given: Mapping[str, Any], path: str) -> Iterable[pieces.View]:
     for name, title in TABS.items():
         names = ("agent",) if name == UNUSED else ("agent", "session", "tool", "outcome")
         kept = {"view": name} | {field: given[field] for field in names} | periods.address_parameters(given)
-        query = filters.query_string(kept)
-        yield pieces.View(
-            title=title, url=path + (f"?{query}" if query else ""), is_current=name == given["view"]
-        )
+        yield pieces.View(title=title, url=filters.address(path, kept), is_current=name == given["view"])
 
 
 def _add_usage(
@@ -229,15 +230,6 @@ def _add_usage(
     page.every_words = f"Show all {words.number(len(by_tool))}"
 
 
-def _add_log(page: pieces.View, log: usage.Page, given: Mapping[str, Any], path: str) -> None:
-    """Add a part of the calls, the newest first."""
-    index = access_index.load()
-    there, agents = index.catalog.tools, {access.agent.key for access in index.agents}
-    page.matches = f"{words.counted(log.total, 'call')}, newest first" if log.total else "0 calls"
-    page.calls = tuple(_line(call, there, agents, periods.address_parameters(given)) for call in log.calls)
-    page.pages = _pages(log, _address_parameters(given), path, bool(given["older"]))
-
-
 def _count_news(given: Mapping[str, Any], path: str) -> pieces.View:
     """Return how many calls there are since the ``newer`` one that the page shows."""
     newest = given["newer"] or 0
@@ -255,7 +247,7 @@ def _news(path: str, parameters: Mapping[str, Any], *, newest: int, words: str) 
     return pieces.View(
         words=words,
         url=f"{path}?{urlencode({**parameters, 'newer': newest})}",
-        show_url=f"{path}?{urlencode(parameters)}" if parameters else path,
+        show_url=filters.address(path, parameters),
     )
 
 
@@ -334,7 +326,7 @@ def _line(
         outcome=word,
         error=texts.visible(words.cut(call.error, MAX_ERROR_LENGTH)),
         # Why the agent had the tool or not, as of the call.
-        why_url=f"{reverse('web:preview', args=[call.agent])}?{urlencode(decision)}"
+        why_url=reverse("web:preview", args=[call.agent], query=decision)
         if call.tool in there and call.agent in agents
         else "",
         session=texts.visible(words.cut(call.session, 80)),
@@ -350,7 +342,7 @@ def period_since(at: dt.datetime) -> dict[str, str]:
 
 def session_url(agent: str, session: str, **period: str) -> str:
     """Return the address of the calls of one session."""
-    return f"{reverse('web:calls')}?{urlencode({'view': LOG, 'agent': agent, 'session': session, **period})}"
+    return reverse("web:calls", query={"view": LOG, "agent": agent, "session": session, **period})
 
 
 def _pages(log: usage.Page, parameters: Mapping[str, Any], path: str, is_older: bool) -> paging.Pages:

@@ -13,7 +13,7 @@ from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import belts, errors, grants
 from toolbelt.web import agents
-from toolbelt.web.kit import audit_words, model_panel, paging, pieces, words
+from toolbelt.web.kit import audit_words, http, model_panel, paging, pieces, words
 
 _LOADOUT = "loadout:"
 OUTCOMES_AT_ONCE = 20
@@ -29,19 +29,19 @@ _ORDERS = {"always-on": "order of the always-on tools", "loadable": "order of th
 
 
 def page(
-    filters: Mapping[str, Any], *, path: str, may_copy: Callable[[str], tuple[str, ...] | None]
+    request: http.Request, given: Mapping[str, Any], may_copy: Callable[[str], tuple[str, ...] | None]
 ) -> pieces.View:
-    """Return the page for the two sides that ``filters`` names.
+    """Return the page for the two sides that ``given`` names.
 
     ``may_copy`` returns what of an agent the reader may change: all (empty), some parts, or nothing (None).
     """
-    names = {side: _named(filters[side], filters[f"{side}_at"]) for side in ("a", "b")}
+    names, path = {side: _named(given[side], given[f"{side}_at"]) for side in ("a", "b")}, request.path
     trouble, differences = "", None
     if all(names.values()):
         try:
             compared = comparing.compare(names["a"], names["b"])
             parts = may_copy(compared.b.key) if compared.b.is_now else None
-            differences = _differences(compared, names, filters["show"], filters["offset"], path, parts)
+            differences = _differences(compared, names, given, path, parts)
         except (errors.NotFound, errors.Invalid) as error:
             trouble = str(error)
     keys, loadouts = queries.agent_keys(), comparing.loadout_names()
@@ -52,30 +52,24 @@ def page(
         found=differences,
     )
     if not all(names.values()):
-        _offer_others(shown, names, keys, filters["offset"], path)
+        # Links that choose the missing side, and the second one after it.
+        empty, chosen = ("b", names["a"]) if names["a"] else ("a", names["b"])
+        part = paging.part([key for key in keys if key != chosen], given["offset"])
+        there = {name: value for name, value in names.items() if value}
+        shown.others_title = (
+            f"Compare {chosen.removeprefix(_LOADOUT)} with" if chosen else "Choose the first agent"
+        )
+        shown.others = tuple(
+            pieces.View(label=key, url=f"{path}?{urlencode(dict(sorted({**there, empty: key}.items())))}")
+            for key in part.items
+        )
+        shown.others_pages = part.pages(there, path)
     return shown
-
-
-def _offer_others(
-    shown: pieces.View, names: Mapping[str, str], keys: Sequence[str], offset: int | str, path: str
-) -> None:
-    """Add links that choose the missing side, and the second one after it."""
-    empty, chosen = ("b", names["a"]) if names["a"] else ("a", names["b"])
-    part = paging.part([key for key in keys if key != chosen], offset)
-    given = {name: value for name, value in names.items() if value}
-    shown.others_title = (
-        f"Compare {chosen.removeprefix(_LOADOUT)} with" if chosen else "Choose the first agent"
-    )
-    shown.others = tuple(
-        pieces.View(label=key, url=f"{path}?{urlencode(dict(sorted({**given, empty: key}.items())))}")
-        for key in part.items
-    )
-    shown.others_pages = part.pages(given, path)
 
 
 def url(a: str, b: str) -> str:
     """Return the address at which two sides are compared."""
-    return f"{reverse('web:compare')}?{urlencode({'a': a, 'b': b})}"
+    return reverse("web:compare", query={"a": a, "b": b})
 
 
 def changes(plan: copying.Plan) -> Iterator[pieces.Difference]:
@@ -109,8 +103,7 @@ def _named(name: str, at: Any) -> str:
 def _differences(
     comparison: comparing.Comparison,
     names: Mapping[str, str],
-    show: str,
-    offset: int | str,
+    given: Mapping[str, Any],
     path: str,
     parts: tuple[str, ...] | None,
 ) -> pieces.View:
@@ -118,8 +111,8 @@ def _differences(
         (_outcome(outcome, comparison) for outcome in comparison.outcomes), key=lambda outcome: outcome.rank
     )
     active = [outcome for outcome in outcomes if outcome.rank < _NEITHER]
-    shown = outcomes if show == "all" else active
-    part = paging.part(shown, offset, OUTCOMES_AT_ONCE)
+    shown = outcomes if given["show"] == "all" else active
+    part = paging.part(shown, given["offset"], OUTCOMES_AT_ONCE)
     spent = comparison.a.resolved.spent, comparison.b.resolved.spent
     closed = {row.id for row in comparison.rows if parts and row.part not in parts}
     return pieces.View(
@@ -133,12 +126,10 @@ def _differences(
         count=len(comparison.rows),
         copyable=len(comparison.rows) - len(comparison.lost | closed),
         outcomes=part.items,
-        outcomes_pages=part.pages(
-            {"a": names["a"], "b": names["b"], "show": show}, path, anchor="#outcomes-title"
-        ),
+        outcomes_pages=part.pages({**names, "show": given["show"]}, path, anchor="#outcomes-title"),
         show_choices=pieces.choices(
             {"": "On for either side", "all": "All"},
-            "all" if show == "all" else "",
+            "all" if given["show"] == "all" else "",
             counts={"": len(active), "all": len(outcomes)},
         ),
         total=len(outcomes),
@@ -211,9 +202,7 @@ def _url_of(side: comparing.Side) -> str:
     if side.version is None:
         return reverse("web:agent_access", args=[side.key])
     _, at = comparing.parse_version(side.name, "")
-    return (
-        f"{reverse('web:preview', args=[side.key])}?{urlencode({'at': comparing.format_version('', at)[1:]})}"
-    )
+    return reverse("web:preview", args=[side.key], query={"at": comparing.format_version("", at)[1:]})
 
 
 def _groups(comparison: comparing.Comparison, closed: Collection[str]) -> Iterator[pieces.View]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
@@ -43,11 +45,8 @@ class Comparison(forms.Form):
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show in what two sides differ."""
-    filled = view_model.page(
-        filters.read(Comparison(request.GET)),
-        path=request.path,
-        may_copy=lambda agent: _may(request, agent),
-    )
+    given = filters.read(Comparison(request.GET))
+    filled = view_model.page(request, given, functools.partial(_may, request))
     return responses.show(request, filled, "compare/compare.html")
 
 

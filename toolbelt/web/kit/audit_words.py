@@ -12,7 +12,6 @@ from typing import Any
 from django.contrib.auth import models as auth
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
@@ -163,13 +162,9 @@ def present(
         reason=entry.reason,
         undoable=may_undo and is_undoable(entry),
         undone=f"undone by {actor(undone.actor)}, {words.moment(undone.at).words}" if undone else "",
-        batch_url=f"{reverse('web:audit_log')}?{urlencode({'batch': str(entry.batch)})}"
-        if entry.of_several
-        else "",
-        then_url=f"{reverse('web:preview', args=[key])}?{urlencode({'at': entry.id})}" if is_version else "",
-        compare_url=f"{reverse('web:compare')}?{urlencode({'a': f'{key}@{entry.id}', 'b': key})}"
-        if is_version
-        else "",
+        batch_url=reverse("web:audit_log", query={"batch": str(entry.batch)}) if entry.of_several else "",
+        then_url=reverse("web:preview", args=[key], query={"at": entry.id}) if is_version else "",
+        compare_url=reverse("web:compare", query={"a": f"{key}@{entry.id}", "b": key}) if is_version else "",
         waits="",
     )
 
@@ -220,47 +215,27 @@ def _act(entry: queries.Entry) -> str:
         return _FLIPS[family][grants.is_on(entry.after)]
     if entry.action in _ACTIONS:
         return _ACTIONS[entry.action]
-    if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
-        return "archived" if archived else "restored"
     kind = _KINDS.get(family, family)
-    if act == "change" and (blocked := _blocked(entry)) is not None:
-        return f"{'blocked' if blocked else 'unblocked'} {kind}"
-    if entry.action == "plugin.change" and (stopped := _stopped_running(entry)) is not None:
-        return f"found tools {'not running' if stopped else 'running again'} in plugin"
-    if act == "change" and _is_rejection(entry):
-        return f"rejected the current version of {kind}"
+    if act == "change" and (special := _special(entry, kind)):
+        return special
     if act == "order":
         return f"reordered {kind}s, starting with"
     return f"{ACTS.get(act, act)} {kind}"
 
 
-def _blocked(entry: queries.Entry) -> bool | None:
-    """Return whether a change only blocked a thing, or only unblocked it; None for any other change."""
-    before, after = entry.before, entry.after
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or {*before, *after} != {"blocked"}:
-        return None
-    return after.get("blocked") is True
-
-
-def _stopped_running(entry: queries.Entry) -> bool | None:
-    """Return whether a change only records that tools of a plugin no longer run, or run again; None for any other."""
-    before, after = entry.before, entry.after
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or set(after) != {"not_running"}:
-        return None
-    return len(after["not_running"] or ()) > len(before.get("not_running") or ())
-
-
-def _is_rejection(entry: queries.Entry) -> bool:
-    """Return whether a change rejected a version of a tool."""
-    approved = entry.after.get("approved") if isinstance(entry.after, Mapping) else None
-    return isinstance(approved, str) and approved.startswith(tool_versions.REJECTED)
-
-
-def _archived(entry: queries.Entry) -> bool | None:
-    """Return whether a change only archived the agent, or only restored it; None for any other change."""
-    if not isinstance(entry.after, Mapping) or set(entry.after) != {"archived"}:
-        return None
-    return entry.after["archived"] is True
+def _special(entry: queries.Entry, kind: str) -> str:
+    """Return what a change did to a thing of this kind if one field says it all; empty for any other change."""
+    before, after = (side if isinstance(side, Mapping) else {} for side in (entry.before, entry.after))
+    if entry.action == "agent.change" and set(after) == {"archived"}:
+        return "archived" if after["archived"] is True else "restored"
+    if {*before, *after} == {"blocked"}:
+        return f"{'blocked' if after.get('blocked') is True else 'unblocked'} {kind}"
+    if entry.action == "plugin.change" and set(after) == {"not_running"}:
+        stopped = len(after["not_running"] or ()) > len(before.get("not_running") or ())
+        return f"found tools {'not running' if stopped else 'running again'} in plugin"
+    if str(after.get("approved", "")).startswith(tool_versions.REJECTED):
+        return f"rejected the current version of {kind}"
+    return ""
 
 
 def _to_itself(entry: queries.Entry) -> str:
@@ -272,9 +247,9 @@ def _to_itself(entry: queries.Entry) -> str:
             return "removed its loadout"
         case "agent.operators", _:
             return "changed its operators"
-    if entry.action == "agent.change" and (archived := _archived(entry)) is not None:
-        return "archived it" if archived else "restored it"
     act = entry.action.partition(".")[2]
+    if act == "change" and (special := _special(entry, "")):
+        return f"{special.strip()} it"
     return f"{ACTS.get(act, act)} it"
 
 

@@ -66,32 +66,23 @@ class State(forms.TypedChoiceField):
         super().__init__(choices=[(word, word) for word in states], coerce=words.read, **options)
 
 
-class Overrides(forms.MultipleChoiceField):
-    """Overrides as a page showed them: ``github__issue_read=true``, once or more."""
-
-    def valid_value(self, value: str) -> bool:
-        """Return whether it is a tool with its override, whether the tool exists or not."""
-        tool, _, stored = value.rpartition("=")
-        return bool(tool) and stored in ("true", "false")
-
-
 class Names(forms.MultipleChoiceField):
-    """Names, whether they exist or not."""
+    """Names, whether they exist or not, or other values of a ``pattern``."""
+
+    def __init__(self, pattern: str = ".{1,200}", **options: Any) -> None:
+        super().__init__(**options)
+        self.pattern = re.compile(pattern, re.DOTALL)
 
     def valid_value(self, value: str) -> bool:
-        """Accept any name."""
-        return 0 < len(value) <= 200
+        """Return whether the value has the pattern."""
+        return self.pattern.fullmatch(value) is not None
 
 
-class Column(forms.MultipleChoiceField):
-    """One field of each row of a list, in the order of the rows; any text."""
+class Column(Names):
+    """One field of each row of a list, in the order of the rows; any text, also an empty one."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(required=False, **options)
-
-    def valid_value(self, value: str) -> bool:
-        """Accept any text, also an empty one."""
-        return True
+        super().__init__(".*", required=False, **options)
 
 
 class Ticks(Column):

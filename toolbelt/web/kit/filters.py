@@ -27,3 +27,9 @@ def read(form: forms.Form) -> dict[str, Any]:
 def query_string(filters: Mapping[str, Any]) -> str:
     """Write what :func:`read` returns as the query of an address."""
     return urlencode({name: value for name, value in filters.items() if value})
+
+
+def address(path: str, given: Mapping[str, Any]) -> str:
+    """Return the address of a page with what it is given."""
+    query = query_string(given)
+    return f"{path}?{query}" if query else path

@@ -8,7 +8,7 @@ receives the current revision, and it reloads itself when that is another one. T
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django import db
@@ -16,7 +16,7 @@ from django.conf import settings
 from django.contrib import auth
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.module_loading import import_string
 from django.views.decorators.http import require_GET
 
@@ -53,17 +53,13 @@ def stream(request: http.Request) -> HttpResponse:
     return answer
 
 
-class CountsMiddleware:
+class CountsMiddleware(MiddlewareMixin):
     """Read the counts and the revision of the frame before the page itself (a middleware).
 
     In the other order, a change between the two would be counted but not shown, and the page would not reload.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self._get_response(request)
+    async_capable = False
 
     def process_view(self, request: http.Request, view: Any, args: Any, kwargs: Any) -> None:
         """Count for whole pages; a part of a page has its own frame."""

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
-from toolbelt.web.kit import pieces, words
+from toolbelt.web.kit import filters, pieces, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +35,14 @@ class Part(Generic[T]):
     total: int
     size: int
 
-    def pages(
-        self, filters: Mapping[str, Any], path: str, *, name: str = "offset", anchor: str = ""
-    ) -> Pages:
-        """Return the links to the parts before and behind, with all that the address ``filters``; ``name`` is what it
+    def pages(self, given: Mapping[str, Any], path: str, *, name: str = "offset", anchor: str = "") -> Pages:
+        """Return the links to the parts before and behind, with all that the address was ``given``; ``name`` is what it
         calls the offset.
         """
-        parameters = {key: value for key, value in filters.items() if value and key != name}
 
         def url(offset: int) -> str:
-            query = urlencode({**parameters, **({name: offset} if offset else {})})
-            return (f"{path}?{query}" if query else path) + anchor
+            others = {key: value for key, value in given.items() if key != name}
+            return filters.address(path, {**others, name: offset}) + anchor
 
         behind = self.offset + len(self.items)
         return Pages(
@@ -78,21 +75,29 @@ def matching_agents(
     ]
 
 
+def show_choices(
+    labels: Mapping[str, str], chosen: str, items: Sequence[T], fits: Callable[[T, Mapping[str, Any]], bool]
+) -> tuple[pieces.Choice, ...]:
+    """Return the chips that narrow a list, each but the first with how many items fit it."""
+    counts = {show: sum(fits(item, {"q": "", "show": show}) for item in items) for show in labels if show}
+    return pieces.choices(labels, chosen, counts=counts)
+
+
 def find_agents(
-    accesses: Sequence[object], filters: Mapping[str, Any], path: str, without: Sequence[str] = ()
+    accesses: Sequence[object], given: Mapping[str, Any], path: str, without: Sequence[str] = ()
 ) -> pieces.View | None:
     """Return the form that asks which of the agents shall be shown; None where all of them fit on a page. It keeps
-    what the address ``filters``, but for the names ``without``.
+    what the address was ``given``, but for the names ``without``.
     """
-    if len(accesses) <= AT_ONCE and not filters["agents"]:
+    if len(accesses) <= AT_ONCE and not given["agents"]:
         return None
     left = {"agents", *without}
-    return pieces.View(action=path, query=filters["agents"], fields=hidden_fields(filters, left))
+    return pieces.View(action=path, query=given["agents"], fields=hidden_fields(given, left))
 
 
-def hidden_fields(filters: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """Return what the address ``filters`` as hidden fields of a form, but for the names ``without``."""
-    return tuple((name, str(value)) for name, value in filters.items() if value and name not in without)
+def hidden_fields(given: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return what the address was ``given`` as hidden fields of a form, but for the names ``without``."""
+    return tuple((name, str(value)) for name, value in given.items() if value and name not in without)
 
 
 def sort(items: list[T], keys: Mapping[str, Callable[[T], Any]], chosen: str) -> str:
@@ -106,13 +111,13 @@ def sort(items: list[T], keys: Mapping[str, Callable[[T], Any]], chosen: str) ->
 
 def columns(
     labels: Mapping[str, str],
-    filters: Mapping[str, Any],
+    given: Mapping[str, Any],
     sort: str,
     path: str,
     numbers: Collection[str] = (),
 ) -> tuple[pieces.View, ...]:
     """Return the headings of a table, each with the address that sorts by it: numbers from the largest first."""
-    parameters = {key: value for key, value in filters.items() if value and key not in ("sort", "offset")}
+    parameters = {key: value for key, value in given.items() if value and key not in ("sort", "offset")}
     headings = []
     for name, label in labels.items():
         first, other = (f"-{name}", name) if name in numbers else (name, f"-{name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolbelt.core import effects
@@ -72,11 +72,12 @@ def choices(
     chosen: str,
     anything: str = "",
     counts: Mapping[str, int] = types.MappingProxyType({}),
+    label: Callable[[str], str] = str,
 ) -> tuple[Choice, ...]:
-    """Return options from values and their labels, or from names that are their own labels; ``anything`` labels a first
+    """Return options from values and their labels, or from names, which ``label`` words; ``anything`` labels a first
     one, for no or an unknown choice.
     """
-    pairs = labels if isinstance(labels, Mapping) else {name: name for name in labels}
+    pairs = labels if isinstance(labels, Mapping) else {name: label(name) for name in labels}
     first = [Choice(value="", label=anything, chosen=chosen not in pairs)] if anything else []
     return (
         *first,

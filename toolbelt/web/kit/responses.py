@@ -15,6 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import (
     HttpResponseClientRedirect,
@@ -55,14 +56,10 @@ class Answers:
     question: Callable[[Any], HttpResponse] | None = None
 
 
-class ErrorMiddleware:
+class ErrorMiddleware(MiddlewareMixin):
     """Answer the errors of the domain that views let through: 404, 409 or 422, or the question that they ask."""
 
-    def __init__(self, get_response: Callable[[http.Request], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: http.Request) -> HttpResponseBase:
-        return self._get_response(request)
+    async_capable = False
 
     def process_exception(self, request: http.Request, error: Exception) -> HttpResponse | None:
         """Answer as the view declared. Raise Http404 if what the address names does not exist."""

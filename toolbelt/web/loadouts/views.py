@@ -1,30 +1,106 @@
-"""The loadouts: their list, one of them, and its editor."""
+"""The loadouts: their list; the page of one, with what it inherits and brings, and who has it; and the editor."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Sequence
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from toolbelt import conf
 from toolbelt.control.access import access_index
-from toolbelt.core import catalog
-from toolbelt.web.kit import entry_editor, filters, http, responses
-from toolbelt.web.loadouts import forms, view_model
+from toolbelt.core import belts, catalog, errors, keys, loadouts
+from toolbelt.web.kit import (
+    entry_editor,
+    filters,
+    http,
+    paging,
+    pieces,
+    responses,
+    texts,
+    tool_sections,
+    words,
+)
+from toolbelt.web.loadouts import forms, inheritance
+from toolbelt.web.tools import listing as tools_page
+
+# How many agents a line of the list names.
+MAX_USERS = 20
+MAX_TOOLS, MAX_PER_ONE = 500, 20
 
 
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list."""
-    return responses.show(request, view_model.listing(access_index.load()), "loadouts/list.html")
+    index = access_index.load()
+    names = loadouts.all_names(index.catalog)
+    own = [loadout.name for loadout in index.catalog.loadouts.values()]
+    users = _users(index)
+    shown = pieces.View(
+        loadouts=tuple(_line(index, name, own, users.get(keys.fold(name), ())) for name in names),
+        picture=inheritance.draw(index.catalog, names),
+        total=f"{words.counted(len(names), 'loadout')}, "
+        f"{words.number(len(names) - len(own))} of them built in",
+    )
+    return responses.show(request, shown, "loadouts/list.html")
 
 
 @require_safe
 def page(request: http.Request, loadout: str) -> HttpResponse:
     """Show one loadout."""
-    shown = view_model.page(
-        access_index.load(), loadout, filters.read(filters.FindAgents(request.GET)), path=request.path
+    index, name, path = access_index.load(), loadout, request.path
+    given = filters.read(filters.FindAgents(request.GET))
+    stored = index.catalog
+    value = get(stored, name)
+    if value is None:
+        raise errors.NotFound("loadout", name, loadouts.all_names(stored))
+    brings = loadouts.tools_included(stored, name)
+    brought = frozenset(brings)
+    seen = loadouts.view_in(stored, name)
+    to_discover = [
+        key
+        for key in loadouts.tools_discoverable(stored, name)
+        if key not in brought and not seen.disables(key, stored.tools[key].plugin)
+    ]
+    own = keys.fold(name) in stored.loadouts
+    shown = pieces.View(
+        name=name,
+        marks=tuple(marks(stored, name)),
+        description=value.description,
+        unresolved=tuple(
+            f"{problem.field.capitalize()}: {problem.message}"
+            for problem in loadouts.unresolved(stored, value)
+        )
+        if own
+        else (),
+        tools=words.tools(len(brings)),
+        tokens=words.about(tokens(stored, brings)),
+        picture=inheritance.draw(stored, inheritance.family(stored, name), name),
+        levels=tuple(_levels(stored, name)),
+        brings=tuple(_groups(stored, brings, seen, patterns=False)),
+        discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
+        discovers=words.tools(len(to_discover)),
+        others=tuple(_others(index, name)),
+        # Whose loadout is this one, or extends it.
+        kinds=tuple(
+            kind
+            for kind, loadout in conf.KIND_LOADOUTS.items()
+            if keys.fold(name) in {keys.fold(link.name) for link in loadouts.chain(stored.loadouts, loadout)}
+        ),
+        seen=json.dumps(belts.entry("loadout", value), ensure_ascii=False) if own else "",
+        is_stored=own,
     )
+    having = [(access.agent.key, how) for access in index.agents if (how := _how(index, access, name))]
+    matching = {access.agent.key for access in paging.matching_agents(index.agents, given["agents"])}
+    users = paging.part([pair for pair in having if pair[0] in matching], given["offset"])
+    shown.agents = tuple(
+        pieces.View(name=agent, url=reverse("web:agent_access", args=[agent]), how=how)
+        for agent, how in users.items
+    )
+    shown.agents_pages = users.pages(given, path, anchor="#users")
+    shown.find = paging.find_agents(having, given, path, ("offset",))
     return responses.show(request, shown, "loadouts/loadout.html")
 
 
@@ -33,10 +109,171 @@ class Editor(entry_editor.Editor):
 
     kind, form, template = "loadout", forms.Loadout, "loadouts/_form.html"
 
-    def stored(self, stored: catalog.Catalog) -> Mapping[str, catalog.Loadout]:
-        """Return the stored loadouts."""
-        return {loadout.name: loadout for loadout in stored.loadouts.values()}
-
     def source(self, request: http.Request, stored: catalog.Catalog) -> catalog.Loadout | None:
         """Return the loadout that ``from`` names, stored or built in."""
-        return view_model.get(stored, request.GET.get("from", ""))
+        return get(stored, request.GET.get("from", ""))
+
+
+def get(stored: catalog.Catalog, name: str) -> catalog.Loadout | None:
+    """Return the loadout of exactly this name, stored or built in."""
+    loadout = stored.loadouts.get(keys.fold(name)) or loadouts.BUILT_IN.get(keys.fold(name))
+    return loadout if loadout is not None and loadout.name == name else None
+
+
+def marks(stored: catalog.Catalog, name: str) -> Iterator[tool_sections.Mark]:
+    """Return the words that stand beside a loadout's name wherever it is."""
+    folded = keys.fold(name)
+    if folded not in stored.loadouts:
+        yield tool_sections.Mark(word="built in")
+    elif folded in loadouts.BUILT_IN:
+        yield tool_sections.Mark(word="replaces a built-in loadout", tone="warning")
+
+
+def own_entries(loadout: catalog.Loadout) -> tuple[pieces.View, ...]:
+    """Return what the loadout names itself, whatever it extends."""
+    lists = (
+        ("categories", loadout.categories, ""),
+        ("plugins", loadout.plugins, ""),
+        ("on request", loadout.discoverable, "quiet"),
+        ("disables", loadout.disabled, "danger"),
+    )
+    return tuple(pieces.View(label=label, names=names, tone=tone) for label, names, tone in lists if names)
+
+
+def _users(index: access_index.AccessIndex) -> dict[str, list[str]]:
+    """Return the agents that have each loadout, directly or because theirs extends it, by its folded name."""
+    by_own: dict[str, list[str]] = {}
+    users: dict[str, list[str]] = {}
+    for access in index.agents:
+        by_own.setdefault(access.agent.loadout_name(conf.KIND_LOADOUTS), []).append(access.agent.key)
+    for own, agents in by_own.items():
+        for link in loadouts.chain(index.catalog.loadouts, own) if own else ():
+            users.setdefault(keys.fold(link.name), []).extend(agents)
+    return users
+
+
+def chain(index: access_index.AccessIndex, access: access_index.AgentAccess) -> Sequence[catalog.Loadout]:
+    """Return the chain of the loadout that is in force for an agent."""
+    own = access.agent.loadout_name(conf.KIND_LOADOUTS)
+    return loadouts.chain(index.catalog.loadouts, own) if own else ()
+
+
+def tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
+    """Return what these tools cost."""
+    return sum(stored.tools[key].tokens for key in tools)
+
+
+def _line(
+    index: access_index.AccessIndex, name: str, own: Sequence[str], users: Sequence[str]
+) -> pieces.View:
+    loadout = get(index.catalog, name) or catalog.Loadout(name=name)
+    tools = loadouts.tools_included(index.catalog, name)
+    place = own.index(name) if name in own else -1
+    parents = loadouts.chain(index.catalog.loadouts, loadout.parent) if loadout.parent else ()
+    return pieces.View(
+        name=name,
+        marks=tuple(marks(index.catalog, name)),
+        description=loadout.description,
+        parent=parents[0].name if parents else "",
+        named=own_entries(loadout),
+        tools=words.number(len(tools)),
+        tokens=words.about(tokens(index.catalog, tools)),
+        used=tuple(users[:MAX_USERS]),
+        more_users=f"and {words.number(len(users) - MAX_USERS)} more" if len(users) > MAX_USERS else "",
+        percent=round(100 * len(users) / len(index.agents)) if index.agents else 0,
+        up=own[place - 1] if place > 0 else "",
+        down=own[place + 1] if 0 <= place < len(own) - 1 else "",
+    )
+
+
+def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
+    """Walk from the root to the loadout, and say what each level changes."""
+    before: tuple[str, ...] = ()
+    for link in reversed(loadouts.chain(stored.loadouts, name)):
+        after = loadouts.tools_included(stored, link.name)
+        had, has = set(before), set(after)
+        added = tuple(key for key in after if key not in had)
+        removed = tuple(key for key in before if key not in has)
+        changes = [f"{words.signed(len(added))} tools"] if added else []
+        changes += [f"{words.signed(-len(removed))} tools"] if removed else []
+        yield pieces.View(
+            name=link.name,
+            marks=tuple(marks(stored, link.name)),
+            named=own_entries(link),
+            changes=", ".join(changes) or "no change in tools",
+            added=added,
+            removed=removed,
+        )
+        before = after
+
+
+def _groups(
+    stored: catalog.Catalog, tools: Iterable[str], seen: loadouts.View, *, patterns: bool
+) -> Iterator[pieces.View]:
+    by_plugin: dict[str, list[str]] = {}
+    for key in tools:
+        by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
+    # If there are very many tools, only the first of each plugin.
+    maximum = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
+    for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
+        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in members)
+        title = stored.plugins[plugin].title if plugin in stored.plugins else ""
+        yield pieces.View(
+            title=texts.visible(title or plugin) or "No plugin",
+            key=plugin if title and title != plugin else "",
+            count=words.number(len(members)),
+            tokens=words.about(tokens(stored, members)),
+            because=words.listing(tuple(because)),
+            tools=tuple(sorted(members)[:maximum]),
+            more=words.number(len(members) - maximum) if len(members) > maximum else "",
+            more_url=reverse("web:tools", query={"plugin": plugin or tools_page.NO_PLUGIN})
+            if len(members) > maximum
+            else "",
+        )
+
+
+def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, patterns: bool) -> str:
+    if patterns:
+        pattern = seen.discovers(tool.key) or seen.discovers(tool.plugin) or ""
+        return f"pattern {pattern} of {seen.patterns.get(pattern, '')}"
+    brought = seen.includes(tool.plugin, stored.category(tool))
+    if brought is None:
+        return ""
+    what, origin = brought
+    return f"plugin of {origin}" if what == "plugin" else f"category {stored.category(tool)} of {origin}"
+
+
+def _how(index: access_index.AccessIndex, access: access_index.AgentAccess, name: str) -> str:
+    """Return how the agent uses the loadout; empty if it does not."""
+    agent, folded = access.agent, keys.fold(name)
+    links = [link.name for link in chain(index, access)]
+    hows = []
+    if folded in map(keys.fold, links):
+        by = "its own loadout" if agent.loadout else f"from its kind {agent.kind}"
+        hows.append(by if keys.fold(links[0]) == folded else f"through {links[0]}, {by}")
+    if folded in map(keys.fold, agent.session_loadouts):
+        hows.append("may use it for a session")
+    return "; ".join(hows)
+
+
+def _others(index: access_index.AccessIndex, name: str) -> Iterator[pieces.View]:
+    """Find the loadouts that extend it, and the sub-apps whose agents have it."""
+    stored, folded = index.catalog, keys.fold(name)
+    for other in loadouts.all_names(stored):
+        child = get(stored, other)
+        if child is not None and keys.fold(child.parent) == folded:
+            url = reverse("web:loadout", args=[other])
+            yield pieces.View(name=other, url=url, how="a loadout that extends it")
+    users = {
+        access.agent.key
+        for access in index.agents
+        if folded in {keys.fold(link.name) for link in chain(index, access)}
+    }
+    for sub_app in stored.sub_apps.values():
+        embedded = [agent for agent in sub_app.agents if agent in users]
+        if embedded:
+            yield pieces.View(
+                name=sub_app.key,
+                url=reverse("web:sub_app", args=[sub_app.key]),
+                how=f"sub-app, through {words.listing(embedded)}",
+            )

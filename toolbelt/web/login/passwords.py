@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from axes import attempts, models
 from axes.handlers import database
 from django.contrib.auth import hashers
 from django.db.models import Sum
-from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from toolbelt.web.kit import http, page_shell
 
@@ -47,14 +47,10 @@ class Argon2PasswordHasher(hashers.Argon2PasswordHasher):
             return super().verify(password, encoded)
 
 
-class BusyMiddleware:
+class BusyMiddleware(MiddlewareMixin):
     """Answer 503 while no password can be hashed."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self._get_response(request)
+    async_capable = False
 
     def process_exception(self, request: http.Request, exception: Exception) -> HttpResponse | None:
         """Return a page that says to try again."""

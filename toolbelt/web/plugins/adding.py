@@ -47,7 +47,8 @@ class File(kit.Fields, kit.Change):
                 raise errors.Invalid.of("The file is not UTF-8: save it as UTF-8.") from error
         if not text.strip():
             raise errors.Invalid.of("Choose a file, or paste its text.")
-        return importing.examine(text, is_toml=is_toml or (upload is None and _looks_like_toml(text)))
+        is_json = text.lstrip().startswith(("{", "//", "/*"))
+        return importing.examine(text, is_toml=is_toml or (upload is None and not is_json))
 
 
 class Chosen(kit.Change):
@@ -180,10 +181,6 @@ def _why_not_here(request: http.Request, server: importing.Converted) -> str:
     except errors.Refused as error:
         return str(error)
     return ""
-
-
-def _looks_like_toml(text: str) -> bool:
-    return not text.lstrip().startswith(("{", "//", "/*"))
 
 
 def _form(request: http.Request, form: forms.Server, status: int = 200) -> HttpResponse:

@@ -20,10 +20,18 @@ from toolbelt.control.servers import plugin_overview
 from toolbelt.core import belts, catalog, connections, effects, errors, reasons
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import secrets, upstream_connections
-from toolbelt.web.access import views as access
-from toolbelt.web.kit import http, notices, pieces, responses, texts, titles, words
+from toolbelt.web.access import blocking as block_button
+from toolbelt.web.kit import (
+    http,
+    notices,
+    pieces,
+    responses,
+    texts,
+    titles,
+    words,
+)
 from toolbelt.web.plugins import client_plugins, forms, listing
-from toolbelt.web.review import view_model as review
+from toolbelt.web.review import changes
 
 # Above this number of tools, the others are shown on request.
 MAX_TOOLS = 100
@@ -91,7 +99,7 @@ def switch(request: http.Request, plugin: str) -> HttpResponse:
     change: writing.Change
     if control == "blocked":
         change = blocked = blocking.set_blocked(write, "plugin", plugin, on, was=was)
-        detail = access.describe_reach(blocked, on)
+        detail = block_button.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
     done = f"{titles.named('plugin', plugin)} is {_DONE[control][on]}"
@@ -155,7 +163,7 @@ def _page(
     return pieces.View(
         plugin=listing.line(provider, running=alive, since=given["asked"]),
         size=f"{words.about(sum(tool.tokens for tool in offered))} tokens" if offered else "",
-        gone=tuple(map(review.change, detail.gone)),
+        gone=tuple(map(changes.change, detail.gone)),
         all_gone=detail.all_gone,
         tools=tuple(_tool(detail, tool) for tool in offered[:maximum]),
         more_tools=max(0, len(offered) - maximum),

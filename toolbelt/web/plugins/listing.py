@@ -23,7 +23,16 @@ from toolbelt.core import errors
 from toolbelt.plugins import info, loading
 from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_listing
-from toolbelt.web.kit import http, notices, pieces, responses, texts, titles, words
+from toolbelt.web.kit import (
+    http,
+    notices,
+    paging,
+    pieces,
+    responses,
+    texts,
+    titles,
+    words,
+)
 from toolbelt.web.plugins import forms
 
 
@@ -77,15 +86,7 @@ def page(request: http.Request) -> HttpResponse:
         installed=tuple(map(_installed, loaded.available)),
         unknown=tuple(_unknown(plugin) for plugin in live if plugin.name not in stored),
         query=given["q"],
-        show_choices=pieces.choices(
-            _SHOW_CHOICES,
-            given["show"],
-            counts={
-                show: sum(_fits(provider, {"q": "", "show": show}) for provider in every)
-                for show in _SHOW_CHOICES
-                if show
-            },
-        ),
+        show_choices=paging.show_choices(_SHOW_CHOICES, given["show"], every, _fits),
         narrowed=bool(given["q"] or given["show"]),
         in_all=len(every),
         file=conf.PLUGINS_FILE,
@@ -149,7 +150,10 @@ def line(
         runs=provider.connection is not None or plugin.name in running,
         state=state(provider),
         tools=provider.offered,
-        others=_others(provider),
+        # What it offers beside tools.
+        others=words.of_kinds(
+            tool.kind for tool in provider.tools if tool.kind != "tool" and not tool.retired
+        ),
         retired=f"and {words.number(provider.retired)} retired" if provider.retired else "",
         reach=reach(provider),
         waiting=provider.waiting,
@@ -189,11 +193,6 @@ def state(provider: plugin_overview.Provider) -> State:
     if provider.connection is not None and provider.listing is None and not provider.tools:
         return State(shape="dormant", word="On", about="tools not listed yet")
     return State(shape="active", word="On")
-
-
-def _others(provider: plugin_overview.Provider) -> str:
-    """Count in words what it offers beside tools."""
-    return words.of_kinds(tool.kind for tool in provider.tools if tool.kind != "tool" and not tool.retired)
 
 
 def reach(provider: plugin_overview.Provider) -> str:

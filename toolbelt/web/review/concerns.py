@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import attention, queries
@@ -91,7 +90,7 @@ def _reviews(noticed: attention.Attention) -> Iterator[pieces.View]:
             state="discoverable",
             title=f"{words.tools(waiting)} of {texts.visible(plugin)} {'awaits' if waiting == 1 else 'await'} review",
             about="New or changed tools are unavailable until you approve them.",
-            url=f"{reverse('web:review')}?{urlencode({'plugin': plugin})}",
+            url=reverse("web:review", query={"plugin": plugin}),
             act="Review",
         )
 

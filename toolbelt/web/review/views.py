@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -17,13 +18,28 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import attention
 from toolbelt.control.servers import inbox
 from toolbelt.core import effects, errors
-from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces, responses, words
+from toolbelt.web.kit import (
+    fields,
+    filters,
+    http,
+    model_panel,
+    notices,
+    paging,
+    pieces,
+    responses,
+    texts,
+    words,
+)
 from toolbelt.web.kit import forms as kit
-from toolbelt.web.review import view_model
+from toolbelt.web.review import changes, concerns
 
 APPROVE = rights.permission("change", "tool")
 # What says a tool's name, and would say the new one.
 _CARRY = [rights.permission("change", kind) for kind in ("agent", "toolkit", "loadout", "sub_app")]
+# On one page; the others follow when these are decided.
+MAX_AT_ONCE = 50
+# How many findings and agents the question before an approval lists.
+MAX_DOUBTS, MAX_AGENTS = 12, 100
 
 
 class Filter(forms.Form):
@@ -33,23 +49,15 @@ class Filter(forms.Form):
     offset = fields.Offset()
 
 
-class Versions(forms.MultipleChoiceField):
-    """Tools with the version that a page showed of each: ``files__read=sha256:…``, once or more."""
-
-    def valid_value(self, value: str) -> bool:
-        """Return whether it is a tool with a version; whether it is still that one is not asked here."""
-        tool, _, version = value.partition("=")
-        return bool(tool) and bool(version)
-
-
 class Decision(kit.Change):
     """What was decided of which tools: those that are selected, all ``unflagged`` that the page showed, or the one that
     the button of a row names (``approve:files__read=sha256:…``).
     """
 
     decision = forms.CharField(max_length=400)
-    tool = Versions(required=False)
-    unflagged = Versions(required=False)
+    # With the version that the page showed of each; whether it is still that one is not asked here.
+    tool = fields.Names("[^=]+=.+", required=False)
+    unflagged = fields.Names("[^=]+=.+", required=False)
     carry = forms.BooleanField(required=False)
     plugin = forms.CharField(required=False, max_length=200)
 
@@ -71,8 +79,7 @@ class Decision(kit.Change):
 def page(request: http.Request) -> HttpResponse:
     """Show the page."""
     narrowed = filters.read(Filter(request.GET))
-    review = _review(request, plugin=narrowed["plugin"])
-    shown = view_model.page(review, attention.load(), narrowed, path=request.path)
+    shown = _page(_review(request, narrowed["plugin"]), narrowed)
     return responses.show(request, shown, "review/review.html")
 
 
@@ -104,26 +111,46 @@ def decide(request: http.Request) -> HttpResponse:
     return _decided(request, f"{_named(done.keys)} approved.", detail=detail, keys=done.keys)
 
 
-def _review(request: http.Request, *, plugin: str, moved: str = "") -> pieces.View:
-    ticked = {value.partition("=")[0] for value in request.POST.getlist("tool")}
-    return view_model.review(
-        inbox.load(plugin, maximum=view_model.MAX_AT_ONCE, first=moved),
+def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
+    """Return what there is to review; ``moved`` is a tool whose version changed while the page was open."""
+    ticked = {value.partition("=")[0] for value in request.POST.getlist("tool")} - {moved}
+    loaded = inbox.load(plugin, maximum=MAX_AT_ONCE, first=moved)
+    shown = loaded.changes
+    return pieces.View(
+        changes=tuple(
+            changes.change(change, ticked=change.key in ticked, moved=change.key == moved) for change in shown
+        ),
+        waiting=words.tools(loaded.waiting),
+        later=loaded.waiting - len(shown),
+        unflagged=sum(not change.flags for change in shown),
+        flagged=loaded.flagged,
+        renamed=any(change.previous for change in shown),
         plugin=plugin,
-        ticked=ticked - {moved},
-        moved=moved,
+        plugins=_plugins(loaded.by_plugin, plugin),
         may_carry=request.user.has_perms(_CARRY),
     )
+
+
+def _page(reviewed: pieces.View, given: Mapping[str, Any]) -> pieces.View:
+    """Return the whole page: the review, and a part of what else needs attention."""
+    noticed = attention.load()
+    total = concerns.count_others(noticed)
+    offset = min(given["offset"] or 0, total)
+    items = tuple(itertools.islice(concerns.other_concerns(noticed), offset, offset + paging.AT_ONCE))
+    part = paging.Part(items=items, offset=offset, total=total, size=paging.AT_ONCE)
+    pages = part.pages(given, reverse("web:review"), anchor="#attention")
+    return pieces.View(review=reviewed, concerns=items, others=total, pages=pages)
 
 
 def _shown(request: http.Request, notice: notices.Notice, status: int, moved: str = "") -> HttpResponse:
     """Show what is left to decide on, with what else was selected: the part of it for htmx, or the whole page."""
     plugin = request.POST.get("plugin", "")
-    review = _review(request, plugin=plugin, moved=moved)
+    review = _review(request, plugin, moved)
     if request.htmx:
         shown = {"page": pieces.View(review=review, notice=notice)}
         return render(request, "review/_decided.html", shown, status=status)
     narrowed = filters.read(Filter({"plugin": plugin}))
-    page = view_model.page(review, attention.load(), narrowed, path=reverse("web:review"))
+    page = _page(review, narrowed)
     page.notice = notice
     return responses.show(request, page, "review/review.html", status=status)
 
@@ -169,14 +196,12 @@ def _ask(
         request,
         f"Approve {name}?",
         "Approve anyway" if doubts else f"Approve {name}",
-        view_model.cautions(doubts, gains),
+        _cautions(doubts, gains),
         [(name, value) for name in names for value in request.POST.getlist(name)],
         home=request.answers.home,
         facts=(available,) if offered else (),
         effect=pieces.Effect.of([gain.effect for gain in getting]) if getting else None,
-        differences=tuple(
-            model_panel.difference(gain.agent, gain.effect) for gain in getting[: view_model.MAX_AGENTS]
-        ),
+        differences=tuple(model_panel.difference(gain.agent, gain.effect) for gain in getting[:MAX_AGENTS]),
         dangerous=bool(doubts) or any(gain.destructive for gain in gains),
     )
 
@@ -185,3 +210,28 @@ def _named(keys: Sequence[str]) -> str:
     if not keys:
         return "No tools were"
     return keys[0] if len(keys) == 1 else words.tools(len(keys))
+
+
+def _cautions(doubts: Sequence[tuple[str, str]], gains: Sequence[inbox.Gain]) -> Iterator[str]:
+    """Return what to be careful about before tools are approved: their findings, and what agents get."""
+    if doubts:
+        yield "Approving a tool sends its texts to every model that gets it. Check these findings first."
+        yield from (f"{key}: {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS])
+        if len(doubts) > MAX_DOUBTS:
+            yield f"And {len(doubts) - MAX_DOUBTS} more."
+    destructive = {key for gain in gains for key in gain.destructive}
+    if destructive:
+        agents = [gain.agent for gain in gains if gain.destructive]
+        yield f"Enables {words.tools(len(destructive))} that may be destructive, for {words.listing(agents)}."
+    if exceeding := [gain.agent for gain in gains if gain.exceeds_budget]:
+        verb = "is" if len(exceeding) == 1 else "are"
+        yield f"{words.listing(exceeding)} {verb} over budget afterwards."
+
+
+def _plugins(by_plugin: Mapping[str, int], chosen: str) -> tuple[pieces.Choice, ...]:
+    """Return the plugins to choose from; none, if there is nothing to choose."""
+    if len(by_plugin) < 2 and (not chosen or chosen in by_plugin):
+        return ()
+    labels = {name: texts.visible(name) for name in by_plugin}
+    every = pieces.Choice(value="", label="All plugins", chosen=not chosen, count=sum(by_plugin.values()))
+    return (every, *pieces.choices(labels, chosen, counts=by_plugin))

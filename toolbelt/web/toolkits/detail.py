@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, directives, errors, policy
-from toolbelt.web.access import views as access
+from toolbelt.web.access import blocking
 from toolbelt.web.kit import filters, http, model_panel, paging, pieces, responses, words
 from toolbelt.web.toolkits import forms, listing
 
@@ -33,7 +33,7 @@ def block(request: http.Request, toolkit: str) -> HttpResponse:
     """Block a toolkit for everyone, or unblock it."""
     home = reverse("web:toolkit", args=[toolkit])
     part = "toolkits/_blocked.html"
-    return access.block(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
+    return blocking.respond(request, "toolkit", toolkit, home, part, lambda: _page(request, toolkit))
 
 
 def _page(request: http.Request, key: str) -> pieces.View:

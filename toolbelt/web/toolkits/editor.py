@@ -25,10 +25,6 @@ class Editor(entry_editor.Editor):
     kind, form, template = "toolkit", forms.Toolkit, "toolkits/_form.html"
     about = "The preview shows what the model sees."
 
-    def stored(self, stored: catalog.Catalog) -> Mapping[str, catalog.Toolkit]:
-        """Return the toolkits."""
-        return stored.toolkits
-
     def source(self, request: http.Request, stored: catalog.Catalog) -> catalog.Toolkit | None:
         """Return a toolkit of the tools that were selected in the list of tools; None if none was."""
         selected = [tool for tool in request.GET.getlist("tool")[: forms.MAX_ROWS] if tool in stored.tools]

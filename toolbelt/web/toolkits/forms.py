@@ -82,7 +82,11 @@ class Toolkit(entry_forms.EntryForm):
     def initial_of(cls, value: catalog.Toolkit) -> dict[str, Any]:
         """Return the fields of the form for a toolkit; notes on tools that are no members are kept as they are."""
         members = [
-            (member.tool, value.tool_notes.get(member.tool, ""), _text(member.options))
+            (
+                member.tool,
+                value.tool_notes.get(member.tool, ""),
+                "" if member.options is None else json.dumps(member.options, ensure_ascii=False),
+            )
             for member in value.members
         ]
         triggers = [
@@ -234,10 +238,6 @@ def too_many(members: int, triggers: int) -> str:
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-
-
-def _text(options: Mapping[str, Any] | None) -> str:
-    return "" if options is None else json.dumps(options, ensure_ascii=False)
 
 
 def _json(text: str) -> Any:

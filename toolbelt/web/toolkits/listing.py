@@ -81,15 +81,7 @@ def page(request: http.Request) -> HttpResponse:
         pages=part.pages(given, request.path),
         columns=paging.columns(_COLUMNS, given, sort, request.path, ("tools", "tokens", "users")),
         query=given["q"],
-        show_choices=pieces.choices(
-            _SHOW_CHOICES,
-            given["show"],
-            counts={
-                show: sum(_fits(toolkit, {"q": "", "show": show}) for toolkit in every)
-                for show in _SHOW_CHOICES
-                if show
-            },
-        ),
+        show_choices=paging.show_choices(_SHOW_CHOICES, given["show"], every, _fits),
         sort=sort,
         narrowed=bool(given["q"] or given["show"]),
         in_all=len(every),

@@ -10,14 +10,13 @@ from typing import Any
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, errors, schema
-from toolbelt.web.access import views as access
+from toolbelt.web.access import blocking
 from toolbelt.web.kit import fields, filters, http, paging, pieces, responses, texts, tool_sections, words
 from toolbelt.web.tools import arguments, listing
 
@@ -46,7 +45,7 @@ def page(request: http.Request, tool: str) -> HttpResponse:
 def block(request: http.Request, tool: str) -> HttpResponse:
     """Block a tool for everyone, or unblock it."""
     home = reverse("web:tool", args=[tool])
-    return access.block(request, "tool", tool, home, "tools/_blocked.html", lambda: _page(request, tool))
+    return blocking.respond(request, "tool", tool, home, "tools/_blocked.html", lambda: _page(request, tool))
 
 
 def _page(request: http.Request, key: str) -> pieces.View:
@@ -121,7 +120,7 @@ def _hints(tool: catalog.Tool) -> Iterator[str]:
 
 
 def _usage(tools: Iterable[usage.OfTool], key: str) -> pieces.View:
-    url = f"{reverse('web:calls')}?{urlencode({'tool': key})}"
+    url = reverse("web:calls", query={"tool": key})
     called = next(iter(tools), None)
     if called is None:
         return pieces.View(words="no recorded calls", url="")

@@ -10,7 +10,6 @@ from django import forms
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
@@ -38,6 +37,7 @@ _RISKS: Mapping[str, risks.Stated] = {
     "destructive": "destructive",
     "unstated": "not stated",
 }
+_RISK_LABELS = {value: risk.capitalize() for value, risk in _RISKS.items()} | {"unstated": "Risk not stated"}
 # A plugin is named in the address; this stands for none.
 NO_PLUGIN = "-"
 
@@ -93,14 +93,7 @@ def page(request: http.Request) -> HttpResponse:
         query=given["q"],
         plugins=_plugins(stored, given["plugin"]),
         states=pieces.choices(_STATES, given["state"], "Any state"),
-        risks=pieces.choices(
-            {
-                value: "Risk not stated" if risk == "not stated" else risk.capitalize()
-                for value, risk in _RISKS.items()
-            },
-            given["risk"],
-            "Any risk",
-        ),
+        risks=pieces.choices(_RISK_LABELS, given["risk"], "Any risk"),
         sort=given["sort"],
         in_all=len(stored.tools),
         matches=(words.of_kinds(tool.kind for tool in shown) or words.tools(0))
@@ -167,7 +160,7 @@ def _called(called: usage.OfTool, key: str) -> pieces.View:
         count=words.counted(called.calls, "call"),
         last=called.last,
         about=errors + slow,
-        url=f"{reverse('web:calls')}?{urlencode({'tool': key})}",
+        url=reverse("web:calls", query={"tool": key}),
     )
 
 

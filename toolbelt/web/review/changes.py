@@ -1,17 +1,14 @@
-"""The page of everything that waits for an operator: tools to review, and what else needs attention."""
+"""A tool that awaits review: its texts, what differs, and what was found in them."""
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolbelt.control.reports import attention
-from toolbelt.control.servers import approvals, inbox
+from toolbelt.control.servers import approvals
 from toolbelt.core import schema
-from toolbelt.web.kit import paging, pieces, texts, words
-from toolbelt.web.review import concerns
+from toolbelt.web.kit import pieces, texts, words
 
 MAX_FLAG_LENGTH = 200
 _LABELS = {
@@ -30,10 +27,6 @@ _KINDS: Mapping[approvals.Kind, tuple[str, str, str]] = {
     "hints": ("hints changed", "warning", "Available. Its server states a higher risk than you approved."),
     "gone": ("removed", "quiet", "No longer offered. Its settings and history are kept."),
 }  # fmt: skip
-# On one page; the others follow when these are decided.
-MAX_AT_ONCE = 50
-# How many findings and agents the question before an approval lists.
-MAX_DOUBTS, MAX_AGENTS = 12, 100
 
 
 def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool = False) -> pieces.View:
@@ -124,62 +117,3 @@ def _hint(value: Any) -> str:
 
 def _document(text: str) -> str:
     return json.dumps(schema.mapping(text, {}), indent=2, sort_keys=True, ensure_ascii=False)
-
-
-def review(
-    loaded: inbox.Inbox, *, plugin: str = "", ticked: Collection[str] = (), moved: str = "", **frame: Any
-) -> pieces.View:
-    """Return what there is to review; ``moved`` is a tool whose version changed while the page was open."""
-    shown = loaded.changes
-    return pieces.View(
-        changes=tuple(change(each, ticked=each.key in ticked, moved=each.key == moved) for each in shown),
-        waiting=words.tools(loaded.waiting),
-        later=loaded.waiting - len(shown),
-        unflagged=sum(not each.flags for each in shown),
-        flagged=loaded.flagged,
-        renamed=any(each.previous for each in shown),
-        plugin=plugin,
-        plugins=_plugins(loaded.by_plugin, plugin),
-        **frame,
-    )
-
-
-def page(
-    reviewed: pieces.View, noticed: attention.Attention, filters: Mapping[str, Any], *, path: str
-) -> pieces.View:
-    """Return the whole page: the review, and a part of what else needs attention."""
-    total = concerns.count_others(noticed)
-    offset = min(filters["offset"] or 0, total)
-    items = tuple(itertools.islice(concerns.other_concerns(noticed), offset, offset + paging.AT_ONCE))
-    part = paging.Part(items=items, offset=offset, total=total, size=paging.AT_ONCE)
-    return pieces.View(
-        review=reviewed,
-        concerns=items,
-        others=total,
-        pages=part.pages(filters, path, anchor="#attention"),
-    )
-
-
-def cautions(doubts: Sequence[tuple[str, str]], gains: Sequence[inbox.Gain]) -> Iterator[str]:
-    """Return what to be careful about before tools are approved: their findings, and what agents get."""
-    if doubts:
-        yield "Approving a tool sends its texts to every model that gets it. Check these findings first."
-        yield from (f"{key}: {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS])
-        if len(doubts) > MAX_DOUBTS:
-            yield f"And {len(doubts) - MAX_DOUBTS} more."
-    destructive = {key for gain in gains for key in gain.destructive}
-    if destructive:
-        agents = [gain.agent for gain in gains if gain.destructive]
-        yield f"Enables {words.tools(len(destructive))} that may be destructive, for {words.listing(agents)}."
-    if exceeding := [gain.agent for gain in gains if gain.exceeds_budget]:
-        verb = "is" if len(exceeding) == 1 else "are"
-        yield f"{words.listing(exceeding)} {verb} over budget afterwards."
-
-
-def _plugins(by_plugin: Mapping[str, int], chosen: str) -> tuple[pieces.Choice, ...]:
-    """Return the plugins to choose from; none, if there is nothing to choose."""
-    if len(by_plugin) < 2 and (not chosen or chosen in by_plugin):
-        return ()
-    labels = {name: texts.visible(name) for name in by_plugin}
-    every = pieces.Choice(value="", label="All plugins", chosen=not chosen, count=sum(by_plugin.values()))
-    return (every, *pieces.choices(labels, chosen, counts=by_plugin))
