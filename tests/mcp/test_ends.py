@@ -77,7 +77,7 @@ def test_the_surface_is_without_it_from_its_end_on(ada: str, lend: Callable[[], 
         assert LENT & set(lent.json()["active_tools"])
     with clock.stopped(TWO):
         again = Question(token=ada, headers={"If-None-Match": lent.header("etag")})
-        for after in server.ask_all(again, question, question):
+        for after in server.ask_each(again, question, question):
             assert after.status == 200
             assert not LENT & set(after.json()["active_tools"])
 
