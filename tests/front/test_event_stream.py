@@ -96,11 +96,11 @@ def _log_in(user: logins.User) -> str:
     return browser.cookies["sessionid"].value
 
 
-def run(story: Callable[[OpenStreams], Awaitable[Any]], silence: float = 1000) -> Any:
+def run(scenario: Callable[[OpenStreams], Awaitable[Any]], silence: float = 1000) -> Any:
     async def main() -> Any:
         try:
             async with asyncio.timeout(20):
-                return await story(OpenStreams(silence))
+                return await scenario(OpenStreams(silence))
         finally:
             await feed.close()
 
@@ -112,7 +112,7 @@ def flip(agent: str, on: bool | None) -> Callable[[], object]:
 
 
 def test_an_agent_page_gets_its_events_and_an_overview_page_gets_all(cookie):
-    async def story(opened: OpenStreams) -> list[Any]:
+    async def scenario(opened: OpenStreams) -> list[Any]:
         ada, everyone = opened.open(cookie, "agent=ada"), opened.open(cookie)
         kinds = {(await ada.receive_event())[0], (await everyone.receive_event())[0]}
         await concurrently.do(flip("bob", False))
@@ -125,18 +125,18 @@ def test_an_agent_page_gets_its_events_and_an_overview_page_gets_all(cookie):
         await opened.ended()
         return [kinds, of_ada[1] - of_bob[1], everyone.status, everyone.headers["content-type"]]
 
-    assert run(story) == [{"live"}, 1, 200, "text/event-stream; charset=utf-8"]
+    assert run(scenario) == [{"live"}, 1, 200, "text/event-stream; charset=utf-8"]
 
 
 def test_the_stream_has_django_s_headers_except_length_and_user(cookie):
-    async def story(opened: OpenStreams) -> dict[str, str]:
+    async def scenario(opened: OpenStreams) -> dict[str, str]:
         page = opened.open(cookie)
         await page.receive_event()
         page.disconnect()
         await opened.ended()
         return page.headers
 
-    headers = run(story)
+    headers = run(scenario)
     browser = Client()
     browser.cookies["sessionid"] = cookie
     answer = browser.get(live.PATH)
@@ -151,18 +151,18 @@ def test_the_stream_has_django_s_headers_except_length_and_user(cookie):
 
 
 def test_a_stream_without_login_or_agent_is_refused(cookie):
-    async def story(opened: OpenStreams) -> list[tuple[int, str]]:
+    async def scenario(opened: OpenStreams) -> list[tuple[int, str]]:
         pages = [opened.open(""), opened.open(cookie, "agent=nobody"), opened.open(cookie, "agent=%00")]
         await opened.ended()
         return [(page.status, page.headers.get("location", "")) for page in pages]
 
-    assert run(story) == [(302, "/login/?next=/live/"), (404, ""), (404, "")]
+    assert run(scenario) == [(302, "/login/?next=/live/"), (404, ""), (404, "")]
 
 
 def test_a_refused_stream_leaves_no_database_connection_open(cookie):
     """Django opens it in a thread of the event loop that persists, so each such thread would keep one open."""
 
-    async def story(opened: OpenStreams) -> int:
+    async def scenario(opened: OpenStreams) -> int:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(threads := ThreadPoolExecutor(1))
         for _ in range(2):
@@ -170,11 +170,11 @@ def test_a_refused_stream_leaves_no_database_connection_open(cookie):
             await opened.ended()
         return await loop.run_in_executor(threads, lambda: connection.connection is None)
 
-    assert run(story)
+    assert run(scenario)
 
 
 def test_an_idle_stream_sends_keep_alives(cookie):
-    async def story(opened: OpenStreams) -> list[bytes]:
+    async def scenario(opened: OpenStreams) -> list[bytes]:
         page = opened.open(cookie)
         await page.receive_event()
         keep_alives = [await page.receive_raw() for _ in range(2)]
@@ -182,7 +182,7 @@ def test_an_idle_stream_sends_keep_alives(cookie):
         await opened.ended()
         return keep_alives
 
-    assert run(story, silence=0) == [b":\n\n"] * 2
+    assert run(scenario, silence=0) == [b":\n\n"] * 2
 
 
 @pytest.mark.parametrize(
@@ -195,13 +195,13 @@ def test_an_idle_stream_sends_keep_alives(cookie):
     ids=["logged out", "not active", "another password"],
 )
 def test_a_stream_ends_when_the_login_becomes_invalid(cookie, act):
-    async def story(opened: OpenStreams) -> None:
+    async def scenario(opened: OpenStreams) -> None:
         page = opened.open(cookie)
         await page.receive_event()
         await concurrently.do(act)
         await opened.ended()
 
-    run(story, silence=0)
+    run(scenario, silence=0)
 
 
 class BusyFeed:
@@ -226,31 +226,31 @@ class BusyFeed:
 def test_a_busy_stream_ends_when_the_login_becomes_invalid(cookie, monkeypatch):
     monkeypatch.setattr(feed, "all_changes", BusyFeed)
 
-    async def story(opened: OpenStreams) -> None:
+    async def scenario(opened: OpenStreams) -> None:
         page = opened.open(cookie)
         await page.receive_event()
         await concurrently.do(Session.objects.all().delete)
         await opened.ended()
 
-    run(story, silence=0)
+    run(scenario, silence=0)
 
 
 def test_all_streams_end_when_the_server_shuts_down(cookie):
-    async def story(opened: OpenStreams) -> bytes:
+    async def scenario(opened: OpenStreams) -> bytes:
         page = opened.open(cookie)
         await page.receive_event()
         feed.end()
         await opened.ended()
         return await page.receive_raw()
 
-    assert run(story) == b""
+    assert run(scenario) == b""
 
 
 def test_a_page_over_the_limit_per_user_is_answered_without_a_stream(cookie, monkeypatch):
     monkeypatch.setattr(streams, "MAX_PER_ONE", 1)
     other = _log_in(logins.User.objects.create_user("otto"))
 
-    async def story(opened: OpenStreams) -> list[str]:
+    async def scenario(opened: OpenStreams) -> list[str]:
         first = opened.open(cookie)
         heard = [(await first.receive_event())[0]]
         pages = [opened.open(cookie), opened.open(other)]
@@ -265,4 +265,4 @@ def test_a_page_over_the_limit_per_user_is_answered_without_a_stream(cookie, mon
         await opened.ended()
         return heard
 
-    assert run(story) == ["live", "once", "live", "live"]
+    assert run(scenario) == ["live", "once", "live", "live"]

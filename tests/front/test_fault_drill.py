@@ -91,15 +91,15 @@ class Load:
                 act(client)
 
     def _read(self, client: httpx.Client) -> None:
-        begun = time.monotonic()
+        start = time.monotonic()
         got = client.get("/agents/ada/surface", headers={"Authorization": f"Bearer {self.agent}"})
         is_stale = got.headers.get("toolbelt-stale") == "true"
-        self.reads.append((got.status_code, is_stale, time.monotonic() - begun, begun))
+        self.reads.append((got.status_code, is_stale, time.monotonic() - start, start))
 
     def _write(self, tool: str) -> Callable[[httpx.Client], None]:
         def write(client: httpx.Client) -> None:
             self.may_write.wait()
-            begun = time.monotonic()
+            start = time.monotonic()
             on = not self.acknowledged.get(tool, False)
             got = client.put(
                 f"/agents/bob/overrides/{tool}",
@@ -108,19 +108,19 @@ class Load:
             )
             if got.status_code == 200:
                 self.acknowledged[tool] = on
-            self.writes.append((got.status_code, False, time.monotonic() - begun, begun))
+            self.writes.append((got.status_code, False, time.monotonic() - start, start))
 
         return write
 
     def _call(self, client: httpx.Client) -> None:
-        begun = time.monotonic()
+        start = time.monotonic()
         got = client.post(
             "/agents/ada/calls",
             json={"tool": "list_toolkits", "arguments": {}},
             headers={"Authorization": f"Bearer {self.agent}"},
         )
         is_refused = got.status_code == 200 and got.json()["is_error"]
-        self.calls.append((got.status_code, is_refused, time.monotonic() - begun, begun))
+        self.calls.append((got.status_code, is_refused, time.monotonic() - start, start))
 
     def check(self) -> None:
         """Check the status and the duration of all responses."""
@@ -183,13 +183,13 @@ def served(installation: Installation, url: str) -> Iterator[Load]:
 def drill(
     load: Load, installation: Installation, fault: contextlib.AbstractContextManager[Any]
 ) -> tuple[float, float]:
-    """Run the load before, during and after the fault, and return when the fault began and ended."""
+    """Run the load before, during and after the fault, and return when the fault started and ended."""
     with load.running():
         time.sleep(4)
         with fault:
-            begun = time.monotonic()
+            start = time.monotonic()
             time.sleep(8)
-            ended = time.monotonic()
+            end = time.monotonic()
         time.sleep(8)
     load.check()
     stored = json.loads(installation.python(STORED))
@@ -197,8 +197,8 @@ def drill(
     # In the end the server works as before the fault.
     last = time.monotonic() - 2
     for responses in (load.reads, load.writes, load.calls):
-        assert {response[:2] for response in between(responses, ended + 5, last)} == {(200, False)}
-    return begun, ended
+        assert {response[:2] for response in between(responses, end + 5, last)} == {(200, False)}
+    return start, end
 
 
 @pytest.fixture
@@ -217,9 +217,9 @@ def test_a_locked_database_file_fails_writes_but_no_reads(on_sqlite: Installatio
         other.close()
 
     with served(on_sqlite, on_sqlite.url) as load:
-        begun, ended = drill(load, on_sqlite, locked())
+        start, end = drill(load, on_sqlite, locked())
     assert {response[:2] for response in load.reads} == {(200, False)}
-    assert 503 in {response[0] for response in between(load.writes, begun, ended)}
+    assert 503 in {response[0] for response in between(load.writes, start, end)}
 
 
 @breaking.ON_SQLITE
@@ -244,9 +244,9 @@ def test_a_full_disk_fails_writes_but_no_reads(tmp_path: Path) -> None:
             junk.unlink()
 
         with served(installation, installation.url) as load:
-            begun, ended = drill(load, installation, full())
+            start, end = drill(load, installation, full())
         assert {response[:2] for response in load.reads} == {(200, False)}
-        assert 507 in {response[0] for response in between(load.writes, begun, ended)}
+        assert 507 in {response[0] for response in between(load.writes, start, end)}
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
@@ -287,14 +287,14 @@ def test_agents_keep_their_surfaces_during_a_database_outage_and_recover_after_i
         proxy.restore()
 
     with served(installation, url) as load:
-        begun, ended = drill(load, installation, away())
+        start, end = drill(load, installation, away())
     # Each reader had requested its surface shortly before.
     assert {response[0] for response in load.reads} == {200}
     # A read of the last seconds may be answered when the database is back.
-    assert {response[1] for response in between(load.reads, begun + 1, ended - 4)} == {True}
+    assert {response[1] for response in between(load.reads, start + 1, end - 4)} == {True}
     # A request of the last seconds may still be waiting when the database is back.
-    assert {response[0] for response in between(load.writes, begun, ended - 4)} == {503}
-    assert {response[:2] for response in between(load.calls, begun, ended - 4)} == {(200, True)}
+    assert {response[0] for response in between(load.writes, start, end - 4)} == {503}
+    assert {response[:2] for response in between(load.calls, start, end - 4)} == {(200, True)}
 
 
 @breaking.ON_POSTGRESQL

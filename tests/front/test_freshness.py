@@ -32,7 +32,7 @@ def writer(django_db_setup: None) -> Iterator[Process]:
 class UnreachableProbe:
     """A probe that cannot read the database."""
 
-    async def read(self, *asked: Any) -> None:
+    async def read(self, *arguments: Any) -> None:
         raise state_probe.UnreachableError("gone")
 
     async def close(self) -> None:
@@ -68,21 +68,21 @@ def test_a_switch_change_of_another_agent_keeps_the_prepared_answer(server, ada)
 
 
 def test_a_toolkit_loaded_in_a_session_is_active_from_the_next_request(server, ada):
-    def asked(request_id: str) -> Any:
+    def active_tools(request_id: str) -> Any:
         request = Request(token=ada, query=f"session=s1&request_id={request_id}")
         server.warm(request)
         answer = server.ask(request)
         assert not answer.by_django
         return tools(answer)
 
-    assert asked("r1") == []
+    assert active_tools("r1") == []
     calls.run("ada", "load_tools", {"toolkit": "reading"}, session="s1", request_id="r1")
-    assert asked("r1") == []
-    assert asked("r2") == ["kb__find", "kb__read"]
-    assert asked("r1") == []
+    assert active_tools("r1") == []
+    assert active_tools("r2") == ["kb__find", "kb__read"]
+    assert active_tools("r1") == []
     calls.run("ada", "unload_tools", {"toolkit": "reading"}, session="s1", request_id="r2")
-    assert asked("r2") == ["kb__find", "kb__read"]
-    assert asked("r3") == []
+    assert active_tools("r2") == ["kb__find", "kb__read"]
+    assert active_tools("r3") == []
 
 
 def test_sessions_in_equal_state_share_an_answer_but_keep_their_ids(server, ada):

@@ -87,12 +87,12 @@ async def ask(application: Any, about: dict[str, Any], receive: Any) -> Sent:
 def answered(
     about: dict[str, Any], receive: Any, behind: EchoApplication | None = None
 ) -> tuple[int, dict[str, str], bytes]:
-    async def asked() -> Sent:
+    async def scenario() -> Sent:
         return await ask(
             request_limits.RequestLimits(behind or EchoApplication(), access_log.AccessLog()), about, receive
         )
 
-    return _read(asyncio.run(asked()))
+    return _read(asyncio.run(scenario()))
 
 
 def _read(sent: Sent) -> tuple[int, dict[str, str], bytes]:
@@ -122,7 +122,7 @@ def test_a_body_with_too_large_a_content_length_is_refused_unread(path: str) -> 
     async def receive() -> Any:
         pytest.fail("the body was read")
 
-    async def asked() -> Sent:
+    async def scenario() -> Sent:
         given = request_limits.RequestLimits(behind, access_log.AccessLog())
         sent: Sent = []
 
@@ -135,7 +135,7 @@ def test_a_body_with_too_large_a_content_length_is_refused_unread(path: str) -> 
             await given(scope(path, content_length="400000000"), receive, send)
         return sent
 
-    status, headers, body = _read(asyncio.run(asked()))
+    status, headers, body = _read(asyncio.run(scenario()))
     assert (status, headers["connection"], behind.bodies) == (413, "close", [])
     assert headers["content-type"].startswith("text/html")
     assert b"bytes. Send less at a time" in body
@@ -211,7 +211,7 @@ def test_a_body_that_does_not_arrive_in_time_is_refused(path: str, content_type:
 def test_a_request_over_the_limit_gets_a_retry_after(settings: Any) -> None:
     settings.TOOLBELT_REQUESTS_AT_ONCE = 2
 
-    async def asked() -> tuple[Sent, Sent]:
+    async def scenario() -> tuple[Sent, Sent]:
         behind = EchoApplication()
         behind.go_on.clear()
         given = request_limits.RequestLimits(behind, access_log.AccessLog())
@@ -222,7 +222,7 @@ def test_a_request_over_the_limit_gets_a_retry_after(settings: Any) -> None:
         await asyncio.gather(*others)
         return refused, await ask(given, scope(), client(b""))
 
-    refused, later = asyncio.run(asked())
+    refused, later = asyncio.run(scenario())
     status, headers, _ = _read(refused)
     assert (status, headers["retry-after"]) == (503, str(request_limits.RETRY_AFTER))
     assert _read(later)[0] == 200
@@ -231,7 +231,7 @@ def test_a_request_over_the_limit_gets_a_retry_after(settings: Any) -> None:
 def test_open_streams_do_not_count_against_the_request_limit(settings: Any) -> None:
     settings.TOOLBELT_REQUESTS_AT_ONCE = 1
 
-    async def asked() -> list[Sent]:
+    async def scenario() -> list[Sent]:
         behind = EchoApplication(b"text/event-stream")
         behind.go_on.clear()
         given = request_limits.RequestLimits(behind, access_log.AccessLog())
@@ -240,11 +240,11 @@ def test_open_streams_do_not_count_against_the_request_limit(settings: Any) -> N
         behind.go_on.set()
         return await asyncio.gather(*streams)
 
-    assert [_read(sent)[0] for sent in asyncio.run(asked())] == [200, 200, 200]
+    assert [_read(sent)[0] for sent in asyncio.run(scenario())] == [200, 200, 200]
 
 
 def test_unfinished_bodies_of_one_address_do_not_block_other_addresses() -> None:
-    async def asked() -> list[int]:
+    async def scenario() -> list[int]:
         given = request_limits.RequestLimits(EchoApplication(), access_log.AccessLog())
         slow = [
             asyncio.create_task(ask(given, scope(content_length="9"), client(b"x", ends=False)))
@@ -259,7 +259,7 @@ def test_unfinished_bodies_of_one_address_do_not_block_other_addresses() -> None
         again = await ask(given, scope(content_length="1"), client(b"x"))
         return [_read(sent)[0] for sent in (same, other, again)]
 
-    assert asyncio.run(asked()) == [503, 200, 200]
+    assert asyncio.run(scenario()) == [503, 200, 200]
 
 
 @pytest.mark.django_db
