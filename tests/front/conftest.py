@@ -28,7 +28,7 @@ ADDRESS = "/api/v1/agents/ada/surface"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request as a server hands it on."""
+    """A request as the ASGI server passes it on."""
 
     method: str = "GET"
     path: str = ADDRESS
@@ -68,7 +68,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back; ``by_django`` says whether Django was asked."""
+    """A response; ``by_django`` states whether Django produced it."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -87,16 +87,16 @@ class Server:
 
     def __init__(self) -> None:
         self.answers = prepared_answers.answers()
-        self.asked_django = 0
+        self.django_requests = 0
         self._django = ASGIHandler()
         self.application = front.Application(self._count, self.answers)
 
     def ask(self, *requests: Request) -> Answer:
-        """Send requests one after the other; give the answer to the last."""
-        return self.ask_all(*requests)[-1]
+        """Send requests one after the other, and return the last answer."""
+        return self.ask_each(*requests)[-1]
 
-    def ask_all(self, *requests: Request) -> list[Answer]:
-        """Send requests one after the other, in one event loop; give all answers."""
+    def ask_each(self, *requests: Request) -> list[Answer]:
+        """Send requests one after the other in one event loop, and return all answers."""
         return async_to_sync(self._answers)(self.application, requests)
 
     def ask_django(self, request: Request) -> Answer:
@@ -104,11 +104,11 @@ class Server:
         return async_to_sync(self._answers)(self._count, [request])[0]
 
     def warm(self, *requests: Request) -> None:
-        """Send each twice: the first time it is worked out, and the second time the bytes are put together."""
-        self.ask_all(*requests, *requests)
+        """Send each request twice: the first builds the answer, the second prepares its bytes."""
+        self.ask_each(*requests, *requests)
 
     async def _count(self, scope: Any, receive: Any, send: Any) -> None:
-        self.asked_django += 1
+        self.django_requests += 1
         await self._django(scope, receive, send)
 
     async def _answers(self, application: Any, requests: Any) -> list[Answer]:
@@ -121,38 +121,38 @@ class Server:
 
     async def _answer(self, application: Any, request: Request) -> Answer:
         whole = request.content()
-        coming = [whole[:5], whole[5:]]
+        parts = [whole[:5], whole[5:]]
         sent: list[Any] = []
 
         async def receive() -> dict[str, Any]:
-            if coming:
-                return {"type": "http.request", "body": coming.pop(0), "more_body": bool(coming)}
-            # The client stays until it is answered.
+            if parts:
+                return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
+            # The client stays connected until it has the answer.
             return await asyncio.Future()
 
         async def send(message: Any) -> None:
             sent.append(message)
 
-        before = self.asked_django
+        before = self.django_requests
         await application(request.scope(), receive, send)
         return Answer(
             status=sent[0]["status"],
             headers=[(bytes(name), bytes(value)) for name, value in sent[0]["headers"]],
             body=b"".join(message.get("body", b"") for message in sent[1:]),
-            by_django=self.asked_django > before,
+            by_django=self.django_requests > before,
         )
 
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no test feel how much the one before it asked, or find what it kept; and none writes beside itself."""
+    """Reset rate limits and cached snapshots, and start no background threads."""
     monkeypatch.setattr(credentials, "start", lambda: None)
     monkeypatch.setattr(record_writer, "start", lambda: None)
     monkeypatch.setattr(running_tools, "start", lambda runnable: None)
     limits.rates.forget()
     snapshots.forget()
     yield
-    # A server that did not come to its end writes down ends from a thread of its own.
+    # A server that was not shut down still records expirations in a thread.
     expirations.stop()
     limits.rates.forget()
 

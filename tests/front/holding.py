@@ -1,4 +1,4 @@
-"""A plugin whose tool holds until it is let go, and leaves a mark in a directory when it begins and when it ends."""
+"""A plugin whose tool blocks until it is released, and marks each start and each cancellation in a directory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import toolbelt
 
-# Where the marks are; set for the server's processes by the test.
+# The variable with the directory of the marks; the test sets it for the server's processes.
 DIRECTORY = "HOLDING_DIRECTORY"
 
 
 class Holding(toolbelt.ToolPlugin):
-    """Has one tool, which runs until there is a file named ``go``."""
+    """A plugin with one tool, which runs until a file named ``go`` exists."""
 
     name = namespace = "holding"
     version = "1"
@@ -26,13 +26,13 @@ class Holding(toolbelt.ToolPlugin):
         self.directory = Path(os.environ[DIRECTORY])
 
     async def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
-        begun = self.directory / f"begun-{uuid.uuid4()}"
-        begun.write_text(repr(time.time()))
+        mark = self.directory / f"started-{uuid.uuid4()}"
+        mark.write_text(repr(time.time()))
         try:
-            while not (self.directory / "go").exists():  # noqa: ASYNC110 (another process makes it)
+            while not (self.directory / "go").exists():  # noqa: ASYNC110 (another process creates it)
                 await asyncio.sleep(0.02)
         except asyncio.CancelledError:
-            (self.directory / begun.name.replace("begun", "cancelled")).touch()
+            (self.directory / mark.name.replace("started", "cancelled")).touch()
             raise
         return {}
 
@@ -41,19 +41,19 @@ class Holding(toolbelt.ToolPlugin):
 
 
 class Marks:
-    """What the tool has left in a directory so far."""
+    """The marks that the tool has left in a directory so far."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def begun(self) -> list[float]:
-        """Return when each call began, in seconds since the epoch."""
-        return sorted(float(mark.read_text() or "0") for mark in self._directory.glob("begun-*"))
+    def started(self) -> list[float]:
+        """Return when each call started, in seconds since the epoch."""
+        return sorted(float(mark.read_text() or "0") for mark in self._directory.glob("started-*"))
 
     def cancelled(self) -> int:
         """Return how many calls were cancelled."""
         return len(list(self._directory.glob("cancelled-*")))
 
-    def let_go(self) -> None:
-        """Let all calls end."""
+    def release(self) -> None:
+        """Let all calls finish."""
         (self._directory / "go").touch()

@@ -1,4 +1,4 @@
-"""A real server, as an installation runs it: uvicorn in processes of its own, on the database of the tests."""
+"""A real server as an installation runs it: uvicorn in separate processes, on the tests' database."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ OPTIONS = ("--lifespan", "on", "--loop", "uvloop", "--no-access-log")
 
 
 class Served:
-    """A server that runs. ``log`` is what it wrote, once it has ended."""
+    """A running server. ``log`` holds its output once it has stopped."""
 
     def __init__(self, port: int, process: subprocess.Popen[str]) -> None:
         self.port, self.url, self.process = port, f"http://127.0.0.1:{port}", process
         self.log = ""
 
     def client(self, token: str = "") -> httpx.Client:
-        """Return a client that sends the token, if there is one. It waits for the server to listen."""
+        """Return a client that waits for the server to listen, and sends the token if given."""
         headers = {"Host": "localhost"} | ({"Authorization": f"Bearer {token}"} if token else {})
         return httpx.Client(
             base_url=self.url, timeout=60, headers=headers, transport=httpx.HTTPTransport(retries=12)
@@ -43,9 +43,9 @@ def served(
     environment: Mapping[str, str] | None = None,
     protocol: str = "httptools",
 ) -> Iterator[Served]:
-    """Serve until the block ends, then end the server as a supervisor does.
+    """Run a server until the block ends, then stop it as a supervisor does.
 
-    Modules in ``python_path`` can be imported; ``environment`` is set on top of the one of the tests; ``protocol`` is
+    Modules in ``python_path`` can be imported; ``environment`` extends that of the tests; ``protocol`` is
     uvicorn's choice of an HTTP implementation.
     """
     with socket.socket() as probe:
@@ -60,7 +60,7 @@ def served(
         env={
             **os.environ,
             "TOOLBELT_ENV": "test",
-            # Many tests store plugins that nothing runs.
+            # Many tests store plugins that no process runs.
             "TOOLBELT_RUNNING_SECONDS": "0",
             "DATABASE_URL": address(),
             "DJANGO_SETTINGS_MODULE": "toolbelt.settings",

@@ -1,4 +1,4 @@
-"""Tests that an admission is answered in front of Django if what it depends on is cached, and as Django answers it."""
+"""Tests that an admission is answered in front of Django from cached data, exactly as Django would."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALL = {"tool": "refund", "arguments": {"order": 7}}
 
 @pytest.fixture
 def records(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return the records that were taken, instead of having them written."""
+    """Return the call records that would have been written."""
     taken: list[Any] = []
 
     def take(record: Any) -> bool:
@@ -31,7 +31,7 @@ def records(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def shop(ada: str, records: list[Any]) -> str:
-    """Return a token of the agent ada, whose program runs a tool."""
+    """Return a token of the agent ada, one of whose tools runs in its own program."""
     order = {"type": "object", "properties": {"order": {"type": "integer"}}}
     belts.import_(
         SETUP,
@@ -60,32 +60,32 @@ def answer_of(answer: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "call", [CALL, {"tool": "refund", "arguments": {"order": "x"}}, {"tool": "nothing"}, {"tool": "clock"}]
 )
-def test_what_is_cached_is_answered_in_front_as_by_django(
+def test_a_cached_admission_is_answered_in_front_as_by_django(
     server: Server, shop: str, records: list[Any], call: Any
 ) -> None:
     by_django = server.ask_django(admit(shop, call))
-    *_, answer = server.ask_all(surface(shop), admit(shop, CALL), surface(shop), admit(shop, call))
+    *_, answer = server.ask_each(surface(shop), admit(shop, CALL), surface(shop), admit(shop, call))
     assert not answer.by_django
     assert (answer.status, answer_of(answer)) == (200, answer_of(by_django))
     assert len(records) == 3
     assert records[0] == records[-1]
 
 
-def test_a_flip_counts_for_the_next_admission_in_front(server: Server, shop: str) -> None:
-    server.ask_all(surface(shop), admit(shop, CALL), surface(shop))
+def test_a_switch_change_applies_to_the_next_admission(server: Server, shop: str) -> None:
+    server.ask_each(surface(shop), admit(shop, CALL), surface(shop))
     assert answer_of(server.ask(admit(shop, CALL)))["is_error"] is False
     switches.override(SETUP, "ada", "refund", False)
     assert answer_of(server.ask(admit(shop, CALL)))["code"] == "tool-denied"
 
 
 @pytest.mark.parametrize("calls", [[], [CALL, CALL], [{"tool": 7}], [{**CALL, "more": 1}]])
-def test_other_requests_are_django_s(server: Server, shop: str, calls: list[Any]) -> None:
-    *_, answer = server.ask_all(surface(shop), admit(shop, CALL), surface(shop), admit(shop, *calls))
+def test_other_bodies_are_passed_on_to_django(server: Server, shop: str, calls: list[Any]) -> None:
+    *_, answer = server.ask_each(surface(shop), admit(shop, CALL), surface(shop), admit(shop, *calls))
     assert answer.by_django
     assert answer.status == (200 if len(calls) == 2 else 422)
 
 
-def test_a_token_of_an_operator_or_another_agent_is_django_s(server: Server, shop: str, olga: str) -> None:
+def test_an_operator_or_invalid_token_is_refused(server: Server, shop: str, olga: str) -> None:
     server.warm(surface(shop), admit(shop, CALL))
     assert server.ask(admit(olga, CALL)).status == 403
     assert server.ask(admit("tb_nothing", CALL)).status == 401

@@ -1,4 +1,4 @@
-"""Surfaces are answered in front of Django, and everything else by Django."""
+"""Tests that surfaces are answered in front of Django, and everything else by Django."""
 
 from __future__ import annotations
 
@@ -17,68 +17,72 @@ from toolbelt.control.people import tokens
 from toolbelt.front import application
 from toolbelt.runtime import rendering
 
-GIVEN = {"clock": "0123456789abcdef", "gone": "x"}
-PLAIN: dict[str, dict[str, Any]] = {
-    "nothing else": {},
+DECLARED = {"clock": "0123456789abcdef", "gone": "x"}
+ANSWERED_IN_FRONT: dict[str, dict[str, Any]] = {
+    "no parameters": {},
     "a session": {"query": "session=s1"},
     "a request of a session": {"query": "session=s1&request_id=r9"},
-    "the other way round": {"query": "request_id=r9&session=s1"},
-    "words in an id": {"query": "session=caf%C3%A9+%22au+lait%22%5C"},
+    "parameters in reverse order": {"query": "request_id=r9&session=s1"},
+    "non-ASCII characters in an id": {"query": "session=caf%C3%A9+%22au+lait%22%5C"},
     "a subagent": {"query": "subagent=explore"},
     "another ETag": {"headers": {"If-None-Match": '"sha256:0"'}},
-    "an ETag for the asking": {"method": "POST", "body": {}, "headers": {"If-None-Match": '"sha256:0"'}},
+    "an ETag with POST": {"method": "POST", "body": {}, "headers": {"If-None-Match": '"sha256:0"'}},
     "a body": {"method": "POST", "body": {"session": "s1", "request_id": "r9"}},
     "a body of nulls": {"method": "POST", "body": {"session": None, "message": None, "declared": None}},
     "a query beside a body": {"method": "POST", "body": {"session": "s1"}, "query": "session=s2"},
     "a message": {"method": "POST", "body": {"session": "s1", "message": "find it"}},
-    "a message about nothing": {"method": "POST", "body": {"message": "hello"}},
+    "a message that matches no tool": {"method": "POST", "body": {"message": "hello"}},
     "a blank message": {"method": "POST", "body": {"message": " \n"}},
-    "half a character in a message": {"method": "POST", "body": b'{"message": "find \\ud83d\\ude00"}'},
-    "what was declared": {"method": "POST", "body": {"declared": GIVEN}},
-    "nothing declared": {"method": "POST", "body": {"declared": {}}},
+    "a lone surrogate in a message": {"method": "POST", "body": b'{"message": "find \\ud83d\\ude00"}'},
+    "declared tools": {"method": "POST", "body": {"declared": DECLARED}},
+    "no declared tools": {"method": "POST", "body": {"declared": {}}},
     "a charset": {
         "method": "POST",
         "body": {},
         "headers": {"Content-Type": "application/json; charset=utf-8"},
     },
     "a long message": {"method": "POST", "body": {"message": "x" * 10_001}},
-    "bob, who focuses": {"path": "/api/v1/agents/bob/surface", "method": "POST", "body": {"message": "find"}},
+    "an agent with focus": {
+        "path": "/api/v1/agents/bob/surface",
+        "method": "POST",
+        "body": {"message": "find"},
+    },
     **{f"the format {form}": {"query": f"format={form}"} for form in rendering.FORMATS},
     "a cookie": {"headers": {"Cookie": "sessionid=x"}},
     "a format and a message": {"method": "POST", "body": {"message": "find", "format": "openai_chat"}},
 }
-FOR_DJANGO: dict[str, dict[str, Any]] = {
+PASSED_TO_DJANGO: dict[str, dict[str, Any]] = {
     "no token": {"token": ""},
     "another scheme": {"headers": {"Authorization": "Basic YTpi"}},
-    "a token that is none": {"token": "tb_nonsense"},
-    "a token of nobody's": {"token": "tb_" + "0" * 57},
+    "a malformed token": {"token": "tb_nonsense"},
+    "an unknown token": {"token": "tb_" + "0" * 57},
     "HEAD": {"method": "HEAD"},
     "PUT": {"method": "PUT", "body": {}},
     "OPTIONS": {"method": "OPTIONS"},
     "a slash at the end": {"path": ADDRESS + "/"},
-    "an agent that is not there": {"path": "/api/v1/agents/nobody/surface"},
-    "an agent that cannot be": {"path": "/api/v1/agents/a\0b/surface"},
+    "an unknown agent": {"path": "/api/v1/agents/nobody/surface"},
+    "an impossible agent key": {"path": "/api/v1/agents/a\0b/surface"},
     "an unknown parameter": {"query": "sesion=s1"},
     "a parameter twice": {"query": "session=a&session=b"},
     "an empty session": {"query": "session="},
     "a session that is too long": {"query": "session=" + "x" * 201},
-    "bytes that are no text": {"query": "session=%ff"},
-    "a format that is not there": {"query": "format=xml"},
-    "a subagent that is not there": {"query": "subagent=spy"},
+    "bytes that are not UTF-8": {"query": "session=%ff"},
+    "an unknown format": {"query": "format=xml"},
+    "an unknown subagent": {"query": "subagent=spy"},
     "a body with GET": {"body": {"session": "s1"}},
     "a body that is not JSON": {"method": "POST", "body": b"{"},
-    "a body that is no object": {"method": "POST", "body": []},
+    "a body that is not an object": {"method": "POST", "body": []},
     "an unknown key": {"method": "POST", "body": {"sesion": "s1"}},
     "a number for a session": {"method": "POST", "body": {"session": 1}},
     "a list for a format": {"method": "POST", "body": {"format": []}},
     "a number in declared": {"method": "POST", "body": {"declared": {"clock": 1}}},
-    "no type of the body": {"method": "POST", "body": {}, "headers": {"Content-Type": "(none)"}},
+    "no content type": {"method": "POST", "body": {}, "headers": {"Content-Type": "(none)"}},
     "a form": {
         "method": "POST",
         "body": b"session=s1",
         "headers": {"Content-Type": "application/x-www-form-urlencoded"},
     },
-    "no length": {
+    "no content length": {
         "method": "POST",
         "body": {},
         "headers": {"Content-Length": "(none)", "Transfer-Encoding": "chunked"},
@@ -87,42 +91,42 @@ FOR_DJANGO: dict[str, dict[str, Any]] = {
     "any ETag": {"headers": {"If-None-Match": "*"}},
     "several ETags": {"headers": {"If-None-Match": '"a", "b"'}},
     "If-Match": {"headers": {"If-Match": '"a"'}},
-    "a host that is not ours": {"headers": {"Host": "elsewhere.example"}},
+    "a host that is not allowed": {"headers": {"Host": "elsewhere.example"}},
     "no host": {"headers": {"Host": "(none)"}},
     "another address": {"path": "/api/v1/agents/ada/toolkits"},
 }
 
 
-def without_front_s_own(answer: Answer) -> dict[str, Any]:
-    """Return what a question decides about its answer; the rest is there whatever was asked."""
-    kept = {"etag", "cache-control", "content-type", "content-length", "toolbelt-stale"}
+def request_specific_parts(answer: Answer) -> dict[str, Any]:
+    """Return the parts of an answer that depend on the request."""
+    names = {"etag", "cache-control", "content-type", "content-length", "toolbelt-stale"}
     headers = {name.decode().lower(): value.decode() for name, value in answer.headers}
-    return {"status": answer.status, "body": answer.body, **{name: headers.get(name) for name in kept}}
+    return {"status": answer.status, "body": answer.body, **{name: headers.get(name) for name in names}}
 
 
 @pytest.mark.parametrize("name", ["ada", "olga"])
-def test_a_plain_question_is_answered_in_front_at_once_as_django_s_view_answers_it(server, name, request):
+def test_a_supported_request_is_answered_in_front_as_by_django(server, name, request):
     token = request.getfixturevalue(name)
     tokens_of = {"/api/v1/agents/bob/surface": tokens.issue(SETUP, agent="bob").text}
-    for what, asked in PLAIN.items():
+    for what, asked in ANSWERED_IN_FRONT.items():
         question = Request(token=tokens_of.get(asked.get("path", ""), token), **asked)
-        worked_out, ready = server.ask_all(question, question)
-        expected = without_front_s_own(server.ask_django(question))
+        worked_out, ready = server.ask_each(question, question)
+        expected = request_specific_parts(server.ask_django(question))
         assert (worked_out.status, worked_out.by_django, ready.by_django) == (200, False, False), what
-        assert without_front_s_own(worked_out) == without_front_s_own(ready) == expected, what
+        assert request_specific_parts(worked_out) == request_specific_parts(ready) == expected, what
 
 
-def test_what_django_s_view_has_to_judge_goes_on_to_it_as_it_came(server, ada):
+def test_other_requests_are_passed_on_to_django_unchanged(server, ada):
     server.warm(Request(token=ada))
-    for what, asked in FOR_DJANGO.items():
+    for what, asked in PASSED_TO_DJANGO.items():
         question = Request(**{"token": ada, **asked})
         answer = server.ask(question)
         expected = server.ask_django(question)
         assert answer.by_django, what
-        assert without_front_s_own(answer) == without_front_s_own(expected), what
+        assert request_specific_parts(answer) == request_specific_parts(expected), what
 
 
-def test_an_unchanged_surface_is_not_sent_again(server, ada):
+def test_an_unchanged_surface_is_answered_with_304(server, ada):
     etag = server.ask(Request(token=ada)).header("etag")
     for given in (etag, f"W/{etag}"):
         answer = server.ask(Request(token=ada, headers={"If-None-Match": given}))
@@ -130,7 +134,7 @@ def test_an_unchanged_surface_is_not_sent_again(server, ada):
         assert (answer.header("etag"), answer.header("cache-control")) == (etag, "private, no-cache")
 
 
-def test_an_answer_tells_browsers_and_caches_what_to_do_with_it(server, ada, settings):
+def test_an_answer_has_caching_and_security_headers(server, ada, settings):
     settings.SECURE_HSTS_SECONDS = 60
     answer = server.ask(Request(token=ada, scheme="https"))
     assert (answer.header("vary"), answer.header("x-content-type-options")) == ("Authorization", "nosniff")
@@ -139,34 +143,34 @@ def test_an_answer_tells_browsers_and_caches_what_to_do_with_it(server, ada, set
     assert b"strict-transport-security" not in dict(over_http.headers)
 
 
-def test_plain_http_is_for_django_where_everyone_is_led_to_https(stored, ada, settings):
+def test_plain_http_is_redirected_if_https_is_required(stored, ada, settings):
     settings.SECURE_SSL_REDIRECT = True
     server = Server()
     assert server.ask(Request(token=ada)).status == 301
     assert server.ask(Request(token=ada, scheme="https")).status == 200
 
 
-def test_tokens_that_open_nothing_open_nothing_in_front(server, ada):
+def test_expired_foreign_and_invalid_tokens_are_refused(server, ada):
     server.warm(Request(token=ada))
     other = tokens.issue(SETUP, agent="bob").text
-    over = tokens.issue(SETUP, agent="ada", expires=dt.datetime.now(dt.UTC) + dt.timedelta(days=1))
-    assert not server.ask(Request(token=over.text)).by_django
+    expiring = tokens.issue(SETUP, agent="ada", expires=dt.datetime.now(dt.UTC) + dt.timedelta(days=1))
+    assert not server.ask(Request(token=expiring.text)).by_django
     ended = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=1)
-    models.ApiToken.objects.filter(prefix=over.token.prefix).update(expires=ended)
-    assert server.ask(Request(token=over.text)).status == 401
+    models.ApiToken.objects.filter(prefix=expiring.token.prefix).update(expires=ended)
+    assert server.ask(Request(token=expiring.text)).status == 401
     assert server.ask(Request(token=other)).status == 404
     assert server.ask(Request(token=ada[:-1] + ("0" if ada[-1] != "0" else "1"))).status == 401
 
 
-def test_a_subagent_that_the_agent_may_not_ask_for_is_refused_in_front_too(server, ada, olga):
+def test_a_subagent_that_the_agent_may_not_use_is_refused(server, ada, olga):
     asked: dict[str, Any] = {"query": "subagent=plan"}
     assert server.ask(Request(token=olga, **asked)).status == 200
     assert server.ask(Request(token=ada, **asked)).status == 409
 
 
-def test_what_a_provider_does_not_take_is_said_by_django(server, olga):
+def test_a_provider_limit_is_reported(server, olga):
     tools = [{"key": f"many{n}", "description": "One of many."} for n in range(129)]
-    toolkits = [{"key": "many", "members": [one["key"] for one in tools]}]
+    toolkits = [{"key": "many", "members": [tool["key"] for tool in tools]}]
     agents = [{"key": "zed", "tools_config": {"many": True}}]
     belts.import_(SETUP, {"tools": tools, "toolkits": toolkits, "agents": agents})
     request = Request(token=olga, path="/api/v1/agents/zed/surface", query="format=openai_chat")
@@ -174,26 +178,26 @@ def test_what_a_provider_does_not_take_is_said_by_django(server, olga):
     assert (answer.status, answer.json()["code"]) == (409, "provider-limit")
 
 
-def test_each_request_gets_an_id_of_its_own(server, ada):
+def test_each_request_gets_a_unique_id(server, ada):
     request = Request(token=ada, headers={"X-Request-ID": "what the client calls it"})
     server.warm(request)
-    one, other = server.ask_all(request, request)
-    assert not one.by_django
-    for answer in (one, other):
-        told = answer.header("x-request-id")
-        assert (str(uuid.UUID(told)), uuid.UUID(told).version, uuid.UUID(told).variant) == (
-            told,
+    first, second = server.ask_each(request, request)
+    assert not first.by_django
+    for answer in (first, second):
+        request_id = answer.header("x-request-id")
+        assert (str(uuid.UUID(request_id)), uuid.UUID(request_id).version, uuid.UUID(request_id).variant) == (
+            request_id,
             4,
             uuid.RFC_4122,
         )
-    assert one.header("x-request-id") != other.header("x-request-id")
+    assert first.header("x-request-id") != second.header("x-request-id")
 
 
-def test_ids_that_come_in_are_for_django_where_the_installation_goes_by_them(server, ada, settings):
+def test_an_incoming_request_id_is_kept_if_trusted(server, ada, settings):
     settings.DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
     request = Request(token=ada, headers={"X-Request-ID": "abc"})
     assert server.ask(request).header("x-request-id") == "abc"
 
 
-def test_the_address_is_the_api_s():
+def test_the_url_of_the_surface_view_is_unchanged():
     assert urls.reverse(application.VIEW, kwargs={"agent": "ada"}) == ADDRESS

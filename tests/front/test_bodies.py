@@ -1,4 +1,4 @@
-"""Bodies that are not needed are not read, and the size of others is checked."""
+"""Tests that unneeded bodies are not read, and that the size of others is checked."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from toolbelt.api import bodies
         ({"content-length": "(none)", "transfer-encoding": "chunked"}, "", 401),
     ],
 )
-def test_too_large_a_body_is_refused_by_its_head(
+def test_a_body_of_excessive_or_unknown_length_is_refused_unread(
     server: Server, ada: str, monkeypatch: Any, length: dict[str, str], token: str, status: int
 ) -> None:
-    kept: list[Any] = []
+    written: list[Any] = []
     monkeypatch.setattr(
-        "django.core.handlers.asgi.tempfile.SpooledTemporaryFile", lambda **options: _Kept(kept)
+        "django.core.handlers.asgi.tempfile.SpooledTemporaryFile", lambda **options: _BodyFile(written)
     )
     request = Request(
         method="POST",
@@ -39,20 +39,20 @@ def test_too_large_a_body_is_refused_by_its_head(
 
     assert answer.status == status
     assert answer.header("content-type") == "application/problem+json"
-    assert b"".join(kept) == b""
+    assert b"".join(written) == b""
 
 
-class _Kept:
-    """What Django keeps of a body while it comes."""
+class _BodyFile:
+    """The file in which Django buffers a body."""
 
-    def __init__(self, kept: list[bytes]) -> None:
-        self._kept = kept
+    def __init__(self, written: list[bytes]) -> None:
+        self._kept = written
 
     def write(self, part: bytes) -> None:
         self._kept.append(part)
 
     def seek(self, place: int) -> None:
-        """Start again."""
+        """Do nothing."""
 
     def read(self, *size: int) -> bytes:
         return b""
@@ -61,15 +61,15 @@ class _Kept:
         return True
 
     def close(self) -> None:
-        """Let go."""
+        """Do nothing."""
 
 
 @pytest.mark.parametrize("token", ["", "nonsense", "tb_" + "0" * 57])
-def test_the_body_of_a_stranger_is_not_looked_at(server: Server, monkeypatch: Any, token: str) -> None:
-    def looked(body: bytes) -> Any:
-        raise AssertionError("somebody read it")
+def test_an_unauthenticated_body_is_not_parsed(server: Server, monkeypatch: Any, token: str) -> None:
+    def fail_if_read(body: bytes) -> Any:
+        raise AssertionError("the body was read")
 
-    monkeypatch.setattr(bodies, "read", looked)
+    monkeypatch.setattr(bodies, "read", fail_if_read)
 
     answer = server.ask(Request(method="POST", token=token, body={"message": "hello"}))
 

@@ -1,4 +1,4 @@
-"""Tests what an answer of the ASGI application costs: one query that reads, and no thread."""
+"""Tests that a prepared answer costs the ASGI application one reading query and no thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt.core import budgets
 from toolbelt.runtime import credentials
 from toolbelt.store.state_probe import postgresql, sqlite
 
-QUESTIONS: tuple[dict[str, Any], ...] = (
+REQUESTS: tuple[dict[str, Any], ...] = (
     {},
     {"query": "session=s1&request_id=r1"},
     {"query": "session=s1&request_id=r2&format=openai_chat"},
@@ -24,36 +24,36 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Collect what is sent to the database beside Django's connection."""
+    """Return the statements sent to the database outside Django's connection."""
     sent: list[str] = []
     opened = sqlite.StateProbe._cursor
 
-    def traced(eyes: Any) -> Any:
-        found = opened(eyes)
-        found.connection.set_trace_callback(sent.append)
-        return found
+    def traced(probe: Any) -> Any:
+        cursor = opened(probe)
+        cursor.connection.set_trace_callback(sent.append)
+        return cursor
 
-    found = postgresql.StateProbe._results
+    results = postgresql.StateProbe._results
 
-    async def counted(eyes: Any, asked: Any) -> Any:
-        sent.append(eyes._statement.decode())
-        return await found(eyes, asked)
+    async def counted(probe: Any, asked: Any) -> Any:
+        sent.append(probe._statement.decode())
+        return await results(probe, asked)
 
     monkeypatch.setattr(sqlite.StateProbe, "_cursor", traced)
     monkeypatch.setattr(postgresql.StateProbe, "_results", counted)
     return sent
 
 
-def test_a_ready_answer_costs_one_query_that_reads(server, ada, statements):
-    for asked in QUESTIONS:
+def test_a_prepared_answer_costs_one_reading_query(server, ada, statements):
+    for asked in REQUESTS:
         request = Request(token=ada, **asked)
         server.warm(request)
         statements.clear()
         with CaptureQueriesContext(connection) as through_django:
-            server.ask_all(request)
-            # Eyes are opened with each loop of the tests; more questions in one loop are one more statement each.
+            server.ask_each(request)
+            # Each event loop opens a probe; every further request in the same loop adds one statement.
             opening = len(statements)
-            answers = server.ask_all(*[request] * 4)
+            answers = server.ask_each(*[request] * 4)
         assert [(answer.status, answer.by_django) for answer in answers] == [(200, False)] * 4
         assert len(through_django) == 0
         assert len(statements) == opening + opening + 3
@@ -61,8 +61,8 @@ def test_a_ready_answer_costs_one_query_that_reads(server, ada, statements):
         assert not any("=" in statement for statement in statements if statement.startswith("PRAGMA"))
 
 
-def test_a_ready_answer_takes_no_thread(server, ada, monkeypatch):
-    requests = [Request(token=ada, **asked) for asked in QUESTIONS]
+def test_a_prepared_answer_uses_no_thread(server, ada, monkeypatch):
+    requests = [Request(token=ada, **asked) for asked in REQUESTS]
     server.warm(*requests)
     hops: list[object] = []
 
@@ -71,12 +71,12 @@ def test_a_ready_answer_takes_no_thread(server, ada, monkeypatch):
         raise AssertionError("a thread")
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", hop)
-    answers = server.ask_all(*requests)
+    answers = server.ask_each(*requests)
     assert [answer.by_django for answer in answers] == [False] * len(requests)
     assert hops == []
 
 
-def test_a_ready_answer_is_not_worked_out_again(server, ada, monkeypatch):
+def test_a_prepared_answer_is_not_resolved_again(server, ada, monkeypatch):
     server.warm(Request(token=ada, query="session=s1&request_id=r1"))
 
     def resolve(*anything: Any) -> Any:
@@ -87,7 +87,7 @@ def test_a_ready_answer_is_not_worked_out_again(server, ada, monkeypatch):
     assert not answer.by_django
 
 
-def test_the_use_of_a_token_is_noted_like_django_notes_it(server, ada, monkeypatch):
+def test_the_use_of_a_token_is_recorded(server, ada, monkeypatch):
     server.warm(Request(token=ada))
     monkeypatch.setattr(credentials, "_uses", {})
     answer = server.ask(Request(token=ada))
@@ -95,7 +95,7 @@ def test_the_use_of_a_token_is_noted_like_django_notes_it(server, ada, monkeypat
     assert list(credentials._uses) == [ada[:11]]
 
 
-def test_many_who_wait_for_one_answer_have_it_made_once(ada, monkeypatch):
+def test_simultaneous_equal_requests_build_one_answer(ada, monkeypatch):
     from toolbelt.runtime import prepared_answers
 
     server = Server()
@@ -109,14 +109,14 @@ def test_many_who_wait_for_one_answer_have_it_made_once(ada, monkeypatch):
     monkeypatch.setattr(prepared_answers, "_build", counted)
     server.ask(Request(token=ada))
 
-    async def at_once(application: Any, requests: Any) -> Any:
-        answers = await asyncio.gather(*(server._answer(application, one) for one in requests))
+    async def answer_concurrently(application: Any, requests: Any) -> Any:
+        answers = await asyncio.gather(*(server._answer(application, request) for request in requests))
         server.application.notes.write()
         assert server.answers is not None
         await server.answers.close()
         return answers
 
-    monkeypatch.setattr(server, "_answers", at_once)
-    answers = server.ask_all(*[Request(token=ada)] * 8)
+    monkeypatch.setattr(server, "_answers", answer_concurrently)
+    answers = server.ask_each(*[Request(token=ada)] * 8)
     assert len({answer.body for answer in answers}) == 1
     assert len(calls) == 1

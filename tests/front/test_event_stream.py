@@ -1,4 +1,4 @@
-"""An open page is notified of changes while its login is valid, and polls if streaming is not possible."""
+"""Tests that an open page is notified of changes while its login is valid, and polls if it cannot stream."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Page:
     def __init__(self, cookie: str, query: str = "", path: str = live.PATH) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
-        self._said: asyncio.Queue[bytes] = asyncio.Queue()
-        self._left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._received: asyncio.Queue[bytes] = asyncio.Queue()
+        self._disconnected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.scope = {
             "type": "http",
             "http_version": "1.1",
@@ -46,7 +46,7 @@ class Page:
         }
 
     async def receive(self) -> dict[str, Any]:
-        await self._left
+        await self._disconnected
         return {"type": "http.disconnect"}
 
     async def send(self, message: Any) -> None:
@@ -54,22 +54,22 @@ class Page:
             self.status = message["status"]
             self.headers = {name.decode().lower(): value.decode() for name, value in message["headers"]}
         else:
-            self._said.put_nowait(message["body"])
+            self._received.put_nowait(message["body"])
 
-    async def hear(self) -> tuple[str, int]:
-        """Return the next event: its kind, and the revision."""
-        kind, data = (await self._said.get()).decode().strip().split("\n")
+    async def receive_event(self) -> tuple[str, int]:
+        """Return the kind and the revision of the next event."""
+        kind, data = (await self._received.get()).decode().strip().split("\n")
         return kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))["revision"]
 
-    async def hear_a_sign(self) -> bytes:
-        return await self._said.get()
+    async def receive_raw(self) -> bytes:
+        return await self._received.get()
 
-    def leave(self) -> None:
-        self._left.set_result(None)
+    def disconnect(self) -> None:
+        self._disconnected.set_result(None)
 
 
-class Opened:
-    """Streams of one server, and who listens to them."""
+class OpenStreams:
+    """The event streams of one server and the pages that listen to them."""
 
     def __init__(self, silence: float) -> None:
         self.streams = streams.Streams(ASGIHandler(), silence)
@@ -81,7 +81,7 @@ class Opened:
         return page
 
     async def ended(self) -> None:
-        """Wait until all streams are."""
+        """Wait until all streams have ended."""
         await asyncio.gather(*self._tasks)
 
 
@@ -96,11 +96,11 @@ def _log_in(user: logins.User) -> str:
     return browser.cookies["sessionid"].value
 
 
-def run(story: Callable[[Opened], Awaitable[Any]], silence: float = 1000) -> Any:
+def run(scenario: Callable[[OpenStreams], Awaitable[Any]], silence: float = 1000) -> Any:
     async def main() -> Any:
         try:
             async with asyncio.timeout(20):
-                return await story(Opened(silence))
+                return await scenario(OpenStreams(silence))
         finally:
             await feed.close()
 
@@ -111,32 +111,32 @@ def flip(agent: str, on: bool | None) -> Callable[[], object]:
     return lambda: switches.flip(SETUP.replace(confirm=True), agent, "reading", on)
 
 
-def test_a_page_of_one_agent_hears_of_it_and_a_page_of_all_hears_of_all(cookie):
-    async def story(opened: Opened) -> list[Any]:
+def test_an_agent_page_gets_its_events_and_an_overview_page_gets_all(cookie):
+    async def scenario(opened: OpenStreams) -> list[Any]:
         ada, everyone = opened.open(cookie, "agent=ada"), opened.open(cookie)
-        kinds = {(await ada.hear())[0], (await everyone.hear())[0]}
+        kinds = {(await ada.receive_event())[0], (await everyone.receive_event())[0]}
         await concurrently.do(flip("bob", False))
-        of_bob = await everyone.hear()
+        of_bob = await everyone.receive_event()
         await concurrently.do(flip("ada", True))
-        of_ada = await ada.hear()
-        assert of_ada == await everyone.hear()
+        of_ada = await ada.receive_event()
+        assert of_ada == await everyone.receive_event()
         for page in (ada, everyone):
-            page.leave()
+            page.disconnect()
         await opened.ended()
         return [kinds, of_ada[1] - of_bob[1], everyone.status, everyone.headers["content-type"]]
 
-    assert run(story) == [{"live"}, 1, 200, "text/event-stream; charset=utf-8"]
+    assert run(scenario) == [{"live"}, 1, 200, "text/event-stream; charset=utf-8"]
 
 
-def test_the_answer_is_django_s_but_for_its_length_and_whose_it_is(cookie):
-    async def story(opened: Opened) -> dict[str, str]:
+def test_the_stream_has_django_s_headers_except_length_and_user(cookie):
+    async def scenario(opened: OpenStreams) -> dict[str, str]:
         page = opened.open(cookie)
-        await page.hear()
-        page.leave()
+        await page.receive_event()
+        page.disconnect()
         await opened.ended()
         return page.headers
 
-    headers = run(story)
+    headers = run(scenario)
     browser = Client()
     browser.cookies["sessionid"] = cookie
     answer = browser.get(live.PATH)
@@ -150,19 +150,19 @@ def test_the_answer_is_django_s_but_for_its_length_and_whose_it_is(cookie):
     assert headers["cache-control"] == "private, no-store"
 
 
-def test_what_django_refuses_is_refused(cookie):
-    async def story(opened: Opened) -> list[tuple[int, str]]:
+def test_a_stream_without_login_or_agent_is_refused(cookie):
+    async def scenario(opened: OpenStreams) -> list[tuple[int, str]]:
         pages = [opened.open(""), opened.open(cookie, "agent=nobody"), opened.open(cookie, "agent=%00")]
         await opened.ended()
         return [(page.status, page.headers.get("location", "")) for page in pages]
 
-    assert run(story) == [(302, "/login/?next=/live/"), (404, ""), (404, "")]
+    assert run(scenario) == [(302, "/login/?next=/live/"), (404, ""), (404, "")]
 
 
-def test_a_page_that_says_no_leaves_no_connection_in_the_thread_that_made_it(cookie):
-    """Django makes it in a thread of the event loop's own, which stays: in each of them one more would be open."""
+def test_a_refused_stream_leaves_no_database_connection_open(cookie):
+    """Django opens it in a thread of the event loop that persists, so each such thread would keep one open."""
 
-    async def story(opened: Opened) -> int:
+    async def scenario(opened: OpenStreams) -> int:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(threads := ThreadPoolExecutor(1))
         for _ in range(2):
@@ -170,19 +170,19 @@ def test_a_page_that_says_no_leaves_no_connection_in_the_thread_that_made_it(coo
             await opened.ended()
         return await loop.run_in_executor(threads, lambda: connection.connection is None)
 
-    assert run(story)
+    assert run(scenario)
 
 
-def test_a_stream_that_has_nothing_to_say_gives_a_sign(cookie):
-    async def story(opened: Opened) -> list[bytes]:
+def test_an_idle_stream_sends_keep_alives(cookie):
+    async def scenario(opened: OpenStreams) -> list[bytes]:
         page = opened.open(cookie)
-        await page.hear()
-        signs = [await page.hear_a_sign() for _ in range(2)]
-        page.leave()
+        await page.receive_event()
+        keep_alives = [await page.receive_raw() for _ in range(2)]
+        page.disconnect()
         await opened.ended()
-        return signs
+        return keep_alives
 
-    assert run(story, silence=0) == [b":\n\n"] * 2
+    assert run(scenario, silence=0) == [b":\n\n"] * 2
 
 
 @pytest.mark.parametrize(
@@ -194,28 +194,28 @@ def test_a_stream_that_has_nothing_to_say_gives_a_sign(cookie):
     ],
     ids=["logged out", "not active", "another password"],
 )
-def test_a_stream_ends_with_the_login(cookie, act):
-    async def story(opened: Opened) -> None:
+def test_a_stream_ends_when_the_login_becomes_invalid(cookie, act):
+    async def scenario(opened: OpenStreams) -> None:
         page = opened.open(cookie)
-        await page.hear()
+        await page.receive_event()
         await concurrently.do(act)
         await opened.ended()
 
-    run(story, silence=0)
+    run(scenario, silence=0)
 
 
-class Restless:
-    """A feed in which there is something new at every look."""
+class BusyFeed:
+    """A feed with a change at every read."""
 
     revision = 1
 
-    async def __aenter__(self) -> Restless:
+    async def __aenter__(self) -> BusyFeed:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
         pass
 
-    def __aiter__(self) -> Restless:
+    def __aiter__(self) -> BusyFeed:
         return self
 
     async def __anext__(self) -> object:
@@ -223,46 +223,46 @@ class Restless:
         return object()
 
 
-def test_a_stream_ends_with_the_login_also_when_it_is_never_silent(cookie, monkeypatch):
-    monkeypatch.setattr(feed, "all_changes", Restless)
+def test_a_busy_stream_ends_when_the_login_becomes_invalid(cookie, monkeypatch):
+    monkeypatch.setattr(feed, "all_changes", BusyFeed)
 
-    async def story(opened: Opened) -> None:
+    async def scenario(opened: OpenStreams) -> None:
         page = opened.open(cookie)
-        await page.hear()
+        await page.receive_event()
         await concurrently.do(Session.objects.all().delete)
         await opened.ended()
 
-    run(story, silence=0)
+    run(scenario, silence=0)
 
 
-def test_all_streams_end_when_the_server_is_told_to(cookie):
-    async def story(opened: Opened) -> bytes:
+def test_all_streams_end_when_the_server_shuts_down(cookie):
+    async def scenario(opened: OpenStreams) -> bytes:
         page = opened.open(cookie)
-        await page.hear()
+        await page.receive_event()
         feed.end()
         await opened.ended()
-        return await page.hear_a_sign()
+        return await page.receive_raw()
 
-    assert run(story) == b""
+    assert run(scenario) == b""
 
 
-def test_beyond_so_many_of_one_user_a_page_is_answered_once(cookie, monkeypatch):
+def test_a_page_over_the_limit_per_user_is_answered_without_a_stream(cookie, monkeypatch):
     monkeypatch.setattr(streams, "MAX_PER_ONE", 1)
     other = _log_in(logins.User.objects.create_user("otto"))
 
-    async def story(opened: Opened) -> list[str]:
+    async def scenario(opened: OpenStreams) -> list[str]:
         first = opened.open(cookie)
-        heard = [(await first.hear())[0]]
+        heard = [(await first.receive_event())[0]]
         pages = [opened.open(cookie), opened.open(other)]
-        heard += [(await page.hear())[0] for page in pages]
-        first.leave()
-        pages[1].leave()
+        heard += [(await page.receive_event())[0] for page in pages]
+        first.disconnect()
+        pages[1].disconnect()
         await opened.ended()
         # There is room again.
         last = opened.open(cookie)
-        heard.append((await last.hear())[0])
-        last.leave()
+        heard.append((await last.receive_event())[0])
+        last.disconnect()
         await opened.ended()
         return heard
 
-    assert run(story) == ["live", "once", "live", "live"]
+    assert run(scenario) == ["live", "once", "live", "live"]

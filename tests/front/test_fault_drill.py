@@ -1,7 +1,7 @@
-"""Runs a server under load while its database is locked, full, cut off or stopped. (`make soak`)
+"""Tests a server under load while its database is locked, full, cut off or stopped. (`make soak`)
 
-Four writers and four readers work all the while. Every answer comes in time and is an honest one, what was acknowledged
-is stored, and agents keep their surfaces.
+Four writers and four readers run throughout. Every answer arrives in time and is truthful, acknowledged changes are
+stored, and agents keep their surfaces.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests import breaking
 from tests.installation import Installation
 
 pytestmark = pytest.mark.soak
-# Answers come within 5 s; what a loaded machine adds is no fault.
+# Answers arrive within 5 s; a loaded machine may add to that.
 MAX_LENGTH = 10.0
 # Store a small configuration, and print the token of an agent and that of an operator.
 SET_UP = """
@@ -59,12 +59,12 @@ WRITTEN = ("clock", "hidden", "kb__find", "kb__read")
 
 @dataclass
 class Load:
-    """Writers and readers of one server, and what came back: status, whether stale, seconds, when."""
+    """Writers and readers of response server, and their responses: status, whether stale, seconds, start time."""
 
     address: str
     agent: str
     operator: str
-    is_over: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
     may_write: threading.Event = field(default_factory=threading.Event)
     reads: list[tuple[int, bool, float, float]] = field(default_factory=list)
     writes: list[tuple[int, bool, float, float]] = field(default_factory=list)
@@ -81,25 +81,25 @@ class Load:
         try:
             yield
         finally:
-            self.is_over.set()
+            self.stopped.set()
             for thread in threads:
                 thread.join()
 
     def _work(self, act: Callable[[httpx.Client], None]) -> None:
         with httpx.Client(base_url=f"{self.address}/api/v1", timeout=60) as client:
-            while not self.is_over.wait(0.02):
+            while not self.stopped.wait(0.02):
                 act(client)
 
     def _read(self, client: httpx.Client) -> None:
-        begun = time.monotonic()
+        start = time.monotonic()
         got = client.get("/agents/ada/surface", headers={"Authorization": f"Bearer {self.agent}"})
         is_stale = got.headers.get("toolbelt-stale") == "true"
-        self.reads.append((got.status_code, is_stale, time.monotonic() - begun, begun))
+        self.reads.append((got.status_code, is_stale, time.monotonic() - start, start))
 
     def _write(self, tool: str) -> Callable[[httpx.Client], None]:
         def write(client: httpx.Client) -> None:
             self.may_write.wait()
-            begun = time.monotonic()
+            start = time.monotonic()
             on = not self.acknowledged.get(tool, False)
             got = client.put(
                 f"/agents/bob/overrides/{tool}",
@@ -108,34 +108,34 @@ class Load:
             )
             if got.status_code == 200:
                 self.acknowledged[tool] = on
-            self.writes.append((got.status_code, False, time.monotonic() - begun, begun))
+            self.writes.append((got.status_code, False, time.monotonic() - start, start))
 
         return write
 
     def _call(self, client: httpx.Client) -> None:
-        begun = time.monotonic()
+        start = time.monotonic()
         got = client.post(
             "/agents/ada/calls",
             json={"tool": "list_toolkits", "arguments": {}},
             headers={"Authorization": f"Bearer {self.agent}"},
         )
         is_refused = got.status_code == 200 and got.json()["is_error"]
-        self.calls.append((got.status_code, is_refused, time.monotonic() - begun, begun))
+        self.calls.append((got.status_code, is_refused, time.monotonic() - start, start))
 
     def check(self) -> None:
-        """Look at what came back of all of it."""
+        """Check the status and the duration of all responses."""
         everything = [*self.reads, *self.writes, *self.calls]
         assert max(seconds for _, _, seconds, _ in everything) < MAX_LENGTH
         assert {status for status, *_ in everything} <= {200, 503, 507}
 
 
-def between(found: list[Any], begun: float, ended: float) -> list[Any]:
-    return [one for one in found if begun <= one[3] < ended]
+def between(responses: list[Any], start: float, end: float) -> list[Any]:
+    return [response for response in responses if start <= response[3] < end]
 
 
 @contextlib.contextmanager
 def served(installation: Installation, url: str) -> Iterator[Load]:
-    """Run a server of the installation, as in production, which reaches its database at this address."""
+    """Run a server of the installation as in production, with its database at this URL."""
     installation.sh(".venv/bin/python manage.py migrate --no-input")
     agent, operator = installation.python(SET_UP).split()
     with socket.socket() as probe:
@@ -183,22 +183,22 @@ def served(installation: Installation, url: str) -> Iterator[Load]:
 def drill(
     load: Load, installation: Installation, fault: contextlib.AbstractContextManager[Any]
 ) -> tuple[float, float]:
-    """Work, let the fault last for a while, and work on; give when it began and ended."""
+    """Run the load before, during and after the fault, and return when the fault started and ended."""
     with load.running():
         time.sleep(4)
         with fault:
-            begun = time.monotonic()
+            start = time.monotonic()
             time.sleep(8)
-            ended = time.monotonic()
+            end = time.monotonic()
         time.sleep(8)
     load.check()
     stored = json.loads(installation.python(STORED))
     assert {tool: stored[tool] for tool in WRITTEN} == load.acknowledged
-    # In the end all is as it was before.
+    # In the end the server works as before the fault.
     last = time.monotonic() - 2
-    for found in (load.reads, load.writes, load.calls):
-        assert {one[:2] for one in between(found, ended + 5, last)} == {(200, False)}
-    return begun, ended
+    for responses in (load.reads, load.writes, load.calls):
+        assert {response[:2] for response in between(responses, end + 5, last)} == {(200, False)}
+    return start, end
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def on_sqlite(tmp_path: Path) -> Installation:
 
 
 @breaking.ON_SQLITE
-def test_writers_of_a_locked_file_are_told_and_readers_notice_nothing(on_sqlite: Installation) -> None:
+def test_a_locked_database_file_fails_writes_but_no_reads(on_sqlite: Installation) -> None:
     @contextlib.contextmanager
     def locked() -> Iterator[None]:
         other = sqlite3.connect(on_sqlite.directory / "db.sqlite3", isolation_level=None, timeout=10)
@@ -217,13 +217,13 @@ def test_writers_of_a_locked_file_are_told_and_readers_notice_nothing(on_sqlite:
         other.close()
 
     with served(on_sqlite, on_sqlite.url) as load:
-        begun, ended = drill(load, on_sqlite, locked())
-    assert {one[:2] for one in load.reads} == {(200, False)}
-    assert 503 in {one[0] for one in between(load.writes, begun, ended)}
+        start, end = drill(load, on_sqlite, locked())
+    assert {response[:2] for response in load.reads} == {(200, False)}
+    assert 503 in {response[0] for response in between(load.writes, start, end)}
 
 
 @breaking.ON_SQLITE
-def test_writers_of_a_full_disk_are_told_and_readers_notice_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_fails_writes_but_no_reads(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = shutil.which("mount")
@@ -244,16 +244,16 @@ def test_writers_of_a_full_disk_are_told_and_readers_notice_nothing(tmp_path: Pa
             junk.unlink()
 
         with served(installation, installation.url) as load:
-            begun, ended = drill(load, installation, full())
-        assert {one[:2] for one in load.reads} == {(200, False)}
-        assert 507 in {one[0] for one in between(load.writes, begun, ended)}
+            start, end = drill(load, installation, full())
+        assert {response[:2] for response in load.reads} == {(200, False)}
+        assert 507 in {response[0] for response in between(load.writes, start, end)}
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 @pytest.fixture
 def on_postgresql(tmp_path: Path) -> Iterator[tuple[Installation, breaking.Proxy, str]]:
-    """Yield an installation with a database of its own, and a proxy that a server can reach it by."""
+    """Yield an installation with its own database, a proxy in front of it, and the proxy's URL."""
     about = settings.DATABASES["default"]
     host, port = about["HOST"] or "127.0.0.1", int(about["PORT"] or 5432)
     login = {key: about[key.upper()] for key in ("user", "password") if about[key.upper()]}
@@ -271,14 +271,14 @@ def on_postgresql(tmp_path: Path) -> Iterator[tuple[Installation, breaking.Proxy
 
 
 @breaking.ON_POSTGRESQL
-def test_agents_keep_their_surfaces_while_the_server_is_away_and_all_goes_on_when_it_is_back(
+def test_agents_keep_their_surfaces_during_a_database_outage_and_recover_after_it(
     on_postgresql: tuple[Installation, breaking.Proxy, str],
 ) -> None:
     installation, proxy, url = on_postgresql
 
     @contextlib.contextmanager
     def away() -> Iterator[None]:
-        # Only what was asked for since the last change that this server made is known well enough to be kept.
+        # Only surfaces requested since this server's last change may be kept as stale.
         load.may_write.clear()
         time.sleep(1)
         proxy.refuse()
@@ -287,37 +287,37 @@ def test_agents_keep_their_surfaces_while_the_server_is_away_and_all_goes_on_whe
         proxy.restore()
 
     with served(installation, url) as load:
-        begun, ended = drill(load, installation, away())
-    # Each of them had asked shortly before.
-    assert {one[0] for one in load.reads} == {200}
-    # Who asks in the last seconds may be answered when it is back.
-    assert {one[1] for one in between(load.reads, begun + 1, ended - 4)} == {True}
+        start, end = drill(load, installation, away())
+    # Each reader had requested its surface shortly before.
+    assert {response[0] for response in load.reads} == {200}
+    # A read of the last seconds may be answered when the database is back.
+    assert {response[1] for response in between(load.reads, start + 1, end - 4)} == {True}
     # A request of the last seconds may still be waiting when the database is back.
-    assert {one[0] for one in between(load.writes, begun, ended - 4)} == {503}
-    assert {one[:2] for one in between(load.calls, begun, ended - 4)} == {(200, True)}
+    assert {response[0] for response in between(load.writes, start, end - 4)} == {503}
+    assert {response[:2] for response in between(load.calls, start, end - 4)} == {(200, True)}
 
 
 @breaking.ON_POSTGRESQL
-def test_readers_do_not_notice_that_all_connections_are_cut_now_and_then(
+def test_reads_survive_repeatedly_cut_connections(
     on_postgresql: tuple[Installation, breaking.Proxy, str],
 ) -> None:
     installation, proxy, url = on_postgresql
 
     @contextlib.contextmanager
     def cut_often() -> Iterator[None]:
-        is_over = threading.Event()
+        stopped = threading.Event()
 
         def cut() -> None:
-            while not is_over.wait(2):
+            while not stopped.wait(2):
                 proxy.cut()
 
         thread = threading.Thread(target=cut)
         thread.start()
         yield
-        is_over.set()
+        stopped.set()
         thread.join()
 
     with served(installation, url) as load:
         drill(load, installation, cut_often())
-    assert {one[0] for one in load.reads} == {200}
-    assert not [one for one in load.reads if one[1]]
+    assert {response[0] for response in load.reads} == {200}
+    assert not [response for response in load.reads if response[1]]

@@ -1,4 +1,4 @@
-"""Plugins start and stop with the server."""
+"""Tests that plugins and background threads start and stop with the server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from toolbelt.front import access_log, lifespan
 from toolbelt.front import application as front
 from toolbelt.runtime import credentials, plugins, prepared_answers, record_writer, upstream_connections
 
-# The tests of this folder start no such thread otherwise (`unhurried`).
-start_announcing = running_tools.start
+# The other tests of this folder start no such thread (`unhurried`).
+start_running_tools = running_tools.start
 
 
-def writing() -> list[threading.Thread]:
-    """Return the threads that record expiries, and say what this process can run."""
+def writer_threads() -> list[threading.Thread]:
+    """Return the threads that record expirations and announce what this process can run."""
     names = ("toolbelt-ends", "toolbelt-running")
     return [thread for thread in threading.enumerate() if thread.name in names]
 
@@ -32,7 +32,7 @@ def no_thread_is_left() -> Iterator[None]:
     for is_before in (True, False):
         expirations.stop()
         running_tools.stop()
-        for thread in writing():
+        for thread in writer_threads():
             thread.join(20)
         if is_before:
             yield
@@ -40,34 +40,34 @@ def no_thread_is_left() -> Iterator[None]:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what was begun and ended, in order."""
-    told: list[str] = []
-    monkeypatch.setattr(plugins, "start", lambda: told.append("plugins begin"))
-    monkeypatch.setattr(credentials, "start", lambda: told.append("tokens begin"))
-    monkeypatch.setattr(plugins, "stop", lambda: told.append("plugins end"))
-    return told
+def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of starts and stops, in order."""
+    events: list[str] = []
+    monkeypatch.setattr(plugins, "start", lambda: events.append("plugins begin"))
+    monkeypatch.setattr(credentials, "start", lambda: events.append("tokens begin"))
+    monkeypatch.setattr(plugins, "stop", lambda: events.append("plugins end"))
+    return events
 
 
 class Probe:
     """A probe that reads nothing and records that it was closed."""
 
-    def __init__(self, told: list[str]) -> None:
-        self.told = told
+    def __init__(self, events: list[str]) -> None:
+        self.events = events
 
     async def read(self, prefix: str, agent: str, session: str | None) -> None:
         return None
 
     async def close(self) -> None:
-        self.told.append("database let go")
+        self.events.append("database let go")
 
 
-def answers(told: list[str]) -> prepared_answers.PreparedAnswers:
-    return prepared_answers.PreparedAnswers(Probe(told))
+def answers(events: list[str]) -> prepared_answers.PreparedAnswers:
+    return prepared_answers.PreparedAnswers(Probe(events))
 
 
 def run(application: front.Application, *coming: str) -> list[str]:
-    """Send an application these messages of its life; give what it says to them."""
+    """Send an application these lifespan messages, and return its replies."""
     sent: list[Any] = []
 
     async def main() -> None:
@@ -85,83 +85,87 @@ def run(application: front.Application, *coming: str) -> list[str]:
     return sent
 
 
-async def silence(*message: Any) -> Any:
+async def idle_channel(*message: Any) -> Any:
     """Receive and send nothing."""
 
 
-async def nothing(scope: Any, receive: Any, send: Any) -> None:
-    """Answer nothing, as an application behind."""
+async def no_application(scope: Any, receive: Any, send: Any) -> None:
+    """Answer nothing, in place of Django."""
 
 
-def test_a_server_begins_and_ends_its_plugins(told):
-    application = front.Application(nothing, answers(told))
+def test_a_server_starts_and_stops_its_plugins(events):
+    application = front.Application(no_application, answers(events))
     assert run(application, "startup", "shutdown") == [
         "lifespan.startup.complete",
         "lifespan.shutdown.complete",
     ]
-    assert told == ["plugins begin", "tokens begin", "plugins end", "database let go"]
+    assert events == ["plugins begin", "tokens begin", "plugins end", "database let go"]
 
 
-def test_what_is_loaded_at_the_start_is_not_searched_for_garbage_again(told):
+def test_objects_loaded_at_startup_are_frozen_for_the_garbage_collector(events):
     gc.unfreeze()
 
-    run(front.Application(nothing, answers(told)), "startup", "shutdown")
+    run(front.Application(no_application, answers(events)), "startup", "shutdown")
 
     assert gc.get_freeze_count() > len(gc.get_objects())
 
 
-def test_connections_to_upstream_servers_live_on_the_servers_event_loop(told, monkeypatch):
-    # Another test may have left a loop of its own.
+def test_upstream_connections_use_the_server_s_event_loop(events, monkeypatch):
+    # Another test may have left its event loop.
     upstream_connections.stop()
     hosts: list[Any] = []
     monkeypatch.setattr(plugins, "start", lambda: hosts.append(upstream_connections.running().host))
     monkeypatch.setattr(plugins, "stop", upstream_connections.stop)
 
-    run(front.Application(nothing, answers(told)), "startup", "shutdown")
+    run(front.Application(no_application, answers(events)), "startup", "shutdown")
 
     assert isinstance(hosts[0], asyncio.AbstractEventLoop)
     assert upstream_connections.running().host is None
     upstream_connections.stop()
 
 
-def test_a_server_that_does_not_speak_of_its_life_begins_with_the_first_request(told):
-    application = front.Application(nothing, None)
+def test_a_server_without_lifespan_starts_plugins_at_the_first_request(events):
+    application = front.Application(no_application, None)
     for _ in range(2):
         asyncio.run(
-            application({"type": "http", "path": "/", "method": "GET", "headers": []}, silence, silence)
+            application(
+                {"type": "http", "path": "/", "method": "GET", "headers": []},
+                idle_channel,
+                idle_channel,
+            )
         )
-    assert told == ["plugins begin", "tokens begin"]
+    assert events == ["plugins begin", "tokens begin"]
 
 
-def test_a_plugin_that_does_not_end_holds_nothing_up_beyond_the_grace_period(told, monkeypatch, caplog):
+def test_a_hanging_plugin_delays_shutdown_no_longer_than_the_grace_period(events, monkeypatch, caplog):
     release = threading.Event()
     monkeypatch.setattr(plugins, "stop", release.wait)
     try:
-        asyncio.run(lifespan.Lifespan(answers(told), access_log.AccessLog(), grace=0.01).end())
+        asyncio.run(lifespan.Lifespan(answers(events), access_log.AccessLog(), grace=0.01).end())
     finally:
         release.set()
-    assert told == ["database let go"]
+    assert events == ["database let go"]
     assert "plugins not stopped" in caplog.text
 
 
-def test_plugins_that_fail_to_end_do_not_keep_the_server_from_ending(told, monkeypatch, caplog):
+def test_a_plugin_that_fails_to_stop_does_not_prevent_shutdown(events, monkeypatch, caplog):
     def stop() -> None:
         raise RuntimeError("no")
 
     monkeypatch.setattr(plugins, "stop", stop)
-    asyncio.run(lifespan.Lifespan(answers(told), access_log.AccessLog()).end())
-    assert told == ["database let go"]
+    asyncio.run(lifespan.Lifespan(answers(events), access_log.AccessLog()).end())
+    assert events == ["database let go"]
     assert "plugins not stopped" in caplog.text
 
 
-def test_the_threads_that_write_begin_and_end_with_the_server(told: list[str]) -> None:
+def test_writer_threads_start_once_and_stop_with_the_server(events: list[str]) -> None:
     for _ in range(2):
         for _ in range(2):
             expirations.start()
-            start_announcing(frozenset)
-        threads = writing()
+            start_running_tools(frozenset)
+        threads = writer_threads()
         assert len(threads) == 2
         asyncio.run(lifespan.Lifespan(None, access_log.AccessLog()).end())
         for thread in threads:
             thread.join(5)
-        assert writing() == []
+        assert writer_threads() == []

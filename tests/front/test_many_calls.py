@@ -20,13 +20,13 @@ from toolbelt.control.servers import plugins
 from toolbelt.plugins import registry
 
 POOL = 4
-# More than the pool has connections, three times over.
+# Three times the connections of the pool.
 CALLS = 3 * POOL
 HOLD = {"tool": "holding__hold"}
 
 
-class Story:
-    """A server whose agent ada has a tool that holds; bob is another agent, and an operator watches over both."""
+class Scenario:
+    """A server whose agent ada has a tool that blocks, a second agent bob, and an operator."""
 
     def __init__(self, server: processes.Served, marks: holding.Marks) -> None:
         self.server, self.marks = server, marks
@@ -34,9 +34,9 @@ class Story:
         self.olga = of_operator("olga", superuser=True)
         self.pool = concurrent.futures.ThreadPoolExecutor(64)
 
-    def call(self, many: int) -> list[concurrent.futures.Future[Any]]:
-        """Call the tool so many times at once."""
-        return [self.pool.submit(self._call) for _ in range(many)]
+    def call(self, count: int) -> list[concurrent.futures.Future[Any]]:
+        """Start this many simultaneous calls of the tool."""
+        return [self.pool.submit(self._call) for _ in range(count)]
 
     def ask(self, token: str, method: str, path: str, body: Any = None) -> httpx.Response:
         """Send one request."""
@@ -52,8 +52,8 @@ class Story:
 
 
 @pytest.fixture
-def story(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Return what begins a story with so many workers, and places for so many calls."""
+def start_scenario(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Yield a function that starts a server with this many workers and call slots."""
     file = tmp_path / "plugins.yaml"
     file.write_text("tool_plugins:\n  - module: tests.front.holding\n    class_name: Holding\n")
     own = registry.ToolPluginRegistry()
@@ -82,10 +82,10 @@ def story(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..., Any]
             },
         )
 
-    def told(server: processes.Served) -> Story:
-        return Story(server, holding.Marks(marks))
+    def open_scenario(server: processes.Served) -> Scenario:
+        return Scenario(server, holding.Marks(marks))
 
-    yield lambda **given: (begin(**given), told)
+    yield lambda **given: (begin(**given), open_scenario)
     (marks / "go").touch()
 
 
@@ -94,44 +94,46 @@ def until(is_so: Callable[[], bool]) -> None:
         if is_so():
             return
         time.sleep(0.05)
-    raise AssertionError("it did not come about")
+    raise AssertionError("the condition was not met in time")
 
 
 @pytest.mark.slow
-def test_calls_that_take_long_keep_nobody_waiting_and_a_stop_ends_them(story: Any) -> None:
-    begin, told = story(places=CALLS)
+def test_long_calls_delay_no_other_request_and_blocking_the_plugin_cancels_them(start_scenario: Any) -> None:
+    begin, open_scenario = start_scenario(places=CALLS)
     with begin as server:
-        act = told(server)
-        calls = act.call(CALLS)
-        until(lambda: len(act.marks.begun()) == CALLS)
+        scenario = open_scenario(server)
+        calls = scenario.call(CALLS)
+        until(lambda: len(scenario.marks.started()) == CALLS)
 
-        flipped = act.ask(act.olga, "PUT", "/api/v1/agents/bob/switches/held", {"on": True, "confirm": True})
-        asked = act.ask(act.bob, "GET", "/api/v1/agents/bob/surface")
-        ready = act.ask("", "GET", "/readyz")
-        stopped = act.stop_all()
+        flipped = scenario.ask(
+            scenario.olga, "PUT", "/api/v1/agents/bob/switches/held", {"on": True, "confirm": True}
+        )
+        asked = scenario.ask(scenario.bob, "GET", "/api/v1/agents/bob/surface")
+        ready = scenario.ask("", "GET", "/readyz")
+        stopped = scenario.stop_all()
         answers = [call.result(60) for call in calls]
 
-    assert [one.status_code for one in (flipped, asked, ready, stopped)] == [200] * 4
+    assert [response.status_code for response in (flipped, asked, ready, stopped)] == [200] * 4
     # The pool lets a request wait for ten seconds, and then gives up.
-    assert max(one.elapsed.total_seconds() for one in (flipped, asked, ready, stopped)) < 5
+    assert max(response.elapsed.total_seconds() for response in (flipped, asked, ready, stopped)) < 5
     assert {answer["code"] for answer in answers} == {"tool-denied"}
-    assert act.marks.cancelled() == CALLS
+    assert scenario.marks.cancelled() == CALLS
 
 
 @pytest.mark.soak
-def test_no_call_of_fifty_begins_after_the_answer_to_a_stop_on_three_workers(story: Any) -> None:
-    begin, told = story(places=1, workers=3)
+def test_no_queued_call_starts_on_any_worker_after_the_plugin_is_blocked(start_scenario: Any) -> None:
+    begin, open_scenario = start_scenario(places=1, workers=3)
     with begin as server:
-        act = told(server)
-        calls = act.call(50)
-        until(lambda: bool(act.marks.begun()))
+        scenario = open_scenario(server)
+        calls = scenario.call(50)
+        until(lambda: bool(scenario.marks.started()))
         time.sleep(2)
-        assert act.stop_all().status_code == 200
+        assert scenario.stop_all().status_code == 200
         answered = time.time()
-        act.marks.let_go()
+        scenario.marks.release()
         answers = [call.result(90) for call in calls]
 
-    begun = act.marks.begun()
+    begun = scenario.marks.started()
     assert begun
     assert len(begun) <= 3
     assert [moment for moment in begun if moment > answered] == []
@@ -140,26 +142,28 @@ def test_no_call_of_fifty_begins_after_the_answer_to_a_stop_on_three_workers(sto
 
 
 @pytest.mark.slow
-def test_no_record_of_an_answered_call_is_lost_when_a_server_is_told_to_end(story: Any) -> None:
-    begin, told = story(places=CALLS)
+def test_shutdown_loses_no_record_of_an_answered_call(start_scenario: Any) -> None:
+    begin, open_scenario = start_scenario(places=CALLS)
     with begin as server:
-        act = told(server)
-        act.marks.let_go()
-        answers = [call.result(60) for call in act.call(40)]
+        scenario = open_scenario(server)
+        scenario.marks.release()
+        answers = [call.result(60) for call in scenario.call(40)]
 
     assert [answer["is_error"] for answer in answers] == [False] * 40
     assert models.CallRecord.objects.filter(outcome="ok").count() == 40
 
 
 @pytest.mark.slow
-def test_a_server_that_is_killed_loses_no_change_and_only_the_last_records(story: Any) -> None:
-    begin, told = story(places=CALLS)
+def test_a_killed_server_loses_no_change_and_no_earlier_record(start_scenario: Any) -> None:
+    begin, open_scenario = start_scenario(places=CALLS)
     with begin as server:
-        act = told(server)
-        act.marks.let_go()
-        answers = [call.result(60) for call in act.call(40)]
+        scenario = open_scenario(server)
+        scenario.marks.release()
+        answers = [call.result(60) for call in scenario.call(40)]
         time.sleep(1)  # much longer than records wait
-        flipped = act.ask(act.olga, "PUT", "/api/v1/agents/bob/switches/held", {"on": True, "confirm": True})
+        flipped = scenario.ask(
+            scenario.olga, "PUT", "/api/v1/agents/bob/switches/held", {"on": True, "confirm": True}
+        )
         server.process.kill()
 
     assert [answer["is_error"] for answer in answers] == [False] * 40

@@ -1,4 +1,4 @@
-"""The gate refuses bodies that are too large or too slow, and requests that are too many, before Django is asked."""
+"""Tests that too large or slow bodies and too many requests are refused before they reach Django."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def scope(path: str = "/healthz", **headers: str) -> dict[str, Any]:
     }
 
 
-class Asked:
-    """An application behind a gate that receives the whole body, and answers it."""
+class EchoApplication:
+    """An application behind the limits that reads the whole body and answers."""
 
     def __init__(self, content_type: bytes = b"text/plain") -> None:
         self.bodies: list[bytes] = []
@@ -62,13 +62,13 @@ class Asked:
 
 
 def client(*parts: bytes, ends: bool = True) -> Callable[[], Awaitable[dict[str, Any]]]:
-    """Send these parts of a body; then, if it does not end, nothing more."""
-    coming = [*parts]
+    """Return a client that sends these parts of a body and, if it does not end, then nothing more."""
+    remaining = [*parts]
 
     async def receive() -> dict[str, Any]:
-        if coming:
-            part = coming.pop(0)
-            return {"type": "http.request", "body": part, "more_body": bool(coming) or not ends}
+        if remaining:
+            part = remaining.pop(0)
+            return {"type": "http.request", "body": part, "more_body": bool(remaining) or not ends}
         return await asyncio.Future()
 
     return receive
@@ -85,14 +85,14 @@ async def ask(application: Any, about: dict[str, Any], receive: Any) -> Sent:
 
 
 def answered(
-    about: dict[str, Any], receive: Any, behind: Asked | None = None
+    about: dict[str, Any], receive: Any, behind: EchoApplication | None = None
 ) -> tuple[int, dict[str, str], bytes]:
-    async def asked() -> Sent:
+    async def scenario() -> Sent:
         return await ask(
-            request_limits.RequestLimits(behind or Asked(), access_log.AccessLog()), about, receive
+            request_limits.RequestLimits(behind or EchoApplication(), access_log.AccessLog()), about, receive
         )
 
-    return _read(asyncio.run(asked()))
+    return _read(asyncio.run(scenario()))
 
 
 def _read(sent: Sent) -> tuple[int, dict[str, str], bytes]:
@@ -102,13 +102,13 @@ def _read(sent: Sent) -> tuple[int, dict[str, str], bytes]:
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no refused client be waited for, and write no log."""
+    """Keep the linger of refused clients short, and write no log."""
     monkeypatch.setattr(request_limits, "LINGER", 0.01)
     monkeypatch.setattr(access_log.AccessLog, "add", lambda self, note: None)
 
 
 def test_a_body_within_the_limit_arrives_whole() -> None:
-    behind = Asked()
+    behind = EchoApplication()
     status, _, body = answered(scope(content_length="6"), client(b"abc", b"def"), behind)
     assert (status, body, behind.bodies) == (200, b"done", [b"abcdef"])
 
@@ -116,34 +116,34 @@ def test_a_body_within_the_limit_arrives_whole() -> None:
 @pytest.mark.parametrize(
     "path", ["/healthz", "/", "/login/", "/static/css/base.css", "/metrics", "/admin/login/"]
 )
-def test_a_body_that_announces_too_much_is_refused_unread(path: str) -> None:
-    behind = Asked()
+def test_a_body_with_too_large_a_content_length_is_refused_unread(path: str) -> None:
+    behind = EchoApplication()
 
     async def receive() -> Any:
-        pytest.fail("somebody asked for the body")
+        pytest.fail("the body was read")
 
-    async def asked() -> Sent:
+    async def scenario() -> Sent:
         given = request_limits.RequestLimits(behind, access_log.AccessLog())
         sent: Sent = []
 
         async def send(message: Any) -> None:
             sent.append(message)
             if message.get("more_body"):
-                raise ConnectionError  # all that matters was sent
+                raise ConnectionError  # the rest of the response does not matter
 
         with pytest.raises(ConnectionError):
             await given(scope(path, content_length="400000000"), receive, send)
         return sent
 
-    status, headers, body = _read(asyncio.run(asked()))
+    status, headers, body = _read(asyncio.run(scenario()))
     assert (status, headers["connection"], behind.bodies) == (413, "close", [])
     assert headers["content-type"].startswith("text/html")
     assert b"bytes. Send less at a time" in body
 
 
 @pytest.mark.django_db
-def test_a_body_that_grows_beyond_the_limit_is_refused_where_it_does() -> None:
-    behind = Asked()
+def test_a_chunked_body_is_refused_when_it_exceeds_the_limit() -> None:
+    behind = EchoApplication()
     about = scope(transfer_encoding="chunked")
     parts = [b"x" * 60_000] * 3
     status, _, _ = answered(about, client(*parts, ends=False), behind)
@@ -151,14 +151,14 @@ def test_a_body_that_grows_beyond_the_limit_is_refused_where_it_does() -> None:
 
 
 @pytest.mark.django_db
-def test_a_small_body_of_no_stated_length_is_taken() -> None:
-    behind = Asked()
+def test_a_small_chunked_body_is_accepted() -> None:
+    behind = EchoApplication()
     assert answered(scope(transfer_encoding="chunked"), client(b"a" * 50_000), behind)[0] == 200
     assert behind.bodies == [b"a" * 50_000]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_large_body_is_taken_from_a_login_alone() -> None:
+def test_a_large_body_is_accepted_only_with_a_login() -> None:
     auth_models.User.objects.create_user("olive", password="correct horse")
     browser = Client()
     assert browser.login(username="olive", password="correct horse", request=_request())
@@ -174,8 +174,8 @@ def test_a_large_body_is_taken_from_a_login_alone() -> None:
     assert post(cookie) == 413
 
 
-def test_a_large_body_is_taken_from_a_token_alone(server: Server, ada: str) -> None:
-    behind = Asked()
+def test_a_large_body_is_accepted_only_with_a_valid_token(server: Server, ada: str) -> None:
+    behind = EchoApplication()
 
     def post(path: str, token: str) -> bytes:
         about = scope(path, content_length=str(LARGE), authorization=f"Bearer {token}")
@@ -184,7 +184,7 @@ def test_a_large_body_is_taken_from_a_token_alone(server: Server, ada: str) -> N
 
     for path in ("/api/v1/agents/ada/calls", "/mcp/ada"):
         assert len(post(path, ada)) == LARGE
-        # Those say themselves that the token opens nothing; the body is not kept for that.
+        # The views behind refuse the token themselves and need no body for that.
         assert post(path, "tb_" + "0" * 57) == b""
 
 
@@ -199,7 +199,7 @@ def test_a_large_body_is_taken_from_a_token_alone(server: Server, ada: str) -> N
 )
 def test_a_body_that_does_not_arrive_in_time_is_refused(path: str, content_type: str, settings: Any) -> None:
     settings.TOOLBELT_BODY_SECONDS = 0.05
-    behind = Asked()
+    behind = EchoApplication()
     status, headers, body = answered(scope(path, content_length="100"), client(b"{", ends=False), behind)
     assert (status, headers["content-type"], behind.bodies) == (408, content_type, [])
     assert b"did not arrive within 0.05 s" in body
@@ -208,11 +208,11 @@ def test_a_body_that_does_not_arrive_in_time_is_refused(path: str, content_type:
         assert json.loads(body)["code"] == "request-timeout"
 
 
-def test_one_request_too_many_is_told_when_to_come_again(settings: Any) -> None:
+def test_a_request_over_the_limit_gets_a_retry_after(settings: Any) -> None:
     settings.TOOLBELT_REQUESTS_AT_ONCE = 2
 
-    async def asked() -> tuple[Sent, Sent]:
-        behind = Asked()
+    async def scenario() -> tuple[Sent, Sent]:
+        behind = EchoApplication()
         behind.go_on.clear()
         given = request_limits.RequestLimits(behind, access_log.AccessLog())
         others = [asyncio.create_task(ask(given, scope(), client(b""))) for _ in range(2)]
@@ -222,17 +222,17 @@ def test_one_request_too_many_is_told_when_to_come_again(settings: Any) -> None:
         await asyncio.gather(*others)
         return refused, await ask(given, scope(), client(b""))
 
-    refused, later = asyncio.run(asked())
+    refused, later = asyncio.run(scenario())
     status, headers, _ = _read(refused)
     assert (status, headers["retry-after"]) == (503, str(request_limits.RETRY_AFTER))
     assert _read(later)[0] == 200
 
 
-def test_open_streams_do_not_count(settings: Any) -> None:
+def test_open_streams_do_not_count_against_the_request_limit(settings: Any) -> None:
     settings.TOOLBELT_REQUESTS_AT_ONCE = 1
 
-    async def asked() -> list[Sent]:
-        behind = Asked(b"text/event-stream")
+    async def scenario() -> list[Sent]:
+        behind = EchoApplication(b"text/event-stream")
         behind.go_on.clear()
         given = request_limits.RequestLimits(behind, access_log.AccessLog())
         streams = [asyncio.create_task(ask(given, scope(), client(b""))) for _ in range(3)]
@@ -240,12 +240,12 @@ def test_open_streams_do_not_count(settings: Any) -> None:
         behind.go_on.set()
         return await asyncio.gather(*streams)
 
-    assert [_read(sent)[0] for sent in asyncio.run(asked())] == [200, 200, 200]
+    assert [_read(sent)[0] for sent in asyncio.run(scenario())] == [200, 200, 200]
 
 
-def test_bodies_that_one_address_does_not_end_keep_nobody_else_out() -> None:
-    async def asked() -> list[int]:
-        given = request_limits.RequestLimits(Asked(), access_log.AccessLog())
+def test_unfinished_bodies_of_one_address_do_not_block_other_addresses() -> None:
+    async def scenario() -> list[int]:
+        given = request_limits.RequestLimits(EchoApplication(), access_log.AccessLog())
         slow = [
             asyncio.create_task(ask(given, scope(content_length="9"), client(b"x", ends=False)))
             for _ in range(request_limits.MAX_BODIES_OF_ADDRESS)
@@ -259,7 +259,7 @@ def test_bodies_that_one_address_does_not_end_keep_nobody_else_out() -> None:
         again = await ask(given, scope(content_length="1"), client(b"x"))
         return [_read(sent)[0] for sent in (same, other, again)]
 
-    assert asyncio.run(asked()) == [503, 200, 200]
+    assert asyncio.run(scenario()) == [503, 200, 200]
 
 
 @pytest.mark.django_db
@@ -269,12 +269,12 @@ def test_bodies_that_one_address_does_not_end_keep_nobody_else_out() -> None:
         ("/healthz", 400_000_000, "413"),
         ("/login/", LARGE, "413"),
         ("/login/", 100, "200"),
-        # Django refuses it by its head, once it knows who asks.
+        # Django refuses it by its head, once the client is authenticated.
         ("/api/v1/agents/ada/calls", 400_000_000, "200"),
     ],
 )
-def test_a_wsgi_server_refuses_by_the_announced_length(path: str, length: int, status: str) -> None:
-    said: list[str] = []
+def test_a_wsgi_server_refuses_by_content_length(path: str, length: int, status: str) -> None:
+    statuses: list[str] = []
 
     def behind(environ: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [])
@@ -286,8 +286,8 @@ def test_a_wsgi_server_refuses_by_the_announced_length(path: str, length: int, s
         "CONTENT_LENGTH": str(length),
         "wsgi.url_scheme": "http",
     }
-    request_limits.WsgiRequestLimits(behind)(environ, lambda status, headers: said.append(status[:3]))
-    assert said == [status]
+    request_limits.WsgiRequestLimits(behind)(environ, lambda status, headers: statuses.append(status[:3]))
+    assert statuses == [status]
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_wsgi_server_refuses_by_the_announced_length(path: str, length: int, s
         ("127.0.0.1,::1", "127.0.0.1", "198.51.100.1"),
     ],
 )
-def test_an_address_from_a_header_is_believed_of_named_proxies_alone(
+def test_forwarded_addresses_are_trusted_only_from_configured_proxies(
     monkeypatch: pytest.MonkeyPatch, allowed: str | None, peer: str, client: str
 ) -> None:
     if allowed is None:
@@ -312,7 +312,7 @@ def test_an_address_from_a_header_is_believed_of_named_proxies_alone(
         proxies.check_client(scope)
         seen.append(scope["client"][0])
 
-    # As uvicorn puts it in front, with its default or with the variable.
+    # As uvicorn wraps it, with its default or with the variable.
     server = proxy_headers.ProxyHeadersMiddleware(application, trusted_hosts=allowed or "127.0.0.1,::1")
     for header in ("198.51.100.1", "198.51.100.1:4711"):
         about = scope(x_forwarded_for=header) | {"client": (peer, 50000)}
@@ -320,7 +320,7 @@ def test_an_address_from_a_header_is_believed_of_named_proxies_alone(
     assert seen == [client, client]
 
 
-def test_the_limits_hold_what_a_belt_needs() -> None:
+def test_a_belt_may_be_larger_than_an_api_body() -> None:
     head = request_limits.body_head(scope("/belt/", content_length="1"))
     assert head is not None
     assert head.maximum > conf.API_BODY_BYTES

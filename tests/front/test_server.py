@@ -1,4 +1,4 @@
-"""A real server answers in front of Django, sees other processes' commits, and stops its plugins."""
+"""Tests that a real server sees other processes' commits, limits its clients, and stops its plugins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.api.conftest import SETUP
 from tests.front import processes
 from toolbelt.control.access import switches
 
-# Says that it was shut down, in a file.
+# Creates a file at shutdown.
 PLUGIN = """
 from pathlib import Path
 
@@ -29,7 +29,7 @@ class Farewell(contract.ToolPlugin):
 
 
 @pytest.mark.slow
-def test_a_server_answers_in_front_sees_flips_and_ends_its_plugins(ada: str, tmp_path: Path) -> None:
+def test_a_server_sees_commits_of_other_processes_and_stops_its_plugins(ada: str, tmp_path: Path) -> None:
     (tmp_path / "saying_farewell.py").write_text(PLUGIN)
     plugins = tmp_path / "plugins.yaml"
     plugins.write_text("tool_plugins:\n  - module: saying_farewell\n    class_name: Farewell\n")
@@ -44,14 +44,14 @@ def test_a_server_answers_in_front_sees_flips_and_ends_its_plugins(ada: str, tmp
         assert first.headers.keys() == third.headers.keys()
         switches.flip(SETUP, "ada", "reading", True)
         flipped = [client.get("/api/v1/agents/ada/surface").json() for _ in range(3)]
-        assert all("kb__find" in one["active_tools"] for one in flipped)
+        assert all("kb__find" in surface["active_tools"] for surface in flipped)
     assert (tmp_path / "farewell").exists(), server.log
     assert server.process.returncode in (0, -signal.SIGTERM), server.log
     assert "Traceback" not in server.log
     assert ada not in server.log
 
 
-# Limits that a test need not wait long for.
+# Short limits, so that the test is quick.
 LIMITS = """
 from toolbelt.front import protocol
 
@@ -62,15 +62,13 @@ class Quick(protocol.Protocol):
 
 
 @pytest.mark.slow
-def test_a_server_neither_waits_for_a_stranger_without_end_nor_takes_all_that_they_send(
-    stored: None, tmp_path: Path
-) -> None:
+def test_a_server_limits_the_time_and_size_of_unauthenticated_requests(stored: None, tmp_path: Path) -> None:
     (tmp_path / "quick.py").write_text(LIMITS)
     environment = {"TOOLBELT_BODY_SECONDS": "2"}
     with processes.served(python_path=tmp_path, environment=environment, protocol="quick:Quick") as server:
         port = server.port
         head = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\n"
-        # Only the beginning is sent of each; what comes back says what the server made of that.
+        # Only the beginning of each request is sent; the status shows how the server handled it.
         length = head + b"Content-Length: %d\r\n\r\n"
         chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
         chunks = b"186a0\r\n" + b"x" * 100_000 + b"\r\n"

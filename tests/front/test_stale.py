@@ -1,4 +1,4 @@
-"""An agent keeps its last surface while the database is unavailable, and nothing more than that."""
+"""Tests that an agent keeps only its last surface while the database is unavailable."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from toolbelt.runtime import request_contexts
 from toolbelt.store import clock, state_probe
 from toolbelt.store.state_probe import postgresql
 
-SOON = 8.0
+MAX_SECONDS = 8.0
 
 
 @pytest.fixture
 def database(stored: None) -> Iterator[Database]:
-    with breaking.breakable() as found:
-        yield found
+    with breaking.breakable() as database:
+        yield database
 
 
 @pytest.fixture
@@ -40,22 +40,20 @@ def tools(answer: Any) -> list[str]:
     return list(answer.json()["active_tools"])
 
 
-def test_an_agent_keeps_its_surface_marked_stale_while_the_database_is_away(
-    server, ada, database, monkeypatch
-):
+def test_an_agent_keeps_its_surface_marked_stale_during_a_database_outage(server, ada, database, monkeypatch):
     for module in (request_contexts, postgresql):
         monkeypatch.setattr(module, "PAUSE_SECONDS", 0.0)
     request = Request(token=ada)
     server.warm(request)
     before = server.ask(request)
     with database.away():
-        begun = time.monotonic()
+        start = time.monotonic()
         answer = server.ask(request)
-        assert time.monotonic() - begun < SOON
+        assert time.monotonic() - start < MAX_SECONDS
     assert answer.status == 200
     assert answer.header("toolbelt-stale") == "true"
     assert {**before.json(), "stale": True} == answer.json()
-    # It is not to be taken for the present state later.
+    # Caches must not mistake it for the current state later.
     assert answer.header("cache-control") == "private, no-store"
     assert "etag" not in {name.lower().decode() for name, _ in answer.headers}
     after = server.ask(request)
@@ -63,28 +61,28 @@ def test_an_agent_keeps_its_surface_marked_stale_while_the_database_is_away(
     assert after.body == before.body
 
 
-def test_what_a_client_has_is_confirmed_as_stale_too(server, ada, database):
+def test_a_known_etag_is_confirmed_as_stale(server, ada, database):
     server.warm(Request(token=ada))
     etag = server.ask(Request(token=ada)).header("etag")
     known = Request(token=ada, headers={"If-None-Match": etag})
-    server.ask_all(known, known)
+    server.ask_each(known, known)
     with database.away():
         answer = server.ask(known)
     assert (answer.status, answer.header("toolbelt-stale"), answer.body) == (304, "true", b"")
 
 
-def test_whoever_asks_again_is_answered_without_asking_the_missing_database(server, ada, database):
+def test_repeated_requests_during_an_outage_do_not_reach_the_database(server, ada, database):
     request = Request(token=ada)
     server.warm(request)
     with database.away():
         server.ask(request)
-        asked = server.asked_django
-        answers = server.ask_all(*[request] * 20)
+        asked = server.django_requests
+        answers = server.ask_each(*[request] * 20)
         assert {answer.status for answer in answers} == {200}
-        assert server.asked_django <= asked + 1
+        assert server.django_requests <= asked + 1
 
 
-def test_another_token_gets_nothing_of_it(server, ada, database):
+def test_a_stale_surface_is_not_served_to_another_token(server, ada, database):
     server.warm(Request(token=ada))
     other = tokens.issue(SETUP, agent="ada").text
     with database.away():
@@ -94,7 +92,7 @@ def test_another_token_gets_nothing_of_it(server, ada, database):
         assert stranger.status in (401, 503)
 
 
-def test_a_token_that_expires_meanwhile_opens_nothing(server, database):
+def test_a_token_that_expires_during_an_outage_gets_no_surface(server, database):
     noon = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
     with clock.stopped(noon):
         token = tokens.issue(SETUP, agent="ada", expires=noon + dt.timedelta(hours=1)).text
@@ -106,7 +104,7 @@ def test_a_token_that_expires_meanwhile_opens_nothing(server, database):
         assert server.ask(request).status == 503
 
 
-def test_what_ends_meanwhile_ends_on_time(server, ada, database):
+def test_a_temporary_switch_ends_on_time_during_an_outage(server, ada, database):
     request = Request(token=ada)
     noon = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
     with clock.stopped(noon):
@@ -120,7 +118,7 @@ def test_what_ends_meanwhile_ends_on_time(server, ada, database):
     assert "kb__find" not in tools(answer)
 
 
-def test_a_denial_that_this_server_made_is_not_forgotten(server, ada, database):
+def test_a_surface_older_than_a_change_by_this_server_is_not_served(server, ada, database):
     request = Request(token=ada)
     switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
     server.warm(request)
@@ -129,32 +127,32 @@ def test_a_denial_that_this_server_made_is_not_forgotten(server, ada, database):
         assert server.ask(request).status == 503
 
 
-def test_a_denial_that_another_question_saw_is_not_forgotten(server, ada, database):
-    """As when another server process wrote it, and a second client of the agent has asked since."""
-    one, other = Request(token=ada), Request(token=ada, query="session=s")
+def test_a_surface_older_than_a_change_seen_by_another_request_is_not_served(server, ada, database):
+    """As when another process wrote it and a second client of the agent has requested its surface since."""
+    known, other = Request(token=ada), Request(token=ada, query="session=s")
     switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
-    server.warm(one, other)
+    server.warm(known, other)
     with mock.patch("toolbelt.store.commits.committed"):
         switches.flip(SETUP.replace(confirm=True), "ada", "reading", False)
     server.warm(other)
     with database.away():
-        assert server.ask(one).status == 503
+        assert server.ask(known).status == 503
         answer = server.ask(other)
     assert (answer.status, "kb__find" in tools(answer)) == (200, False)
 
 
-def test_a_token_that_was_seen_revoked_opens_nothing_later(server, ada, database):
-    one, other = Request(token=ada), Request(token=ada, query="session=s")
-    server.warm(one, other)
+def test_a_token_seen_revoked_gets_no_stale_surface(server, ada, database):
+    known, other = Request(token=ada), Request(token=ada, query="session=s")
+    server.warm(known, other)
     with mock.patch("toolbelt.store.commits.committed"):
         tokens.revoke(SETUP, ada[:11])
     assert server.ask(other).status == 401
     with database.away():
-        assert server.ask(one).status == 503
+        assert server.ask(known).status == 503
 
 
 @pytest.mark.parametrize("seconds", [0, 60])
-def test_it_is_kept_for_a_set_time(server, ada, database, settings, seconds):
+def test_a_stale_surface_expires_after_the_configured_time(server, ada, database, settings, seconds):
     settings.TOOLBELT_STALE_SECONDS = seconds
     request = Request(token=ada)
     server.warm(request)
@@ -166,19 +164,19 @@ def test_it_is_kept_for_a_set_time(server, ada, database, settings, seconds):
         assert server.ask(request).status == 503
 
 
-def test_what_was_never_asked_for_is_not_known(server, ada, database):
+def test_a_surface_never_requested_before_is_unavailable(server, ada, database):
     server.warm(Request(token=ada))
     with database.away():
         assert server.ask(Request(token=ada, query="session=new")).status == 503
 
 
-def test_a_database_that_does_not_answer_at_all_is_not_waited_for(server, ada, monkeypatch):
-    """As one that was stopped while its connections stay open: Django would wait for it without an end."""
+def test_a_hanging_database_does_not_delay_a_stale_answer(server, ada, monkeypatch):
+    """As when it is stopped while its connections stay open: Django would wait for it forever."""
     monkeypatch.setattr(request_contexts, "FALLBACK_SECONDS", 0.2)
     request = Request(token=ada)
     server.warm(request)
 
-    class Blind:
+    class UnreachableProbe:
         async def read(self, *asked: Any) -> None:
             raise state_probe.UnreachableError("no answer within 2 s")
 
@@ -187,14 +185,14 @@ def test_a_database_that_does_not_answer_at_all_is_not_waited_for(server, ada, m
 
     def hang(*asked: Any) -> None:
         time.sleep(1)
-        raise AssertionError("nobody waits for this")
+        raise AssertionError("the fallback was awaited")
 
-    monkeypatch.setattr(server.answers.contexts, "_probe", Blind())
+    monkeypatch.setattr(server.answers.contexts, "_probe", UnreachableProbe())
     monkeypatch.setattr("toolbelt.runtime.surfaces.ask", hang)
 
     async def ask() -> Any:
         (answer,) = await server._answers(server.application, [request])
-        # The server continues, and so does what no client waits for any more.
+        # The server keeps running, and so does the abandoned fallback.
         (left,) = server.answers.contexts._abandoned
         await asyncio.wait({left})
         return answer
@@ -203,7 +201,7 @@ def test_a_database_that_does_not_answer_at_all_is_not_waited_for(server, ada, m
     assert (answer.status, answer.header("toolbelt-stale")) == (200, "true")
 
 
-def test_an_address_with_a_body_is_answered_from_what_is_known_too(server, ada, database):
+def test_a_post_request_gets_a_stale_surface(server, ada, database):
     request = Request(method="POST", path=ADDRESS, token=ada, body={"declared": {}})
     server.warm(request)
     with database.away():

@@ -1,4 +1,4 @@
-"""Fixtures of the MCP endpoint's tests: the small configuration of the API's tests, and clients."""
+"""Fixtures of the MCP endpoint's tests: the API tests' configuration, and clients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from toolbelt.front import application as front
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed, prepared_answers
 
-# How long to wait before a test fails instead of being slow, in seconds.
+# The time limit of a test, in seconds.
 MAX_LENGTH = 100
 OLD, OLDER, NEW = "2025-11-25", "2025-06-18", "2026-07-28"
 ADDRESS = "/mcp/ada"
@@ -42,17 +42,17 @@ ABOUT = {
 def body_of(
     method: str, params: Mapping[str, Any] | None = None, version: str = OLD, id_: Any = 1
 ) -> dict[str, Any]:
-    """Write a request as a client of this revision does; without an id it is a notification."""
-    said = dict(params or {})
+    """Return a request as a client of this revision sends it, or a notification if ``id_`` is None."""
+    sent = dict(params or {})
     if version == NEW:
-        said["_meta"] = {**ABOUT, **said.get("_meta", {})}
-    found: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": said}
-    return found if id_ is None else {**found, "id": id_}
+        sent["_meta"] = {**ABOUT, **sent.get("_meta", {})}
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": sent}
+    return message if id_ is None else {**message, "id": id_}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request as a server hands it on. A header that is None is not sent."""
+    """A request as the ASGI server passes it on. A header that is None is not sent."""
 
     body: Any = None
     method: str = "POST"
@@ -94,28 +94,28 @@ class Request:
 
 
 class Exchange:
-    """One request that is under way: what comes back of it, and the client's going away."""
+    """A request in progress: its response, and the client's disconnecting."""
 
     def __init__(self, application: Any, request: Request) -> None:
-        self._coming: asyncio.Queue[Any] = asyncio.Queue()
-        self._gone: asyncio.Event = asyncio.Event()
+        self._messages: asyncio.Queue[Any] = asyncio.Queue()
+        self._disconnected: asyncio.Event = asyncio.Event()
         self._content: list[bytes] = [request.content()]
         self._unread = b""
         self.task = asyncio.create_task(application(request.scope(), self._receive, self._send))
-        self.task.add_done_callback(lambda _: self._coming.put_nowait(None))
+        self.task.add_done_callback(lambda _: self._messages.put_nowait(None))
 
     async def _receive(self) -> dict[str, Any]:
         if self._content:
             return {"type": "http.request", "body": self._content.pop(), "more_body": False}
-        await self._gone.wait()
+        await self._disconnected.wait()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Any) -> None:
-        self._coming.put_nowait(message)
+        self._messages.put_nowait(message)
 
-    async def begun(self) -> tuple[int, dict[str, str]]:
-        """Return the status and the headers."""
-        message = await self._coming.get()
+    async def started(self) -> tuple[int, dict[str, str]]:
+        """Return the status and the headers of the response."""
+        message = await self._messages.get()
         if message is None:
             await self.task
             raise AssertionError("it was not answered")
@@ -124,17 +124,17 @@ class Exchange:
         }
 
     async def rest(self) -> bytes:
-        """Return all that comes until the end."""
-        found = [self._unread]
-        while (message := await self._coming.get()) is not None:
-            found.append(message.get("body", b""))
+        """Return the rest of the body."""
+        parts = [self._unread]
+        while (message := await self._messages.get()) is not None:
+            parts.append(message.get("body", b""))
         await self.task
-        return b"".join(found)
+        return b"".join(parts)
 
     async def event(self) -> dict[str, str]:
-        """Return the next event of a stream: its fields."""
+        """Return the fields of the next event of a stream."""
         while b"\n\n" not in self._unread:
-            message = await asyncio.wait_for(self._coming.get(), 20)
+            message = await asyncio.wait_for(self._messages.get(), 20)
             if message is None:
                 await self.task
                 raise EOFError(f"the stream ended: {self._unread!r}")
@@ -144,20 +144,20 @@ class Exchange:
         return {name: value.removeprefix(" ") for name, _, value in lines}
 
     async def message(self) -> Any:
-        """Return the next event that holds a message."""
+        """Return the message of the next event that has one."""
         while True:
-            found = await self.event()
-            if found.get("data"):
-                return json.loads(found["data"])
+            fields = await self.event()
+            if fields.get("data"):
+                return json.loads(fields["data"])
 
-    def leave(self) -> None:
-        """Let the client go away."""
-        self._gone.set()
+    def disconnect(self) -> None:
+        """Disconnect the client."""
+        self._disconnected.set()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back of a request."""
+    """A complete response."""
 
     status: int
     headers: Mapping[str, str]
@@ -169,21 +169,21 @@ class Answer:
     @property
     def result(self) -> Any:
         assert self.status == 200, self.body
-        found = self.json()
-        assert "result" in found, found
-        return found["result"]
+        message = self.json()
+        assert "result" in message, message
+        return message["result"]
 
     @property
     def error(self) -> Any:
         return self.json()["error"]
 
     @property
-    def told(self) -> tuple[int, int]:
+    def status_and_code(self) -> tuple[int, int]:
         """The HTTP status and the code of the error."""
         return self.status, self.error["code"]
 
     def messages(self) -> list[Any]:
-        """Return the messages of a stream that ended."""
+        """Return the messages of a finished stream."""
         assert self.headers["content-type"] == "text/event-stream", self
         lines = self.body.decode().split("\n")
         return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
@@ -193,7 +193,7 @@ _made: list[Endpoint] = []
 
 
 def run(main: Callable[[], Awaitable[Any]]) -> Any:
-    """Run it in an event loop, and let go of everything behind it."""
+    """Run a coroutine on an event loop, and release all endpoints."""
 
     async def served() -> Any:
         try:
@@ -217,7 +217,7 @@ class Endpoint:
         self.application = front.Application(ASGIHandler(), answers)
 
     def send(self, *requests: Request) -> Answer:
-        """Send requests one after the other; give the answer to the last."""
+        """Send requests one after the other, and return the last answer."""
 
         async def sent() -> Answer:
             async with self.serving():
@@ -228,17 +228,17 @@ class Endpoint:
         return async_to_sync(sent)()
 
     def exchange(self, request: Request) -> Exchange:
-        """Send a request, and see what comes."""
+        """Send a request, and return the exchange."""
         return Exchange(self.application, request)
 
     async def asend(self, request: Request) -> Answer:
         exchange = self.exchange(request)
-        status, headers = await exchange.begun()
+        status, headers = await exchange.started()
         return Answer(status=status, headers=headers, body=await exchange.rest())
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """Let go of everything behind."""
+        """Release the endpoint's resources at the end."""
         try:
             yield
         finally:
@@ -249,18 +249,18 @@ class Endpoint:
 
     @contextlib.asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[Exchange]:
-        """Open a stream, and leave it."""
+        """Open a stream, and disconnect at the end."""
         exchange = Exchange(self.application, request)
         try:
             yield exchange
         finally:
-            exchange.leave()
+            exchange.disconnect()
             await exchange.task
 
 
 @dataclass(frozen=True, kw_only=True)
 class Client:
-    """A client of one revision, at one address."""
+    """A client of one revision at one address."""
 
     endpoint: Endpoint
     token: str
@@ -286,7 +286,7 @@ class Client:
         return Request(body=body, path=self.path, token=self.token, headers=sent, client=self.client)
 
     def stream(self, **headers: Any) -> Request:
-        """Ask for the stream of the first era."""
+        """Return a request for the stream of the first era."""
         sent: dict[str, str | None] = {"mcp-protocol-version": self.version, "accept": "text/event-stream"}
         if self.session:
             sent["mcp-session-id"] = self.session
@@ -294,7 +294,7 @@ class Client:
         return Request(method="GET", path=self.path, token=self.token, headers=sent, client=self.client)
 
     def listening(self) -> Request:
-        """Ask for a stream, as this revision does."""
+        """Return a request for a stream as this revision makes it."""
         if self.version != NEW:
             return self.stream()
         return self.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, "listen")
@@ -314,7 +314,7 @@ class Client:
 
 @pytest.fixture(autouse=True)
 def on_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no server record ends automatically, and no test see the servers of the one before it."""
+    """Start no background threads, and forget the endpoints of earlier tests."""
     monkeypatch.setattr(expirations, "start", lambda: None)
     monkeypatch.setattr(running_tools, "start", lambda runnable: None)
     yield
@@ -328,7 +328,7 @@ def kept_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server_directory(kept_directory: Path) -> Path:
-    """Return an empty directory for a server: always the same, so that the server's rows are, too."""
+    """Return an empty directory for a server, always the same, so that the stored connection is, too."""
     shutil.rmtree(kept_directory)
     kept_directory.mkdir()
     return kept_directory
@@ -352,7 +352,7 @@ def endpoint(stored: None) -> Endpoint:
 
 @pytest.fixture(params=[OLD, NEW])
 def client(request: Any, endpoint: Endpoint, ada: str) -> Client:
-    """Return ada's client, of either era."""
+    """Return a client of ada in each era."""
     return Client(endpoint=endpoint, token=ada, version=request.param)
 
 

@@ -1,4 +1,4 @@
-"""Upstream servers with prompts and resources, and a client of each era that has what they offer."""
+"""Upstream servers with prompts and resources, and a client of each era to which these are granted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MEMBERS = (
     "kb__announce",
     "kb__touch",
 )
-# Of a scripted server.
+# The answers of a scripted server.
 ANSWERS: dict[str, Any] = {
     "prompts/list": {"prompts": [{"name": "sum"}]},
     "resources/list": {"resources": [{"uri": "note://a", "name": "a"}]},
@@ -42,15 +42,15 @@ ANSWERS: dict[str, Any] = {
 }
 
 
-def added(connection: dict[str, Any], members: tuple[str, ...], name: str = "kb") -> None:
+def add_server(connection: dict[str, Any], members: tuple[str, ...], name: str = "kb") -> None:
     configured.add(SETUP.actor, name, connection, trusted=True)
-    refreshed(name)
+    refresh(name)
     toolkit = {"key": f"{name}_notes", "members": list(members)}
     belts.import_(SETUP, {"toolkits": [toolkit]})
     switches.flip(SETUP.replace(confirm=True), "ada", f"{name}_notes", True)
 
 
-def refreshed(name: str) -> None:
+def refresh(name: str) -> None:
     def record(server: str, answer: upstream_listing.Answer) -> configured.RecordedTools:
         assert not answer.error
         return configured.record(SETUP.actor, server, answer)
@@ -60,12 +60,12 @@ def refreshed(name: str) -> None:
 
 @contextmanager
 def scripted(directory: Path, belt: Mapping[str, Any], **about: Any) -> Iterator[scripting.Script]:
-    """Yield a scripted server in this directory, added and refreshed as ``files``, with the rest of a configuration."""
+    """Yield a scripted server added as ``files``, along with the rest of a configuration."""
     script = scripting.Script(directory)
 
     def add() -> None:
         configured.add(SETUP.actor, "files", script.connection, trusted=True, **about)
-        refreshed("files")
+        refresh("files")
         belts.import_(SETUP, belt)
 
     masking.forget()
@@ -88,19 +88,19 @@ def cleared(transactional_db: None) -> Iterator[None]:
 
 @pytest.fixture
 def directory(cleared: None, tmp_path: Path) -> Iterator[Path]:
-    """Let ada have all that a real server offers, and give the directory where it notes what it is asked."""
+    """Grant ada all that a real server offers, and yield the directory where it logs its requests."""
     with serving.running(providing.made(tmp_path).streamable_http_app()) as address:
-        added({"url": address, "sharing": "shared"}, MEMBERS)
+        add_server({"url": address, "sharing": "shared"}, MEMBERS)
         yield tmp_path
         plugins.stop()
 
 
 @pytest.fixture
 def script(cleared: None, tmp_path: Path) -> scripting.Script:
-    """Let ada have what a scripted server of the first era offers."""
+    """Grant ada what a scripted server of the first era offers."""
     script = scripting.Script(tmp_path)
     script.offers(ANSWERS)
-    added(
+    add_server(
         {**script.connection, "sharing": "shared"},
         ("kb__prompt_sum", "kb__resource_a", "kb__template_n", "kb__notify"),
     )
@@ -113,7 +113,7 @@ def client(request: Any, cleared: None) -> Client:
     return Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=request.param)
 
 
-def missing(client: Client, uri: str = "") -> tuple[int, int]:
+def not_found(client: Client, uri: str = "") -> tuple[int, int]:
     if client.version == NEW:
         return 400, protocol.INVALID_PARAMS
     return 200, protocol.RESOURCE_NOT_FOUND if uri else protocol.INVALID_PARAMS

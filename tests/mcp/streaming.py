@@ -1,4 +1,4 @@
-"""What tests of streams share: flips, the beginning of a stream, and its silence."""
+"""Helpers of the tests of streams: changing switches, and reading a stream's opening and its silence."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ async def flip(toolkit: str, on: bool | None, agent: str = "ada") -> None:
     await sync_to_async(switches.flip)(SETUP.replace(confirm=True), agent, toolkit, on)
 
 
-async def opened(exchange: Exchange, version: str) -> Any:
-    """Read what a stream begins with."""
-    status, headers = await exchange.begun()
+async def read_opening(exchange: Exchange, version: str) -> Any:
+    """Return the first message or event of a stream."""
+    status, headers = await exchange.started()
     assert (status, headers["content-type"]) == (200, "text/event-stream")
     return await exchange.message() if version == NEW else await exchange.event()
 
 
 async def is_quiet(exchange: Exchange) -> bool:
-    """Return whether nothing comes for a while."""
+    """Return whether no message arrives for a while."""
     try:
         async with asyncio.timeout(QUIET):
             return bool(await exchange.message()) and False

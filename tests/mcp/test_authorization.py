@@ -27,8 +27,8 @@ MODERN = [
 EVERY = [(OLD, method) for method in METHODS] + [(NEW, method) for method in MODERN]
 
 
-def asking(client: Client, method: str) -> Request:
-    """Make a request of this kind, sound in all but what its token may."""
+def request_of_kind(client: Client, method: str) -> Request:
+    """Return a valid request of this kind with the client's token."""
     if method == "GET":
         return client.stream()
     if method == "DELETE":
@@ -41,45 +41,50 @@ def asking(client: Client, method: str) -> Request:
     return client.request(method, params, id_=None if method.startswith("notifications") else 1)
 
 
-def every(endpoint: Endpoint, token: str, path: str = "/mcp/ada") -> set[tuple[int, str]]:
-    """Return what all kinds of requests come to with this token: the statuses, and the challenges."""
-    found = set()
+def responses_to_every_method(endpoint: Endpoint, token: str, path: str = "/mcp/ada") -> set[tuple[int, str]]:
+    """Return the statuses and challenges that all kinds of requests get with this token."""
+    responses = set()
     for version, method in EVERY:
         answer = endpoint.send(
-            asking(Client(endpoint=endpoint, token=token, version=version, path=path), method)
+            request_of_kind(Client(endpoint=endpoint, token=token, version=version, path=path), method)
         )
-        found.add((answer.status, answer.headers.get("www-authenticate", "")))
+        responses.add((answer.status, answer.headers.get("www-authenticate", "")))
         assert answer.error["code"] == protocol.INVALID_REQUEST, (version, method)
-    return found
+    return responses
 
 
-def test_nothing_opens_without_a_token(endpoint: Endpoint):
-    assert every(endpoint, "") == {(401, 'Bearer realm="toolbelt"')}
+def test_every_method_requires_a_token(endpoint: Endpoint):
+    assert responses_to_every_method(endpoint, "") == {(401, 'Bearer realm="toolbelt"')}
 
 
-def test_a_token_that_opens_nothing_is_refused_whatever_is_wrong_with_it(endpoint: Endpoint, ada: str):
+def test_malformed_unknown_revoked_and_expired_tokens_are_refused(endpoint: Endpoint, ada: str):
     invalid = {(401, 'Bearer realm="toolbelt", error="invalid_token"')}
-    assert every(endpoint, "tb_nonsense") == invalid
-    assert every(endpoint, "tb_0nj8sPWpAgTCvxZ4sXCjdqLrGzZvcRDm2m5Ux1kiTYf8XbXnfAM1K0bWqt1k") == invalid
+    assert responses_to_every_method(endpoint, "tb_nonsense") == invalid
+    assert (
+        responses_to_every_method(endpoint, "tb_0nj8sPWpAgTCvxZ4sXCjdqLrGzZvcRDm2m5Ux1kiTYf8XbXnfAM1K0bWqt1k")
+        == invalid
+    )
     revoked = tokens.issue(SETUP, agent="ada")
     tokens.revoke(SETUP, revoked.token.prefix)
-    assert every(endpoint, revoked.text) == invalid
-    over = tokens.issue(SETUP, agent="ada", expires=timezone.now() + dt.timedelta(days=1)).text
+    assert responses_to_every_method(endpoint, revoked.text) == invalid
+    expired = tokens.issue(SETUP, agent="ada", expires=timezone.now() + dt.timedelta(days=1)).text
     with clock.stopped(timezone.now() + dt.timedelta(days=2)):
-        assert every(endpoint, over) == invalid
+        assert responses_to_every_method(endpoint, expired) == invalid
 
 
-def test_another_agent_is_not_found_whether_it_exists_or_not(endpoint: Endpoint, ada: str):
-    assert every(endpoint, ada, "/mcp/bob") == {(404, "")}
-    assert every(endpoint, ada, "/mcp/nobody") == {(404, "")}
-    told = [
-        endpoint.send(asking(Client(endpoint=endpoint, token=ada, path=f"/mcp/{agent}"), "tools/list")).error
+def test_another_agent_is_not_found_whether_or_not_it_exists(endpoint: Endpoint, ada: str):
+    assert responses_to_every_method(endpoint, ada, "/mcp/bob") == {(404, "")}
+    assert responses_to_every_method(endpoint, ada, "/mcp/nobody") == {(404, "")}
+    errors = [
+        endpoint.send(
+            request_of_kind(Client(endpoint=endpoint, token=ada, path=f"/mcp/{agent}"), "tools/list")
+        ).error
         for agent in ("bob", "nobody")
     ]
-    assert told[0]["message"].replace("bob", "nobody") == told[1]["message"]
+    assert errors[0]["message"].replace("bob", "nobody") == errors[1]["message"]
 
 
-def test_an_operator_who_may_only_read_lists_and_does_not_call(endpoint: Endpoint, reader: str):
+def test_a_read_only_operator_can_list_but_not_call(endpoint: Endpoint, reader: str):
     for version in (OLD, NEW):
         client = Client(endpoint=endpoint, token=reader, version=version)
         assert "clock" in client.names()
@@ -89,20 +94,20 @@ def test_an_operator_who_may_only_read_lists_and_does_not_call(endpoint: Endpoin
         assert "is read-only" in refused.error["message"]
 
 
-def test_an_operator_calls_who_may_write_and_change_agents(endpoint: Endpoint):
-    may = Client(endpoint=endpoint, token=of_operator("olga", "change_agent"))
-    may_not = Client(endpoint=endpoint, token=of_operator("otto"))
-    assert may.call("clock", {}).status == 200
-    assert may_not.call("clock", {}).status == 403
+def test_an_operator_needs_permission_to_change_agents_to_call(endpoint: Endpoint):
+    allowed = Client(endpoint=endpoint, token=of_operator("olga", "change_agent"))
+    forbidden = Client(endpoint=endpoint, token=of_operator("otto"))
+    assert allowed.call("clock", {}).status == 200
+    assert forbidden.call("clock", {}).status == 403
 
 
-def test_an_operator_is_told_of_an_agent_that_is_not_there(endpoint: Endpoint, reader: str):
+def test_an_unknown_agent_is_reported_to_an_operator(endpoint: Endpoint, reader: str):
     client = Client(endpoint=endpoint, token=reader, path="/mcp/adda")
-    assert client.ask("tools/list").told == (404, protocol.INVALID_REQUEST)
+    assert client.ask("tools/list").status_and_code == (404, protocol.INVALID_REQUEST)
     assert "ada" in client.ask("tools/list").error["message"]
 
 
-def test_a_token_that_is_revoked_opens_nothing_at_once(client: Client):
+def test_a_revoked_token_is_refused_immediately(client: Client):
     request = client.request("tools/list")
     client.endpoint.send(request, request, request)
     tokens.revoke(SETUP, client.token[:11])
@@ -110,11 +115,11 @@ def test_a_token_that_is_revoked_opens_nothing_at_once(client: Client):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "", "testserver.evil.example"])
-def test_only_our_own_hosts_are_answered(client: Client, host: str):
+def test_a_request_for_another_host_is_refused(client: Client, host: str):
     assert client.endpoint.send(client.request("tools/list", host=host)).status == 421
 
 
-def test_a_page_of_somebody_else_s_may_not_ask(client: Client, settings: Any):
+def test_requests_from_untrusted_origins_are_refused(client: Client, settings: Any):
     settings.CSRF_TRUSTED_ORIGINS = ["https://desk.example", "https://*.friends.example"]
     statuses = {
         origin: client.endpoint.send(client.request("tools/list", origin=origin)).status
@@ -141,7 +146,7 @@ def test_a_page_of_somebody_else_s_may_not_ask(client: Client, settings: Any):
     }
 
 
-def test_who_asks_too_often_is_told_when_to_come_again(stored: None, ada: str, settings: Any):
+def test_a_client_over_the_rate_limit_gets_a_retry_after(stored: None, ada: str, settings: Any):
     from toolbelt.runtime import prepared_answers
 
     settings.TOOLBELT_API_PER_MINUTE = 2
@@ -152,25 +157,27 @@ def test_who_asks_too_often_is_told_when_to_come_again(stored: None, ada: str, s
     assert int(answer.headers["retry-after"]) > 0
 
 
-def test_an_archived_agent_lets_nobody_in_until_it_is_back(endpoint: Endpoint, ada: str):
+def test_an_archived_agent_is_refused_until_it_is_restored(endpoint: Endpoint, ada: str):
     token = of_operator("olga", superuser=True)
     assert Client(endpoint=endpoint, token=ada).ask("tools/list").status == 200
     agents.archive(SETUP.replace(confirm=True), "ada", True)
-    assert every(endpoint, ada) == {(401, 'Bearer realm="toolbelt", error="invalid_token"')}
+    assert responses_to_every_method(endpoint, ada) == {
+        (401, 'Bearer realm="toolbelt", error="invalid_token"')
+    }
     for method in ("tools/list", "tools/call"):
         client = Client(endpoint=endpoint, token=token)
-        answer = endpoint.send(asking(client, method))
+        answer = endpoint.send(request_of_kind(client, method))
         assert answer.status == 404, answer
     agents.archive(SETUP, "ada", False)
     assert Client(endpoint=endpoint, token=ada).ask("tools/list").status == 200
 
 
-def test_an_operator_of_one_agent_calls_as_that_one(endpoint: Endpoint, ada: str):
+def test_an_operator_of_one_agent_can_call_only_as_that_agent(endpoint: Endpoint, ada: str):
     token = of_operator("anna")
     client = Client(endpoint=endpoint, token=token)
-    assert endpoint.send(asking(client, "tools/call")).status == 403
+    assert endpoint.send(request_of_kind(client, "tools/call")).status == 403
     roles.set_operators(SETUP, "ada", ["anna"])
-    assert endpoint.send(asking(client, "tools/call")).status == 200
+    assert endpoint.send(request_of_kind(client, "tools/call")).status == 200
     roles.set_operators(SETUP, "ada", [])
     roles.set_operators(SETUP, "bob", ["anna"])
-    assert endpoint.send(asking(client, "tools/call")).status == 403
+    assert endpoint.send(request_of_kind(client, "tools/call")).status == 403

@@ -1,4 +1,4 @@
-"""Tests that MCP clients learn when the prompts and resources that they have change, and when a resource does."""
+"""Tests that MCP clients are notified when their lists of prompts and resources change, or a resource itself."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from asgiref.sync import sync_to_async
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint, run
-from tests.mcp.offering import ANSWERS, README, missing
+from tests.mcp.offering import ANSWERS, README, not_found
 from tests.mcp.offering import cleared as cleared
 from tests.mcp.offering import client as client
 from tests.mcp.offering import directory as directory
 from tests.mcp.offering import script as script
-from tests.mcp.streaming import is_quiet, opened
+from tests.mcp.streaming import is_quiet, read_opening
 from tests.plugins.upstream import scripting
 from toolbelt import models
 from toolbelt.control.access import switches
@@ -29,32 +29,32 @@ from toolbelt.store import snapshots
 def _listening(client: Client) -> Any:
     if client.version != NEW:
         return client.stream()
-    wanted = {"promptsListChanged": True, "resourcesListChanged": True}
-    return client.request("subscriptions/listen", {"notifications": wanted}, "l")
+    notifications = {"promptsListChanged": True, "resourcesListChanged": True}
+    return client.request("subscriptions/listen", {"notifications": notifications}, "l")
 
 
 @pytest.mark.parametrize(
     ("key", "method"),
     [("kb__prompt_sum", protocol.PROMPTS_CHANGED), ("kb__resource_a", protocol.RESOURCES_CHANGED)],
 )
-def test_clients_are_told_when_a_flip_changes_what_they_have(
+def test_clients_are_notified_when_a_switch_change_alters_their_lists(
     client: Client, script: scripting.Script, key: str, method: str
 ):
     async def main() -> Any:
         async with client.endpoint.serving(), client.endpoint.open(_listening(client)) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             await sync_to_async(switches.override)(SETUP, "ada", key, False)
-            told = await stream.message()
+            message = await stream.message()
             assert await is_quiet(stream)
-            return told
+            return message
 
     assert run(main)["method"] == method
 
 
-def test_clients_are_told_when_the_server_offers_more(client: Client, directory: Path):
+def test_clients_are_notified_of_new_prompts_of_a_server(client: Client, directory: Path):
     async def main() -> list[str]:
         async with client.endpoint.serving(), client.endpoint.open(_listening(client)) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             call = client.request("tools/call", {"name": "kb__announce", "arguments": {}})
             await client.endpoint.asend(call)
             for _ in range(100):
@@ -67,24 +67,24 @@ def test_clients_are_told_when_the_server_offers_more(client: Client, directory:
     assert run(main) == [protocol.PROMPTS_CHANGED]
 
 
-def test_a_client_that_comes_back_is_told_what_it_missed(script: scripting.Script, cleared: None):
+def test_a_reconnecting_client_is_notified_of_missed_changes(script: scripting.Script, cleared: None):
     token = tokens.issue(SETUP, agent="ada").text
     client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
 
     async def main() -> Any:
         async with client.endpoint.serving():
             async with client.endpoint.open(client.stream()) as stream:
-                last = (await opened(stream, OLD))["id"]
+                last = (await read_opening(stream, OLD))["id"]
             await sync_to_async(switches.override)(SETUP, "ada", "kb__prompt_sum", False)
             async with client.endpoint.open(client.stream(last_event_id=last)) as stream:
-                await opened(stream, OLD)
+                await read_opening(stream, OLD)
                 return await stream.message()
 
     assert run(main)["method"] == protocol.PROMPTS_CHANGED
 
 
 def _subscribed(client: Client, *uris: str) -> Any:
-    """Ask for a stream that tells of these resources."""
+    """Return a request for a stream that announces updates of these resources."""
     if client.version != NEW:
         return client.stream()
     return client.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": [*uris]}}, "l")
@@ -95,35 +95,35 @@ async def _until(is_so: Any) -> None:
         if await sync_to_async(is_so)():
             return
         await asyncio.sleep(0.05)
-    raise AssertionError("it did not come to be")
+    raise AssertionError("the condition was not met in time")
 
 
-def test_clients_hear_of_updates_of_what_they_subscribed_to(client: Client, directory: Path):
+def test_clients_are_notified_of_updates_of_subscribed_resources(client: Client, directory: Path):
     async def main() -> Any:
         async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, README)) as stream:
-            first = await opened(stream, client.version)
+            first = await read_opening(stream, client.version)
             if client.version == NEW:
                 assert first["params"]["notifications"] == {"resourceSubscriptions": [README]}
             else:
                 answer = await client.endpoint.asend(client.request("resources/subscribe", {"uri": README}))
                 assert answer.status == 200, answer
-            found = None
+            result = None
             touch = client.request("tools/call", {"name": "kb__touch", "arguments": {"uri": README}})
-            while found is None:
+            while result is None:
                 # The server may not know about the subscription yet.
                 await client.endpoint.asend(touch)
                 try:
                     async with asyncio.timeout(0.5):
-                        found = await stream.message()
+                        result = await stream.message()
                 except TimeoutError:
                     continue
-            return found
+            return result
 
-    found = run(main)
-    assert (found["method"], found["params"]["uri"]) == (protocol.RESOURCE_UPDATED, README)
+    message = run(main)
+    assert (message["method"], message["params"]["uri"]) == (protocol.RESOURCE_UPDATED, README)
 
 
-def test_a_server_of_the_first_era_is_asked_once_and_its_updates_are_told(
+def test_repeated_subscriptions_subscribe_once_at_a_server_of_the_first_era(
     client: Client, script: scripting.Script
 ):
     script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
@@ -134,7 +134,7 @@ def test_a_server_of_the_first_era_is_asked_once_and_its_updates_are_told(
 
     async def main() -> Any:
         async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, "note://a")) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             if client.version != NEW:
                 await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
                 await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
@@ -142,22 +142,22 @@ def test_a_server_of_the_first_era_is_asked_once_and_its_updates_are_told(
             arguments = {"method": protocol.RESOURCE_UPDATED, "params": {"uri": "note://a"}}
             notify = client.request("tools/call", {"name": "kb__notify", "arguments": arguments})
             await client.endpoint.asend(notify)
-            told = await stream.message()
-            # Changes of what is denied are no longer sent.
+            message = await stream.message()
+            # Updates of a denied resource are no longer sent.
             await sync_to_async(switches.override)(SETUP, "ada", "kb__resource_a", False)
             await client.endpoint.asend(notify)
             if client.version != NEW:
                 # A client of this era is notified of all lists.
                 assert (await stream.message())["method"] == protocol.RESOURCES_CHANGED
             assert await is_quiet(stream)
-            return told
+            return message
 
-    told = run(main)
-    assert told["params"]["uri"] == "note://a"
+    message = run(main)
+    assert message["params"]["uri"] == "note://a"
     assert methods() == ["resources/subscribe"]
 
 
-def test_a_subscription_that_ends_is_followed_no_more(script: scripting.Script, cleared: None):
+def test_unsubscribing_ends_the_subscription_at_the_server(script: scripting.Script, cleared: None):
     script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
     upstream_connections.stop()
     token = tokens.issue(SETUP, agent="ada").text
@@ -170,7 +170,7 @@ def test_a_subscription_that_ends_is_followed_no_more(script: scripting.Script, 
         async with client.endpoint.serving():
             await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
             async with client.endpoint.open(client.stream()) as stream:
-                await opened(stream, OLD)
+                await read_opening(stream, OLD)
                 await _until(lambda: methods() == ["resources/subscribe"])
                 await client.endpoint.asend(client.request("resources/unsubscribe", {"uri": "note://a"}))
                 await _until(lambda: methods() == ["resources/subscribe", "resources/unsubscribe"])
@@ -179,18 +179,18 @@ def test_a_subscription_that_ends_is_followed_no_more(script: scripting.Script, 
     assert models.ResourceSubscription.objects.count() == 0
 
 
-def test_nobody_subscribes_to_what_they_may_not_read(client: Client, script: scripting.Script):
+def test_a_client_cannot_subscribe_to_a_denied_resource(client: Client, script: scripting.Script):
     switches.override(SETUP, "ada", "kb__resource_a", False)
 
     async def main() -> Any:
         if client.version != NEW:
             return await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
         async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, "note://a")) as stream:
-            return await opened(stream, client.version)
+            return await read_opening(stream, client.version)
 
-    found = run(main)
+    result = run(main)
     if client.version == NEW:
-        assert found["params"]["notifications"] == {}
+        assert result["params"]["notifications"] == {}
     else:
-        assert found.told == missing(client, "note://a")
+        assert result.status_and_code == not_found(client, "note://a")
     assert not models.ResourceSubscription.objects.exists()

@@ -1,4 +1,4 @@
-"""Tests that no client harms others by what it sends, does not read, or opens, or by looking like another client."""
+"""Tests that a client cannot harm others by what it sends, opens or does not read, or by posing as another client."""
 
 from __future__ import annotations
 
@@ -12,40 +12,42 @@ from django.db import connection
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint, Exchange, Request, run
-from tests.mcp.streaming import flip, opened
+from tests.mcp.streaming import flip, read_opening
 from toolbelt.control.people import tokens
 from toolbelt.mcp import exchanges, protocol, request_head, streams
 
 
-class Unread(Exchange):
-    """A client that reads how its stream begins, and nothing after: its server waits with all else."""
+class StalledClient(Exchange):
+    """A client that reads only the opening of its stream, so that its server has to wait."""
 
     def __init__(self, application: Any, request: Request, reads: int) -> None:
         self._reads = reads
-        self.was_kept_waiting = asyncio.Event()
+        self.is_blocking = asyncio.Event()
         super().__init__(application, request)
 
     async def _send(self, message: Any) -> None:
         if not self._reads:
-            self.was_kept_waiting.set()
+            self.is_blocking.set()
             await asyncio.Event().wait()
         self._reads -= 1
         await super()._send(message)
 
 
-def test_who_does_not_read_holds_up_nobody_and_is_let_go(client: Client, monkeypatch: pytest.MonkeyPatch):
+def test_a_client_that_does_not_read_delays_no_others_and_is_disconnected(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(exchanges, "STALLED", 0.3)
 
     async def main() -> None:
         endpoint = client.endpoint
         async with endpoint.serving(), endpoint.open(client.listening()) as reader:
-            await opened(reader, client.version)
-            unread = Unread(endpoint.application, client.listening(), reads=2)
-            await opened(unread, client.version)
+            await read_opening(reader, client.version)
+            unread = StalledClient(endpoint.application, client.listening(), reads=2)
+            await read_opening(unread, client.version)
             for on in (True, False, True):
                 await flip("reading", on)
                 assert (await reader.message())["method"] == protocol.LIST_CHANGED
-            assert unread.was_kept_waiting.is_set()
+            assert unread.is_blocking.is_set()
             await asyncio.wait_for(unread.task, 20)
             assert len(endpoint.application.mcp.streams) == 1
 
@@ -60,7 +62,7 @@ def test_who_does_not_read_holds_up_nobody_and_is_let_go(client: Client, monkeyp
         ("MAX_COUNT", True, "This server"),
     ],
 )
-def test_streams_have_an_end_and_it_is_said_whose(
+def test_the_error_for_too_many_streams_names_the_exhausted_limit(
     client: Client, monkeypatch: pytest.MonkeyPatch, limit: str, is_another: bool, who: str
 ):
     monkeypatch.setattr(streams, limit, 2)
@@ -71,20 +73,20 @@ def test_streams_have_an_end_and_it_is_said_whose(
     async def main() -> tuple[Any, int]:
         endpoint = client.endpoint
         async with endpoint.serving(), endpoint.open(client.listening()) as first:
-            await opened(first, client.version)
+            await read_opening(first, client.version)
             async with endpoint.open(client.listening()) as second:
-                await opened(second, client.version)
+                await read_opening(second, client.version)
                 refused = await endpoint.asend(another.listening())
             # There is room again.
             async with endpoint.open(another.listening()) as third:
-                return refused, (await third.begun())[0]
+                return refused, (await third.started())[0]
 
     refused, then = run(main)
     assert (refused.status, refused.headers["retry-after"], then) == (429, "15", 200)
     assert refused.error["message"].startswith(f"{who} has 2 streams open")
 
 
-def test_the_streams_of_an_operator_s_token_are_counted_over_all_agents(
+def test_an_operator_token_s_streams_are_counted_across_agents(
     endpoint: Endpoint, reader: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(streams, "MAX_PER_ONE", 1)
@@ -93,46 +95,46 @@ def test_the_streams_of_an_operator_s_token_are_counted_over_all_agents(
     async def main() -> tuple[int, int]:
         async with endpoint.serving():
             async with endpoint.open(of_ada.listening()) as first:
-                await opened(first, of_ada.version)
+                await read_opening(first, of_ada.version)
                 refused = await endpoint.asend(of_bob.listening())
             async with endpoint.open(of_bob.listening()) as second:
-                return refused.status, (await second.begun())[0]
+                return refused.status, (await second.started())[0]
 
     assert run(main) == (429, 200)
 
 
-def test_a_head_that_is_too_large_is_not_read(client: Client):
+def test_too_large_a_request_head_is_refused(client: Client):
     answer = client.ask("tools/list", x_more="x" * request_head.MAX_BYTES)
     assert answer.status == 431
 
 
-def test_large_heads_are_read_each_time_and_kept_nowhere(client: Client):
-    kept = client.endpoint.application.mcp._shared.heads._known
+def test_large_request_heads_are_not_cached(client: Client):
+    cached = client.endpoint.application.mcp._shared.heads._known
     assert client.ask("tools/list", x_more="x" * request_head.MAX_KEPT_BYTES).status == 200
-    assert not kept
+    assert not cached
     assert client.ask("tools/list").status == 200
-    assert len(kept) == 1
+    assert len(cached) == 1
 
 
-def test_a_session_s_id_has_a_length(old: Client):
-    told = old.ask("ping", mcp_session_id="x" * (request_head.MAX_SESSION_LENGTH + 1))
-    assert (told.status, "Mcp-Session-Id" in told.error["message"]) == (400, True)
+def test_too_long_a_session_id_is_refused(old: Client):
+    answer = old.ask("ping", mcp_session_id="x" * (request_head.MAX_SESSION_LENGTH + 1))
+    assert (answer.status, "Mcp-Session-Id" in answer.error["message"]) == (400, True)
 
 
 @pytest.mark.parametrize("id_", [1.5, 1.0, True, [1], {"a": 1}, "x" * 1001, 2**60])
-def test_ids_are_texts_and_whole_numbers(client: Client, id_: Any):
+def test_a_request_id_must_be_a_string_or_an_integer(client: Client, id_: Any):
     answer = client.ask("tools/list", id_=id_)
-    assert answer.told == (400, protocol.INVALID_REQUEST)
+    assert answer.status_and_code == (400, protocol.INVALID_REQUEST)
     assert answer.json()["id"] is None
 
 
-def test_an_id_that_is_null_is_none_at_all(client: Client):
+def test_a_null_request_id_is_refused(client: Client):
     request = client.request("tools/list", id_=7)
     answer = client.endpoint.send(dataclasses.replace(request, body={**request.body, "id": None}))
-    assert answer.told == (400, protocol.INVALID_REQUEST)
+    assert answer.status_and_code == (400, protocol.INVALID_REQUEST)
 
 
-def test_requests_under_one_id_are_both_answered(client: Client):
+def test_two_requests_with_the_same_id_are_both_answered(client: Client):
     async def main() -> list[Any]:
         async with client.endpoint.serving():
             return await asyncio.gather(
@@ -142,18 +144,20 @@ def test_requests_under_one_id_are_both_answered(client: Client):
     assert [answer.json()["id"] for answer in run(main)] == ["twice", "twice"]
 
 
-def test_two_clients_under_one_session_s_id_are_told_alike(old: Client):
-    one, other = (dataclasses.replace(old, session="same", client=("192.0.2.7", port)) for port in (1, 2))
+def test_two_clients_with_the_same_session_id_are_both_notified(old: Client):
+    first_client, second_client = (
+        dataclasses.replace(old, session="same", client=("192.0.2.7", port)) for port in (1, 2)
+    )
 
     async def main() -> None:
         endpoint = old.endpoint
         async with (
             endpoint.serving(),
-            endpoint.open(one.stream()) as first,
-            endpoint.open(other.stream()) as second,
+            endpoint.open(first_client.stream()) as first,
+            endpoint.open(second_client.stream()) as second,
         ):
             for stream in (first, second):
-                await opened(stream, OLD)
+                await read_opening(stream, OLD)
             await flip("reading", True)
             for stream in (first, second):
                 assert (await stream.message())["method"] == protocol.LIST_CHANGED
@@ -161,14 +165,14 @@ def test_two_clients_under_one_session_s_id_are_told_alike(old: Client):
     run(main)
 
 
-def test_who_takes_leave_ends_no_stream_of_another_token(old: Client):
+def test_ending_a_session_keeps_the_streams_of_other_tokens(old: Client):
     mine = dataclasses.replace(old, session="same")
     stranger = tokens.issue(SETUP, agent="ada").text
 
     async def main() -> None:
         endpoint = old.endpoint
         async with endpoint.serving(), endpoint.open(mine.stream()) as stream:
-            await opened(stream, OLD)
+            await read_opening(stream, OLD)
             gone = Request(method="DELETE", token=stranger, headers={"mcp-session-id": "same"})
             assert (await endpoint.asend(gone)).status == 405
             await flip("reading", True)
@@ -178,10 +182,10 @@ def test_who_takes_leave_ends_no_stream_of_another_token(old: Client):
 
 
 @pytest.mark.parametrize("last", ["", "x", "tb.", "tb.abc.def", "tb." + "é" * 32 + ".x", "9" * 3000])
-def test_a_last_event_that_was_none_of_ours_is_the_beginning(old: Client, last: str):
+def test_an_invalid_last_event_id_starts_the_stream_from_the_beginning(old: Client, last: str):
     async def main() -> int:
         async with old.endpoint.serving(), old.endpoint.open(old.stream(last_event_id=last)) as stream:
-            status, _ = await stream.begun()
+            status, _ = await stream.started()
             await stream.event()
             return status
 
@@ -190,13 +194,13 @@ def test_a_last_event_that_was_none_of_ours_is_the_beginning(old: Client, last: 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PUT", "TRACE"])
 @pytest.mark.parametrize("version", [OLD, NEW])
-def test_other_methods_say_which_there_are(old: Client, method: str, version: str):
+def test_other_methods_are_refused_with_the_allowed_methods(old: Client, method: str, version: str):
     request = Request(method=method, token=old.token, headers={"mcp-protocol-version": version})
     answer = old.endpoint.send(request)
     assert (answer.status, answer.headers["allow"]) == (405, "GET, POST")
 
 
-def test_a_page_of_another_site_may_not_even_ask_whether_it_may(old: Client):
+def test_a_cors_preflight_request_is_refused(old: Client):
     asking = {"origin": "https://evil.example", "access-control-request-method": "POST"}
     answer = old.endpoint.send(Request(method="OPTIONS", headers=asking))
     assert answer.status == 403
@@ -204,7 +208,7 @@ def test_a_page_of_another_site_may_not_even_ask_whether_it_may(old: Client):
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="about PostgreSQL, whose connections are few")
-def test_streams_that_come_and_go_leave_no_connections(client: Client):
+def test_closed_streams_leave_no_database_connections(client: Client):
     def count() -> int:
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
@@ -213,17 +217,17 @@ def test_streams_that_come_and_go_leave_no_connections(client: Client):
     async def main() -> tuple[int, int]:
         endpoint = client.endpoint
         async with endpoint.serving():
-            found = []
+            counts = []
             for turn in range(200):
                 async with endpoint.open(client.listening()) as stream:
-                    await stream.begun()
+                    await stream.started()
                     if turn % 2:
                         await stream.event()
                 if turn in (9, 199):
-                    found.append(await sync_to_async(count)())
-            return found[0], found[1]
+                    counts.append(await sync_to_async(count)())
+            return counts[0], counts[1]
 
     before, after = run(main)
     assert after <= before
-    # One that looks, one that listens, and the test's own.
+    # One connection that reads, one that listens, and the test's own.
     assert after <= 3

@@ -1,4 +1,4 @@
-"""Tests that a client sees only what its agent is granted: in its form, page by page, up to date."""
+"""Tests that a client lists only the tools granted to its agent: in its revision's form, in pages, and current."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ CAPABILITIES = {
 DISPATCHED = ["call_tool", "clock", "search_tools"]
 
 
-def test_a_client_that_shakes_hands_is_told_the_revision_the_tools_and_the_policy(old: Client):
+def test_the_handshake_returns_the_revision_the_capabilities_and_the_policy(old: Client):
     switches.flip(SETUP, "ada", "reading", True)
     answer = old.ask(
         "initialize",
         {"protocolVersion": OLDER, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
         mcp_protocol_version=None,
     )
-    found = answer.result
-    assert found["protocolVersion"] == OLDER
-    assert found["capabilities"] == CAPABILITIES
-    assert found["serverInfo"]["name"] == "toolbelt"
-    assert "Look before you answer: kb__find, kb__read." in found["instructions"]
+    result = answer.result
+    assert result["protocolVersion"] == OLDER
+    assert result["capabilities"] == CAPABILITIES
+    assert result["serverInfo"]["name"] == "toolbelt"
+    assert "Look before you answer: kb__find, kb__read." in result["instructions"]
     assert answer.headers["mcp-session-id"].isascii()
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_a_client_that_discovers_is_told_the_same_in_its_era(new: Client):
+def test_discovery_returns_the_revisions_the_capabilities_and_the_policy(new: Client):
     switches.flip(SETUP, "ada", "reading", True)
-    found = new.ask("server/discover").result
-    assert found["supportedVersions"] == list(revisions.SUPPORTED)
-    assert found["capabilities"] == CAPABILITIES
-    assert "kb__find, kb__read" in found["instructions"]
-    assert (found["resultType"], found["cacheScope"], found["ttlMs"]) == ("complete", "private", 0)
-    assert found["_meta"][protocol.SERVER]["name"] == "toolbelt"
+    result = new.ask("server/discover").result
+    assert result["supportedVersions"] == list(revisions.SUPPORTED)
+    assert result["capabilities"] == CAPABILITIES
+    assert "kb__find, kb__read" in result["instructions"]
+    assert (result["resultType"], result["cacheScope"], result["ttlMs"]) == ("complete", "private", 0)
+    assert result["_meta"][protocol.SERVER]["name"] == "toolbelt"
     assert "mcp-session-id" not in new.ask("server/discover").headers
 
 
-def test_an_agent_without_a_policy_gives_no_instructions(old: Client):
+def test_an_agent_without_a_policy_has_no_instructions(old: Client):
     assert "instructions" not in old.ask("initialize", {"protocolVersion": OLD}).result
 
 
-def test_the_list_holds_the_active_tools_and_what_leads_to_others(client: Client):
+def test_the_list_contains_the_active_tools_and_the_dispatch_tools(client: Client):
     assert client.names() == DISPATCHED
 
 
-def test_a_tool_comes_with_its_hints_and_its_toolkits(client: Client):
+def test_a_listed_tool_has_its_hints_and_toolkits(client: Client):
     switches.flip(SETUP, "ada", "reading", True)
     tools = {tool["name"]: tool for tool in client.ask("tools/list").result["tools"]}
     assert tools["kb__find"] == {
@@ -76,7 +76,7 @@ def test_a_tool_comes_with_its_hints_and_its_toolkits(client: Client):
     }
 
 
-def test_output_schemas_say_that_they_are_of_objects_which_clients_insist_on(client: Client):
+def test_output_schemas_always_have_the_type_object(client: Client):
     belts.import_(
         SETUP,
         {
@@ -97,7 +97,7 @@ def test_output_schemas_say_that_they_are_of_objects_which_clients_insist_on(cli
     assert tools["kb__find"]["outputSchema"] == {"type": "object", "required": ["hits"]}
 
 
-def test_approved_details_of_a_tool_reach_clients_whole_beside_toolbelt_s_own_meta(client: Client):
+def test_approved_details_of_a_tool_are_listed_along_with_toolbelt_s_metadata(client: Client):
     tool = {
         "key": "kb__find",
         "plugin": "kb",
@@ -110,31 +110,31 @@ def test_approved_details_of_a_tool_reach_clients_whole_beside_toolbelt_s_own_me
     }
     value = catalog.Tool(key="kb__find", details=schema.canonical(tool["details"]))
     belts.import_(SETUP, {"tools": [tool], "agents": [{"key": "ada", "tools": ["kb__find"]}]})
-    (bare,) = [one for one in client.ask("tools/list").result["tools"] if one["name"] == "kb__find"]
+    (bare,) = [entry for entry in client.ask("tools/list").result["tools"] if entry["name"] == "kb__find"]
     assert (bare["outputSchema"], bare.get("icons")) == ({"type": "object"}, None)
     assert "fastmcp" not in bare.get("_meta", {})
 
     belts.import_(SETUP, {"tools": [{**tool, "details_approved": tool_versions.details_version(value)}]})
 
-    (whole,) = [one for one in client.ask("tools/list").result["tools"] if one["name"] == "kb__find"]
+    (whole,) = [entry for entry in client.ask("tools/list").result["tools"] if entry["name"] == "kb__find"]
     assert whole["outputSchema"] == {"type": "object", "title": "Hits"}
     assert whole["icons"] == [{"src": "https://kb.example/find.png"}]
     assert whole["_meta"] == {"fastmcp": {"wrap_result": True}, **bare.get("_meta", {})}
 
 
-def test_the_second_era_s_list_says_how_long_it_holds(new: Client, old: Client):
-    found = new.ask("tools/list").result
-    assert (found["resultType"], found["cacheScope"], found["ttlMs"]) == ("complete", "private", 0)
+def test_a_list_of_the_second_era_has_caching_hints(new: Client, old: Client):
+    result = new.ask("tools/list").result
+    assert (result["resultType"], result["cacheScope"], result["ttlMs"]) == ("complete", "private", 0)
     assert old.ask("tools/list").result.keys() == {"tools"}
 
 
 @pytest.mark.parametrize("id_", [0, -1, 7, "", "r1", 'say "é"\n'])
-def test_an_answer_has_the_id_of_its_request(client: Client, id_: Any):
+def test_a_response_has_the_id_of_its_request(client: Client, id_: Any):
     request = client.request("tools/list", id_=id_)
     assert client.endpoint.send(request, request, request).json()["id"] == id_
 
 
-def test_the_same_list_is_the_same_bytes_whoever_puts_it_together(client: Client):
+def test_cached_and_uncached_lists_have_the_same_bytes(client: Client):
     request = client.request("tools/list")
     cold = client.endpoint.send(request)
     warm = client.endpoint.send(request, request, request)
@@ -143,7 +143,7 @@ def test_the_same_list_is_the_same_bytes_whoever_puts_it_together(client: Client
     assert json.loads(cold.body) == json.loads(schema.canonical(json.loads(cold.body)))
 
 
-def test_a_list_that_is_ready_asks_django_s_connection_nothing(client: Client):
+def test_a_cached_list_takes_no_query_of_django_s_connection(client: Client):
     from django.db import connection
 
     request = client.request("tools/list")
@@ -153,7 +153,7 @@ def test_a_list_that_is_ready_asks_django_s_connection_nothing(client: Client):
     assert len(queries) == 0
 
 
-def test_a_flip_counts_at_the_next_list(client: Client):
+def test_a_switch_change_applies_to_the_next_list(client: Client):
     request = client.request("tools/list")
     client.endpoint.send(request, request)
     switches.flip(SETUP, "ada", "reading", True)
@@ -162,26 +162,24 @@ def test_a_flip_counts_at_the_next_list(client: Client):
     assert client.names() == ["call_tool", "clock", "search_tools"]
 
 
-def test_a_flip_costs_writing_down_the_tools_that_are_new_alone(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-):
-    written: list[str] = []
+def test_a_switch_change_renders_only_new_tools(client: Client, monkeypatch: pytest.MonkeyPatch):
+    rendered: list[str] = []
     render = mcp.render
 
-    def noted(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
-        written.extend(tool["name"] for tool in document["tools"])
+    def record(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
+        rendered.extend(tool["name"] for tool in document["tools"])
         return render(document, mode)
 
-    monkeypatch.setattr(mcp, "render", noted)
-    assert client.names() == sorted(written)
+    monkeypatch.setattr(mcp, "render", record)
+    assert client.names() == sorted(rendered)
     for on, new in ((True, ["kb__find", "kb__read"]), (False, []), (True, [])):
-        written.clear()
+        rendered.clear()
         switches.flip(SETUP, "ada", "reading", on)
         assert ("kb__find" in client.names()) is on
-        assert written == new
+        assert rendered == new
 
 
-def test_an_agent_that_could_have_nothing_else_gets_no_tools_for_that(endpoint: Endpoint):
+def test_an_agent_without_loadable_tools_gets_no_dispatch_tools(endpoint: Endpoint):
     from toolbelt.control.people import tokens
 
     bob = Client(endpoint=endpoint, token=tokens.issue(SETUP, agent="bob").text, path="/mcp/bob")
@@ -192,7 +190,7 @@ def in_list_form() -> None:
     agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
 
 
-def test_a_list_that_grows_is_for_sessions_of_the_first_era_alone(endpoint: Endpoint, ada: str):
+def test_only_sessions_of_the_first_era_get_a_growing_list(endpoint: Endpoint, ada: str):
     in_list_form()
     grows = ["clock", "list_toolkits", "load_tools", "search_tools", "unload_tools"]
     names = {
@@ -210,7 +208,7 @@ def test_a_list_that_grows_is_for_sessions_of_the_first_era_alone(endpoint: Endp
     }
 
 
-def test_long_lists_come_in_pages_that_miss_nothing(client: Client, monkeypatch: pytest.MonkeyPatch):
+def test_a_long_list_is_split_into_complete_pages(client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tool_lists, "PAGE_SIZE", 2)
     switches.flip(SETUP, "ada", "reading", True)
     first = client.ask("tools/list").result
@@ -221,7 +219,7 @@ def test_long_lists_come_in_pages_that_miss_nothing(client: Client, monkeypatch:
     assert "nextCursor" not in third
 
 
-def test_a_page_begins_behind_its_cursor_though_that_tool_is_gone(
+def test_a_page_starts_after_its_cursor_even_if_that_tool_was_removed(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(tool_lists, "PAGE_SIZE", 2)
@@ -232,7 +230,7 @@ def test_a_page_begins_behind_its_cursor_though_that_tool_is_gone(
     assert [tool["name"] for tool in rest["tools"]] == ["kb__find", "kb__read"]
 
 
-def test_a_cursor_that_was_not_given_here_is_an_invalid_parameter(client: Client):
+def test_an_invalid_cursor_is_an_invalid_parameter(client: Client):
     answer = client.ask("tools/list", {"cursor": "page 2"})
     assert answer.error["code"] == protocol.INVALID_PARAMS
     assert answer.status == (400 if client.version == NEW else 200)

@@ -1,4 +1,4 @@
-"""Tests the official client in both eras, over a real connection; `make interop` has more."""
+"""Tests with the official client in both eras over a real connection. `make interop` runs more."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ CONFIGURED: dict[str, Any] = {
 ERAS = {"legacy": OLD, "auto": NEW}
 
 
-class Heard:
-    """How often a client was notified that its tools changed."""
+class ListChanges:
+    """Counts a client's notifications of changed tools."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.rung = asyncio.Event()
+        self.changed = asyncio.Event()
 
-    async def hear(self, message: Any = None) -> None:
+    async def on_message(self, message: Any = None) -> None:
         if message is None or isinstance(message, types.ToolListChangedNotification):
             self.count += 1
-            self.rung.set()
+            self.changed.set()
 
-    async def once_more(self) -> None:
+    async def next_change(self) -> None:
         async with asyncio.timeout(SECONDS):
-            await self.rung.wait()
-        self.rung.clear()
+            await self.changed.wait()
+        self.changed.clear()
 
 
 @pytest.fixture
@@ -66,16 +66,16 @@ def stored(transactional_db: None, install: Install) -> None:
 
 @pytest.fixture
 def with_client(endpoint: Endpoint) -> Callable[..., None]:
-    """Do something with a client of ada's that is connected and listens, in this mode."""
+    """Return a function that runs another one with a connected, listening client of ada in this mode."""
     token = tokens.issue(SETUP, agent="ada").text
 
-    def do(mode: str, act: Callable[[mcp.Client, Heard], Any], session: str = "") -> None:
+    def do(mode: str, act: Callable[[mcp.Client, ListChanges], Any], session: str = "") -> None:
         async def main() -> None:
             async with asyncio.timeout(2 * SECONDS), endpoint.serving(), served(endpoint) as address:
                 where = f"{address}/mcp/ada" + (f"/s/{session}" if session else "")
-                async with connected(where, token, mode) as (client, heard):
+                async with connected(where, token, mode) as (client, list_changes):
                     assert client.protocol_version == ERAS[mode]
-                    await act(client, heard)
+                    await act(client, list_changes)
 
         async_to_sync(main)()
 
@@ -84,12 +84,12 @@ def with_client(endpoint: Endpoint) -> Callable[..., None]:
 
 @contextlib.asynccontextmanager
 async def served(endpoint: Endpoint) -> AsyncIterator[str]:
-    """Serve on a port of its own, and give the address."""
+    """Serve on a free port, and yield the address."""
     config = uvicorn.Config(endpoint.application, lifespan="off", log_config=None, access_log=False)
     server = uvicorn.Server(config)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        # Who comes before the server is ready waits here.
+        # Clients that connect before the server is ready wait here.
         listening.listen()
         running = asyncio.create_task(server.serve(sockets=[listening]))
         try:
@@ -100,8 +100,8 @@ async def served(endpoint: Endpoint) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def connected(address: str, token: str, mode: str) -> AsyncIterator[tuple[mcp.Client, Heard]]:
-    heard, listens = Heard(), asyncio.Event()
+async def connected(address: str, token: str, mode: str) -> AsyncIterator[tuple[mcp.Client, ListChanges]]:
+    list_changes, listens = ListChanges(), asyncio.Event()
 
     async def answered(response: httpx2.Response) -> None:
         if response.request.method == "GET":
@@ -113,16 +113,16 @@ async def connected(address: str, token: str, mode: str) -> AsyncIterator[tuple[
         mcp.Client(
             streamable_http.streamable_http_client(address, http_client=http),
             mode=mode,
-            message_handler=heard.hear,
+            message_handler=list_changes.on_message,
         ) as client,
     ):
         if mode == "legacy":
             await listens.wait()
-            yield client, heard
+            yield client, list_changes
             return
         async with client.listen(tools_list_changed=True):
-            # The handler of messages receives the subscription's notifications, too.
-            yield client, heard
+            # The message handler also receives the subscription's notifications.
+            yield client, list_changes
 
 
 async def names(client: mcp.Client) -> list[str]:
@@ -130,15 +130,17 @@ async def names(client: mcp.Client) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_it_lists_calls_and_is_refused(with_client: Callable[..., None], mode: str):
-    async def act(client: mcp.Client, _: Heard) -> None:
+def test_the_official_client_lists_and_calls_tools_and_is_refused(
+    with_client: Callable[..., None], mode: str
+):
+    async def act(client: mcp.Client, _: ListChanges) -> None:
         assert await names(client) == ["call_tool", "kb__search", "search_tools"]
         assert client.instructions is not None
         assert "Ask twice." in client.instructions
-        found = await client.call_tool("kb__search", {"query": "tea"})
-        assert not found.is_error
-        assert isinstance(found.content[0], types.TextContent)
-        assert found.content[0].text == '{"results":["tea"]}'
+        result = await client.call_tool("kb__search", {"query": "tea"})
+        assert not result.is_error
+        assert isinstance(result.content[0], types.TextContent)
+        assert result.content[0].text == '{"results":["tea"]}'
         assert (await client.call_tool("kb__search", {})).is_error
         dispatched = await client.call_tool("call_tool", {"tool": "kb__plain"})
         assert not dispatched.is_error
@@ -151,32 +153,32 @@ def test_it_lists_calls_and_is_refused(with_client: Callable[..., None], mode: s
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_it_is_told_of_flips_and_held_to_them(with_client: Callable[..., None], mode: str):
+def test_the_official_client_is_notified_of_switch_changes(with_client: Callable[..., None], mode: str):
     async def flip(agent: str, on: bool) -> None:
         await sync_to_async(switches.flip)(SETUP.replace(confirm=True), agent, "asking", on)
 
-    async def act(client: mcp.Client, heard: Heard) -> None:
+    async def act(client: mcp.Client, list_changes: ListChanges) -> None:
         assert "kb__search" in await names(client)
         await flip("bob", True)
         await flip("ada", False)
-        await heard.once_more()
+        await list_changes.next_change()
         assert "kb__search" not in await names(client)
         with pytest.raises(mcp.MCPError):
             await client.call_tool("kb__search", {"query": "tea"})
         await flip("ada", True)
-        await heard.once_more()
+        await list_changes.next_change()
         assert "kb__search" in await names(client)
-        assert heard.count == 2
+        assert list_changes.count == 2
 
     with_client(mode, act)
 
 
-def test_its_list_grows_by_what_it_loads(with_client: Callable[..., None]):
-    async def act(client: mcp.Client, heard: Heard) -> None:
+def test_the_official_client_s_list_grows_by_loaded_tools(with_client: Callable[..., None]):
+    async def act(client: mcp.Client, list_changes: ListChanges) -> None:
         before = await names(client)
         assert "load_tools" in before
         await client.call_tool("load_tools", {"toolkit": "more"})
-        await heard.once_more()
+        await list_changes.next_change()
         assert [name for name in await names(client) if name not in before] == ["kb__plain"]
 
     with_client("legacy", act, session="s1")

@@ -1,4 +1,4 @@
-"""A call reads the state when it arrives and again directly before its tool runs."""
+"""Tests that a call reads the state when it arrives and again directly before its tool runs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from toolbelt.mcp import ongoing_call
 from toolbelt.runtime import request_contexts
 
 
-class Known:
-    """Request contexts that count their requests."""
+class RecordingContexts:
+    """Request contexts that record their requests."""
 
     def __init__(self) -> None:
-        self.asked: list[request_contexts.RequestKey] = []
+        self.requests: list[request_contexts.RequestKey] = []
 
-    async def of(self, asked: request_contexts.RequestKey) -> Any:
-        self.asked.append(asked)
-        return "looked at again"
+    async def of(self, key: request_contexts.RequestKey) -> Any:
+        self.requests.append(key)
+        return "read again"
 
 
-def looked(state: str | None, *, kind: str = "agent") -> tuple[list[Any], int]:
-    """Return what a call sees when it reads the state twice, and the number of database queries."""
-    known: Any = Known()
+def read_twice(state: str | None, *, kind: str = "agent") -> tuple[list[Any], int]:
+    """Return what a call reads when it reads the state twice, and the number of database reads."""
+    known: Any = RecordingContexts()
     context: Any = types.SimpleNamespace(
         probed=types.SimpleNamespace(state=types.SimpleNamespace(state=state))
     )
@@ -41,19 +41,20 @@ def looked(state: str | None, *, kind: str = "agent") -> tuple[list[Any], int]:
 
     async def twice() -> list[Any]:
         return [
-            "as it came in" if seen is context else seen for seen in [await call._look(), await call._look()]
+            "read on arrival" if seen is context else seen
+            for seen in [await call._look(), await call._look()]
         ]
 
-    return asyncio.run(twice()), len(known.asked)
+    return asyncio.run(twice()), len(known.requests)
 
 
-def test_what_was_seen_as_the_call_came_in_is_not_asked_again_but_before_the_tool_runs() -> None:
-    assert looked(None) == (["as it came in", "looked at again"], 1)
+def test_the_state_is_read_again_only_before_the_tool_runs() -> None:
+    assert read_twice(None) == (["read on arrival", "read again"], 1)
 
 
-def test_a_session_that_may_name_the_request_is_asked_each_time() -> None:
-    assert looked('{"r1": "on"}') == (["looked at again", "looked at again"], 2)
+def test_the_state_is_read_each_time_if_the_session_may_name_the_request() -> None:
+    assert read_twice('{"r1": "on"}') == (["read again", "read again"], 2)
 
 
-def test_an_operators_call_is_always_judged_in_a_thread() -> None:
-    assert looked(None, kind="operator") == ([None, None], 0)
+def test_an_operator_s_call_is_checked_in_a_thread() -> None:
+    assert read_twice(None, kind="operator") == ([None, None], 0)

@@ -1,4 +1,4 @@
-"""Tests that MCP clients get only those prompts and resources of upstream servers that an operator granted."""
+"""Tests that MCP clients get only the prompts and resources of upstream servers that an operator granted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Client
-from tests.mcp.offering import PIXEL, POLICY, README, USER, added, missing, refreshed
+from tests.mcp.offering import PIXEL, POLICY, README, USER, add_server, not_found, refresh
 from tests.mcp.offering import cleared as cleared
 from tests.mcp.offering import client as client
 from tests.mcp.offering import directory as directory
@@ -27,7 +27,7 @@ from toolbelt.plugins.upstream import last_check
 from toolbelt.runtime import masking, upstream_connections
 
 
-def asked(directory: Path) -> list[Any]:
+def logged_requests(directory: Path) -> list[Any]:
     notes = directory / "asked"
     return [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
 
@@ -38,13 +38,15 @@ def recorded() -> list[tuple[str, str, str]]:
 
 
 def uris(client: Client) -> list[str]:
-    return [one["uri"] for one in client.ask("resources/list").result["resources"]]
+    return [resource["uri"] for resource in client.ask("resources/list").result["resources"]]
 
 
-def test_granted_prompts_and_resources_are_listed_as_their_server_lists_them(client: Client, directory: Path):
+def test_granted_prompts_and_resources_are_listed_as_by_their_server(client: Client, directory: Path):
     prompts = client.ask("prompts/list").result["prompts"]
-    assert [(one["name"], one["description"]) for one in prompts] == [("kb__summarize", "Sums something up.")]
-    assert [(one["name"], one.get("required")) for one in prompts[0]["arguments"]] == [
+    assert [(prompt["name"], prompt["description"]) for prompt in prompts] == [
+        ("kb__summarize", "Sums something up.")
+    ]
+    assert [(argument["name"], argument.get("required")) for argument in prompts[0]["arguments"]] == [
         ("topic", True),
         ("length", False),
     ]
@@ -60,32 +62,32 @@ def test_granted_prompts_and_resources_are_listed_as_their_server_lists_them(cli
     assert (template["uriTemplate"], template["mimeType"]) == (USER, "application/json")
 
 
-def test_they_are_announced_and_never_among_the_tools(client: Client, directory: Path):
+def test_prompts_and_resources_are_announced_but_not_listed_as_tools(client: Client, directory: Path):
     method = "server/discover" if client.version == NEW else "initialize"
-    found = client.ask(method, {"protocolVersion": OLD}).result["capabilities"]
-    assert found["prompts"] == {"listChanged": True}
-    assert found["resources"] == {"subscribe": True, "listChanged": True}
-    assert found["completions"] == {}
+    result = client.ask(method, {"protocolVersion": OLD}).result["capabilities"]
+    assert result["prompts"] == {"listChanged": True}
+    assert result["resources"] == {"subscribe": True, "listChanged": True}
+    assert result["completions"] == {}
     assert client.names() == ["kb__announce", "kb__touch"]
-    assert client.call("kb__prompt_summarize").told == (
+    assert client.call("kb__prompt_summarize").status_and_code == (
         400 if client.version == NEW else 200,
         protocol.INVALID_PARAMS,
     )
 
 
-def test_a_prompt_is_got_with_its_arguments_and_recorded(client: Client, directory: Path):
-    found = client.ask("prompts/get", {"name": "kb__summarize", "arguments": {"topic": "bees"}}).result
+def test_a_prompt_is_returned_with_its_arguments_and_recorded(client: Client, directory: Path):
+    result = client.ask("prompts/get", {"name": "kb__summarize", "arguments": {"topic": "bees"}}).result
 
-    assert found["messages"] == [
+    assert result["messages"] == [
         {"role": "user", "content": {"type": "text", "text": "Sum up bees, short."}},
     ]
-    assert asked(directory) == [["prompt", "bees", "short"]]
+    assert logged_requests(directory) == [["prompt", "bees", "short"]]
     assert recorded() == [("kb__prompt_summarize", "kb", "ok")]
     if client.version == NEW:
-        assert found["resultType"] == "complete"
+        assert result["resultType"] == "complete"
 
 
-def test_resources_are_read_as_the_server_gives_them(client: Client, directory: Path):
+def test_resources_are_returned_as_by_the_server(client: Client, directory: Path):
     (text,) = client.ask("resources/read", {"uri": README}).result["contents"]
     (image,) = client.ask("resources/read", {"uri": PIXEL}).result["contents"]
     (user,) = client.ask("resources/read", {"uri": "db://users/7"}).result["contents"]
@@ -102,51 +104,49 @@ def test_resources_are_read_as_the_server_gives_them(client: Client, directory: 
 
 def test_arguments_are_completed_by_the_server(client: Client, directory: Path):
     ref = {"type": "ref/prompt", "name": "kb__summarize"}
-    found = client.ask(
+    result = client.ask(
         "completion/complete", {"ref": ref, "argument": {"name": "topic", "value": "be"}}
     ).result
-    assert found["completion"]["values"] == ["be!"]
+    assert result["completion"]["values"] == ["be!"]
 
     ref = {"type": "ref/resource", "uri": USER}
-    found = client.ask(
+    result = client.ask(
         "completion/complete", {"ref": ref, "argument": {"name": "user_id", "value": "7"}}
     ).result
-    assert found["completion"]["values"] == ["7!"]
-    assert asked(directory) == [["complete", "topic", "be"], ["complete", "user_id", "7"]]
+    assert result["completion"]["values"] == ["7!"]
+    assert logged_requests(directory) == [["complete", "topic", "be"], ["complete", "user_id", "7"]]
 
 
-def test_what_is_not_granted_is_not_there_and_its_server_is_not_asked(client: Client, directory: Path):
+def test_what_is_not_granted_is_not_found_without_contacting_the_server(client: Client, directory: Path):
     entries.change(SETUP, "tool", "kb__resource_pixel", {"blocked": True})
     switches.override(SETUP, "ada", "kb__prompt_summarize", False)
 
     assert client.ask("prompts/list").result["prompts"] == []
     assert uris(client) == [POLICY, README]
     for name in ("kb__summarize", "kb__nothing", "summarize"):
-        assert client.ask("prompts/get", {"name": name}).told == missing(client)
+        assert client.ask("prompts/get", {"name": name}).status_and_code == not_found(client)
     for uri in (PIXEL, "note://nothing", "db://users/7/secrets"):
         answer = client.ask("resources/read", {"uri": uri})
-        assert answer.told == missing(client, uri)
+        assert answer.status_and_code == not_found(client, uri)
         assert answer.error["message"] == "There is no such resource that you may read."
     ref = {"type": "ref/prompt", "name": "kb__summarize"}
     asking = {"ref": ref, "argument": {"name": "topic", "value": "be"}}
-    assert client.ask("completion/complete", asking).told == missing(client)
-    assert asked(directory) == []
+    assert client.ask("completion/complete", asking).status_and_code == not_found(client)
+    assert logged_requests(directory) == []
     assert ("kb__resource_pixel", "kb", "tool-denied") in recorded()
     assert ("kb__nothing", "", "unknown-tool") in recorded()
 
 
-def test_a_resource_that_is_denied_is_not_read_by_a_template_of_its_server(
-    client: Client, script: scripting.Script
-):
+def test_a_denied_resource_cannot_be_read_through_a_template(client: Client, script: scripting.Script):
     assert client.ask("resources/read", {"uri": "note://b"}).result["contents"] == []
 
     switches.override(SETUP, "ada", "kb__resource_a", False)
 
-    assert client.ask("resources/read", {"uri": "note://a"}).told == missing(client, "note://a")
+    assert client.ask("resources/read", {"uri": "note://a"}).status_and_code == not_found(client, "note://a")
     assert [params["uri"] for method, params in script.asked if method == "resources/read"] == ["note://b"]
 
 
-def test_a_denial_while_a_read_waits_counts_for_it(
+def test_a_resource_denied_while_its_read_waits_is_not_read(
     client: Client, script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ):
     make = last_check.LastCheck.make
@@ -157,12 +157,12 @@ def test_a_denial_while_a_read_waits_counts_for_it(
 
     monkeypatch.setattr(last_check.LastCheck, "make", after_a_denial)
 
-    assert client.ask("resources/read", {"uri": "note://a"}).told == missing(client, "note://a")
+    assert client.ask("resources/read", {"uri": "note://a"}).status_and_code == not_found(client, "note://a")
     assert [method for method, _ in script.asked if method == "resources/read"] == []
     assert recorded()[-1] == ("kb__resource_a", "kb", "tool-denied")
 
 
-def test_a_prompt_that_is_another_one_by_now_is_not_got(client: Client, script: scripting.Script):
+def test_a_prompt_that_has_changed_is_not_returned(client: Client, script: scripting.Script):
     answers = {
         "prompts/list": {"prompts": [{"name": "sum", "description": "Other."}]},
         "prompts/get": {"messages": []},
@@ -182,7 +182,7 @@ def test_a_prompt_that_is_another_one_by_now_is_not_got(client: Client, script: 
         (-32050, protocol.INTERNAL_ERROR, protocol.INTERNAL_ERROR),
     ],
 )
-def test_an_error_of_the_server_is_an_error_of_the_request(
+def test_a_server_error_becomes_an_error_of_the_request(
     client: Client, script: scripting.Script, code: int, old: int, new: int
 ):
     script.offers({"resources/read": {"error": {"code": code, "message": "There is nothing there."}}})
@@ -196,7 +196,7 @@ def test_an_error_of_the_server_is_an_error_of_the_request(
     assert recorded()[-1] == ("kb__resource_a", "kb", "tool-failed")
 
 
-def test_a_server_that_completes_nothing_offers_no_values(client: Client, script: scripting.Script):
+def test_a_server_without_completion_returns_no_values(client: Client, script: scripting.Script):
     script.offers({"completion/complete": {"error": {"code": -32601, "message": "Method not found"}}})
     asking = {"ref": {"type": "ref/prompt", "name": "kb__sum"}, "argument": {"name": "a", "value": ""}}
 
@@ -207,21 +207,21 @@ def test_a_server_that_completes_nothing_offers_no_values(client: Client, script
     }
 
 
-def test_secrets_are_masked_and_reserved_meta_is_left_out(client: Client, script: scripting.Script):
+def test_secrets_are_masked_and_reserved_metadata_is_removed(client: Client, script: scripting.Script):
     masking.add("hunter2hunter2")
     content = {"uri": "note://a", "text": "the token is hunter2hunter2", "_meta": {"ui": {"csp": 1}}}
-    said = {"contents": [content], "_meta": {"a": 1, "toolbelt/x": 2}}
-    script.offers({"resources/read": said})
+    answer = {"contents": [content], "_meta": {"a": 1, "toolbelt/x": 2}}
+    script.offers({"resources/read": answer})
 
-    found = client.ask("resources/read", {"uri": "note://a"}).result
+    result = client.ask("resources/read", {"uri": "note://a"}).result
 
-    assert "hunter2" not in json.dumps(found)
-    assert found["contents"][0]["_meta"] == {"ui": {"csp": 1}}
-    assert found["_meta"].get("a") == 1
-    assert "toolbelt/x" not in found["_meta"]
+    assert "hunter2" not in json.dumps(result)
+    assert result["contents"][0]["_meta"] == {"ui": {"csp": 1}}
+    assert result["_meta"].get("a") == 1
+    assert "toolbelt/x" not in result["_meta"]
 
 
-def test_more_than_may_be_sent_is_refused(
+def test_a_result_over_the_size_limit_is_refused(
     client: Client, script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("toolbelt.conf.CALL_RESULT_BYTES", 1_000)
@@ -233,7 +233,9 @@ def test_more_than_may_be_sent_is_refused(
     assert "more than the 1000 that are allowed" in error["message"]
 
 
-def test_parameters_that_are_none_are_refused(client: Client, script: scripting.Script):
+def test_invalid_parameters_are_refused_without_contacting_the_server(
+    client: Client, script: scripting.Script
+):
     prompt = {"type": "ref/prompt", "name": "kb__sum"}
     before = len(script.asked)
     for method, params in (
@@ -249,7 +251,7 @@ def test_parameters_that_are_none_are_refused(client: Client, script: scripting.
     assert len(script.asked) == before
 
 
-def test_of_two_servers_with_one_uri_the_first_answers_and_the_import_says_so(client: Client, tmp_path: Path):
+def test_a_uri_of_two_servers_is_read_from_the_first_and_reported(client: Client, tmp_path: Path):
     for name in ("one", "two"):
         listed = {"uri": "note://a", "name": "a", "description": f"Of {name}."}
         offered = {"resources/list": {"resources": [listed]}}
@@ -257,7 +259,7 @@ def test_of_two_servers_with_one_uri_the_first_answers_and_the_import_says_so(cl
         script = scripting.Script(tmp_path / name)
         text = {"contents": [{"uri": "note://a", "text": name}]}
         script.offers({**offered, "resources/read": text})
-        added({**script.connection, "sharing": "shared"}, (f"{name}__resource_a",), name)
+        add_server({**script.connection, "sharing": "shared"}, (f"{name}__resource_a",), name)
 
     assert uris(client) == [POLICY, "note://a"]
     assert client.ask("resources/list").result["resources"][1]["description"] == "Of one."
@@ -268,17 +270,17 @@ def test_of_two_servers_with_one_uri_the_first_answers_and_the_import_says_so(cl
     assert client.ask("resources/read", {"uri": "note://a"}).result["contents"][0]["text"] == "two"
 
 
-def test_a_list_of_many_is_sent_in_pages(client: Client, script: scripting.Script):
+def test_a_long_resource_list_is_split_into_pages(client: Client, script: scripting.Script):
     many = [{"uri": f"x://{n:04}", "name": f"n{n:04}"} for n in range(700)]
     script.offers({"resources/list": {"resources": many}})
-    refreshed("kb")
+    refresh("kb")
     keys = [f"kb__resource_n{n:04}" for n in range(700)]
     belts.import_(SETUP, {"toolkits": [{"key": "kb_notes", "members": keys}]})
 
     first = client.ask("resources/list").result
     second = client.ask("resources/list", {"cursor": first["nextCursor"]}).result
 
-    assert [one["uri"] for one in first["resources"][:2]] == [POLICY, "x://0000"]
-    listed = [one["uri"] for one in (*first["resources"], *second["resources"])]
-    assert listed == [POLICY, *(one["uri"] for one in many)]
+    assert [resource["uri"] for resource in first["resources"][:2]] == [POLICY, "x://0000"]
+    listed = [resource["uri"] for resource in (*first["resources"], *second["resources"])]
+    assert listed == [POLICY, *(resource["uri"] for resource in many)]
     assert "nextCursor" not in second

@@ -1,4 +1,4 @@
-"""Tests that each message is read as its revision defines it, and each error has the specification's code."""
+"""Tests that each message is read as its revision defines it, and that errors have the specification's codes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def headers(
 
 
 def fault(document: Any, about: protocol.Headers | None = None) -> protocol.ProtocolError:
-    """Return what keeps a message from being read, or from being of a revision."""
+    """Return the error of a message that cannot be read or has no valid revision."""
     with pytest.raises(protocol.ProtocolError) as raised:
         protocol.revision(protocol.read(document), about or headers())
     return raised.value
@@ -48,34 +48,34 @@ def fault(document: Any, about: protocol.Headers | None = None) -> protocol.Prot
         {"jsonrpc": "2.0", "id": 10**400, "method": "ping"},
     ],
 )
-def test_what_is_no_message_is_an_invalid_request(document):
-    found = fault(document)
-    assert (found.code, found.status(is_modern=False)) == (protocol.INVALID_REQUEST, 400)
+def test_a_malformed_message_is_an_invalid_request(document):
+    error = fault(document)
+    assert (error.code, error.status(is_modern=False)) == (protocol.INVALID_REQUEST, 400)
 
 
-def test_params_that_are_no_object_are_told_to_the_one_who_sent_them():
-    found = fault({"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]})
-    assert (found.code, found.id) == (protocol.INVALID_PARAMS, 7)
+def test_params_that_are_not_an_object_are_refused_with_the_request_s_id():
+    error = fault({"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]})
+    assert (error.code, error.id) == (protocol.INVALID_PARAMS, 7)
 
 
 @pytest.mark.parametrize("answer", [{"result": {}}, {"error": {"code": 1, "message": "x"}}])
-def test_an_answer_to_a_question_is_a_message_without_a_method_and_whole_in_its_parameters(answer):
+def test_a_response_is_read_as_a_message_without_a_method(answer):
     given = {"jsonrpc": "2.0", "id": 1, **answer}
     assert protocol.read(given) == (None, "", given)
 
 
 @given(JSON)
-def test_whatever_comes_is_read_or_refused(document):
+def test_any_json_is_read_or_refused(document):
     with contextlib.suppress(protocol.ProtocolError):
         protocol.revision(protocol.read(document), headers(NEW))
 
 
-@pytest.mark.parametrize(("said", "expected"), [(None, revisions.ASSUMED), (OLD, OLD), (OLDER, OLDER)])
-def test_the_header_says_the_revision_of_a_client_that_shook_hands(said, expected):
-    assert protocol.revision(protocol.read(body_of("ping")), headers(said)).name == expected
+@pytest.mark.parametrize(("version", "expected"), [(None, revisions.ASSUMED), (OLD, OLD), (OLDER, OLDER)])
+def test_the_header_determines_the_revision_in_the_first_era(version, expected):
+    assert protocol.revision(protocol.read(body_of("ping")), headers(version)).name == expected
 
 
-def test_a_request_of_the_second_era_says_it_twice():
+def test_a_second_era_request_names_its_revision_in_header_and_body():
     message = protocol.read(body_of("tools/list", version=NEW))
     assert protocol.revision(message, headers(NEW, "tools/list")).name == NEW
 
@@ -94,44 +94,44 @@ def test_a_request_of_the_second_era_says_it_twice():
         headers(NEW, "tools/call", "clock", twice="mcp-name"),
     ],
 )
-def test_headers_that_say_otherwise_are_a_mismatch(about):
-    found = fault(body_of("tools/call", {"name": "clock"}, NEW), about)
-    assert (found.code, found.status(is_modern=True)) == (protocol.HEADER_MISMATCH, 400)
+def test_headers_that_contradict_the_body_are_a_mismatch(about):
+    error = fault(body_of("tools/call", {"name": "clock"}, NEW), about)
+    assert (error.code, error.status(is_modern=True)) == (protocol.HEADER_MISMATCH, 400)
 
 
-def test_a_name_may_stand_in_base64():
+def test_a_name_header_may_be_base64_encoded():
     message = protocol.read(body_of("tools/call", {"name": "clock"}, NEW))
     assert protocol.revision(message, headers(NEW, "tools/call", "=?base64?Y2xvY2s=?=")).is_modern
 
 
 @pytest.mark.parametrize("missing", [protocol.VERSION, protocol.CAPABILITIES])
-def test_a_request_that_does_not_say_all_about_itself_is_told_what_it_lacks(missing):
+def test_a_missing_metadata_key_is_reported(missing):
     meta = {key: value for key, value in ABOUT.items() if key != missing}
     document = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
-    found = fault(document, headers(NEW, "tools/list"))
-    assert (found.code, found.status(is_modern=True)) == (protocol.INVALID_PARAMS, 400)
-    assert missing in found.message
+    error = fault(document, headers(NEW, "tools/list"))
+    assert (error.code, error.status(is_modern=True)) == (protocol.INVALID_PARAMS, 400)
+    assert missing in error.message
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2027-01-01", "x" * 500])
-def test_a_revision_that_is_not_spoken_is_told_those_that_are(version):
+def test_an_unsupported_revision_is_refused_with_the_supported_ones(version):
     in_header = fault(body_of("ping"), headers(version))
     meta = {**ABOUT, protocol.VERSION: version}
     in_meta = fault(
         {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": meta}}, headers(version, "ping")
     )
-    for found in (in_header, in_meta):
-        assert (found.code, found.status(is_modern=True)) == (protocol.UNSUPPORTED_VERSION, 400)
-        assert found.data["supported"] == [NEW, OLD, OLDER]
-        assert len(found.message) < 300
+    for error in (in_header, in_meta):
+        assert (error.code, error.status(is_modern=True)) == (protocol.UNSUPPORTED_VERSION, 400)
+        assert error.data["supported"] == [NEW, OLD, OLDER]
+        assert len(error.message) < 300
 
 
-def test_a_notification_of_the_second_era_needs_no_envelope():
+def test_a_second_era_notification_needs_no_metadata():
     message = protocol.read({"jsonrpc": "2.0", "method": "notifications/cancelled"})
     assert protocol.revision(message, headers(NEW)).is_modern
 
 
-def test_an_error_has_a_status_of_its_own_in_the_second_era_alone():
+def test_an_error_has_its_own_http_status_only_in_the_second_era():
     unknown = protocol.ProtocolError(protocol.METHOD_NOT_FOUND, "x")
     assert [unknown.status(is_modern=is_modern) for is_modern in (True, False)] == [404, 200]
     parse = protocol.ProtocolError(protocol.PARSE_ERROR, "x")
@@ -139,19 +139,19 @@ def test_an_error_has_a_status_of_its_own_in_the_second_era_alone():
 
 
 @given(st.text(max_size=64))
-def test_a_cursor_leads_back_to_its_name(name):
+def test_a_cursor_decodes_to_its_name(name):
     read = protocol.read(body_of("tools/list", {"cursor": protocol.cursor_after(name)}))
     assert protocol.cursor(read) == name
 
 
 @pytest.mark.parametrize("cursor", [7, "", "x", "Pg", "!!!!", "eA==", "Pg==" * 400, {"a": 1}, "PoA="])
-def test_what_was_not_given_here_is_no_cursor(cursor):
+def test_an_invalid_cursor_is_refused(cursor):
     with pytest.raises(protocol.ProtocolError) as raised:
         protocol.cursor(protocol.read(body_of("tools/list", {"cursor": cursor})))
     assert raised.value.code == protocol.INVALID_PARAMS
 
 
-def test_an_event_is_one_line_of_data_whatever_its_text_holds():
+def test_an_event_has_one_data_line_whatever_its_text_contains():
     message = protocol.notification("notifications/x", {"text": "a\nb\r\n\x85\u2028c"})
     lines = protocol.event(message, "e1").decode().splitlines()
     assert lines[:2] == ["event: message", "id: e1"]
@@ -160,7 +160,7 @@ def test_an_event_is_one_line_of_data_whatever_its_text_holds():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "agreed"), [(OLD, OLD), (OLDER, OLDER), (NEW, OLD), ("1999", OLD), (None, OLD)]
+    ("requested", "agreed"), [(OLD, OLD), (OLDER, OLDER), (NEW, OLD), ("1999", OLD), (None, OLD)]
 )
-def test_a_handshake_agrees_on_what_both_know(wanted, agreed):
-    assert revisions.negotiate(wanted) == agreed
+def test_a_handshake_negotiates_a_supported_revision(requested, agreed):
+    assert revisions.negotiate(requested) == agreed

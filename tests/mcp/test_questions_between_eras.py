@@ -1,4 +1,4 @@
-"""Questions of real upstream servers of both eras to clients of both eras, whichever process gets the answer."""
+"""Tests of questions of upstream servers of both eras to clients of both eras, whichever process gets the answer."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ GREET = {"name": "desk__greet", "arguments": {}}
 ANSWERS = {"name": "Ada", "city": "London"}
 ELICITATION: dict[str, Any] = {protocol.CAPABILITIES: {"elicitation": {"form": {}}}}
 PAGES: dict[str, Any] = {protocol.CAPABILITIES: {"elicitation": {"url": {}}}}
-# Requests during which the server asks where the user lives, with their parameters and what the answer contains.
+# Requests during which the server asks where the user lives, with parameters and the expected answer.
 WELCOME = ("prompts/get", {"name": "desk__welcome"}, "Welcome to London.")
 HOME = ("resources/read", {"uri": "home://ada"}, "ada of London.")
 
 
 @pytest.fixture(scope="module", params=["legacy", "modern"])
 def running_server(request: Any) -> Iterator[tuple[str, str]]:
-    """Yield the era and the address of a server that may ask."""
+    """Yield the era and the address of a server that asks questions."""
     with questioning.served(is_modern=request.param == "modern") as url:
         yield request.param, url
 
 
 @pytest.fixture
 def server(transactional_db: None, running_server: tuple[str, str]) -> Iterator[str]:
-    """Yield the era of a server whose tools are ada's, and which may ask."""
+    """Yield the era of a server whose tools are granted to ada and which may ask her."""
     masking.forget()
     era, url = running_server
     fast_fixtures.stored(f"a server that asks at {url}", lambda: add(url))
@@ -88,7 +88,7 @@ def token(server: str) -> str:
 
 @contextlib.asynccontextmanager
 async def official_client(token: str, mode: str, answer: Any) -> AsyncIterator[mcp.Client]:
-    """Connect the official client, which answers questions with this function."""
+    """Yield a connected official client that answers questions with this function."""
     endpoint = Endpoint(prepared_answers.answers())
     async with (
         asyncio.timeout(60),
@@ -105,11 +105,11 @@ async def official_client(token: str, mode: str, answer: Any) -> AsyncIterator[m
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_is_asked_and_the_call_goes_on(token: str, mode: str):
-    asked: list[str] = []
+def test_the_official_client_answers_questions_during_a_call(token: str, mode: str):
+    questions: list[str] = []
 
     async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        asked.append(params.message)
+        questions.append(params.message)
         assert isinstance(params, types.ElicitRequestFormParams)
         (field,) = params.requested_schema["properties"]
         return types.ElicitResult(action="accept", content={field: ANSWERS[field]})
@@ -120,13 +120,13 @@ def test_the_official_client_is_asked_and_the_call_goes_on(token: str, mode: str
 
     result = async_to_sync(main)()
     assert result.content == [types.TextContent(text="Hello Ada of London.")]
-    assert asked == ["Desk asks: Who are you?", "Desk asks: Where do you live, Ada?"]
+    assert questions == ["Desk asks: Who are you?", "Desk asks: Where do you live, Ada?"]
     assert not models.OpenQuestion.objects.exists()
     assert "Ada" not in str([*models.CallRecord.objects.values()])
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_is_asked_during_a_prompt_and_a_resource(token: str, mode: str):
+def test_the_official_client_answers_questions_during_a_prompt_and_a_resource(token: str, mode: str):
     async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         assert params.message == "Desk asks: Where do you live?"
         return types.ElicitResult(action="accept", content={"city": "London"})
@@ -144,48 +144,50 @@ def test_the_official_client_is_asked_during_a_prompt_and_a_resource(token: str,
     assert "London" not in str([*models.CallRecord.objects.values()])
 
 
-def asked_twice(
+def ask_and_answer(
     token: str, request: tuple[str, dict[str, Any], str], *, meanwhile: Callable[[], object] = lambda: None
 ) -> Any:
-    """Let one process get a request and another one its repetition with the answer; return both answers."""
+    """Send a request to one process and repeat it with the answer at another, and return the second response."""
     method, params, _ = request
 
     async def main() -> Any:
         client, other = client_of(token), client_of(token)
         sent = {**params, "_meta": ELICITATION}
-        asked = (await client.endpoint.asend(client.request(method, sent))).result
+        questions = (await client.endpoint.asend(client.request(method, sent))).result
         await threads.run(meanwhile)
-        again = {**sent, **answering(asked, city="London")}
+        again = {**sent, **answers_to(questions, city="London")}
         return (await other.endpoint.asend(other.request(method, again))).json()
 
     return run(main)
 
 
 @pytest.mark.parametrize("request_", [WELCOME, HOME])
-def test_a_prompt_or_resource_is_requested_again_with_the_answers_from_any_process(
+def test_a_prompt_or_resource_can_be_requested_again_from_any_process(
     token: str, request_: tuple[str, dict[str, Any], str]
 ):
-    result = asked_twice(token, request_)["result"]
+    result = ask_and_answer(token, request_)["result"]
     assert request_[2] in str(result)
     assert result["resultType"] == "complete"
     assert not models.OpenQuestion.objects.exists()
 
 
 @pytest.mark.parametrize("key", ["desk__prompt_welcome", ENTRY])
-def test_a_prompt_that_was_switched_off_meanwhile_is_not_returned(token: str, key: str):
+def test_a_prompt_switched_off_while_a_question_is_open_is_not_returned(token: str, key: str):
     def flip() -> None:
         switches.override(SETUP.replace(confirm=True), "ada", key, False)
 
-    assert "London" not in str(asked_twice(token, WELCOME, meanwhile=flip))
+    assert "London" not in str(ask_and_answer(token, WELCOME, meanwhile=flip))
 
 
-def test_the_state_of_a_prompt_is_valid_for_no_other_request(token: str):
+def test_a_prompt_s_request_state_is_refused_for_other_requests(token: str):
     method, params, _ = WELCOME
 
     async def main() -> Any:
         client = client_of(token)
-        asked = (await client.endpoint.asend(client.request(method, {**params, "_meta": ELICITATION}))).result
-        again = answering(asked, city="London")
+        questions = (
+            await client.endpoint.asend(client.request(method, {**params, "_meta": ELICITATION}))
+        ).result
+        again = answers_to(questions, city="London")
         other = {**params, "arguments": {"a": "b"}, "_meta": ELICITATION, **again}
         as_tool = {**GREET, "name": "desk__welcome", "_meta": ELICITATION, **again}
         return [
@@ -199,49 +201,51 @@ def test_the_state_of_a_prompt_is_valid_for_no_other_request(token: str):
 PAGE = {"mode": "url", "message": "Desk asks: Pay first.", "url": "https://pay.example/1"}
 
 
-def test_pages_that_a_call_requires_first_reach_a_client_of_2026_as_questions(token: str):
+def test_required_pages_are_sent_to_a_2026_client_as_questions(token: str):
     client = client_of(token)
     sent = {"name": "desk__pay", "arguments": {}, "_meta": PAGES}
 
     async def main() -> tuple[Any, Any]:
-        asked = (await client.endpoint.asend(client.request("tools/call", sent))).result
-        answers = {"inputResponses": {key: {"action": "accept"} for key in asked["inputRequests"]}}
-        again = {**sent, "requestState": asked["requestState"], **answers}
-        return asked, (await client.endpoint.asend(client.request("tools/call", again))).result
+        questions = (await client.endpoint.asend(client.request("tools/call", sent))).result
+        answers = {"inputResponses": {key: {"action": "accept"} for key in questions["inputRequests"]}}
+        again = {**sent, "requestState": questions["requestState"], **answers}
+        return questions, (await client.endpoint.asend(client.request("tools/call", again))).result
 
-    asked, again = run(main)
-    assert [request["params"] for request in asked["inputRequests"].values()] == [PAGE]
-    # The server still requires it.
+    questions, again = run(main)
+    assert [request["params"] for request in questions["inputRequests"].values()] == [PAGE]
+    # The server still requires the page.
     assert again["resultType"] == "input_required"
 
 
-def paying(token: str, capabilities: dict[str, Any]) -> Any:
+def call_paid_tool(token: str, capabilities: dict[str, Any]) -> Any:
     """Call the tool that requires a page as a client of 2025-11-25 with these capabilities."""
     client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token)
-    begun = client.ask("initialize", {"protocolVersion": client.version, "capabilities": capabilities})
-    client = dataclasses.replace(client, session=begun.headers["mcp-session-id"])
+    handshake = client.ask("initialize", {"protocolVersion": client.version, "capabilities": capabilities})
+    client = dataclasses.replace(client, session=handshake.headers["mcp-session-id"])
     answer = client.call("desk__pay")
     is_stream = answer.headers["content-type"] == "text/event-stream"
     return answer.messages()[-1] if is_stream else answer.json()
 
 
-def test_pages_that_a_call_requires_first_reach_a_client_of_2025_as_the_same_error(token: str):
-    error = paying(token, {"elicitation": {"url": {}}})["error"]
+def test_required_pages_are_sent_to_a_2025_client_as_an_error(token: str):
+    error = call_paid_tool(token, {"elicitation": {"url": {}}})["error"]
     assert error["code"] == protocol.URL_ELICITATION_REQUIRED
     assert error["data"] == {"elicitations": [{**PAGE, "elicitationId": "e1"}]}
     assert (ENTRY, "ok") in models.CallRecord.objects.values_list("tool", "outcome")
 
 
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"form": {}}}])
-def test_pages_reach_no_client_that_cannot_open_them(token: str, capabilities: dict[str, Any]):
-    result = paying(token, capabilities)["result"]
+def test_required_pages_are_not_sent_to_a_client_without_the_capability(
+    token: str, capabilities: dict[str, Any]
+):
+    result = call_paid_tool(token, capabilities)["result"]
     assert result["isError"]
     assert "pay.example" not in str(result)
 
 
-def test_pages_reach_no_client_whose_agent_has_not_the_entry(token: str):
+def test_required_pages_are_not_sent_without_a_grant(token: str):
     switches.override(SETUP.replace(confirm=True), "ada", ENTRY, False)
-    result = paying(token, {"elicitation": {"url": {}}})["result"]
+    result = call_paid_tool(token, {"elicitation": {"url": {}}})["result"]
     assert result["isError"]
     assert "pay.example" not in str(result)
 
@@ -251,12 +255,12 @@ def client_of(token: str, endpoint: Endpoint | None = None) -> Client:
 
 
 def call(client: Client, again: Mapping[str, Any] | None = None, **more: Any) -> Any:
-    """Send the call, or send it again."""
+    """Return a request for the call, or for its repetition with answers."""
     return client.request("tools/call", {**GREET, "_meta": ELICITATION, **(again or {}), **more})
 
 
-def answering(result: Mapping[str, Any], **content: str) -> dict[str, Any]:
-    """Return what the call is made again with."""
+def answers_to(result: Mapping[str, Any], **content: str) -> dict[str, Any]:
+    """Return the parameters with which the call is repeated."""
     assert result["resultType"] == "input_required", result
     answer = {"action": "accept", "content": content}
     return {
@@ -265,42 +269,42 @@ def answering(result: Mapping[str, Any], **content: str) -> dict[str, Any]:
     }
 
 
-def greeted(clients: Callable[[], tuple[Client, Client, Client]]) -> Any:
-    """Let three clients make the call one after the other, each with the answer to what the one before was asked."""
+def greet_with(clients: Callable[[], tuple[Client, Client, Client]]) -> Any:
+    """Make the call with three clients in turn, each answering the question to the previous client."""
 
     async def main() -> Any:
         first, second, third = clients()
-        asked = (await first.endpoint.asend(call(first))).result
-        (request,) = asked["inputRequests"].values()
+        questions = (await first.endpoint.asend(call(first))).result
+        (request,) = questions["inputRequests"].values()
         assert request["method"] == "elicitation/create"
         assert request["params"]["message"] == "Desk asks: Who are you?"
-        again = call(second, answering(asked, name="Ada"))
-        asked = (await second.endpoint.asend(again)).result
-        again = call(third, answering(asked, city="London"))
+        again = call(second, answers_to(questions, name="Ada"))
+        questions = (await second.endpoint.asend(again)).result
+        again = call(third, answers_to(questions, city="London"))
         return (await third.endpoint.asend(again)).result
 
     return run(main)
 
 
-def test_a_call_is_made_again_with_the_answers(token: str):
+def test_a_call_is_repeated_with_the_answers(token: str):
     def clients() -> tuple[Client, Client, Client]:
-        one = client_of(token)
-        return one, one, one
+        client = client_of(token)
+        return client, client, client
 
-    result = greeted(clients)
+    result = greet_with(clients)
     assert result["content"] == [{"type": "text", "text": "Hello Ada of London."}]
     assert result["resultType"] == "complete"
     assert not models.OpenQuestion.objects.exists()
 
 
 @pytest.mark.parametrize("running_server", ["legacy"], indirect=True)
-def test_a_call_that_is_made_again_while_the_database_is_away_can_be_made_once_more(
+def test_a_call_repeated_during_a_database_outage_can_be_repeated_again(
     token: str, monkeypatch: pytest.MonkeyPatch
 ):
     async def main() -> Any:
         client = client_of(token)
-        asked = (await client.endpoint.asend(call(client))).result
-        again = call(client, answering(asked, name="Ada"))
+        questions = (await client.endpoint.asend(call(client))).result
+        again = call(client, answers_to(questions, name="Ada"))
         with monkeypatch.context() as away:
 
             def refusal(_: ongoing_call.OngoingCall) -> None:
@@ -309,24 +313,24 @@ def test_a_call_that_is_made_again_while_the_database_is_away_can_be_made_once_m
             away.setattr(ongoing_call.OngoingCall, "refusal", refusal)
             with contextlib.suppress(DatabaseError):
                 assert (await client.endpoint.asend(again)).status >= 400
-        asked = (await client.endpoint.asend(again)).result
-        return (await client.endpoint.asend(call(client, answering(asked, city="London")))).result
+        questions = (await client.endpoint.asend(again)).result
+        return (await client.endpoint.asend(call(client, answers_to(questions, city="London")))).result
 
     assert run(main)["content"] == [{"type": "text", "text": "Hello Ada of London."}]
 
 
-def test_every_call_that_is_made_again_may_reach_another_process(token: str):
-    result = greeted(lambda: (client_of(token), client_of(token), client_of(token)))
+def test_each_repetition_of_a_call_may_reach_another_process(token: str):
+    result = greet_with(lambda: (client_of(token), client_of(token), client_of(token)))
     assert result["content"] == [{"type": "text", "text": "Hello Ada of London."}]
     assert not models.OpenQuestion.objects.exists()
 
 
 @pytest.mark.parametrize("how", ["token", "tool", "arguments", "state"])
-def test_a_state_counts_for_no_other_call(token: str, server: str, how: str):
+def test_a_call_s_request_state_is_refused_for_other_calls(token: str, server: str, how: str):
     async def main() -> Any:
         client = client_of(token)
-        asked = (await client.endpoint.asend(call(client))).result
-        again = answering(asked, name="Eve")
+        questions = (await client.endpoint.asend(call(client))).result
+        again = answers_to(questions, name="Eve")
         other = client
         if how == "token":
             issued = await threads.run(lambda: tokens.issue(SETUP, agent="ada").text)
@@ -344,20 +348,22 @@ def test_a_state_counts_for_no_other_call(token: str, server: str, how: str):
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
 @pytest.mark.parametrize("key", ["desk__greet", ENTRY])
-def test_what_was_switched_off_meanwhile_does_not_go_on(token: str, key: str, is_elsewhere: bool):
+def test_a_call_switched_off_while_a_question_is_open_does_not_continue(
+    token: str, key: str, is_elsewhere: bool
+):
     async def main() -> Any:
         client = client_of(token)
-        asked = (await client.endpoint.asend(call(client))).result
+        questions = (await client.endpoint.asend(call(client))).result
         await threads.run(lambda: switches.override(SETUP.replace(confirm=True), "ada", key, False))
         other = client_of(token) if is_elsewhere else client
-        answer = await other.endpoint.asend(call(other, answering(asked, name="Ada")))
+        answer = await other.endpoint.asend(call(other, answers_to(questions, name="Ada")))
         await until(lambda: not models.OpenQuestion.objects.exists())
         return answer.json()
 
-    found = run(main)
-    assert "Ada" not in str(found)
-    assert "error" in found or found["result"]["isError"]
-    # Nothing is left that could go on.
+    response = run(main)
+    assert "Ada" not in str(response)
+    assert "error" in response or response["result"]["isError"]
+    # No call is left that could continue.
     assert models.CallRecord.objects.filter(tool="desk__greet", outcome="ok").count() <= 1
 
 
@@ -370,7 +376,7 @@ def test_what_was_switched_off_meanwhile_does_not_go_on(token: str, key: str, is
         {"inputRequests": {"q": {"method": "elicitation/create", "params": ["x"]}}},
     ],
 )
-def test_a_server_that_may_not_ask_hands_no_questions_on(
+def test_a_server_without_permission_cannot_ask_through_its_result(
     transactional_db: None, tmp_path: Path, answer: dict[str, Any]
 ):
     masking.forget()
@@ -397,7 +403,7 @@ def test_a_server_that_may_not_ask_hands_no_questions_on(
     ]
 
 
-def test_a_client_that_does_not_announce_it_is_not_asked(token: str):
+def test_a_client_without_the_capability_is_not_asked(token: str):
     async def main() -> Any:
         client = client_of(token)
         return await client.endpoint.asend(client.request("tools/call", GREET))
@@ -405,23 +411,23 @@ def test_a_client_that_does_not_announce_it_is_not_asked(token: str):
     assert "input_required" not in str(run(main).json())
 
 
-def test_what_waits_is_cancelled_when_its_client_goes_away_elsewhere(token: str, server: str):
+def test_a_waiting_call_is_cancelled_when_its_client_leaves_another_process(token: str, server: str):
     if server == "modern":
         pytest.skip("nothing waits")
 
     async def main() -> None:
         client, other = client_of(token), client_of(token)
-        asked = (await client.endpoint.asend(call(client))).result
-        again = answering(asked, name="Ada")
+        questions = (await client.endpoint.asend(call(client))).result
+        again = answers_to(questions, name="Ada")
         first = other.endpoint.exchange(call(other, again))
-        first.leave()
+        first.disconnect()
         await first.task
         await until(lambda: not models.OpenQuestion.objects.exists())
 
     run(main)
 
 
-def test_what_waits_ends_with_the_server(token: str, server: str):
+def test_a_waiting_call_ends_when_the_server_stops(token: str, server: str):
     if server == "modern":
         pytest.skip("nothing waits")
 

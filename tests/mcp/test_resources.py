@@ -1,4 +1,4 @@
-"""The policy as a resource: read whole by clients that cut instructions, and followed by those that subscribe."""
+"""Tests of the policy as a resource that clients can read in full and subscribe to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint, Exchange, Request, run
-from tests.mcp.streaming import flip, is_quiet, opened
+from tests.mcp.streaming import flip, is_quiet, read_opening
 from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
@@ -39,20 +39,20 @@ def instructions(client: Client) -> str:
 
 
 async def set_policy(text: str) -> None:
-    """Change the policy of the toolkit ``reading``; the list of tools stays the same."""
+    """Change the policy of the toolkit ``reading`` without changing the list of tools."""
     await sync_to_async(belts.import_)(
         SETUP, {"toolkits": [{"key": "reading", "members": ["kb__find", "kb__read"], "policy": text}]}
     )
 
 
 def updates(client: Client) -> Request:
-    """Ask for a stream that tells of the policy and nothing else."""
+    """Return a request for a stream that announces only changes of the policy."""
     if client.version != NEW:
         return client.stream()
     return client.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": [POLICY]}})
 
 
-def test_clients_that_cut_instructions_are_told_first_what_is_on(client: Client) -> None:
+def test_the_policy_starts_with_active_toolkits_for_clients_that_truncate_it(client: Client) -> None:
     belts.import_(
         SETUP,
         {
@@ -73,44 +73,44 @@ def test_clients_that_cut_instructions_are_told_first_what_is_on(client: Client)
     assert len(instructions(client)) == len(of_api)
 
 
-def test_the_policy_is_listed_and_read_whole(client: Client) -> None:
+def test_the_policy_is_listed_and_can_be_read_in_full(client: Client) -> None:
     switches.flip(SETUP, "ada", "reading", True)
     listed = client.ask("resources/list").result
-    assert [one["uri"] for one in listed["resources"]] == [POLICY]
+    assert [resource["uri"] for resource in listed["resources"]] == [POLICY]
     assert client.ask("resources/templates/list").result["resourceTemplates"] == []
     assert LOOK in read(client)
     assert read(client) == instructions(client)
     if client.version == NEW:
         for method in ("resources/list", "resources/templates/list"):
-            found = client.ask(method).result
-            assert (found["resultType"], found["cacheScope"], found["ttlMs"]) == ("complete", "private", 0)
+            result = client.ask(method).result
+            assert (result["resultType"], result["cacheScope"], result["ttlMs"]) == ("complete", "private", 0)
 
 
-def test_an_agent_without_a_policy_reads_an_empty_one(client: Client) -> None:
+def test_an_agent_without_a_policy_reads_an_empty_resource(client: Client) -> None:
     assert read(client) == ""
 
 
-def test_a_resource_that_does_not_exist_is_refused_as_its_revision_says(old: Client, new: Client) -> None:
-    asked = {"uri": "toolbelt://other"}
-    assert old.ask("resources/read", asked).told == (200, protocol.RESOURCE_NOT_FOUND)
-    assert old.ask("resources/subscribe", asked).told == (200, protocol.RESOURCE_NOT_FOUND)
-    assert new.ask("resources/read", asked).told == (400, protocol.INVALID_PARAMS)
-    assert new.ask("resources/read", asked).error["data"] == asked
-    assert old.ask("resources/read", {}).told == (200, protocol.INVALID_PARAMS)
+def test_an_unknown_resource_is_refused_with_the_revision_s_error(old: Client, new: Client) -> None:
+    params = {"uri": "toolbelt://other"}
+    assert old.ask("resources/read", params).status_and_code == (200, protocol.RESOURCE_NOT_FOUND)
+    assert old.ask("resources/subscribe", params).status_and_code == (200, protocol.RESOURCE_NOT_FOUND)
+    assert new.ask("resources/read", params).status_and_code == (400, protocol.INVALID_PARAMS)
+    assert new.ask("resources/read", params).error["data"] == params
+    assert old.ask("resources/read", {}).status_and_code == (200, protocol.INVALID_PARAMS)
 
 
-def test_the_header_names_the_resource_that_is_read(new: Client) -> None:
+def test_a_name_header_that_contradicts_the_resource_is_refused(new: Client) -> None:
     answer = new.ask("resources/read", {"uri": POLICY}, mcp_name="toolbelt://other")
-    assert answer.told == (400, protocol.HEADER_MISMATCH)
+    assert answer.status_and_code == (400, protocol.HEADER_MISMATCH)
 
 
-def test_subscribing_is_a_request_of_the_first_era_and_part_of_listening_in_the_second(new: Client) -> None:
+def test_subscribe_requests_do_not_exist_in_the_second_era(new: Client) -> None:
     for method in ("resources/subscribe", "resources/unsubscribe"):
-        assert new.ask(method, {"uri": POLICY}).told == (404, protocol.METHOD_NOT_FOUND)
+        assert new.ask(method, {"uri": POLICY}).status_and_code == (404, protocol.METHOD_NOT_FOUND)
 
 
 @pytest.mark.parametrize("version", [OLDER, OLD, NEW])
-def test_a_subscriber_is_told_when_the_policy_changes_and_the_tools_do_not(old: Client, version: str) -> None:
+def test_a_subscriber_is_notified_when_only_the_policy_changes(old: Client, version: str) -> None:
     client = dataclasses.replace(old, version=version, session="" if version == NEW else "c1")
     switches.flip(SETUP, "ada", "reading", True)
 
@@ -121,25 +121,25 @@ def test_a_subscriber_is_told_when_the_policy_changes_and_the_tools_do_not(old: 
                 answer = await endpoint.asend(client.request("resources/subscribe", {"uri": POLICY}))
                 assert answer.result == {}
             async with endpoint.open(updates(client)) as stream:
-                first = await opened(stream, version)
+                first = await read_opening(stream, version)
                 await set_policy("Look twice.")
                 return first, await stream.message()
 
-    first, told = run(main)
-    assert (told["method"], told["params"]["uri"]) == (protocol.RESOURCE_UPDATED, POLICY)
+    first, update = run(main)
+    assert (update["method"], update["params"]["uri"]) == (protocol.RESOURCE_UPDATED, POLICY)
     if version == NEW:
         assert first["params"]["notifications"] == {"resourceSubscriptions": [POLICY]}
-        assert told["params"]["_meta"] == {protocol.SUBSCRIPTION: 1}
+        assert update["params"]["_meta"] == {protocol.SUBSCRIPTION: 1}
     assert "Look twice." in read(client)
 
 
-def test_a_flip_that_changes_both_is_told_as_both(old: Client) -> None:
+def test_a_switch_change_notifies_of_both_tools_and_policy(old: Client) -> None:
     client = dataclasses.replace(old, session="c1")
 
     async def main() -> list[str]:
         endpoint = client.endpoint
         async with endpoint.serving(), endpoint.open(client.stream()) as stream:
-            await opened(stream, OLD)
+            await read_opening(stream, OLD)
             await endpoint.asend(client.request("resources/subscribe", {"uri": POLICY}))
             await flip("reading", True)
             return [(await stream.message())["method"] for _ in range(2)]
@@ -147,12 +147,12 @@ def test_a_flip_that_changes_both_is_told_as_both(old: Client) -> None:
     assert run(main) == [protocol.LIST_CHANGED, protocol.RESOURCE_UPDATED]
 
 
-def test_whoever_did_not_subscribe_or_unsubscribed_is_not_told(old: Client, new: Client) -> None:
+def test_a_client_without_a_subscription_is_not_notified(old: Client, new: Client) -> None:
     other, gone = (dataclasses.replace(old, session=session) for session in ("c1", "c2"))
     switches.flip(SETUP, "ada", "reading", True)
 
     async def quiet(stream: Exchange, version: str) -> None:
-        await opened(stream, version)
+        await read_opening(stream, version)
         await set_policy("Look twice.")
         assert await is_quiet(stream)
 
@@ -169,14 +169,14 @@ def test_whoever_did_not_subscribe_or_unsubscribed_is_not_told(old: Client, new:
     run(main)
 
 
-def test_a_subscription_that_one_process_takes_is_kept_by_another(old: Client) -> None:
+def test_a_subscription_applies_in_every_process(old: Client) -> None:
     client = dataclasses.replace(old, session="c1")
     elsewhere = Endpoint(old.endpoint.answers)
     switches.flip(SETUP, "ada", "reading", True)
 
     async def main() -> str:
         async with old.endpoint.serving(), elsewhere.serving(), elsewhere.open(client.stream()) as stream:
-            await opened(stream, OLD)
+            await read_opening(stream, OLD)
             await client.endpoint.asend(client.request("resources/subscribe", {"uri": POLICY}))
             await set_policy("Look twice.")
             return str((await stream.message())["method"])
@@ -184,7 +184,7 @@ def test_a_subscription_that_one_process_takes_is_kept_by_another(old: Client) -
     assert run(main) == protocol.RESOURCE_UPDATED
 
 
-def test_a_subscriber_that_comes_back_is_told_what_it_missed(old: Client) -> None:
+def test_a_reconnecting_subscriber_is_notified_of_missed_changes(old: Client) -> None:
     client = dataclasses.replace(old, session="c1")
     switches.flip(SETUP, "ada", "reading", True)
 
@@ -193,16 +193,16 @@ def test_a_subscriber_that_comes_back_is_told_what_it_missed(old: Client) -> Non
         async with endpoint.serving():
             await endpoint.asend(client.request("resources/subscribe", {"uri": POLICY}))
             async with endpoint.open(client.stream()) as stream:
-                last = (await opened(stream, OLD))["id"]
+                last = (await read_opening(stream, OLD))["id"]
             await set_policy("Look twice.")
             async with endpoint.open(client.stream(last_event_id=last)) as stream:
-                await opened(stream, OLD)
+                await read_opening(stream, OLD)
                 return str((await stream.message())["method"])
 
     assert run(main) == protocol.RESOURCE_UPDATED
 
 
-def test_subscriptions_are_limited_per_token_and_end_after_a_month(
+def test_subscriptions_are_limited_per_token_and_expire_after_a_month(
     old: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(subscriptions, "MAX_COUNT", 2)

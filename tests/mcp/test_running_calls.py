@@ -1,4 +1,4 @@
-"""Tests that a call is cancelled by the client that made it, and by no other."""
+"""Tests that only the client that made a call can cancel it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import ADDRESS, Client, Endpoint, Request, run
-from tests.mcp.slow_tools import calling, progressing
+from tests.mcp.slow_tools import call_request, slow_tool
 from toolbelt import models
 from toolbelt.control.people import tokens
 from toolbelt.mcp import list_changes, protocol, running_calls
@@ -23,19 +23,19 @@ from toolbelt.store import cancellations, clock
 @pytest.mark.parametrize(
     ("id_", "is_meant"), [(1, True), ("1", False), (2, False), (True, False), (None, False)]
 )
-def test_the_first_era_takes_back_the_call_that_it_names(
+def test_a_first_era_cancellation_applies_only_to_the_named_request(
     old: Client, monkeypatch: pytest.MonkeyPatch, id_: Any, is_meant: bool
 ):
     async def main() -> tuple[bool, Any]:
-        tool = progressing(monkeypatch)
-        exchange = old.endpoint.exchange(calling(old))
-        await tool.begun.wait()
-        taken = await old.endpoint.asend(
+        tool = slow_tool(monkeypatch)
+        exchange = old.endpoint.exchange(call_request(old))
+        await tool.started.wait()
+        answer = await old.endpoint.asend(
             old.request("notifications/cancelled", {"requestId": id_, "reason": "enough"}, id_=None)
         )
-        assert taken.status == 202
+        assert answer.status == 202
         if not is_meant:
-            tool.go_on.set()
+            tool.released.set()
         while "id" not in (message := await exchange.message()):
             pass
         return tool.was_cancelled, message
@@ -47,28 +47,28 @@ def test_the_first_era_takes_back_the_call_that_it_names(
         assert message["error"]["code"] == protocol.CANCELLED
 
 
-def test_nobody_takes_back_another_s_call(old: Client, monkeypatch: pytest.MonkeyPatch):
+def test_a_client_cannot_cancel_another_token_s_call(old: Client, monkeypatch: pytest.MonkeyPatch):
     other = dataclasses.replace(old, token=tokens.issue(SETUP, agent="ada").text)
 
     async def main() -> bool:
-        tool = progressing(monkeypatch)
-        exchange = old.endpoint.exchange(calling(old))
-        await tool.begun.wait()
+        tool = slow_tool(monkeypatch)
+        exchange = old.endpoint.exchange(call_request(old))
+        await tool.started.wait()
         await other.endpoint.asend(other.request("notifications/cancelled", {"requestId": 1}, id_=None))
-        tool.go_on.set()
+        tool.released.set()
         await exchange.rest()
         return tool.was_cancelled
 
     assert not run(main)
 
 
-def test_two_clients_that_look_alike_take_back_neither_s_call(old: Client, monkeypatch: pytest.MonkeyPatch):
+def test_an_ambiguous_cancellation_cancels_no_call(old: Client, monkeypatch: pytest.MonkeyPatch):
     async def main() -> bool:
-        tool = progressing(monkeypatch)
-        first, second = (old.endpoint.exchange(calling(old)) for _ in range(2))
-        await tool.begun_twice.wait()
-        await old.endpoint.asend(took_back(old))
-        tool.go_on.set()
+        tool = slow_tool(monkeypatch)
+        first, second = (old.endpoint.exchange(call_request(old)) for _ in range(2))
+        await tool.started_twice.wait()
+        await old.endpoint.asend(cancellation(old))
+        tool.released.set()
         await asyncio.gather(first.rest(), second.rest())
         return tool.was_cancelled
 
@@ -78,31 +78,31 @@ def test_two_clients_that_look_alike_take_back_neither_s_call(old: Client, monke
 # In another process
 
 
-def took_back(client: Client, id_: Any = 1) -> Request:
+def cancellation(client: Client, id_: Any = 1) -> Request:
     return client.request("notifications/cancelled", {"requestId": id_}, id_=None)
 
 
 @pytest.fixture
-def known(old: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """Return a client that sends the id of its session, to a server that does not wait long."""
+def session_client(old: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """Return a client with a session id, at a server that checks for cancellations often."""
     monkeypatch.setattr(running_calls, "SECONDS", 0.01)
     return dataclasses.replace(old, session=list_changes.new_session(""))
 
 
 @pytest.fixture
-def elsewhere(known: Client) -> Client:
-    """Return the same client as another process of the server sees it."""
-    return dataclasses.replace(known, endpoint=Endpoint(prepared_answers.answers()))
+def elsewhere(session_client: Client) -> Client:
+    """Return the same client, connected to another process of the server."""
+    return dataclasses.replace(session_client, endpoint=Endpoint(prepared_answers.answers()))
 
 
-def test_a_call_is_taken_back_where_another_process_is_told(
-    known: Client, elsewhere: Client, monkeypatch: pytest.MonkeyPatch
+def test_a_cancellation_sent_to_another_process_cancels_the_call(
+    session_client: Client, elsewhere: Client, monkeypatch: pytest.MonkeyPatch
 ):
     async def main() -> Any:
-        tool = progressing(monkeypatch)
-        exchange = known.endpoint.exchange(calling(known))
-        await tool.begun.wait()
-        assert (await elsewhere.endpoint.asend(took_back(elsewhere))).status == 202
+        tool = slow_tool(monkeypatch)
+        exchange = session_client.endpoint.exchange(call_request(session_client))
+        await tool.started.wait()
+        assert (await elsewhere.endpoint.asend(cancellation(elsewhere))).status == 202
         while "id" not in (message := await exchange.message()):
             pass
         return message["error"]["code"]
@@ -111,55 +111,55 @@ def test_a_call_is_taken_back_where_another_process_is_told(
 
 
 @pytest.mark.parametrize("another", [{"session": list_changes.new_session("")}, {"path": f"{ADDRESS}/s/s1"}])
-def test_another_process_takes_back_that_client_s_call_alone(
-    known: Client, elsewhere: Client, another: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_cancellation_of_another_session_does_not_cancel_the_call(
+    session_client: Client, elsewhere: Client, another: Any, monkeypatch: pytest.MonkeyPatch
 ):
     async def main() -> bool:
-        tool, read = progressing(monkeypatch), watched(monkeypatch)
-        exchange = known.endpoint.exchange(calling(known))
-        await tool.begun.wait()
-        await elsewhere.endpoint.asend(took_back(dataclasses.replace(elsewhere, **another)))
-        await elsewhere.endpoint.asend(took_back(elsewhere, "1"))
+        tool, read = slow_tool(monkeypatch), watch_reads(monkeypatch)
+        exchange = session_client.endpoint.exchange(call_request(session_client))
+        await tool.started.wait()
+        await elsewhere.endpoint.asend(cancellation(dataclasses.replace(elsewhere, **another)))
+        await elsewhere.endpoint.asend(cancellation(elsewhere, "1"))
         await read()
-        tool.go_on.set()
+        tool.released.set()
         await exchange.rest()
         return tool.was_cancelled
 
     assert not run(main)
 
 
-def test_what_was_taken_back_before_a_call_began_was_meant_for_another(
-    known: Client, elsewhere: Client, monkeypatch: pytest.MonkeyPatch
+def test_a_cancellation_sent_before_a_call_started_is_ignored(
+    session_client: Client, elsewhere: Client, monkeypatch: pytest.MonkeyPatch
 ):
     async def main() -> bool:
-        tool, read = progressing(monkeypatch), watched(monkeypatch)
-        await elsewhere.endpoint.asend(took_back(elsewhere))
-        exchange = known.endpoint.exchange(calling(known))
-        await tool.begun.wait()
+        tool, read = slow_tool(monkeypatch), watch_reads(monkeypatch)
+        await elsewhere.endpoint.asend(cancellation(elsewhere))
+        exchange = session_client.endpoint.exchange(call_request(session_client))
+        await tool.started.wait()
         await read()
-        tool.go_on.set()
+        tool.released.set()
         await exchange.rest()
         return tool.was_cancelled
 
     assert not run(main)
 
 
-def watched(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
-    """Return a function that waits until this was read in what other processes were sent, from the beginning."""
-    asked, loop = cancellations.requested, asyncio.get_running_loop()
+def watch_reads(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
+    """Return a function that waits for a complete read of the cancellations of other processes."""
+    requested, loop = cancellations.requested, asyncio.get_running_loop()
     turns: asyncio.Queue[None] = asyncio.Queue()
 
-    def noted(keys: Any) -> Any:
-        found = asked(keys)
+    def record(keys: Any) -> Any:
+        cancelled = requested(keys)
         loop.call_soon_threadsafe(turns.put_nowait, None)
-        return found
+        return cancelled
 
-    monkeypatch.setattr(cancellations, "requested", noted)
+    monkeypatch.setattr(cancellations, "requested", record)
 
     async def read() -> None:
         while not turns.empty():
             turns.get_nowait()
-        # One may be under way that began before.
+        # The first read may have started before.
         async with asyncio.timeout(20):
             await turns.get()
             await turns.get()
@@ -167,14 +167,16 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
     return read
 
 
-def test_who_sends_no_session_s_id_is_taken_for_nobody_in_another_process(old: Client):
-    old.endpoint.send(took_back(old))
+def test_a_cancellation_without_a_session_id_is_not_stored(old: Client):
+    old.endpoint.send(cancellation(old))
     assert not models.Cancellation.objects.exists()
 
 
-def test_what_was_taken_back_is_forgotten_after_a_while(known: Client):
+def test_old_cancellations_are_deleted(session_client: Client):
     long_ago = clock.now() - cancellations.KEPT - dt.timedelta(seconds=1)
     models.Cancellation.objects.create(key="long ago", at=long_ago)
-    known.endpoint.send(took_back(known, 1), took_back(known, 2), took_back(known, 2))
+    session_client.endpoint.send(
+        cancellation(session_client, 1), cancellation(session_client, 2), cancellation(session_client, 2)
+    )
     assert models.Cancellation.objects.count() == 2
     assert not models.Cancellation.objects.filter(key="long ago").exists()

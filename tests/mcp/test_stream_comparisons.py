@@ -1,4 +1,4 @@
-"""Tests of how a stream compares what its client has with what it would get, so that no change is missed or made up."""
+"""Tests that a stream compares its client's lists with the current ones, and misses or invents no change."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from tests.mcp.conftest import NEW, OLD, Client, run
-from tests.mcp.streaming import QUIET, flip, opened
+from tests.mcp.streaming import QUIET, flip, read_opening
 from toolbelt.core import errors
 from toolbelt.mcp import protocol, resources, streams
 
 
-def test_many_streams_that_see_the_same_cost_one_look_a_change(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-):
+def test_equal_streams_share_one_read_per_change(client: Client, monkeypatch: pytest.MonkeyPatch):
     server = client.endpoint.application.mcp
     looks = []
     digest = server.streams._digest
@@ -30,37 +28,37 @@ def test_many_streams_that_see_the_same_cost_one_look_a_change(
         async with client.endpoint.serving():
             exchanges = [client.endpoint.exchange(client.listening()) for _ in range(50)]
             for exchange in exchanges:
-                await opened(exchange, client.version)
+                await read_opening(exchange, client.version)
             await asyncio.sleep(QUIET)
             looks.clear()
             await flip("reading", True)
             for exchange in exchanges:
                 assert (await exchange.message())["method"] == protocol.LIST_CHANGED
-                exchange.leave()
+                exchange.disconnect()
                 await exchange.task
 
     run(main)
-    # A flip is one commit; what it brings about may be another.
+    # A switch change is one commit; its consequences may be another.
     assert len(looks) <= 2
 
 
-def test_of_many_flips_none_is_missed_and_none_is_made_up(client: Client):
-    """A client that lists at each notification ends with the final list, and gets at most one notification a change."""
+def test_many_switch_changes_are_all_announced_and_none_is_invented(client: Client):
+    """A client that lists on each notification ends with the final list, with at most one notification per change."""
 
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
-            await opened(stream, client.version)
-            flips, heard = 20, 0
-            knows_last = asyncio.Event()
+            await read_opening(stream, client.version)
+            flips, received = 20, 0
+            has_last_list = asyncio.Event()
 
             async def follow() -> None:
-                nonlocal heard
+                nonlocal received
                 while True:
                     await stream.message()
-                    heard += 1
+                    received += 1
                     answer = await client.endpoint.asend(client.request("tools/list"))
                     names = [tool["name"] for tool in answer.result["tools"]]
-                    (knows_last.set if "kb__find" in names else knows_last.clear)()
+                    (has_last_list.set if "kb__find" in names else has_last_list.clear)()
 
             follower = asyncio.create_task(follow())
             for number in range(flips):
@@ -69,22 +67,24 @@ def test_of_many_flips_none_is_missed_and_none_is_made_up(client: Client):
                     await asyncio.sleep(0.03)
             await flip("reading", True)
             await asyncio.sleep(QUIET)
-            knowing = asyncio.create_task(knows_last.wait())
-            done, _ = await asyncio.wait({knowing, follower}, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+            last_list_seen = asyncio.create_task(has_last_list.wait())
+            done, _ = await asyncio.wait(
+                {last_list_seen, follower}, timeout=20, return_when=asyncio.FIRST_COMPLETED
+            )
             if follower in done:
-                # It only ends by an error.
+                # It ends only with an error.
                 await follower
-            assert knowing in done
+            assert last_list_seen in done
             follower.cancel()
-            assert 1 <= heard <= flips + 1
+            assert 1 <= received <= flips + 1
 
     run(main)
 
 
-def test_a_list_requested_between_two_flips_that_cancel_out_is_announced(
+def test_a_list_requested_between_two_opposite_changes_is_announced(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    """The stream compares only after the second flip, and finds the list that it knows; its client has another."""
+    """The stream compares only after the second change and finds the list it knows, but its client has another."""
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
     may_compare = asyncio.Event()
     compare = streams.Streams._compare_until_read
@@ -97,7 +97,7 @@ def test_a_list_requested_between_two_flips_that_cancel_out_is_announced(
 
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             await flip("reading", True)
             answer = await client.endpoint.asend(client.request("tools/list"))
             assert "kb__find" in [tool["name"] for tool in answer.result["tools"]]
@@ -117,14 +117,14 @@ def test_a_list_requested_between_two_flips_that_cancel_out_is_announced(
         ("resources/read", "policy", protocol.RESOURCE_UPDATED),
     ],
 )
-def test_what_a_client_is_sent_is_compared_with_what_its_stream_knows(
+def test_a_list_sent_to_a_client_is_compared_with_its_stream_s(
     old: Client, monkeypatch: pytest.MonkeyPatch, method: str, field: str, expected: str
 ):
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
 
     async def main() -> None:
         async with old.endpoint.serving(), old.endpoint.open(old.listening()) as stream:
-            await opened(stream, OLD)
+            await read_opening(stream, OLD)
             await asyncio.sleep(QUIET)
             (watched,) = old.endpoint.application.mcp.streams._by_agent["ada"]
             watched.wants_policy = True
@@ -172,14 +172,14 @@ def test_a_slow_comparison_of_lists_does_not_undo_a_later_one(monkeypatch: pytes
     assert run(main).tools == "on"
 
 
-def test_a_stream_misses_no_change_while_it_is_being_opened(client: Client, monkeypatch: pytest.MonkeyPatch):
+def test_a_change_while_a_stream_opens_is_announced(client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
     shared = client.endpoint.application.mcp._shared
     find = shared.current_list
 
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as earlier:
-            await opened(earlier, client.version)
+            await read_opening(earlier, client.version)
 
             async def current_list(head: Any, **about: Any) -> Any:
                 before = await find(head, **about)
@@ -189,14 +189,14 @@ def test_a_stream_misses_no_change_while_it_is_being_opened(client: Client, monk
 
             monkeypatch.setattr(shared, "current_list", current_list)
             async with client.endpoint.open(client.listening()) as late:
-                await opened(late, client.version)
+                await read_opening(late, client.version)
                 assert (await late.message())["method"] == protocol.LIST_CHANGED
 
     run(main)
 
 
 @pytest.mark.parametrize("is_stale", [False, True])
-def test_a_change_is_announced_even_if_the_lists_cannot_be_read_at_first(
+def test_a_change_is_announced_even_if_reading_the_lists_fails_at_first(
     client: Client, monkeypatch: pytest.MonkeyPatch, is_stale: bool
 ):
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
@@ -208,7 +208,7 @@ def test_a_change_is_announced_even_if_the_lists_cannot_be_read_at_first(
     async def main() -> None:
         nonlocal failures
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             # The first commit is read before any failure.
             await flip("reading", True)
             assert (await stream.message())["method"] == protocol.LIST_CHANGED

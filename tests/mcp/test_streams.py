@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import OLD, OLDER, Client, Endpoint, Request, run
-from tests.mcp.streaming import flip, is_quiet, opened
+from tests.mcp.streaming import flip, is_quiet, read_opening
 from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
 from toolbelt.control.people import tokens
@@ -19,14 +19,14 @@ from toolbelt.mcp import list_changes, protocol, streams
 from toolbelt.runtime import feed
 
 
-def test_a_flip_is_told_and_one_that_changes_nothing_for_the_agent_is_not(client: Client):
+def test_only_changes_that_affect_the_agent_are_announced(client: Client):
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             for on in (True, False, True):
                 await flip("reading", on)
-                found = await stream.message()
-                assert found["method"] == protocol.LIST_CHANGED
+                message = await stream.message()
+                assert message["method"] == protocol.LIST_CHANGED
             await flip("unknown_to_all", False)
             await sync_to_async(agents.edit)(SETUP, "ada", changes={"title": "Ada"})
             await flip("reading", False, agent="bob")
@@ -35,7 +35,7 @@ def test_a_flip_is_told_and_one_that_changes_nothing_for_the_agent_is_not(client
     run(main)
 
 
-def test_only_those_of_the_agent_are_told(client: Client):
+def test_only_streams_of_the_changed_agent_are_notified(client: Client):
     bob = dataclasses.replace(client, token=tokens.issue(SETUP, agent="bob").text, path="/mcp/bob")
 
     async def main() -> None:
@@ -45,8 +45,8 @@ def test_only_those_of_the_agent_are_told(client: Client):
             client.endpoint.open(client.listening()) as his,
             bob.endpoint.open(bob.listening()) as hers,
         ):
-            await opened(his, client.version)
-            await opened(hers, client.version)
+            await read_opening(his, client.version)
+            await read_opening(hers, client.version)
             await flip("reading", False, agent="bob")
             assert (await hers.message())["method"] == protocol.LIST_CHANGED
             assert await is_quiet(his)
@@ -54,7 +54,7 @@ def test_only_those_of_the_agent_are_told(client: Client):
     run(main)
 
 
-def test_a_subscription_is_acknowledged_first_and_each_message_says_which_it_is_of(new: Client):
+def test_a_subscription_is_acknowledged_and_named_in_each_message(new: Client):
     async def main() -> list[Any]:
         request = new.request(
             "subscriptions/listen",
@@ -62,7 +62,7 @@ def test_a_subscription_is_acknowledged_first_and_each_message_says_which_it_is_
             "listen-1",
         )
         async with new.endpoint.serving(), new.endpoint.open(request) as stream:
-            await stream.begun()
+            await stream.started()
             first = await stream.message()
             await flip("reading", True)
             second = await stream.message()
@@ -80,11 +80,11 @@ def test_a_subscription_is_acknowledged_first_and_each_message_says_which_it_is_
     assert rest == b""
 
 
-def test_who_did_not_subscribe_to_lists_is_told_of_none(new: Client):
+def test_a_stream_without_list_subscriptions_gets_no_notifications(new: Client):
     async def main() -> None:
         request = new.request("subscriptions/listen", {"notifications": {}}, "l")
         async with new.endpoint.serving(), new.endpoint.open(request) as stream:
-            await stream.begun()
+            await stream.started()
             assert (await stream.message())["params"]["notifications"] == {}
             await flip("reading", True)
             assert await is_quiet(stream)
@@ -92,19 +92,19 @@ def test_who_did_not_subscribe_to_lists_is_told_of_none(new: Client):
     run(main)
 
 
-@pytest.mark.parametrize("wanted", [{}, {"notifications": None}, {"notifications": []}])
-def test_a_subscription_says_what_to(new: Client, wanted: Any):
-    assert new.ask("subscriptions/listen", wanted).told == (400, protocol.INVALID_PARAMS)
+@pytest.mark.parametrize("params", [{}, {"notifications": None}, {"notifications": []}])
+def test_a_subscription_without_notifications_is_refused(new: Client, params: Any):
+    assert new.ask("subscriptions/listen", params).status_and_code == (400, protocol.INVALID_PARAMS)
 
 
-def test_a_stream_of_the_first_era_begins_as_its_revision_knows_it(old: Client):
+def test_a_first_era_stream_opens_in_its_revision_s_form(old: Client):
     async def main() -> list[dict[str, str]]:
-        found = []
+        openings = []
         for version in (OLD, OLDER):
             client = dataclasses.replace(old, version=version)
             async with client.endpoint.open(client.stream()) as stream:
-                found.append(await opened(stream, version))
-        return found
+                openings.append(await read_opening(stream, version))
+        return openings
 
     primed, plain = run(main)
     assert (primed["retry"], primed["data"]) == ("1000", "")
@@ -112,41 +112,41 @@ def test_a_stream_of_the_first_era_begins_as_its_revision_knows_it(old: Client):
     assert plain == {"retry": "1000", "": "here is what changes"}
 
 
-def test_a_stream_that_is_opened_anew_tells_what_its_client_missed(old: Client):
+def test_a_reopened_stream_announces_missed_changes(old: Client):
     async def main() -> tuple[bool, str]:
         async with old.endpoint.serving():
             async with old.endpoint.open(old.stream()) as stream:
-                last = (await opened(stream, OLD))["id"]
+                last = (await read_opening(stream, OLD))["id"]
             async with old.endpoint.open(old.stream(last_event_id=last)) as stream:
-                await opened(stream, OLD)
+                await read_opening(stream, OLD)
                 was_quiet = await is_quiet(stream)
             await flip("reading", True)
-            # Any process: what it missed stands in the id.
+            # Works in any process, because the id contains the digest of the list.
             elsewhere = Endpoint(old.endpoint.answers)
             async with elsewhere.open(old.stream(last_event_id=last)) as stream:
-                await opened(stream, OLD)
+                await read_opening(stream, OLD)
                 return was_quiet, (await stream.message())["method"]
 
     assert run(main) == (True, protocol.LIST_CHANGED)
 
 
-def test_a_stream_tells_what_changed_between_the_handshake_and_its_beginning(old: Client):
+def test_a_stream_announces_changes_since_the_handshake(old: Client):
     session = old.ask("initialize", {"protocolVersion": OLD}).headers["mcp-session-id"]
     switches.flip(SETUP, "ada", "reading", True)
     client = dataclasses.replace(old, session=session)
 
     async def main() -> Any:
         async with client.endpoint.serving(), client.endpoint.open(client.stream()) as stream:
-            await opened(stream, OLD)
+            await read_opening(stream, OLD)
             return await stream.message()
 
     assert run(main)["method"] == protocol.LIST_CHANGED
 
 
-def test_each_event_has_an_id_of_its_own(old: Client):
+def test_each_event_has_a_unique_id(old: Client):
     async def main() -> list[str]:
         async with old.endpoint.serving(), old.endpoint.open(old.stream()) as stream:
-            ids = [(await opened(stream, OLD))["id"]]
+            ids = [(await read_opening(stream, OLD))["id"]]
             for on in (True, False):
                 await flip("reading", on)
                 ids.append((await stream.event())["id"])
@@ -157,7 +157,7 @@ def test_each_event_has_an_id_of_its_own(old: Client):
     assert list_changes.digest_in(ids[0]) == list_changes.digest_in(ids[2]) != list_changes.digest_in(ids[1])
 
 
-def test_what_another_request_loads_is_told_to_its_session(old: Client):
+def test_loading_a_toolkit_notifies_only_the_stream_of_its_session(old: Client):
     agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
     client = dataclasses.replace(old, path="/mcp/ada/s/s1", session="c1")
     other = dataclasses.replace(old, path="/mcp/ada/s/s2", session="c2")
@@ -169,8 +169,8 @@ def test_what_another_request_loads_is_told_to_its_session(old: Client):
             endpoint.open(client.stream()) as mine,
             endpoint.open(other.stream()) as his,
         ):
-            await opened(mine, OLD)
-            await opened(his, OLD)
+            await read_opening(mine, OLD)
+            await read_opening(his, OLD)
             loaded = await endpoint.asend(
                 client.request("tools/call", {"name": "load_tools", "arguments": {"toolkit": "reading"}})
             )
@@ -181,36 +181,36 @@ def test_what_another_request_loads_is_told_to_its_session(old: Client):
     run(main)
 
 
-def test_a_stream_ends_when_its_token_opens_nothing_any_more(client: Client, monkeypatch: pytest.MonkeyPatch):
+def test_a_stream_ends_when_its_token_is_revoked(client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streams, "KEEP_ALIVE", 0.05)
 
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             await sync_to_async(tokens.revoke)(SETUP, client.token[:11])
             await asyncio.wait_for(stream.rest(), 20)
 
     run(main)
 
 
-def test_a_stream_says_now_and_then_that_it_is_still_there(client: Client, monkeypatch: pytest.MonkeyPatch):
+def test_an_idle_stream_sends_keep_alives(client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streams, "KEEP_ALIVE", 0.02)
 
     async def main() -> dict[str, str]:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             return await stream.event()
 
     assert run(main) == {"": "still here"}
 
 
-def test_streams_end_with_the_server_and_leave_nothing_behind(client: Client):
+def test_streams_end_with_the_server_and_leave_no_tasks(client: Client):
     async def main() -> None:
         server = client.endpoint.application.mcp
         async with client.endpoint.serving():
             exchanges = [client.endpoint.exchange(client.listening()) for _ in range(3)]
             for exchange in exchanges:
-                await opened(exchange, client.version)
+                await read_opening(exchange, client.version)
             assert len(server.streams) == 3
             feed.end()
             async with asyncio.timeout(20):
@@ -227,15 +227,15 @@ def test_streams_end_with_the_server_and_leave_nothing_behind(client: Client):
     run(main)
 
 
-def test_a_client_that_takes_its_leave_ends_its_own_streams(old: Client):
+def test_ending_a_session_ends_only_its_own_streams(old: Client):
     mine, his = (dataclasses.replace(old, session=session) for session in ("c1", "c2"))
 
     async def main() -> None:
         endpoint = old.endpoint
         async with endpoint.serving(), endpoint.open(his.stream()) as other:
-            await opened(other, OLD)
+            await read_opening(other, OLD)
             stream = endpoint.exchange(mine.stream())
-            await opened(stream, OLD)
+            await read_opening(stream, OLD)
             gone = Request(method="DELETE", token=old.token, headers={"mcp-session-id": "c1"})
             assert (await endpoint.asend(gone)).status == 405
             await asyncio.wait_for(stream.rest(), 20)
@@ -245,25 +245,25 @@ def test_a_client_that_takes_its_leave_ends_its_own_streams(old: Client):
     run(main)
 
 
-def test_one_client_cannot_take_all_streams(client: Client, monkeypatch: pytest.MonkeyPatch):
+def test_a_client_over_its_stream_limit_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streams, "MAX_PER_ONE", 1)
 
     async def main() -> Any:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:
-            await opened(stream, client.version)
+            await read_opening(stream, client.version)
             return await client.endpoint.asend(client.listening())
 
     assert run(main).status == 429
 
 
-def test_the_stream_of_an_agent_that_is_gone_ends(endpoint: Endpoint, reader: str):
+def test_the_stream_of_a_deleted_agent_ends(endpoint: Endpoint, reader: str):
     from toolbelt.control.catalog import entries
 
     client = Client(endpoint=endpoint, token=reader, path="/mcp/bob")
 
     async def main() -> None:
         async with endpoint.serving(), endpoint.open(client.stream()) as stream:
-            await opened(stream, OLD)
+            await read_opening(stream, OLD)
             await sync_to_async(entries.remove)(SETUP, "agent", "bob")
             await asyncio.wait_for(stream.rest(), 20)
 

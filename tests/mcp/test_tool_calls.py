@@ -1,4 +1,4 @@
-"""Tests that a call is admitted, answered in MCP's form, reports its progress, and ends when it is cancelled."""
+"""Tests that a call is checked, answered in MCP's form, reports its progress, and ends when it is cancelled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.test import Client as Browser
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, Client, Endpoint, Request, run
-from tests.mcp.slow_tools import calling, progressing
+from tests.mcp.slow_tools import call_request, slow_tool
 from tests.runtime import sample_plugins
 from tests.runtime.conftest import Install
 from toolbelt import models
@@ -38,14 +38,14 @@ MORE = {"key": "more", "members": [{"tool": "kb__plain", "options": {"depth": 2}
 
 @pytest.fixture
 def token(transactional_db: None, install: Install) -> str:
-    """Return a token of an agent that has a plugin's tools, and could have another one."""
+    """Return a token of an agent with a plugin's tools and a loadable toolkit."""
     install("Kb", config="api_key: sesame-2000", toolkits=[MORE], agents=[AGENT])
     return tokens.issue(SETUP, agent="ada").text
 
 
 @pytest.fixture
 def stored(transactional_db: None) -> None:
-    """What the tests of lists start from is not there."""
+    """Store nothing: the fixture ``token`` installs what the tests need."""
 
 
 @pytest.fixture(params=["2025-11-25", NEW])
@@ -64,7 +64,7 @@ def text(result: Any) -> str:
     return str(block["text"])
 
 
-def test_a_call_comes_back_as_a_text_that_a_model_reads(client: Client):
+def test_a_call_returns_its_result_as_text(client: Client):
     result = client.call("kb__search", {"query": "é"}).result
     assert text(result) == '{"results":["é"]}'
     assert result["isError"] is False
@@ -72,14 +72,14 @@ def test_a_call_comes_back_as_a_text_that_a_model_reads(client: Client):
     assert result.get("resultType") == ("complete" if client.version == NEW else None)
 
 
-def test_a_call_is_recorded_with_its_session_and_under_the_id_of_the_request(client: Client):
+def test_a_call_is_recorded_with_its_session_and_request_id(client: Client):
     answer = dataclasses.replace(client, path="/mcp/ada/s/s1").call("kb__search", {"query": "x"})
     record = models.CallRecord.objects.get()
     assert (record.agent, record.session, record.tool, record.outcome) == ("ada", "s1", "kb__search", "ok")
     assert record.request_id == answer.headers["x-request-id"]
 
 
-def test_a_tool_that_says_what_it_answers_has_its_answer_as_structure(client: Client):
+def test_a_tool_with_an_output_schema_returns_structured_content(client: Client):
     belts.import_(
         SETUP, {"tools": [{"key": "kb__search", "plugin": "kb", "output_schema": {"type": "object"}}]}
     )
@@ -90,30 +90,28 @@ def test_a_tool_that_says_what_it_answers_has_its_answer_as_structure(client: Cl
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "code", "said"),
+    ("tool", "arguments", "code", "message"),
     [
         ("kb__fail", {}, "tool-failed", "The index is being rebuilt: try again in an hour."),
         ("kb__crash", {}, "tool-failed", "kb__crash failed. The error was logged for an operator."),
         ("kb__search", {"query": 7}, "invalid-arguments", "The arguments do not fit kb__search: query:"),
     ],
 )
-def test_what_goes_wrong_is_a_result_that_a_model_reads(
-    client: Client, tool: str, arguments: Any, code: str, said: str
+def test_a_failed_call_returns_a_readable_error_result(
+    client: Client, tool: str, arguments: Any, code: str, message: str
 ):
     result = client.call(tool, arguments).result
     assert result["isError"] is True
-    assert text(result).startswith(said)
+    assert text(result).startswith(message)
     assert result["_meta"][results.REFUSAL]["code"] == code
 
 
-def test_no_call_reaches_a_plugin_that_was_stopped_a_moment_ago_through_either_door(
-    client: Client, token: str
-):
+def test_blocking_a_plugin_refuses_its_calls_immediately_over_mcp_and_http(client: Client, token: str):
     web = Browser(headers={"Authorization": f"Bearer {token}"})
 
     def over_http() -> Any:
-        asked = {"tool": "kb__search", "arguments": {"query": "x"}}
-        return web.post("/api/v1/agents/ada/calls", asked, "application/json").json()
+        body = {"tool": "kb__search", "arguments": {"query": "x"}}
+        return web.post("/api/v1/agents/ada/calls", body, "application/json").json()
 
     assert client.call("kb__search", {"query": "x"}).result["isError"] is over_http()["is_error"] is False
     stopped = blocking.set_blocked(SETUP, "plugin", "kb", True, was=False)
@@ -125,32 +123,32 @@ def test_no_call_reaches_a_plugin_that_was_stopped_a_moment_ago_through_either_d
     assert client.call("kb__search", {"query": "x"}).result["isError"] is over_http()["is_error"] is False
 
 
-def test_unknown_hidden_and_denied_are_told_alike(client: Client):
+def test_unknown_hidden_and_denied_tools_get_the_same_error(client: Client):
     switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
-    told = {}
+    messages = {}
     for name in ("kb__nothing", "kb__odd", "kb__plain", "kb__who", "load_tools", "list_toolkits"):
         answer = client.call(name, {})
         assert answer.error["code"] == protocol.INVALID_PARAMS
         assert answer.status == (400 if client.version == NEW else 200)
-        told[answer.error["message"].replace(name, "X")] = name
-    assert len(told) == 1
+        messages[answer.error["message"].replace(name, "X")] = name
+    assert len(messages) == 1
 
 
-def test_a_tool_that_was_taken_away_a_moment_ago_is_refused(client: Client):
+def test_a_tool_is_refused_immediately_after_it_was_denied(client: Client):
     assert client.call("kb__search", {"query": "x"}).result["isError"] is False
     switches.override(SETUP.replace(confirm=True), "ada", "kb__search", False)
     assert client.call("kb__search", {"query": "x"}).error["code"] == protocol.INVALID_PARAMS
 
 
 @pytest.mark.parametrize("params", [{}, {"name": 7}, {"name": "kb__search", "arguments": [1]}])
-def test_a_call_names_a_tool_and_gives_an_object(client: Client, params: Any):
+def test_a_call_without_a_valid_name_and_arguments_is_refused(client: Client, params: Any):
     assert client.ask("tools/call", params).error["code"] == protocol.INVALID_PARAMS
 
 
 # Through call_tool
 
 
-def test_a_search_hands_out_schemas_and_says_how_to_call(client: Client):
+def test_a_search_returns_schemas_and_explains_how_to_call(client: Client):
     result = client.call("search_tools", {"query": "plain"}).result
     assert '"tool":"kb__plain"' in text(result)
     assert '"input_schema":{' in text(result)
@@ -158,7 +156,7 @@ def test_a_search_hands_out_schemas_and_says_how_to_call(client: Client):
     assert "load_tools" not in text(result)
 
 
-def test_naming_a_tool_loads_it_for_that_one_call(client: Client):
+def test_call_tool_activates_a_loadable_tool_for_one_call(client: Client):
     result = client.call("call_tool", {"tool": "kb__plain"}).result
     assert result["isError"] is False
     record = models.CallRecord.objects.latest("id")
@@ -167,7 +165,7 @@ def test_naming_a_tool_loads_it_for_that_one_call(client: Client):
     assert models.AgentSession.objects.count() == 0
 
 
-def test_a_tool_that_is_named_gets_the_options_that_loading_it_would_bring(client: Client):
+def test_call_tool_applies_the_options_of_the_loadable_toolkit(client: Client):
     belts.import_(
         SETUP,
         {
@@ -178,22 +176,22 @@ def test_a_tool_that_is_named_gets_the_options_that_loading_it_would_bring(clien
     assert '"options":{"depth":2}' in text(client.call("call_tool", {"tool": "kb__who"}).result)
 
 
-def test_what_is_active_may_be_named_too(client: Client):
+def test_call_tool_can_call_active_tools(client: Client):
     result = client.call("call_tool", {"tool": "kb__search", "arguments": {"query": "x"}}).result
     assert text(result) == '{"results":["x"]}'
 
 
-def test_call_tool_widens_no_denial(client: Client):
+def test_call_tool_does_not_reach_denied_tools(client: Client):
     switches.override(SETUP.replace(confirm=True), "ada", "kb__plain", False)
-    told = {}
+    messages = {}
     for name in ("kb__plain", "kb__odd", "kb__nothing", "search_tools", "call_tool", "load_tools"):
         answer = client.call("call_tool", {"tool": name, "arguments": {}})
         assert answer.error["code"] == protocol.INVALID_PARAMS, name
-        told[answer.error["message"].replace(name, "X")] = name
-    assert len(told) == 1
+        messages[answer.error["message"].replace(name, "X")] = name
+    assert len(messages) == 1
 
 
-def test_arguments_that_do_not_fit_are_told_with_their_place(client: Client):
+def test_invalid_arguments_are_reported_with_their_path(client: Client):
     inner = client.call("call_tool", {"tool": "kb__search", "arguments": {"query": 7}}).result
     outer = client.call("call_tool", {"name": "kb__search"}).result
     assert (inner["isError"], outer["isError"]) == (True, True)
@@ -204,23 +202,21 @@ def test_arguments_that_do_not_fit_are_told_with_their_place(client: Client):
 # A list that grows
 
 
-def test_what_a_session_loads_is_in_its_next_list_and_announced_with_the_result(
-    token: str, endpoint: Endpoint
-):
+def test_a_loaded_toolkit_is_announced_and_listed_in_its_session(token: str, endpoint: Endpoint):
     agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
     client = Client(endpoint=endpoint, token=token, path="/mcp/ada/s/s1")
     assert "kb__plain" not in client.names()
-    told = client.call("load_tools", {"toolkit": "more"}).messages()
-    assert [one.get("method") for one in told] == [protocol.LIST_CHANGED, None]
-    assert '"status":"loaded"' in told[1]["result"]["content"][0]["text"]
-    assert "added: kb__plain" in told[1]["result"]["content"][1]["text"]
+    messages = client.call("load_tools", {"toolkit": "more"}).messages()
+    assert [message.get("method") for message in messages] == [protocol.LIST_CHANGED, None]
+    assert '"status":"loaded"' in messages[1]["result"]["content"][0]["text"]
+    assert "added: kb__plain" in messages[1]["result"]["content"][1]["text"]
     assert "kb__plain" in client.names()
     assert "kb__plain" not in dataclasses.replace(client, path="/mcp/ada/s/s2").names()
     assert client.call("kb__plain", {}).result["isError"] is False
     assert client.call("call_tool", {"tool": "kb__plain"}).error["code"] == protocol.INVALID_PARAMS
 
 
-def test_a_client_that_takes_no_events_is_told_in_the_result_alone(token: str, endpoint: Endpoint):
+def test_a_client_without_event_streams_sees_the_change_in_the_result(token: str, endpoint: Endpoint):
     agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
     client = Client(endpoint=endpoint, token=token, path="/mcp/ada/s/s1")
     client.names()
@@ -228,10 +224,10 @@ def test_a_client_that_takes_no_events_is_told_in_the_result_alone(token: str, e
     assert "added: kb__plain" in result["content"][1]["text"]
 
 
-# News for who does not listen
+# Changes announced with results
 
 
-def test_a_client_that_does_not_listen_is_told_with_its_next_result_once(client: Client):
+def test_a_change_is_announced_once_in_the_next_result(client: Client):
     client.names()
     switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
     switches.override(SETUP.replace(confirm=True), "ada", "kb__plain", True)
@@ -241,13 +237,13 @@ def test_a_client_that_does_not_listen_is_told_with_its_next_result_once(client:
     assert len(second["content"]) == 1
 
 
-def test_a_client_that_was_refused_is_told_too(client: Client):
+def test_a_change_is_announced_in_an_error(client: Client):
     client.names()
     switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
     assert "removed: kb__who" in client.call("kb__who", {}).error["message"]
 
 
-def test_a_client_that_listed_again_or_never_is_told_nothing(client: Client):
+def test_a_change_is_not_announced_without_an_outdated_list(client: Client):
     switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
     assert len(client.call("kb__search", {"query": "x"}).result["content"]) == 1
     client.names()
@@ -256,7 +252,7 @@ def test_a_client_that_listed_again_or_never_is_told_nothing(client: Client):
     assert len(client.call("kb__search", {"query": "x"}).result["content"]) == 1
 
 
-def test_a_session_s_id_says_it_where_another_process_answered_the_list(old: Client):
+def test_the_session_id_reveals_a_change_to_another_process(old: Client):
     session = old.ask("initialize", {"protocolVersion": old.version}).headers["mcp-session-id"]
     switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
     elsewhere = dataclasses.replace(old, endpoint=Endpoint(old.endpoint.answers), session=session)
@@ -264,18 +260,18 @@ def test_a_session_s_id_says_it_where_another_process_answered_the_list(old: Cli
     assert result["content"][1]["text"] == "The tools that you may call have changed. List them again."
 
 
-# Progress, and going away
+# Progress and disconnecting
 
 
-def test_progress_is_told_ahead_of_the_result(client: Client, monkeypatch: pytest.MonkeyPatch):
+def test_progress_is_sent_before_the_result(client: Client, monkeypatch: pytest.MonkeyPatch):
     async def main() -> list[Any]:
-        tool = progressing(monkeypatch)
+        tool = slow_tool(monkeypatch)
         async with client.endpoint.serving():
-            exchange = client.endpoint.exchange(calling(client))
-            _, headers = await exchange.begun()
-            told = [await exchange.message(), await exchange.message()]
-            tool.go_on.set()
-            return [headers["content-type"], *told, await exchange.message(), await exchange.rest()]
+            exchange = client.endpoint.exchange(call_request(client))
+            _, headers = await exchange.started()
+            messages = [await exchange.message(), await exchange.message()]
+            tool.released.set()
+            return [headers["content-type"], *messages, await exchange.message(), await exchange.rest()]
 
     kind, first, second, last, rest = run(main)
     assert kind == "text/event-stream"
@@ -285,72 +281,68 @@ def test_progress_is_told_ahead_of_the_result(client: Client, monkeypatch: pytes
     assert (last["id"], last["result"]["content"][0]["text"], rest) == (1, "done", b"")
 
 
-def test_nobody_is_told_of_progress_who_did_not_ask_or_cannot_hear(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-):
+def test_progress_is_sent_only_if_requested_and_accepted(client: Client, monkeypatch: pytest.MonkeyPatch):
     for request in (
         client.request("tools/call", {"name": "kb__search"}),
         dataclasses.replace(
-            calling(client), headers={**calling(client).headers, "accept": "application/json"}
+            call_request(client), headers={**call_request(client).headers, "accept": "application/json"}
         ),
     ):
 
         async def main(request: Request = request) -> Any:
-            tool = progressing(monkeypatch)
-            tool.go_on.set()
+            tool = slow_tool(monkeypatch)
+            tool.released.set()
             return await client.endpoint.asend(request)
 
         assert text(run(main).result) == "done"
 
 
-def test_a_call_that_takes_long_says_that_it_is_still_at_work(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_long_call_sends_keep_alives(client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tool_calls, "PING", 0.01)
 
     async def main() -> tuple[dict[str, str], Any]:
-        tool = progressing(monkeypatch)
+        tool = slow_tool(monkeypatch)
         exchange = client.endpoint.exchange(client.request("tools/call", {"name": "kb__search"}))
-        sign = await exchange.event()
-        tool.go_on.set()
-        return sign, await exchange.message()
+        keep_alive = await exchange.event()
+        tool.released.set()
+        return keep_alive, await exchange.message()
 
-    sign, last = run(main)
-    assert sign == {"": "still at work"}
+    keep_alive, last = run(main)
+    assert keep_alive == {"": "still at work"}
     assert last["result"]["content"][0]["text"] == "done"
 
 
-def test_the_second_era_takes_a_call_back_by_going_away(
+def test_disconnecting_cancels_a_call_in_the_second_era(
     token: str, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ):
     client = Client(endpoint=endpoint, token=token, version=NEW)
 
     async def main() -> bool:
-        tool = progressing(monkeypatch)
-        exchange = client.endpoint.exchange(calling(client))
-        await tool.begun.wait()
-        exchange.leave()
+        tool = slow_tool(monkeypatch)
+        exchange = client.endpoint.exchange(call_request(client))
+        await tool.started.wait()
+        exchange.disconnect()
         await exchange.task
         return tool.was_cancelled
 
     assert run(main)
 
 
-def test_the_first_era_goes_away_without_taking_anything_back(old: Client, monkeypatch: pytest.MonkeyPatch):
+def test_disconnecting_does_not_cancel_a_call_in_the_first_era(old: Client, monkeypatch: pytest.MonkeyPatch):
     async def main() -> bool:
-        tool = progressing(monkeypatch)
-        exchange = old.endpoint.exchange(calling(old))
-        await tool.begun.wait()
-        exchange.leave()
+        tool = slow_tool(monkeypatch)
+        exchange = old.endpoint.exchange(call_request(old))
+        await tool.started.wait()
+        exchange.disconnect()
         await asyncio.sleep(0.05)
-        tool.go_on.set()
+        tool.released.set()
         await exchange.task
         return tool.was_cancelled
 
     assert not run(main)
 
 
-def test_a_token_that_is_revoked_while_its_call_waits_opens_the_call_no_more(
+def test_a_call_is_refused_if_its_token_is_revoked_while_it_waits(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
     async def waiting(*about: Any, may_call: Callable[[], object], **more: Any) -> NoReturn:
@@ -365,15 +357,15 @@ def test_a_token_that_is_revoked_while_its_call_waits_opens_the_call_no_more(
     assert client.call("kb__search", {"query": "x"}).status == 401
 
 
-def test_a_call_that_is_taken_back_ends_its_tool_and_is_recorded(token: str, endpoint: Endpoint):
+def test_a_cancelled_call_cancels_its_tool_and_is_recorded(token: str, endpoint: Endpoint):
     client = Client(endpoint=endpoint, token=token, version=NEW)
-    sample_plugins.BEGUN.clear()
+    sample_plugins.STARTED.clear()
     sample_plugins.CANCELLED.clear()
 
     async def main() -> None:
         exchange = client.endpoint.exchange(client.request("tools/call", {"name": "kb__hang"}))
-        await asyncio.to_thread(sample_plugins.BEGUN.wait, 20)
-        exchange.leave()
+        await asyncio.to_thread(sample_plugins.STARTED.wait, 20)
+        exchange.disconnect()
         await exchange.task
 
     run(main)

@@ -37,7 +37,7 @@ _traces.add_span_processor(export.SimpleSpanProcessor(_spans))
 
 
 class Telemetry:
-    """What was exported."""
+    """The exported spans and metrics."""
 
     def __init__(self, reader: metric_export.InMemoryMetricReader) -> None:
         self._reader = reader
@@ -46,7 +46,7 @@ class Telemetry:
         return {span.name: span for span in _spans.get_finished_spans()}
 
     def own(self) -> dict[str, trace.ReadableSpan]:
-        """Return the spans without those of the MCP client, which lists a server as it connects."""
+        """Return the spans without those of the MCP client, which lists a server when it connects."""
         return {
             name: span
             for name, span in self.spans().items()
@@ -78,7 +78,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Telemetry]:
 
 @pytest.fixture
 def token(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Give ada the tools of a server that the official SDK serves over HTTP."""
+    """Grant ada the tools of a server that the official SDK serves over HTTP, and yield her token."""
     monkeypatch.setenv("MCP_TOKEN", serving.TOKEN)
     with serving.served() as address:
         connection = {"url": address, "headers": {"Authorization": "Bearer ${MCP_TOKEN}"}}
@@ -100,9 +100,7 @@ def client(request: Any, token: str) -> Client:
 SUM = {"name": "sums__add", "arguments": {"one": 1, "other": 2}}
 
 
-def test_a_trace_goes_from_the_agent_through_the_gate_to_the_server(
-    exported: Telemetry, client: Client
-) -> None:
+def test_a_trace_continues_from_the_agent_to_the_upstream_server(exported: Telemetry, client: Client) -> None:
     result = client.ask("tools/call", {**SUM, "_meta": {"traceparent": TRACEPARENT}}).result
     assert result["content"] == [{"type": "text", "text": "3"}]
     spans = exported.spans()
@@ -118,16 +116,14 @@ def test_a_trace_goes_from_the_agent_through_the_gate_to_the_server(
     assert call.attributes["gen_ai.agent.id"] == "ada"
     assert call.attributes["toolbelt.outcome"] == "ok"
     assert sent.parent == call.context
-    # What the server itself, in this process here, made of the trace that it was sent.
+    # The upstream server runs in this process, so its own span is exported, too.
     served = spans["tools/call add"]
     assert served.parent is not None
     assert sent.context is not None
     assert (served.parent.trace_id, served.parent.span_id) == (int(TRACE, 16), sent.context.span_id)
 
 
-def test_a_trace_of_the_request_s_headers_is_continued_unless_the_message_names_another(
-    exported: Telemetry, client: Client
-) -> None:
+def test_the_message_s_trace_overrides_that_of_the_headers(exported: Telemetry, client: Client) -> None:
     client.endpoint.send(client.request("tools/call", SUM, traceparent=TRACEPARENT))
     request = exported.spans()["tools/call sums__add"]
     assert request.parent is not None
@@ -141,7 +137,7 @@ def test_a_trace_of_the_request_s_headers_is_continued_unless_the_message_names_
     assert request.parent.span_id == int("2" * 16, 16)
 
 
-def test_a_call_over_http_is_traced_as_well(exported: Telemetry, token: str) -> None:
+def test_a_call_over_http_is_traced(exported: Telemetry, token: str) -> None:
     endpoint = Endpoint(prepared_answers.answers())
     body = {"tool": "sums__add", "arguments": {"one": 1, "other": 2}}
     request = Request(
@@ -171,7 +167,7 @@ def test_a_failed_call_is_an_error_though_the_response_is_200(exported: Telemetr
     ]
 
 
-def test_what_is_exported_has_no_text_of_an_error() -> None:
+def test_error_messages_are_not_exported() -> None:
     spans = in_memory_span_exporter.InMemorySpanExporter()
     traces = trace.TracerProvider()
     traces.add_span_processor(export.SimpleSpanProcessor(spans))
@@ -189,7 +185,7 @@ def test_what_is_exported_has_no_text_of_an_error() -> None:
     assert bare.status.status_code is StatusCode.ERROR
 
 
-def test_an_error_of_the_protocol_is_one_of_the_trace(exported: Telemetry, client: Client) -> None:
+def test_a_protocol_error_marks_the_span_as_failed(exported: Telemetry, client: Client) -> None:
     client.ask("tools/call", {"name": 7})
     (span,) = exported.own().values()
     assert span.status.status_code is StatusCode.ERROR
@@ -197,7 +193,9 @@ def test_an_error_of_the_protocol_is_one_of_the_trace(exported: Telemetry, clien
     assert span.attributes["error.type"] == "ProtocolError"
 
 
-def test_questions_are_traced_only_within_a_sampled_trace(exported: Telemetry, client: Client) -> None:
+def test_list_and_surface_requests_are_traced_only_within_a_sampled_trace(
+    exported: Telemetry, client: Client
+) -> None:
     surface = "/api/v1/agents/ada/surface"
     for parent in (None, UNSAMPLED):
         client.endpoint.send(client.request("tools/list", traceparent=parent))
@@ -214,9 +212,7 @@ def test_questions_are_traced_only_within_a_sampled_trace(exported: Telemetry, c
 
 
 @pytest.mark.parametrize("parent", ["", "junk", "00-0-0-01", "é" * 60, 7, None, ["x"], {"a": 1}])
-def test_a_malformed_parent_begins_a_trace_of_its_own(
-    exported: Telemetry, client: Client, parent: Any
-) -> None:
+def test_a_malformed_parent_starts_a_new_trace(exported: Telemetry, client: Client, parent: Any) -> None:
     assert client.ask("tools/call", {**SUM, "_meta": {"traceparent": parent}}).status == 200
     assert exported.spans()["tools/call sums__add"].parent is None
 
@@ -256,7 +252,7 @@ def test_agents_and_tools_beyond_the_limit_share_one_series(monkeypatch: pytest.
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_SDK_DISABLED": "true"}, []),
     ],
 )
-def test_the_standard_variables_say_what_is_exported(
+def test_the_standard_variables_determine_what_is_exported(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], signals: list[str]
 ) -> None:
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
@@ -266,7 +262,7 @@ def test_the_standard_variables_say_what_is_exported(
     assert telemetry.configured() == signals
 
 
-def test_without_an_exporter_nothing_of_the_sdk_is_imported() -> None:
+def test_without_an_exporter_opentelemetry_is_not_imported() -> None:
     code = (
         "import os, sys; os.environ['TOOLBELT_ENV'] = 'test'\n"
         "import toolbelt.asgi\n"
@@ -293,7 +289,7 @@ telemetry.stop()
 """
 
 
-def test_a_server_that_stops_sends_what_is_left_to_the_collector() -> None:
+def test_a_stopping_server_sends_the_remaining_telemetry() -> None:
     received: dict[str, bytes] = {}
 
     class Collector(http.server.BaseHTTPRequestHandler):

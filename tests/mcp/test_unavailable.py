@@ -1,4 +1,4 @@
-"""What does an MCP client get while the database is away: the last known list, marked, and no call."""
+"""Tests that an MCP client gets its last list, marked stale, and no calls during a database outage."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.mcp.conftest import NEW, Client, Endpoint
 from toolbelt.control.people import tokens
 from toolbelt.runtime import call_judging, calls, prepared_answers
 
-SOON = 8.0
+MAX_SECONDS = 8.0
 
 
 @pytest.fixture
 def database(stored: None) -> Iterator[Database]:
-    with breaking.breakable() as found:
-        yield found
+    with breaking.breakable() as database:
+        yield database
 
 
 @pytest.fixture
@@ -31,23 +31,23 @@ def endpoint(database: Database) -> Endpoint:
 
 
 def warm(client: Client) -> Any:
-    """Ask until the list is answered from what is kept."""
+    """Request the list until it is cached, and return it."""
     client.ask("tools/list")
     return client.ask("tools/list").result
 
 
-def test_a_client_keeps_its_list_marked_stale_while_the_database_is_away(client, database):
+def test_a_client_keeps_its_list_marked_stale_during_a_database_outage(client, database):
     before = warm(client)
     with database.away():
-        begun = time.monotonic()
+        start = time.monotonic()
         answer = client.ask("tools/list")
-        assert time.monotonic() - begun < SOON
+        assert time.monotonic() - start < MAX_SECONDS
     assert answer.headers["toolbelt-stale"] == "true"
     assert answer.result["tools"] == before["tools"]
     assert answer.result["_meta"]["toolbelt/stale"] is True
 
 
-def test_a_handshake_is_answered_from_what_is_known(client, database):
+def test_a_handshake_is_answered_from_the_cache_during_an_outage(client, database):
     warm(client)
     method = "server/discover" if client.version == NEW else "initialize"
     params = {
@@ -56,7 +56,7 @@ def test_a_handshake_is_answered_from_what_is_known(client, database):
         "clientInfo": {"name": "t", "version": "1"},
     }
     if client.version != NEW:
-        # Its list may grow by loading, so it is another one.
+        # The handshake uses another list, because it may grow by loading.
         client.ask(method, params)
     with database.away():
         answer = client.ask(method, params)
@@ -64,7 +64,7 @@ def test_a_handshake_is_answered_from_what_is_known(client, database):
     assert answer.result["_meta"]["toolbelt/stale"] is True
 
 
-def test_a_call_is_refused_in_words_and_runs_nothing(client, database, monkeypatch):
+def test_a_call_is_refused_with_an_explanation_during_an_outage(client, database, monkeypatch):
     warm(client)
     monkeypatch.setattr(calls, "arun", None)
     with database.away():
@@ -74,7 +74,7 @@ def test_a_call_is_refused_in_words_and_runs_nothing(client, database, monkeypat
     assert answer.result["_meta"]["toolbelt/refusal"]["code"] == "tool-unavailable"
 
 
-def test_a_database_that_goes_away_before_a_tool_runs_refuses_the_call(client, database, monkeypatch):
+def test_a_call_is_refused_if_the_database_fails_before_the_tool_runs(client, database, monkeypatch):
     warm(client)
     run = call_judging.prepare
 
@@ -87,25 +87,25 @@ def test_a_database_that_goes_away_before_a_tool_runs_refuses_the_call(client, d
     assert answer.result["_meta"]["toolbelt/refusal"]["code"] == "tool-unavailable"
 
 
-def test_a_client_that_is_not_known_is_told_that_the_database_is_away(client, database):
+def test_an_unknown_client_gets_database_unavailable(client, database):
     other = replace(client, token=tokens.issue(SETUP, agent="ada").text)
     with database.away():
-        begun = time.monotonic()
+        start = time.monotonic()
         answer = other.ask("tools/list")
-        assert time.monotonic() - begun < SOON
+        assert time.monotonic() - start < MAX_SECONDS
     assert answer.status == 503
     assert int(answer.headers["retry-after"]) > 0
     assert answer.error["data"]["code"] == "database-unavailable"
     assert answer.error["message"].startswith("The database")
 
 
-def test_a_ping_is_told_so_too(old, database):
+def test_a_ping_gets_database_unavailable(old, database):
     with database.away():
         answer = old.ask("ping")
     assert (answer.status, answer.error["data"]["code"]) == (503, "database-unavailable")
 
 
-def test_a_result_is_not_lost_where_the_database_goes_away_while_the_tool_runs(
+def test_a_result_is_returned_if_the_database_fails_while_the_tool_runs(
     client, database, install, monkeypatch
 ):
     warm(client)
@@ -118,8 +118,8 @@ def test_a_result_is_not_lost_where_the_database_goes_away_while_the_tool_runs(
 
     monkeypatch.setattr(calls, "arun", ran)
     try:
-        got = client.call("clock", {})
+        response = client.call("clock", {})
     finally:
         away.__exit__(None, None, None)
-    assert got.result["isError"] is False
-    assert "done" in got.result["content"][0]["text"]
+    assert response.result["isError"] is False
+    assert "done" in response.result["content"][0]["text"]

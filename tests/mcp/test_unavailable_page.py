@@ -1,11 +1,11 @@
-"""Without the ASGI application, one sentence says what to run."""
+"""Tests that, without the ASGI application, the MCP address explains what to run."""
 
 from __future__ import annotations
 
 from django.test import Client
 
 
-def test_django_alone_says_that_it_takes_an_asgi_server() -> None:
+def test_django_alone_refers_to_an_asgi_server() -> None:
     for address in ("/mcp", "/mcp/ada", "/mcp/ada/s/s1"):
         for answer in (Client(enforce_csrf_checks=True).post(address), Client().get(address)):
             assert answer.status_code == 404

@@ -1,4 +1,4 @@
-"""Tests that a client gets the progress of a real upstream server, and that the server learns of a cancelled call."""
+"""Tests that progress and results of upstream servers reach clients, and cancellations reach the servers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HANG = {"name": "files__hang", "arguments": {}}
 
 @pytest.fixture
 def script(transactional_db: None, server_directory: Path) -> Iterator[scripting.Script]:
-    """Yield a server whose tools are ada's."""
+    """Yield a server whose tools are granted to ada."""
     tools = [f"files__{tool}" for tool in ("progress", "hang", "echo", "result")]
     with offering.scripted(server_directory, {"agents": [{"key": "ada", "tools": tools}]}) as script:
         yield script
@@ -48,29 +48,29 @@ def wait(until: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_progress_of_the_server_is_told_under_the_client_s_own_token(client: Client):
-    (*told, last) = client.ask("tools/call", PROGRESS, id_=7).messages()
-    assert {one["method"] for one in told} == {protocol.PROGRESS}
-    assert [one["params"] for one in told] == [
+def test_upstream_progress_is_sent_with_the_client_s_progress_token(client: Client):
+    (*notifications, last) = client.ask("tools/call", PROGRESS, id_=7).messages()
+    assert {message["method"] for message in notifications} == {protocol.PROGRESS}
+    assert [message["params"] for message in notifications] == [
         {"progressToken": "t1", "progress": step, "total": 2, "message": f"step {step}"} for step in (1, 2)
     ]
     assert last["id"] == 7
     assert last["result"]["content"] == [{"type": "text", "text": "done"}]
 
 
-def test_a_call_that_is_taken_back_is_taken_back_from_the_server(client: Client, script: scripting.Script):
+def test_cancelling_a_call_cancels_it_at_the_server(client: Client, script: scripting.Script):
     async def main() -> Any:
         endpoint = client.endpoint
         exchange = endpoint.exchange(client.request("tools/call", HANG, id_=7))
         await asyncio.to_thread(wait, script.has_begun_to_hang)
         if client.version == NEW:
-            exchange.leave()
+            exchange.disconnect()
         else:
             about = {"requestId": 7}
             await endpoint.asend(client.request("notifications/cancelled", about, id_=None))
         await asyncio.to_thread(wait, script.has_heard_of_a_cancellation)
         await exchange.task
-        # The connection is of use to the next one.
+        # The connection can be used by the next call.
         echo = {"name": "files__echo", "arguments": {"a": 1}}
         return await endpoint.asend(client.request("tools/call", echo))
 
@@ -79,27 +79,27 @@ def test_a_call_that_is_taken_back_is_taken_back_from_the_server(client: Client,
     assert sorted(models.CallRecord.objects.values_list("outcome", flat=True)) == ["cancelled", "ok"]
 
 
-def test_each_client_s_own_session_has_the_state_of_an_upstream_server_to_itself(script: scripting.Script):
+def test_each_client_session_has_its_own_upstream_state(script: scripting.Script):
     belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["files__who", "files__echo"]}]})
     token = tokens.issue(SETUP, agent="ada").text
     client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
 
     def process(session: str) -> str:
-        asked = dataclasses.replace(client, session=session)
-        return str(asked.call("files__who").result["content"][0]["text"])
+        session_client = dataclasses.replace(client, session=session)
+        return str(session_client.call("files__who").result["content"][0]["text"])
 
     assert process("tb.one") == process("tb.one")
     assert len({process("tb.one"), process("tb.other"), process("")}) == 3
 
 
-def test_a_client_that_ends_its_session_ends_the_connections_of_that_session_alone(script: scripting.Script):
+def test_ending_a_session_closes_only_its_own_upstream_connections(script: scripting.Script):
     belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["files__who"]}]})
     token = tokens.issue(SETUP, agent="ada").text
     client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD, session="tb.one")
     other = dataclasses.replace(client, session="tb.other")
 
     def processes() -> list[str]:
-        return [one.call("files__who").result["content"][0]["text"] for one in (client, other)]
+        return [caller.call("files__who").result["content"][0]["text"] for caller in (client, other)]
 
     before = processes()
     gone = Request(method="DELETE", token=token, headers={"mcp-session-id": "tb.one"})
@@ -140,7 +140,7 @@ BLOCKS: list[dict[str, Any]] = [
     ],
     ids=["text and structure", "all there is", "order", "nothing", "structure alone", "unknown words"],
 )
-def test_the_server_s_own_answer_is_handed_on_whole(
+def test_a_server_s_result_is_forwarded_unchanged(
     client: Client, script: scripting.Script, answer: dict[str, Any]
 ):
     script.results_in(answer)
@@ -152,7 +152,9 @@ def test_the_server_s_own_answer_is_handed_on_whole(
     assert {key: meta.get(key) for key in answer.get("_meta", {})} == answer.get("_meta", {})
 
 
-def test_a_failure_is_handed_on_whole_and_recorded_as_one(client: Client, script: scripting.Script):
+def test_a_server_s_error_result_is_forwarded_and_recorded_as_failed(
+    client: Client, script: scripting.Script
+):
     script.results_in({"content": BLOCKS, "structuredContent": {"n": 1}, "isError": True, "_meta": {"c": 3}})
     result = client.call("files__result").result
     assert (result["content"], result["structuredContent"]) == (BLOCKS, {"n": 1})
@@ -162,7 +164,7 @@ def test_a_failure_is_handed_on_whole_and_recorded_as_one(client: Client, script
     assert list(models.CallRecord.objects.values_list("outcome", flat=True)) == ["tool-failed"]
 
 
-def test_a_server_does_not_speak_as_toolbelt_or_as_the_protocol(client: Client, script: scripting.Script):
+def test_reserved_metadata_of_a_server_is_removed(client: Client, script: scripting.Script):
     forged = {
         "toolbelt/refusal": {"code": "tool-denied"},
         "io.modelcontextprotocol/serverInfo": {"name": "x"},
@@ -174,12 +176,14 @@ def test_a_server_does_not_speak_as_toolbelt_or_as_the_protocol(client: Client, 
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_no_part_of_an_answer_holds_a_secret(client: Client, script: scripting.Script, fails: bool):
+def test_secrets_are_withheld_from_every_part_of_a_result(
+    client: Client, script: scripting.Script, fails: bool
+):
     masking.add("sesame-7000")
-    said = json.loads(json.dumps(BLOCKS).replace('"b"', '"sesame-7000"').replace("one", "sesame-7000"))
+    blocks = json.loads(json.dumps(BLOCKS).replace('"b"', '"sesame-7000"').replace("one", "sesame-7000"))
     about = {"annotations": {"audience": ["user"]}, "_meta": {"of": "sesame-7000"}}
     answer = {
-        "content": [{**said[0], **about}, *said[1:]],
+        "content": [{**blocks[0], **about}, *blocks[1:]],
         "structuredContent": {"sesame-7000": ["sesame-7000"]},
     }
     script.results_in({**answer, "isError": fails, "_meta": {"d": "sesame-7000"}})
@@ -189,7 +193,7 @@ def test_no_part_of_an_answer_holds_a_secret(client: Client, script: scripting.S
     assert result["structuredContent"] == {"[withheld]": ["[withheld]"]}
 
 
-def test_all_that_is_handed_on_counts_against_the_size(
+def test_every_part_of_a_result_counts_toward_the_size_limit(
     client: Client, script: scripting.Script, settings: Any
 ):
     settings.TOOLBELT_CALL_RESULT_BYTES = 5_000

@@ -1,4 +1,4 @@
-"""Fixtures of tests with live plugins: a plugins file, and plugins that end with the test."""
+"""Fixtures for tests with live plugins: a plugins file, and plugins that stop with the test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Install = Callable[..., configured.Synced]
 
 @pytest.fixture
 def listed(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], None]]:
-    """Yield a function that writes a text to the plugins file, and loads it again."""
+    """Yield a function that replaces the content of the plugins file and unloads the plugins."""
 
     def listed(text: str) -> None:
         plugins.stop()
@@ -38,7 +38,7 @@ def listed(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], None]]:
 
 @pytest.fixture
 def install(listed: Callable[[str], None]) -> Install:
-    """Return what lists sample plugins, syncs them, and stores agents, and whatever else a configuration has."""
+    """Return a function that lists and syncs sample plugins, and imports the rest of a configuration."""
 
     def install(*names: str, config: str = "", **belt: Any) -> configured.Synced:
         entries = [
@@ -48,10 +48,10 @@ def install(listed: Callable[[str], None]) -> Install:
         listed("tool_plugins:\n" + "\n".join(entries))
 
         def store() -> configured.Synced:
-            done = configured.sync(OPERATOR, plugins.live())
+            synced = configured.sync(OPERATOR, plugins.live())
             if belt:
                 belts.import_(OPERATOR, belt)
-            return done
+            return synced
 
         return fast_fixtures.stored(f"installed: {entries}, {belt}", store)
 

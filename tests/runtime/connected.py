@@ -1,4 +1,4 @@
-"""Upstream servers for tests, and an agent that has their tools."""
+"""Helpers that add upstream servers for tests and grant their tools to an agent."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def script(tmp_path: Path) -> scripting.Script:
 
 
 @pytest.fixture
-def heard() -> Iterator[Callable[[], None]]:
-    """Yield what waits until what a server told was written."""
+def wait_for_news() -> Iterator[Callable[[], None]]:
+    """Yield a function that waits until an unsolicited answer of a server was recorded."""
     was_heard = threading.Event()
 
     def listen(name: str, answer: upstream_listing.Answer) -> None:
@@ -62,15 +62,15 @@ def refresh(*names: str) -> dict[str, configured.RecordedTools]:
     )
 
 
-def give(*tools: str) -> None:
+def grant(*tools: str) -> None:
     belts.import_(OPERATOR, {"agents": [{"key": "ada", "tools": list(tools)}]})
 
 
 def ready(script: scripting.Script, *tools: str, **connection: Any) -> None:
-    """Add the scripted server, and give the agent these tools of it."""
+    """Add the scripted server, and grant the agent these of its tools."""
     add("files", {**script.connection, **connection})
     assert refresh("files")["files"].error == ""
-    give(*(f"files__{tool}" for tool in tools))
+    grant(*(f"files__{tool}" for tool in tools))
 
 
 def content(tool: str, arguments: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Helpers of the feed's tests: a small configuration, and coroutines that follow it."""
+"""Helpers of the feed's tests: a small configuration, and coroutines that follow changes to it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def stored(transactional_db: None) -> None:
     belts.import_(SETUP, BELT)
 
 
-def run(story: Callable[[], Awaitable[Any]]) -> Any:
-    """Let a story happen on an event loop that ends with it; nothing in it takes long."""
+def run(scenario: Callable[[], Awaitable[Any]]) -> Any:
+    """Run a scenario on its own event loop, within 20 seconds."""
 
     async def main() -> Any:
         try:
             async with asyncio.timeout(20):
-                return await story()
+                return await scenario()
         finally:
             await feed.close()
 
@@ -36,7 +36,7 @@ def flip(agent: str, on: bool | None) -> Callable[[], object]:
     return lambda: switches.flip(SETUP.replace(confirm=True), agent, "reading", on)
 
 
-async def told(following: feed.Following) -> list[str]:
-    """Return whom the next turn speaks of."""
+async def next_change(following: feed.Following) -> list[str]:
+    """Return the agents that the next change concerns, and ``catalog`` if it concerns the catalog."""
     changes = await anext(following)
     return sorted(changes.agents | ({"catalog"} if changes.catalog else set()))

@@ -1,6 +1,6 @@
-"""What each worker is forked from: a process that has loaded Toolbelt, which takes longer than most tests do.
+"""The process that workers are forked from, with Toolbelt already loaded, because loading takes longer than a test.
 
-`multiprocessing` imports this module once, in a process of its own (its fork server), which opens no connection.
+`multiprocessing` imports this module once, in its fork server, which opens no connection.
 """
 
 from __future__ import annotations

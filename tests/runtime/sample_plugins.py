@@ -1,4 +1,4 @@
-"""Plugins that work, fail, wait or misbehave, for tests of the runtime; a plugins file names them by class."""
+"""Plugins that work, fail, wait or misbehave, for tests of the runtime. The plugins file names their classes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 
 import toolbelt
 
-# Set by a tool when it has begun, and when it was cancelled; set by a test to let those that hold go on.
-BEGUN, CANCELLED, LET_GO = threading.Event(), threading.Event(), threading.Event()
-# One entry for each call of a tool that holds until it is let go.
+# Tools set STARTED and CANCELLED; tests set RELEASED to let blocked tools finish.
+STARTED, CANCELLED, RELEASED = threading.Event(), threading.Event(), threading.Event()
+# One entry for each call of a tool that blocks until it is released.
 HOLDING: list[int] = []
 
 
-def begin_anew() -> None:
-    """Forget what tools of an earlier test have done."""
-    for event in (BEGUN, CANCELLED, LET_GO):
+def reset() -> None:
+    """Reset what tools of an earlier test have recorded."""
+    for event in (STARTED, CANCELLED, RELEASED):
         event.clear()
     HOLDING.clear()
 
 
-async def let_go() -> None:
-    """Wait until the test lets tools go on."""
-    while not LET_GO.is_set():  # noqa: ASYNC110 (it is set in the thread of the test)
+async def wait_for_release() -> None:
+    """Wait until the test releases the tools."""
+    while not RELEASED.is_set():  # noqa: ASYNC110 (it is set in the thread of the test)
         await asyncio.sleep(0.01)
 
 
@@ -36,14 +36,14 @@ QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "require
 
 
 class Bearer(str):
-    """Shows what it holds."""
+    """A string whose representation contains its value."""
 
     def __repr__(self) -> str:
         return f"<Bearer {super().__repr__()}>"
 
 
 class Kb(toolbelt.ToolPlugin):
-    """Does what its tools' names say."""
+    """A plugin whose tools do what their names state."""
 
     name = "kb"
     namespace = "kb"
@@ -92,7 +92,7 @@ class Kb(toolbelt.ToolPlugin):
         raise RuntimeError(f"401 for {key}") from ValueError(key)
 
     async def hang(self, args: dict[str, Any]) -> Any:
-        BEGUN.set()
+        STARTED.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -101,7 +101,7 @@ class Kb(toolbelt.ToolPlugin):
 
     async def hold(self, args: dict[str, Any]) -> Any:
         HOLDING.append(len(HOLDING) + 1)
-        await let_go()
+        await wait_for_release()
         return {}
 
     async def take_long(self, args: dict[str, Any]) -> Any:
@@ -142,15 +142,15 @@ class Kb(toolbelt.ToolPlugin):
 
 
 class Slow(toolbelt.ToolPlugin):
-    """Gets ready when the test lets it."""
+    """A plugin that is initialized when the test releases it."""
 
     name = "slow"
     namespace = "slow"
     tools = (definition("slow__run"),)
 
     async def initialize(self, runtime: toolbelt.RuntimeAPI) -> None:
-        BEGUN.set()
-        await let_go()
+        STARTED.set()
+        await wait_for_release()
 
     async def execute(self, tool_name: str, args: dict[str, Any]) -> Any:
         HOLDING.append(1)
@@ -158,7 +158,7 @@ class Slow(toolbelt.ToolPlugin):
 
 
 class Broken(toolbelt.ToolPlugin):
-    """Cannot get ready."""
+    """A plugin that fails to initialize."""
 
     name = "broken"
     namespace = "broken"
@@ -172,7 +172,7 @@ class Broken(toolbelt.ToolPlugin):
 
 
 class Indiscreet(Broken):
-    """Fails to initialize, with a message that contains its whole configuration."""
+    """A plugin that fails to initialize with a message that contains its configuration."""
 
     name = namespace = "indiscreet"
     tools = (definition("indiscreet__run"),)
@@ -202,7 +202,7 @@ class Desk(toolbelt.CodeToolkit):
 
 
 class Shaky(toolbelt.CodeToolkit):
-    """Breaks whenever it is asked."""
+    """A toolkit whose policy and directive always fail."""
 
     key = "shaky"
     members = ("notes__read",)
@@ -215,7 +215,7 @@ class Shaky(toolbelt.CodeToolkit):
 
 
 class Notes(toolbelt.ToolPlugin):
-    """Has toolkits in code."""
+    """A plugin with code toolkits."""
 
     name = "notes"
     namespace = "notes"

@@ -1,4 +1,4 @@
-"""Tests that a call that the agent's own program runs is admitted like any call, and recorded as it is reported."""
+"""Tests that calls run by the agent's own program are admitted like any call and recorded as reported."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def outcomes(**filters: Any) -> list[str]:
     return [call.outcome for call in usage.page(**filters).calls]
 
 
-def test_an_admission_has_the_options_of_the_tool_and_opens_a_record(stored: None) -> None:
+def test_an_admission_returns_the_tool_s_options_and_creates_a_record(stored: None) -> None:
     assert admitted(session="s1", request_id="r1").options == {"limit": 50}
     row = record()
     assert (row.agent, row.session, row.request_id, row.tool, row.plugin, row.outcome) == (
@@ -85,7 +85,7 @@ def test_an_admission_has_the_options_of_the_tool_and_opens_a_record(stored: Non
     )
 
 
-def test_a_tool_in_no_plugin_is_the_client_s(stored: None) -> None:
+def test_a_tool_without_a_plugin_is_run_by_the_client(stored: None) -> None:
     assert admitted(tool="clock", arguments={}).options is None
 
 
@@ -97,40 +97,40 @@ def test_a_tool_in_no_plugin_is_the_client_s(stored: None) -> None:
         ("shop__refund", {"order": "x"}, "invalid-arguments"),
     ],
 )
-def test_an_admission_passes_the_checks_of_a_call(stored: None, tool: str, arguments: Any, code: str) -> None:
+def test_an_admission_is_checked_like_a_call(stored: None, tool: str, arguments: Any, code: str) -> None:
     assert refusal(tool, arguments).code == code
     assert record().outcome == code
 
 
-def test_an_operator_s_flip_counts_for_the_next_admission(stored: None) -> None:
+def test_a_switch_change_applies_to_the_next_admission(stored: None) -> None:
     admitted()
     with testing.switched("ada", "money", False):
         assert refusal().code == "tool-denied"
 
 
-def test_a_tool_that_toolbelt_runs_is_not_admitted(db: None, install: Install) -> None:
+def test_a_tool_run_by_toolbelt_is_not_admitted(db: None, install: Install) -> None:
     install("Kb", config="api_key: sesame-2000", agents=[{"key": "ada", "tools": ["kb__search"]}])
-    said = refusal("kb__search", {"query": "x"})
-    assert said.code == "run-by-toolbelt"
-    assert "call it" in said.message
+    refused = refusal("kb__search", {"query": "x"})
+    assert refused.code == "run-by-toolbelt"
+    assert "call it" in refused.message
 
 
 def test_a_meta_tool_is_not_admitted(stored: None) -> None:
     assert refusal("load_tools", {"toolkit": "money"}).code == "run-by-toolbelt"
 
 
-def test_a_call_of_a_client_s_tool_names_the_way(stored: None) -> None:
-    said = calls.run("ada", "shop__refund", ORDER)
-    assert isinstance(said, gate.Refusal)
-    assert said.code == "run-by-client"
-    assert "/calls/admit" in said.message
+def test_calling_a_tool_of_the_client_refers_to_admission(stored: None) -> None:
+    answer = calls.run("ada", "shop__refund", ORDER)
+    assert isinstance(answer, gate.Refusal)
+    assert answer.code == "run-by-client"
+    assert "/calls/admit" in answer.message
     assert record().outcome == "run-by-client"
 
 
-def test_a_call_of_a_client_s_tool_that_is_not_granted_reveals_nothing(stored: None) -> None:
-    said = calls.run("ada", "shop__secret", {})
-    assert isinstance(said, gate.Refusal)
-    assert said.code == "unknown-tool"
+def test_calling_a_client_tool_that_is_not_granted_returns_unknown_tool(stored: None) -> None:
+    answer = calls.run("ada", "shop__secret", {})
+    assert isinstance(answer, gate.Refusal)
+    assert answer.code == "unknown-tool"
 
 
 def test_a_report_completes_the_record(stored: None) -> None:
@@ -140,7 +140,7 @@ def test_a_report_completes_the_record(stored: None) -> None:
     assert (row.outcome, row.duration_ms, row.result_bytes) == ("ok", 120, 9)
 
 
-def test_a_report_without_a_duration_counts_from_the_admission(stored: None) -> None:
+def test_a_report_without_a_duration_is_timed_from_the_admission(stored: None) -> None:
     call = admitted()
     models.CallRecord.objects.update(at=timezone.now() - dt.timedelta(seconds=5))
     admissions.report("ada", call.call_id, "tool-failed", error="no such order")
@@ -148,7 +148,7 @@ def test_a_report_without_a_duration_counts_from_the_admission(stored: None) -> 
     assert record().error == "no such order"
 
 
-def test_metrics_count_a_call_once_by_the_outcome_that_is_reported(stored: None) -> None:
+def test_metrics_count_a_call_once_by_its_reported_outcome(stored: None) -> None:
     def value(name: str, **labels: str) -> float:
         return prometheus_client.REGISTRY.get_sample_value(name, labels) or 0.0
 
@@ -177,7 +177,7 @@ def test_a_second_report_is_refused_and_changes_nothing(stored: None) -> None:
     assert record().outcome == "ok"
 
 
-def test_a_call_can_be_reported_only_by_its_own_agent_and_kind_of_sender(stored: None) -> None:
+def test_a_call_can_be_reported_only_by_its_own_agent_and_sender_kind(stored: None) -> None:
     call = admitted(sender="agent")
     for agent, sender in (("bob", "agent"), ("ada", "operator"), ("ada", "program")):
         with pytest.raises(errors.NotFound):
@@ -186,24 +186,26 @@ def test_a_call_can_be_reported_only_by_its_own_agent_and_kind_of_sender(stored:
 
 
 @pytest.mark.parametrize("forged", ["", "x", "0" * 64, "é" * 64])
-def test_an_id_that_was_never_given_is_not_found(stored: None, forged: str) -> None:
+def test_an_unknown_call_id_is_not_found(stored: None, forged: str) -> None:
     with pytest.raises(errors.NotFound):
         admissions.report("ada", forged, "ok")
 
 
-def test_the_id_in_the_record_does_not_let_anybody_report(stored: None) -> None:
+def test_the_call_id_in_a_record_cannot_be_used_to_report(stored: None) -> None:
     admitted()
     with pytest.raises(errors.NotFound):
         admissions.report("ada", record().call_id or "", "ok")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_report_has_the_record_of_its_own_process_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_writes_the_pending_record_of_its_process_immediately(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     belts.import_(OPERATOR, BELT)
     writer = record_writer.Writer()
     for name in ("take", "flush"):
         monkeypatch.setattr(record_writer, name, getattr(writer, name))
-    # Records are collected until one is requested.
+    # Records are collected until a flush.
     monkeypatch.setattr(record_writer, "DELAY", 60.0)
     monkeypatch.setattr(admissions, "PAUSES", ())
     writer.start()
@@ -214,7 +216,7 @@ def test_a_report_has_the_record_of_its_own_process_written_at_once(monkeypatch:
         writer.stop()
 
 
-def test_a_report_looks_a_few_times_for_a_record_that_nobody_writes(
+def test_a_report_retries_before_a_missing_record_is_not_found(
     stored: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paused: list[float] = []
@@ -226,7 +228,7 @@ def test_a_report_looks_a_few_times_for_a_record_that_nobody_writes(
     assert paused == list(admissions.PAUSES)
 
 
-def test_a_report_waits_for_a_record_that_another_process_writes(
+def test_a_report_waits_for_a_record_written_by_another_process(
     stored: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting: list[Any] = []
@@ -243,7 +245,7 @@ def test_a_report_waits_for_a_record_that_another_process_writes(
     assert record().outcome == "ok"
 
 
-def test_a_call_without_a_report_is_unreported_after_its_time(stored: None) -> None:
+def test_an_admitted_call_becomes_unreported_after_its_deadline(stored: None) -> None:
     admitted()
     assert outcomes() == outcomes(outcome="admitted") == ["admitted"]
     models.CallRecord.objects.update(report_by=timezone.now() - dt.timedelta(seconds=1))
@@ -251,7 +253,7 @@ def test_a_call_without_a_report_is_unreported_after_its_time(stored: None) -> N
     assert outcomes(outcome="admitted") == []
 
 
-def test_a_late_report_is_recorded_truthfully_after_an_emergency_stop(stored: None) -> None:
+def test_a_late_report_is_recorded_even_if_the_tool_was_blocked(stored: None) -> None:
     call = admitted()
     models.Tool.objects.filter(key="shop__refund").update(blocked=True)
     models.CallRecord.objects.update(report_by=timezone.now() - dt.timedelta(seconds=1))
@@ -259,13 +261,13 @@ def test_a_late_report_is_recorded_truthfully_after_an_emergency_stop(stored: No
     assert outcomes() == ["ok"]
 
 
-def test_an_admission_is_neither_a_failure_nor_a_refusal(stored: None) -> None:
+def test_an_admission_counts_as_neither_failed_nor_refused(stored: None) -> None:
     admitted()
     (figures,) = usage.by_tool()
     assert (figures.calls, figures.refused, figures.failed) == (1, 0, 0)
 
 
-def test_a_block_reports_by_itself(stored: None) -> None:
+def test_a_block_reports_its_call_automatically(stored: None) -> None:
     with calls.admitted("ada", "shop__refund", ORDER, session="s1") as call:
         assert call.options == {"limit": 50}
         assert call.result({"refunded": True}) == {"refunded": True}
@@ -281,7 +283,7 @@ def test_a_block_reports_by_itself(stored: None) -> None:
         (KeyboardInterrupt(), "cancelled", "KeyboardInterrupt"),
     ],
 )
-def test_a_block_that_raises_is_reported_by_its_kind(
+def test_an_exception_in_a_block_determines_the_reported_outcome(
     stored: None, raised: BaseException, outcome: str, error: str
 ) -> None:
     with pytest.raises(type(raised)), calls.admitted("ada", "shop__refund", ORDER):
@@ -297,18 +299,18 @@ def test_a_block_does_not_run_if_the_call_is_refused(stored: None) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_block_that_is_cancelled_on_an_event_loop_is_reported() -> None:
+def test_a_cancelled_async_block_is_reported() -> None:
     belts.import_(OPERATOR, BELT)
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
     async def run() -> None:
         async with calls.admitted("ada", "shop__refund", ORDER):
-            begun.set()
+            started.set()
             await asyncio.sleep(60)
 
     async def cancelled() -> None:
         task = asyncio.create_task(run())
-        await begun.wait()
+        await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -317,7 +319,7 @@ def test_a_block_that_is_cancelled_on_an_event_loop_is_reported() -> None:
     assert record().outcome == "cancelled"
 
 
-def test_the_test_kit_declares_approved_tools_and_has_their_calls_admitted(db: None) -> None:
+def test_the_test_kit_declares_approved_tools_and_admits_their_calls(db: None) -> None:
     (key,) = testing.declared("shop", [{"name": "refund"}], namespace="shop")
     belts.import_(OPERATOR, {"agents": [{"key": "ada", "tools": [key]}]})
     with testing.admitted("ada", key, {}) as call:

@@ -1,4 +1,4 @@
-"""Expensive values are computed once, and the cache stays within its limit."""
+"""Tests that the cache computes each value once and stays within its size limit."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ from toolbelt.runtime import byte_cache
 
 @dataclass(frozen=True)
 class Thing:
-    """Something of a size."""
+    """A value with a size."""
 
     size: int
 
 
-def test_things_that_were_not_asked_for_make_room():
-    """Three things, and room for two: the one in the middle was not asked for again."""
+def test_the_least_recently_used_value_is_evicted():
+    """With three values and room for two, the second is evicted, because it was not requested again."""
 
     async def main() -> tuple[list[object], int]:
-        things: byte_cache.ByteCache[Thing] = byte_cache.ByteCache(250)
+        cache: byte_cache.ByteCache[Thing] = byte_cache.ByteCache(250)
         for place in ("one", "two"):
-            await things.get_or_compute(place, lambda: Thing(100))
-        things.get("one")
-        await things.get_or_compute("three", lambda: Thing(100))
+            await cache.get_or_compute(place, lambda: Thing(100))
+        cache.get("one")
+        await cache.get_or_compute("three", lambda: Thing(100))
         await asyncio.sleep(0)
-        return list(things), things.size
+        return list(cache), cache.size
 
     assert asyncio.run(main()) == (["one", "three"], 200)
 
 
-def test_all_who_wait_get_the_one_that_was_made():
-    made = []
+def test_concurrent_requests_share_one_computation():
+    values = []
     go_on = threading.Event()
 
     def make() -> Thing:
         go_on.wait(10)
-        made.append(Thing(1))
-        return made[-1]
+        values.append(Thing(1))
+        return values[-1]
 
     async def main() -> list[Thing]:
-        things: byte_cache.ByteCache[Thing] = byte_cache.ByteCache(10)
-        waiting = [asyncio.create_task(things.get_or_compute("one", make)) for _ in range(3)]
+        cache: byte_cache.ByteCache[Thing] = byte_cache.ByteCache(10)
+        waiting = [asyncio.create_task(cache.get_or_compute("one", make)) for _ in range(3)]
         await asyncio.sleep(0)
         go_on.set()
         return await asyncio.gather(*waiting)
 
-    assert asyncio.run(main()) == made * 3
-    assert len(made) == 1
+    assert asyncio.run(main()) == values * 3
+    assert len(values) == 1
 
 
-def test_what_could_not_be_made_is_not_kept_and_is_tried_again():
+def test_a_failed_computation_is_not_cached():
     def fail() -> Thing:
         raise ValueError("no")
 
     async def main() -> Thing:
-        things: byte_cache.ByteCache[Thing] = byte_cache.ByteCache(10)
+        cache: byte_cache.ByteCache[Thing] = byte_cache.ByteCache(10)
         with pytest.raises(ValueError, match="no"):
-            await things.get_or_compute("one", fail)
-        return await things.get_or_compute("one", lambda: Thing(2))
+            await cache.get_or_compute("one", fail)
+        return await cache.get_or_compute("one", lambda: Thing(2))
 
     assert asyncio.run(main()) == Thing(2)

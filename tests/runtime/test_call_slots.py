@@ -1,34 +1,34 @@
-"""A plugin runs a limited number of calls at a time, and waiting calls get their turn."""
+"""Tests that a plugin runs a limited number of calls at a time, and that waiting calls start in order."""
 
 from toolbelt.runtime import call_slots
 
 
-def test_who_comes_later_waits_until_a_place_is_free() -> None:
-    line = call_slots.CallSlots()
-    first, second, third = (line.enter("kb", 1) for _ in range(3))
+def test_a_call_waits_until_a_slot_is_free() -> None:
+    slots = call_slots.CallSlots()
+    first, second, third = (slots.enter("kb", 1) for _ in range(3))
     assert [ticket.done() for ticket in (first, second, third)] == [True, False, False]
 
-    line.leave("kb", first)
+    slots.leave("kb", first)
     assert [ticket.done() for ticket in (second, third)] == [True, False]
 
-    line.leave("kb", second)
-    line.leave("kb", third)
-    assert line.enter("kb", 1).done()
+    slots.leave("kb", second)
+    slots.leave("kb", third)
+    assert slots.enter("kb", 1).done()
 
 
-def test_who_gives_up_while_waiting_leaves_no_gap() -> None:
-    line = call_slots.CallSlots()
-    first, second, third = (line.enter("kb", 1) for _ in range(3))
+def test_an_abandoned_wait_does_not_occupy_a_slot() -> None:
+    slots = call_slots.CallSlots()
+    first, second, third = (slots.enter("kb", 1) for _ in range(3))
 
-    line.leave("kb", second)
-    line.leave("kb", first)
+    slots.leave("kb", second)
+    slots.leave("kb", first)
 
     assert third.done()
-    assert not line.enter("kb", 1).done()
+    assert not slots.enter("kb", 1).done()
 
 
-def test_each_plugin_has_places_of_its_own() -> None:
-    line = call_slots.CallSlots()
-    line.enter("kb", 1)
+def test_each_plugin_has_its_own_slots() -> None:
+    slots = call_slots.CallSlots()
+    slots.enter("kb", 1)
 
-    assert line.enter("mail", 1).done()
+    assert slots.enter("mail", 1).done()

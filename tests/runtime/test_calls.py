@@ -1,4 +1,4 @@
-"""Every call passes the gate, returns a result that a model can read, and is recorded."""
+"""Tests that every call is checked, returns a result that a model can read, and is recorded."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def content(answer: calls.Answer) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def logged(*, as_json: bool) -> Iterator[io.StringIO]:
-    """Yield what an installation logs, by any logger."""
+    """Yield the stream of all log lines, formatted as configured."""
     before = structlog.get_config()
     configured = logs.configure(level="DEBUG", as_json=as_json)["formatters"]["entry"]
     written = io.StringIO()
@@ -73,7 +73,7 @@ def the_record() -> models.CallRecord:
     return models.CallRecord.objects.get()
 
 
-def test_a_call_comes_to_the_tools_answer_and_is_recorded(kb: None) -> None:
+def test_a_call_returns_the_tool_s_result_and_is_recorded(kb: None) -> None:
     answer = call("kb__search", {"query": "é"}, session="s", request_id="r1")
 
     assert answer == calls.Result(content={"results": ["é"]})
@@ -87,14 +87,14 @@ def test_a_call_comes_to_the_tools_answer_and_is_recorded(kb: None) -> None:
     assert record.arguments is None
 
 
-def test_what_is_no_mapping_stands_under_result(kb: None) -> None:
+def test_a_result_that_is_not_a_mapping_is_wrapped(kb: None) -> None:
     assert content(call("kb__plain")) == {"result": ["one", 2]}
 
 
-def test_a_plugin_is_told_of_the_call_and_options_are_no_arguments(kb: None) -> None:
-    told = content(call("kb__who", {"a": 1}, session="s", request_id="r1"))
+def test_a_plugin_sees_the_call_s_context_with_options_apart_from_arguments(kb: None) -> None:
+    result = content(call("kb__who", {"a": 1}, session="s", request_id="r1"))
 
-    assert told == {
+    assert result == {
         "agent": "ada",
         "session": "s",
         "request": "r1",
@@ -115,7 +115,7 @@ def test_a_plugin_is_told_of_the_call_and_options_are_no_arguments(kb: None) -> 
         ("kb__odd", {}, "tool-failed"),
     ],
 )
-def test_a_refusal_is_an_answer_and_is_recorded(kb: None, tool: str, arguments: Any, code: str) -> None:
+def test_a_refusal_is_returned_and_recorded(kb: None, tool: str, arguments: Any, code: str) -> None:
     answer = refusal(tool, arguments)
 
     assert answer.code == code
@@ -124,21 +124,23 @@ def test_a_refusal_is_an_answer_and_is_recorded(kb: None, tool: str, arguments: 
     assert the_record().error
 
 
-def test_what_a_tool_says_is_shown_and_what_it_broke_on_is_not(kb: None) -> None:
+def test_a_tool_error_is_shown_but_an_unexpected_exception_is_only_recorded(kb: None) -> None:
     assert refusal("kb__fail").message == "The index is being rebuilt: try again in an hour."
 
     assert "row 7" not in refusal("kb__crash").message
     assert "row 7" in models.CallRecord.objects.get(tool="kb__crash").error
 
 
-def test_a_secret_that_a_tool_lets_out_is_withheld(kb: None) -> None:
+def test_a_secret_in_a_tool_s_error_is_withheld(kb: None) -> None:
     assert refusal("kb__leak").message == "GET /?key=[withheld] gave 403"
     assert "sesame" not in the_record().error
 
 
 @pytest.mark.parametrize("as_json", [True, False])
 @pytest.mark.parametrize("tool", ["kb__tell", "kb__break", "kb__leak"])
-def test_a_secret_that_a_tool_logs_or_raises_stands_in_no_log(kb: None, tool: str, as_json: bool) -> None:
+def test_a_secret_that_a_tool_logs_or_raises_is_withheld_from_the_log(
+    kb: None, tool: str, as_json: bool
+) -> None:
     with logged(as_json=as_json) as written:
         call(tool)
 
@@ -149,27 +151,27 @@ def test_a_secret_that_a_tool_logs_or_raises_stands_in_no_log(kb: None, tool: st
         assert all(isinstance(json.loads(line), dict) for line in text.splitlines())
 
 
-def test_a_secret_that_a_tool_answers_with_is_withheld(
+def test_a_secret_in_a_tool_s_result_is_withheld(
     db: None, install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KB_PLACE", "shelf-of-the-owl")
     install("Kb", config='api_key: sesame-2000, place: "${KB_PLACE}"', agents=[ADA])
 
-    told = content(call("kb__tell"))
+    result = content(call("kb__tell"))
 
-    assert told == {
+    assert result == {
         "[withheld]": [b"sesame-2000".hex(), {"said": "Bearer [withheld]"}],
         "config": "[withheld]",
     }
-    assert the_record().result_bytes == len(json.dumps(told))
+    assert the_record().result_bytes == len(json.dumps(result))
 
 
-def test_a_plugin_gets_no_secret_of_another_namespace(kb: None) -> None:
+def test_a_plugin_cannot_read_secrets_of_another_namespace(kb: None) -> None:
     assert refusal("kb__wrong_secret").code == "tool-failed"
     assert "NamespaceRefused" in the_record().error
 
 
-def test_a_call_of_a_tool_that_was_switched_off_a_moment_ago_is_refused_in_the_same_request(kb: None) -> None:
+def test_a_tool_switched_off_during_a_request_is_refused(kb: None) -> None:
     about = {"session": "s", "request_id": "r1"}
     assert content(call("kb__search", {"query": "x"}, **about))
 
@@ -177,7 +179,7 @@ def test_a_call_of_a_tool_that_was_switched_off_a_moment_ago_is_refused_in_the_s
         assert refusal("kb__search", {"query": "x"}, **about).code == "tool-denied"
 
 
-def test_a_call_of_a_disabled_plugin_is_unavailable(kb: None) -> None:
+def test_a_tool_of_a_disabled_plugin_is_unavailable(kb: None) -> None:
     configured.disable(OPERATOR, "kb")
 
     assert refusal("kb__search", {"query": "x"}).code == "tool-unavailable"
@@ -186,14 +188,14 @@ def test_a_call_of_a_disabled_plugin_is_unavailable(kb: None) -> None:
     assert content(call("kb__search", {"query": "x"}))
 
 
-def test_a_tool_that_nothing_here_serves_is_unavailable(kb: None, settings: Any) -> None:
+def test_a_tool_without_a_loaded_plugin_is_unavailable(kb: None, settings: Any) -> None:
     settings.TOOLBELT_PLUGINS_FILE = ""
 
     assert refusal("kb__search", {"query": "x"}).code == "tool-unavailable"
     assert "no plugin" in the_record().error
 
 
-def test_a_tool_that_takes_too_long_is_cancelled(kb: None, settings: Any) -> None:
+def test_a_tool_that_exceeds_the_time_limit_is_cancelled(kb: None, settings: Any) -> None:
     settings.TOOLBELT_CALL_SECONDS = 0.2
     sample_plugins.CANCELLED.clear()
 
@@ -204,7 +206,7 @@ def test_a_tool_that_takes_too_long_is_cancelled(kb: None, settings: Any) -> Non
     assert sample_plugins.CANCELLED.wait(5)
 
 
-def test_a_result_that_is_too_large_is_not_sent(kb: None, settings: Any) -> None:
+def test_a_result_over_the_size_limit_is_refused(kb: None, settings: Any) -> None:
     settings.TOOLBELT_CALL_RESULT_BYTES = 2000
 
     answer = refusal("kb__large")
@@ -213,19 +215,19 @@ def test_a_result_that_is_too_large_is_not_sent(kb: None, settings: Any) -> None
     assert "2012 bytes" in answer.message
 
 
-def test_a_meta_tool_passes_the_same_gate_and_is_recorded(db: None, install: Install) -> None:
+def test_a_meta_tool_call_is_checked_and_recorded(db: None, install: Install) -> None:
     install("Notes", agents=[{"key": "ada", "allowed_toolkits": ["desk"]}])
 
-    told = content(call("load_tools", {"toolkit": "desk"}, session="s", request_id="r1"))
+    result = content(call("load_tools", {"toolkit": "desk"}, session="s", request_id="r1"))
 
-    assert told["status"] == "loaded"
+    assert result["status"] == "loaded"
     assert (the_record().tool, the_record().outcome) == ("load_tools", "ok")
     assert refusal("notes__read", session="s", request_id="r1").code == "tool-not-active"
     assert content(call("notes__read", session="s", request_id="r2")) == {}
     assert refusal("load_tools", {}).code == "invalid-arguments"
 
 
-def test_arguments_are_kept_only_if_asked_for_and_without_secrets(kb: None, settings: Any) -> None:
+def test_arguments_are_recorded_only_if_configured_and_without_secrets(kb: None, settings: Any) -> None:
     settings.TOOLBELT_RECORD_ARGUMENTS = True
     refusal("kb__leak")
     models.CallRecord.objects.all().delete()
@@ -239,7 +241,7 @@ def test_arguments_are_kept_only_if_asked_for_and_without_secrets(kb: None, sett
     }
 
 
-def test_the_record_of_arguments_that_do_not_fit_holds_places_and_no_values(kb: None) -> None:
+def test_the_record_of_invalid_arguments_contains_paths_but_no_values(kb: None) -> None:
     answer = refusal("kb__search", {"query": ["hunter2"]})
 
     assert "hunter2" in answer.message
@@ -247,20 +249,20 @@ def test_the_record_of_arguments_that_do_not_fit_holds_places_and_no_values(kb: 
     assert the_record().error == "The arguments do not fit: query: type"
 
 
-def test_an_unknown_agent_is_the_callers_error_and_no_call(kb: None) -> None:
+def test_a_call_for_an_unknown_agent_raises_not_found_and_is_not_recorded(kb: None) -> None:
     with pytest.raises(errors.NotFound, match="Did you mean ada"):
         calls.run("adda", "kb__search", {"query": "x"})
 
     assert not models.CallRecord.objects.exists()
 
 
-def test_a_name_that_no_database_takes_is_recorded_all_the_same(kb: None) -> None:
+def test_an_invalid_tool_name_is_cleaned_and_recorded(kb: None) -> None:
     assert refusal("a\0b\ud800" + "c" * 500).code == "unknown-tool"
 
     assert len(the_record().tool) == 200
 
 
-def test_a_plugin_that_cannot_get_ready_is_written_down_as_failed(db: None, install: Install) -> None:
+def test_a_plugin_that_fails_to_initialize_is_recorded_as_failed(db: None, install: Install) -> None:
     install("Kb", "Broken", agents=[{"key": "ada", "tools": ["broken__run", "kb__search"]}])
 
     assert refusal("broken__run").code == "tool-unavailable"
@@ -272,7 +274,7 @@ def test_a_plugin_that_cannot_get_ready_is_written_down_as_failed(db: None, inst
     assert content(call("kb__search", {"query": "x"}))
 
 
-def test_a_call_in_an_event_loop_comes_to_the_same(kb: None) -> None:
+def test_an_async_call_returns_the_same_as_a_blocking_call(kb: None) -> None:
     assert content(async_to_sync(calls.arun)("ada", "kb__search", {"query": "x"})) == {"results": ["x"]}
     assert isinstance(async_to_sync(calls.arun)("ada", "kb__crash", {}), gate.Refusal)
     assert list(models.CallRecord.objects.order_by("id").values_list("outcome", flat=True)) == [
@@ -281,13 +283,13 @@ def test_a_call_in_an_event_loop_comes_to_the_same(kb: None) -> None:
     ]
 
 
-def test_a_call_that_is_cancelled_cancels_the_tool(kb: None) -> None:
-    sample_plugins.BEGUN.clear()
+def test_cancelling_a_call_cancels_the_tool(kb: None) -> None:
+    sample_plugins.STARTED.clear()
     sample_plugins.CANCELLED.clear()
 
     async def give_up() -> None:
         task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
-        await asyncio.to_thread(sample_plugins.BEGUN.wait, 10)
+        await asyncio.to_thread(sample_plugins.STARTED.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -298,9 +300,7 @@ def test_a_call_that_is_cancelled_cancels_the_tool(kb: None) -> None:
     assert the_record().outcome == "cancelled"
 
 
-def test_calls_of_one_plugin_wait_for_a_place_and_for_no_longer_than_they_may_take(
-    kb: None, settings: Any
-) -> None:
+def test_calls_of_one_plugin_wait_for_a_slot_within_their_time_limit(kb: None, settings: Any) -> None:
     settings.TOOLBELT_CALLS_PER_PLUGIN = 1
 
     async def together(*tools: str) -> list[calls.Answer]:
@@ -315,7 +315,7 @@ def test_calls_of_one_plugin_wait_for_a_place_and_for_no_longer_than_they_may_ta
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_plugin_keeps_what_it_keeps_across_a_restart(install: Install) -> None:
+def test_plugin_state_survives_a_restart(install: Install) -> None:
     install("Kb", agents=[ADA])
     assert content(call("kb__count")) == {"seen": 1}
 
@@ -325,7 +325,7 @@ def test_a_plugin_keeps_what_it_keeps_across_a_restart(install: Install) -> None
     assert models.PluginState.objects.get().natural_key() == ("kb", "seen")
 
 
-def test_a_plugin_reaches_no_address_of_this_machine(kb: None, settings: Any) -> None:
+def test_a_plugin_cannot_reach_private_addresses_unless_allowed(kb: None, settings: Any) -> None:
     for url in (
         "http://127.0.0.1:9/",
         "http://localhost:9/",
@@ -344,16 +344,16 @@ def test_a_plugin_reaches_no_address_of_this_machine(kb: None, settings: Any) ->
     assert record.error.startswith("ConnectError")
 
 
-def test_first_calls_at_once_load_the_plugins_once(kb: None) -> None:
+def test_simultaneous_first_calls_load_the_plugins_once(kb: None) -> None:
     plugins.stop()
-    found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(plugins.registry())) for _ in range(5)]
+    registries: list[Any] = []
+    threads = [threading.Thread(target=lambda: registries.append(plugins.registry())) for _ in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert len({id(one) for one in found}) == 1
+    assert len({id(registry) for registry in registries}) == 1
 
 
 @pytest.fixture
@@ -373,7 +373,7 @@ def disguised(kb: None, settings: Any) -> None:
         ("no_such_tool", "", "There is no tool named"),
     ],
 )
-def test_operators_read_the_true_reason_of_a_refusal_and_the_agent_does_not(
+def test_the_true_reason_of_a_refusal_is_recorded_but_hidden_from_the_agent(
     disguised: None, tool: str, reason: str, because: str
 ) -> None:
     assert refusal(tool).document() == {

@@ -1,4 +1,4 @@
-"""Code toolkits apply in every interface, and their errors never fail a request."""
+"""Tests that code toolkits apply in every interface and that their errors never fail a request."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def notes(db: None, install: Install) -> None:
 
 
 def section(toolkit: str, **about: Any) -> tuple[str, str] | None:
-    told = surfaces.ask("ada", **about).policy.sections
-    return next(((one.state, one.text) for one in told if one.toolkit == toolkit), None)
+    sections = surfaces.ask("ada", **about).policy.sections
+    return next(((entry.state, entry.text) for entry in sections if entry.toolkit == toolkit), None)
 
 
-def test_a_section_is_written_by_the_code_from_the_active_members_in_their_order(notes: None) -> None:
+def test_a_policy_section_is_generated_from_the_active_members_in_order(notes: None) -> None:
     assert section("desk") == ("on", "Notes by notes__write and notes__read.")
 
     switches.override(OPERATOR, "ada", "notes__write", False)
@@ -35,14 +35,14 @@ def test_a_section_is_written_by_the_code_from_the_active_members_in_their_order
     assert section("desk") == ("off", "You have no notes.")
 
 
-def test_operators_see_the_section_that_agents_get(notes: None) -> None:
+def test_operators_see_the_same_policy_section_as_agents(notes: None) -> None:
     seen = queries.access("ada").surface
 
     assert seen.policy.text == surfaces.ask("ada").policy.text
     assert "Notes by notes__write" in seen.policy.text
 
 
-def test_a_directive_is_cut_to_active_tools_and_says_why(notes: None) -> None:
+def test_a_directive_is_limited_to_active_tools_and_has_a_reason(notes: None) -> None:
     directive = surfaces.ask("ada", message="take a note").directive
 
     assert directive is not None
@@ -52,20 +52,20 @@ def test_a_directive_is_cut_to_active_tools_and_says_why(notes: None) -> None:
     assert surfaces.ask("ada", message="hello").directive is None
 
 
-def test_code_that_breaks_costs_its_section_and_nothing_else(notes: None) -> None:
-    told = surfaces.ask("ada", message="take a note")
+def test_failing_toolkit_code_loses_only_its_own_section(notes: None) -> None:
+    surface = surfaces.ask("ada", message="take a note")
 
-    assert "notes__read" in told.because
+    assert "notes__read" in surface.because
     assert section("shaky") is None
     assert section("desk") is not None
-    assert told.directive is not None
+    assert surface.directive is not None
 
 
-def test_the_code_is_asked_once_for_one_state(notes: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+def test_toolkit_code_runs_once_per_state(notes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    contexts: list[Any] = []
 
     def policy(self: Any, context: contract.PolicyContext) -> str:
-        asked.append(context.active_tools)
+        contexts.append(context.active_tools)
         return "Once."
 
     monkeypatch.setattr(sample_plugins.Desk, "policy", policy)
@@ -73,37 +73,35 @@ def test_the_code_is_asked_once_for_one_state(notes: None, monkeypatch: pytest.M
     surfaces.ask("ada", session="s", message="hello")
     surfaces.ask("ada", session="t")
 
-    assert asked == [("notes__write", "notes__read")]
+    assert contexts == [("notes__write", "notes__read")]
 
 
-def test_the_code_of_a_disabled_plugin_says_nothing(notes: None) -> None:
+def test_toolkit_code_of_a_disabled_plugin_does_not_run(notes: None) -> None:
     configured.disable(OPERATOR, "notes")
 
     assert section("desk") == ("off", "You have no notes.")
     assert surfaces.ask("ada", message="take a note").directive is None
 
 
-def test_where_the_plugin_does_not_run_the_question_is_answered_without_its_code(
-    notes: None, settings: Any
-) -> None:
+def test_a_surface_is_built_without_the_code_of_an_unloaded_plugin(notes: None, settings: Any) -> None:
     settings.TOOLBELT_PLUGINS_FILE = ""
 
     assert "notes__read" in surfaces.ask("ada").because
     assert section("desk") is None
 
 
-@pytest.mark.parametrize("said", [7, b"text"])
-def test_a_section_that_is_no_text_is_none(said: Any) -> None:
+@pytest.mark.parametrize("value", [7, b"text"])
+def test_a_policy_that_is_not_a_string_is_ignored(value: Any) -> None:
     class Wrong(contract.CodeToolkit):
         key = "wrong"
 
         def policy(self, context: contract.PolicyContext) -> Any:
-            return said
+            return value
 
     assert code_toolkits.ToolkitHooks(Wrong()).policy(("a",)) is None
 
 
-def test_a_focus_with_a_choice_that_is_none_is_none() -> None:
+def test_a_focus_with_an_invalid_tool_choice_is_ignored() -> None:
     class Wrong(contract.CodeToolkit):
         key = "wrong"
 

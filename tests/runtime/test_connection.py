@@ -1,4 +1,4 @@
-"""A program gets the same answers in process as over HTTP."""
+"""Tests that a program gets the same answers in process as over HTTP."""
 
 from __future__ import annotations
 
@@ -48,59 +48,65 @@ def stored(db: None) -> None:
 
 
 @pytest.fixture(params=["in process", "over HTTP"])
-def way(request: pytest.FixtureRequest) -> str:
+def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def ada(way: str) -> protocol.BlockingConnection:
-    return connect(way, "ada")
+def ada(transport: str) -> protocol.BlockingConnection:
+    return connect(transport, "ada")
 
 
 @pytest.fixture
-def seller(way: str) -> protocol.BlockingConnection:
-    return connect(way, "seller")
+def seller(transport: str) -> protocol.BlockingConnection:
+    return connect(transport, "seller")
 
 
-def connect(way: str, agent: str) -> protocol.BlockingConnection:
+def connect(transport: str, agent: str) -> protocol.BlockingConnection:
     """Connect as an agent."""
-    if way == "in process":
+    if transport == "in process":
         return connection.BlockingLocal(agent)
     token = tokens.issue(testing.OPERATOR, agent=agent).text
     return http.BlockingHttp("http://testserver", agent, token, transport=served.transport())
 
 
-def test_a_run_asks_calls_and_has_what_it_loaded_in_the_next_run(ada: protocol.BlockingConnection) -> None:
-    asked = ada.surface(RUN, message="What time is it?", form="vercel")
-    assert asked["provider"]["activeTools"] == asked["active_tools"]
-    assert asked["directive"]["active_tools"] == ["clock"]
+def test_a_toolkit_loaded_in_a_run_is_active_in_the_next_run(ada: protocol.BlockingConnection) -> None:
+    surface = ada.surface(RUN, message="What time is it?", form="vercel")
+    assert surface["provider"]["activeTools"] == surface["active_tools"]
+    assert surface["directive"]["active_tools"] == ["clock"]
 
     loaded = ada.call(RUN, "load_tools", {"toolkit": "desk"})
     assert (loaded["is_error"], loaded["content"]["status"]) == (False, "loaded")
     assert "calc" not in ada.surface(RUN)["active_tools"]
-    later = ada.surface(protocol.Run.begin("s1"), declared=asked["declared"])
+    later = ada.surface(protocol.Run.begin("s1"), declared=surface["declared"])
     assert later["delta"] == {"added": ["calc"], "removed": [], "changed": []}
 
 
-def test_a_flip_counts_at_the_next_question_of_the_same_run(ada: protocol.BlockingConnection) -> None:
+def test_a_switch_change_applies_to_the_next_request_of_the_same_run(
+    ada: protocol.BlockingConnection,
+) -> None:
     before = ada.surface(RUN)
     assert ada.surface(RUN) == before
     switches.override(testing.OPERATOR, "ada", "clock", False)
     assert "clock" not in ada.surface(RUN)["active_tools"]
 
 
-def test_a_refusal_is_an_answer(ada: protocol.BlockingConnection) -> None:
+def test_a_refused_call_is_returned_as_an_answer(ada: protocol.BlockingConnection) -> None:
     refused = ada.call(RUN, "calc", {})
     assert (refused["is_error"], refused["code"]) == (True, "tool-not-active")
 
 
-def test_what_a_provider_does_not_take_is_one_error_on_both_ways(ada: protocol.BlockingConnection) -> None:
+def test_a_provider_limit_raises_the_same_error_over_both_transports(
+    ada: protocol.BlockingConnection,
+) -> None:
     switches.override(testing.OPERATOR.replace(confirm=True), "ada", "odd", True)
     with pytest.raises(errors.ProviderLimit, match=r"tools\.odd\.input_schema"):
         ada.surface(RUN, form="anthropic")
 
 
-def test_an_unknown_format_is_one_error_on_both_ways(ada: protocol.BlockingConnection) -> None:
+def test_an_unknown_format_raises_the_same_error_over_both_transports(
+    ada: protocol.BlockingConnection,
+) -> None:
     with pytest.raises(errors.Invalid, match="format"):
         ada.surface(RUN, form="bard")
 
@@ -111,7 +117,7 @@ def test_an_unknown_agent_is_not_found() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_event_loop_gets_the_same() -> None:
+def test_the_async_connection_returns_the_same_answers() -> None:
     local, blocking = connection.Local("ada"), connection.BlockingLocal("ada")
     assert async_to_sync(local.surface)(RUN, form="mcp") == blocking.surface(RUN, form="mcp")
     listed = async_to_sync(local.call)(RUN, "list_toolkits", {})
@@ -121,7 +127,7 @@ def test_an_event_loop_gets_the_same() -> None:
 REFUND = {"name": "refund", "description": "Refund an order."}
 
 
-def test_a_program_declares_its_tools_and_runs_them_once_they_are_admitted(
+def test_a_program_declares_its_tools_and_reports_admitted_calls(
     seller: protocol.BlockingConnection,
 ) -> None:
     declared = seller.declare("shop", [REFUND])
@@ -138,13 +144,13 @@ def test_a_program_declares_its_tools_and_runs_them_once_they_are_admitted(
     assert models.CallRecord.objects.filter(outcome="cancelled", request_id="r1").count() == 1
 
 
-def test_a_refused_admission_is_the_refusal_of_a_call(seller: protocol.BlockingConnection) -> None:
+def test_a_refused_admission_equals_a_refused_call(seller: protocol.BlockingConnection) -> None:
     refused = seller.admit(RUN, "odd", {"a": 1})
     assert refused["is_error"]
     assert refused == seller.call(RUN, "odd", {"a": 1})
 
 
-def test_a_declaration_names_the_plugin_that_the_agent_may_not_declare(
+def test_declaring_a_plugin_without_permission_is_not_found(
     seller: protocol.BlockingConnection,
 ) -> None:
     with pytest.raises(errors.NotFound, match="no client plugin named 'bank'"):
@@ -152,7 +158,7 @@ def test_a_declaration_names_the_plugin_that_the_agent_may_not_declare(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_event_loop_declares_and_reports_as_well() -> None:
+def test_the_async_connection_declares_and_reports() -> None:
     local = connection.Local("seller")
     assert async_to_sync(local.declare)("shop", [REFUND])["keys"] == {"refund": "shop__refund"}
     admission = async_to_sync(local.admit)(RUN, "shop__refund", {})

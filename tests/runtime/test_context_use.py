@@ -1,4 +1,4 @@
-"""How many tokens agents are sent, and what every allowed tool would have cost them."""
+"""Tests of the counts of tokens sent to agents, compared with what all allowed tools would have cost."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ BELT: dict[str, Any] = {
 }
 
 
-class Taken(list[Any]):
-    """What the writer of records was given."""
+class Records(list[Any]):
+    """The records that were handed to the record writer."""
 
     def take(self, record: Any) -> bool:
         self.append(record)
@@ -54,14 +54,14 @@ class Taken(list[Any]):
 
 
 @pytest.fixture
-def taken(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Taken]:
-    """An agent with a tool, a loadable one, and a denied one, in a server."""
+def records(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Records]:
+    """Yield the records of a server whose agent has an active, a loadable and a denied tool."""
     belts.import_(testing.OPERATOR, BELT)
-    taken = Taken()
+    records = Records()
     context_use.flush()
     monkeypatch.setattr(record_writer, "has_room", lambda: True)
-    monkeypatch.setattr(record_writer, "take", taken.take)
-    yield taken
+    monkeypatch.setattr(record_writer, "take", records.take)
+    yield records
     context_use.flush()
 
 
@@ -70,8 +70,8 @@ def cost(*keys: str) -> int:
     return sum(stored.tools[f"crm__{key}"].tokens for key in keys)
 
 
-def test_a_surface_costs_its_tools_and_meta_tools_and_every_allowed_tool_would_cost_more(
-    taken: Taken,
+def test_a_surface_counts_its_own_tools_and_all_allowed_tools(
+    records: Records,
 ) -> None:
     built = surfaces.ask("ada")
     tokens = context_use.count(built)
@@ -82,7 +82,7 @@ def test_a_surface_costs_its_tools_and_meta_tools_and_every_allowed_tool_would_c
     assert 200 < of_meta_tools < 800
 
 
-def test_the_list_of_an_mcp_client_costs_what_it_has(taken: Taken) -> None:
+def test_an_mcp_list_counts_its_own_tools(records: Records) -> None:
     listed = tool_lists.ask("ada", None, may_grow=False)
     built = surfaces.ask("ada")
 
@@ -91,43 +91,45 @@ def test_the_list_of_an_mcp_client_costs_what_it_has(taken: Taken) -> None:
     assert cost("list") < listed.tokens.sent < context_use.count(built).sent
 
 
-def test_answers_and_results_of_meta_tools_are_summed_by_agent(taken: Taken) -> None:
+def test_surfaces_and_meta_tool_results_are_summed_by_agent(records: Records) -> None:
     request = prepared_answers.SurfaceRequest(token="", agent="ada")
     answer = prepared_answers.answer(BEARER, request)
     prepared_answers.answer(BEARER, request)
     calls.run("ada", "search_tools", {"query": "merge customers"}, "s")
 
-    ((agent, day, answers, sent, allowed),) = taken.uses()
+    ((agent, day, answers, sent, allowed),) = records.uses()
     assert (agent, day, answers) == ("ada", clock.now().date(), 2)
     assert allowed == 2 * answer.template.tokens.allowed
     assert 0 < sent - 2 * answer.template.tokens.sent <= 600
 
 
-def test_sums_are_stored_at_intervals(taken: Taken, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_are_stored_at_intervals(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = context_use.Tokens(1, 2)
     monkeypatch.setattr(context_use, "_stored_at", None)
     context_use.add("ada", tokens)
-    assert taken == []
+    assert records == []
 
     monkeypatch.setattr(context_use, "SECONDS", 0.0)
     context_use.add("ada", tokens)
-    assert [use[2:] for use in taken] == [(2, 2, 4)]
+    assert [use[2:] for use in records] == [(2, 2, 4)]
 
 
-def test_an_answer_counts_for_its_own_day_even_if_it_is_stored_on_the_next(taken: Taken) -> None:
+def test_an_answer_counts_for_its_day_even_if_stored_later(records: Records) -> None:
     evening = dt.datetime(2026, 3, 1, 23, 59, tzinfo=dt.UTC)
     for now in (evening, evening + dt.timedelta(hours=9)):
         with clock.stopped(now):
             context_use.add("ada", context_use.Tokens(1, 2))
 
-    assert [(use.day, use.answers) for use in taken.uses()] == [
+    assert [(use.day, use.answers) for use in records.uses()] == [
         (evening.date(), 1),
         (dt.date(2026, 3, 2), 1),
     ]
 
 
-def test_without_a_writer_nothing_is_counted(taken: Taken, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_counted_without_a_record_writer(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(record_writer, "has_room", lambda: False)
     context_use.add("ada", context_use.Tokens(1, 2))
 
-    assert taken.uses() == []
+    assert records.uses() == []

@@ -1,4 +1,4 @@
-"""A bearer is authenticated in one query, and the use of tokens is written rarely and never by a request."""
+"""Tests that a token is authenticated in one query, and that its use is written rarely and never by a request."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def text(db: None) -> str:
     return tokens.issue(SETUP, agent="ada").text
 
 
-def used() -> dt.datetime | None:
+def last_used_at() -> dt.datetime | None:
     return models.ApiToken.objects.get().last_used
 
 
-def test_a_bearer_is_recognised_in_one_query_that_reads(text):
-    with CaptureQueriesContext(connection) as asked:
+def test_a_token_is_authenticated_in_one_reading_query(text):
+    with CaptureQueriesContext(connection) as queries:
         assert credentials.recognize(text) is not None
-    [one] = asked.captured_queries
-    assert one["sql"].startswith("SELECT")
+    [query] = queries.captured_queries
+    assert query["sql"].startswith("SELECT")
 
 
 def test_only_the_first_use_of_a_token_is_written_immediately(text, monkeypatch):
@@ -50,31 +50,31 @@ def test_only_the_first_use_of_a_token_is_written_immediately(text, monkeypatch)
     assert not first_use.is_set()
 
 
-def test_a_text_of_another_form_is_not_even_looked_up(text):
-    with CaptureQueriesContext(connection) as asked:
+def test_a_malformed_token_is_not_looked_up(text):
+    with CaptureQueriesContext(connection) as queries:
         assert credentials.recognize(text[:-1]) is None
         assert credentials.recognize("tb_" + "0" * 57) is None
-    assert len(asked) == 0
+    assert len(queries) == 0
 
 
-def test_the_prefix_alone_opens_nothing(text):
+def test_a_token_with_the_right_prefix_and_a_wrong_secret_is_refused(text):
     letters = iter(text[3:11] + "0" * api_tokens.SECRET)
     other = api_tokens.make(lambda _: next(letters))
     assert api_tokens.prefix(other) == api_tokens.prefix(text)
     assert credentials.recognize(other) is None
 
 
-def test_its_use_is_noted_later(text):
+def test_the_use_of_a_token_is_written_later(text):
     before = timezone.now()
     credentials.recognize(text)
-    assert used() is None
+    assert last_used_at() is None
     credentials.write_uses()
-    at = used()
+    at = last_used_at()
     assert at is not None
     assert before <= at <= timezone.now()
 
 
-def test_its_use_is_noted_some_minutes_apart(text):
+def test_the_use_of_a_token_is_written_at_most_once_per_interval(text):
     credentials.recognize(text)
     credentials.write_uses()
     for ago, is_noted in ((credentials.USE_INTERVAL / 2, False), (credentials.USE_INTERVAL * 2, True)):
@@ -82,19 +82,19 @@ def test_its_use_is_noted_some_minutes_apart(text):
         models.ApiToken.objects.update(last_used=noted)
         credentials.recognize(text)
         credentials.write_uses()
-        assert (used() != noted) is is_noted
+        assert (last_used_at() != noted) is is_noted
 
 
-def test_what_was_noted_is_not_noted_again(text):
+def test_a_written_use_is_not_written_again(text):
     credentials.recognize(text)
     credentials.write_uses()
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         credentials.write_uses()
-    assert len(asked) == 0
+    assert len(queries) == 0
 
 
-def test_what_opens_nothing_is_no_use(text):
+def test_a_refused_token_is_not_recorded_as_used(text):
     models.ApiToken.objects.update(revoked=timezone.now())
     assert credentials.recognize(text) is None
     credentials.write_uses()
-    assert used() is None
+    assert last_used_at() is None

@@ -1,4 +1,4 @@
-"""Tests that a call which was admitted, and then denied before its tool began, never begins."""
+"""Tests that a call denied after its admission but before its tool started never starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from toolbelt.control.config import belts
 from toolbelt.core import calls as gate
 from toolbelt.runtime import call_watch, calls, snapshots, upstream_connections
 
-# Calls and denials come from threads of their own.
+# Calls and denials come from separate threads.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DENIALS: dict[str, Callable[[], object]] = {
@@ -44,7 +44,7 @@ DENIALS: dict[str, Callable[[], object]] = {
 
 @pytest.fixture
 def kb(install: Install, settings: Any) -> None:
-    sample_plugins.begin_anew()
+    sample_plugins.reset()
     settings.TOOLBELT_CALLS_PER_PLUGIN = 1
     install(
         "Kb",
@@ -55,18 +55,18 @@ def kb(install: Install, settings: Any) -> None:
 
 
 async def queued(number: int) -> list[asyncio.Task[calls.Answer]]:
-    """Begin a call that holds the plugin's only place, and as many that wait for it."""
+    """Start a call that occupies the plugin's only slot, and this many that wait for it."""
     tasks = [asyncio.create_task(calls.arun("ada", "kb__hold", {}))]
     await until(lambda: sample_plugins.HOLDING)
     tasks += [asyncio.create_task(calls.arun("ada", "kb__hold", {})) for _ in range(number)]
-    # Each is admitted in a thread before it gets in line.
+    # Each is admitted in a thread before it waits for a slot.
     await until(lambda: calls._places.waiting("kb") == number)
     return tasks
 
 
 async def until(is_so: Callable[[], Any]) -> None:
     async with asyncio.timeout(20):
-        while not is_so():  # noqa: ASYNC110 (what is waited for is set in other threads)
+        while not is_so():  # noqa: ASYNC110 (the condition is set in other threads)
             await asyncio.sleep(0.01)
 
 
@@ -75,11 +75,11 @@ def outcomes() -> list[str]:
 
 
 @pytest.mark.parametrize("denial", DENIALS)
-def test_no_call_that_waits_for_a_place_begins_after(kb: None, denial: str) -> None:
+def test_a_call_waiting_for_a_slot_does_not_start_after_a_denial(kb: None, denial: str) -> None:
     async def denied_while_queued() -> list[calls.Answer]:
         tasks = await queued(10)
         await concurrently.do(DENIALS[denial])
-        sample_plugins.LET_GO.set()
+        sample_plugins.RELEASED.set()
         return list(await asyncio.gather(*tasks))
 
     answers = async_to_sync(denied_while_queued)()
@@ -94,11 +94,11 @@ def test_no_call_that_waits_for_a_place_begins_after(kb: None, denial: str) -> N
     assert "ok" not in outcomes()[1:]
 
 
-def test_the_record_says_that_it_was_denied_while_it_waited(kb: None) -> None:
+def test_a_call_denied_while_waiting_is_recorded_as_such(kb: None) -> None:
     async def denied_while_queued() -> None:
         tasks = await queued(1)
         await concurrently.do(DENIALS["a switch that is off"])
-        sample_plugins.LET_GO.set()
+        sample_plugins.RELEASED.set()
         await asyncio.gather(*tasks)
 
     async_to_sync(denied_while_queued)()
@@ -107,10 +107,10 @@ def test_the_record_says_that_it_was_denied_while_it_waited(kb: None) -> None:
     assert record.error.startswith("Denied while it waited: ")
 
 
-def test_a_stop_cancels_a_call_that_runs(kb: None) -> None:
+def test_blocking_a_tool_cancels_its_running_call(kb: None) -> None:
     async def stopped_while_running() -> calls.Answer:
         task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
-        await until(sample_plugins.BEGUN.is_set)
+        await until(sample_plugins.STARTED.is_set)
         await asyncio.sleep(2 * call_watch.WATCH_AFTER)
         await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "tool", "kb__hang", True, was=False))
         return await asyncio.wait_for(task, 20)
@@ -123,11 +123,11 @@ def test_a_stop_cancels_a_call_that_runs(kb: None) -> None:
     assert models.CallRecord.objects.get().error.startswith("It was stopped while it ran: ")
 
 
-def test_a_stop_cancels_a_call_that_has_only_just_begun(kb: None) -> None:
+def test_blocking_a_tool_cancels_a_call_that_has_just_started(kb: None) -> None:
     async def stopped_while_running() -> calls.Answer:
         task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
-        await until(sample_plugins.BEGUN.is_set)
-        # Before changes are watched on the call's behalf.
+        await until(sample_plugins.STARTED.is_set)
+        # Before the call watches for changes.
         await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "tool", "kb__hang", True, was=False))
         return await asyncio.wait_for(task, 20)
 
@@ -137,37 +137,37 @@ def test_a_stop_cancels_a_call_that_has_only_just_begun(kb: None) -> None:
     assert answer.code == "tool-denied"
 
 
-def test_a_stop_of_another_tool_lets_a_call_run_on(kb: None) -> None:
+def test_blocking_another_tool_does_not_cancel_a_call(kb: None) -> None:
     async def other_stopped() -> calls.Answer:
         first = await queued(0)
         await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "tool", "kb__plain", True, was=False))
         await asyncio.sleep(2 * call_watch.WATCH_AFTER)
-        sample_plugins.LET_GO.set()
+        sample_plugins.RELEASED.set()
         return await asyncio.wait_for(first[0], 20)
 
     assert isinstance(async_to_sync(other_stopped)(), calls.Result)
 
 
-def test_a_switch_that_goes_off_lets_a_call_that_runs_come_to_its_end(kb: None) -> None:
+def test_switching_off_a_toolkit_does_not_cancel_a_running_call(kb: None) -> None:
     async def switched_off() -> calls.Answer:
         first = await queued(0)
         await concurrently.do(DENIALS["a switch that is off"])
         await asyncio.sleep(2 * call_watch.WATCH_AFTER)
-        sample_plugins.LET_GO.set()
+        sample_plugins.RELEASED.set()
         return await asyncio.wait_for(first[0], 20)
 
     assert isinstance(async_to_sync(switched_off)(), calls.Result)
 
 
-def test_a_call_whose_plugin_gets_ready_too_late_does_not_begin(install: Install) -> None:
-    sample_plugins.begin_anew()
+def test_a_call_denied_while_its_plugin_initializes_does_not_start(install: Install) -> None:
+    sample_plugins.reset()
     install("Slow", agents=[{"key": "ada", "tools": ["slow__run"]}])
 
     async def denied_while_it_gets_ready() -> calls.Answer:
         task = asyncio.create_task(calls.arun("ada", "slow__run", {}))
-        await until(sample_plugins.BEGUN.is_set)
+        await until(sample_plugins.STARTED.is_set)
         await concurrently.do(lambda: blocking.set_blocked(OPERATOR, "plugin", "slow", True, was=False))
-        sample_plugins.LET_GO.set()
+        sample_plugins.RELEASED.set()
         return await asyncio.wait_for(task, 20)
 
     answer = async_to_sync(denied_while_it_gets_ready)()
@@ -177,14 +177,14 @@ def test_a_call_whose_plugin_gets_ready_too_late_does_not_begin(install: Install
     assert sample_plugins.HOLDING == []
 
 
-def test_a_call_whose_options_changed_while_it_waited_is_to_be_made_again(kb: None) -> None:
+def test_a_call_whose_options_changed_while_waiting_must_be_repeated(kb: None) -> None:
     switches.clear(OPERATOR, "ada", "holding", was=True)
 
     async def changed_while_queued() -> list[calls.Answer]:
         tasks = await queued(1)
         tools = [{"tool": "kb__hold", "options": {"depth": 1}}]
         await concurrently.do(lambda: entries.change(OPERATOR, "agent", "ada", {"tools": tools}))
-        sample_plugins.LET_GO.set()
+        sample_plugins.RELEASED.set()
         return list(await asyncio.gather(*tasks))
 
     _, answer = async_to_sync(changed_while_queued)()
@@ -194,7 +194,7 @@ def test_a_call_whose_options_changed_while_it_waited_is_to_be_made_again(kb: No
     assert "call it again" in answer.message
 
 
-def test_whoever_may_no_longer_call_is_told_so_and_the_tool_does_not_begin(kb: None) -> None:
+def test_a_caller_whose_permission_is_withdrawn_gets_an_error_and_no_tool_runs(kb: None) -> None:
     def may_call() -> None:
         raise PermissionError("The token was revoked.")
 
@@ -205,7 +205,7 @@ def test_whoever_may_no_longer_call_is_told_so_and_the_tool_does_not_begin(kb: N
 
 
 @pytest.mark.parametrize("error", [OperationalError("the server is away"), InterfaceError("closed")])
-def test_a_call_that_cannot_be_judged_again_does_not_begin(
+def test_a_call_that_cannot_be_checked_again_does_not_start(
     kb: None, monkeypatch: pytest.MonkeyPatch, error: Error
 ) -> None:
     def break_the_database() -> None:
@@ -217,7 +217,7 @@ def test_a_call_that_cannot_be_judged_again_does_not_begin(
     async def broken_while_queued() -> list[calls.Answer]:
         tasks = await queued(1)
         break_the_database()
-        sample_plugins.LET_GO.set()
+        sample_plugins.RELEASED.set()
         return list(await asyncio.gather(*tasks))
 
     _, answer = async_to_sync(broken_while_queued)()
@@ -227,16 +227,14 @@ def test_a_call_that_cannot_be_judged_again_does_not_begin(
 
 
 @pytest.mark.parametrize("error", [OperationalError("the server is away"), InterfaceError("closed")])
-def test_a_caller_whose_token_cannot_be_read_is_told_that_the_tool_has_not_run(
-    kb: None, error: Error
-) -> None:
+def test_a_database_error_while_rechecking_the_token_prevents_the_call(kb: None, error: Error) -> None:
     def may_call() -> None:
         raise error
 
     assert calls.run("ada", "kb__plain", {}, may_call=may_call) == calls.unchecked()
 
 
-def test_a_server_that_connects_too_late_is_not_asked(script: scripting.Script) -> None:
+def test_a_call_denied_while_its_server_connects_is_not_sent(script: scripting.Script) -> None:
     connected.ready(script, "echo")
     calls_before = script.calls
     script.delay(1.0)

@@ -23,7 +23,7 @@ from toolbelt.store import revisions
 
 @pytest.fixture(scope="module")
 def another_process(django_db_setup: None) -> Iterator[Process]:
-    """Yield a process that flips to each true or false that it reads."""
+    """Yield a process that switches a toolkit to each true, false or null that it reads."""
     process = Process(concurrently.FLIPS)
     yield process
     assert process.end() == 0
@@ -37,137 +37,137 @@ def retitle(agent: str) -> Callable[[], object]:
     return lambda: models.Agent.objects.filter(key=agent).update(title="x")
 
 
-def test_a_flip_is_heard_by_whoever_follows_the_agent_and_by_nobody_else(stored):
-    async def story() -> list[Any]:
-        async with feed.changes("ada") as ada, feed.changes("bob") as bob, feed.all_changes() as all_of_it:
-            heard = []
+def test_a_switch_change_notifies_only_followers_of_its_agent(stored):
+    async def scenario() -> list[Any]:
+        async with feed.changes("ada") as ada, feed.changes("bob") as bob, feed.all_changes() as all_agents:
+            changes = []
             for on in (True, False, None):
                 await concurrently.do(following.flip("ada", on))
-                heard.append((await following.told(ada), await following.told(all_of_it)))
+                changes.append((await following.next_change(ada), await following.next_change(all_agents)))
             await concurrently.do(following.flip("bob", False))
-            # Had bob's follower heard of ada, that would have come first.
-            heard.append((await following.told(bob), await following.told(all_of_it)))
-            return heard
+            # If bob's follower were notified of ada, that would come first.
+            changes.append((await following.next_change(bob), await following.next_change(all_agents)))
+            return changes
 
-    assert following.run(story) == [(["ada"], ["ada"])] * 3 + [(["bob"], ["bob"])]
+    assert following.run(scenario) == [(["ada"], ["ada"])] * 3 + [(["bob"], ["bob"])]
 
 
-def test_what_is_written_to_the_catalog_is_heard_by_everyone(stored):
-    async def story() -> list[Any]:
-        async with feed.changes("ada") as ada, feed.all_changes() as all_of_it:
+def test_a_catalog_change_notifies_all_followers(stored):
+    async def scenario() -> list[Any]:
+        async with feed.changes("ada") as ada, feed.all_changes() as all_agents:
             await concurrently.do(describe_the_clock)
-            return [await following.told(ada), await following.told(all_of_it)]
+            return [await following.next_change(ada), await following.next_change(all_agents)]
 
-    assert following.run(story) == [["catalog"], ["catalog"]]
+    assert following.run(scenario) == [["catalog"], ["catalog"]]
 
 
-def test_another_process_is_heard(stored, another_process):
-    async def story() -> list[Any]:
-        heard = []
+def test_a_change_by_another_process_notifies_followers(stored, another_process):
+    async def scenario() -> list[Any]:
+        changes = []
         async with feed.changes("ada") as ada, feed.changes("bob") as bob:
             for on in ("true", "false", "null", "true"):
                 await asyncio.to_thread(another_process.ask, on)
-                heard.append(await following.told(ada))
+                changes.append(await following.next_change(ada))
             await concurrently.do(retitle("bob"))
-            heard.append(await following.told(bob))
-        return heard
+            changes.append(await following.next_change(bob))
+        return changes
 
-    assert following.run(story) == [["ada"]] * 4 + [["bob"]]
+    assert following.run(scenario) == [["ada"]] * 4 + [["bob"]]
 
 
-def test_what_was_written_by_hand_is_heard(stored):
+def test_a_change_outside_this_project_s_code_notifies_followers(stored):
     """The write bypassed this project's code, so no commit was announced."""
 
-    async def story() -> list[str]:
+    async def scenario() -> list[str]:
         async with feed.changes("ada") as ada:
             await concurrently.do(retitle("ada"))
-            return await following.told(ada)
+            return await following.next_change(ada)
 
-    assert following.run(story) == ["ada"]
+    assert following.run(scenario) == ["ada"]
 
 
-def test_what_is_rolled_back_is_not_heard(stored):
+def test_a_rolled_back_change_is_not_announced(stored):
     def rolled_back() -> None:
         with transaction.atomic():
             following.flip("ada", True)()
             retitle("ada")()
             transaction.set_rollback(True)
 
-    async def story() -> list[str]:
-        async with feed.all_changes() as all_of_it:
+    async def scenario() -> list[str]:
+        async with feed.all_changes() as all_agents:
             await concurrently.do(rolled_back)
             await concurrently.do(following.flip("bob", False))
-            return await following.told(all_of_it)
+            return await following.next_change(all_agents)
 
-    assert following.run(story) == ["bob"]
+    assert following.run(scenario) == ["bob"]
 
 
-def test_a_turn_stands_for_all_that_was_committed_before_it(stored):
-    async def story() -> list[Any]:
-        async with feed.all_changes() as all_of_it, feed.changes("bob") as bob:
+def test_one_notification_covers_all_commits_before_it(stored):
+    async def scenario() -> list[Any]:
+        async with feed.all_changes() as all_agents, feed.changes("bob") as bob:
             for on in (True, False, True):
                 await concurrently.do(following.flip("ada", on))
             await concurrently.do(following.flip("bob", False))
-            await following.told(bob)
-            heard = [await following.told(all_of_it)]
+            await following.next_change(bob)
+            changes = [await following.next_change(all_agents)]
             await concurrently.do(describe_the_clock)
-            return [*heard, await following.told(all_of_it)]
+            return [*changes, await following.next_change(all_agents)]
 
-    assert following.run(story) == [["ada", "bob"], ["catalog"]]
+    assert following.run(scenario) == [["ada", "bob"], ["catalog"]]
 
 
-def test_what_was_committed_before_is_not_told_and_what_comes_after_is(stored):
-    async def story() -> list[str]:
+def test_a_follower_is_notified_only_of_commits_after_it_started(stored):
+    async def scenario() -> list[str]:
         await concurrently.do(following.flip("bob", False))
-        async with feed.all_changes() as all_of_it:
+        async with feed.all_changes() as all_agents:
             await concurrently.do(following.flip("ada", True))
-            return await following.told(all_of_it)
+            return await following.next_change(all_agents)
 
-    assert following.run(story) == ["ada"]
+    assert following.run(scenario) == ["ada"]
 
 
-def test_whoever_does_not_wait_for_the_watch_gets_a_first_turn_when_it_begins(stored):
-    async def story() -> feed.Changes:
+def test_a_follower_that_started_before_the_watch_gets_an_initial_notification(stored):
+    async def scenario() -> feed.Changes:
         return await anext(feed.changes("ada"))
 
-    assert following.run(story).catalog
+    assert following.run(scenario).catalog
 
 
-def test_a_follower_knows_the_revision_that_concerns_it(stored):
-    async def story() -> tuple[bool, bool, bool]:
-        async with feed.changes("ada") as ada, feed.all_changes() as all_of_it:
-            own, all_before = ada.revision, all_of_it.revision
+def test_a_follower_has_the_revision_of_its_last_change(stored):
+    async def scenario() -> tuple[bool, bool, bool]:
+        async with feed.changes("ada") as ada, feed.all_changes() as all_agents:
+            own, all_before = ada.revision, all_agents.revision
             await concurrently.do(following.flip("bob", False))
-            number = (await anext(all_of_it)).revision
-            passed = ada.revision == own, number == all_of_it.revision == all_before + 1
+            number = (await anext(all_agents)).revision
+            passed = ada.revision == own, number == all_agents.revision == all_before + 1
             await concurrently.do(following.flip("ada", True))
-            await following.told(ada)
-            return *passed, ada.revision == all_of_it.revision == all_before + 2
+            await following.next_change(ada)
+            return *passed, ada.revision == all_agents.revision == all_before + 2
 
-    assert following.run(story) == (True, True, True)
+    assert following.run(scenario) == (True, True, True)
 
 
-def test_agents_that_go_come_or_are_renamed_are_heard(stored):
+def test_creating_deleting_and_renaming_agents_notifies_followers(stored):
     @transaction.atomic
     def gone() -> None:
         for model in (models.ToolkitSwitch, models.AgentToolkit, models.AgentTool):
             model._default_manager.filter(agent__key="bob").delete()
         models.Agent.objects.filter(key="bob").delete()
 
-    async def story() -> list[Any]:
-        async with feed.changes("ada") as ada, feed.all_changes() as all_of_it:
-            heard = []
+    async def scenario() -> list[Any]:
+        async with feed.changes("ada") as ada, feed.all_changes() as all_agents:
+            changes = []
             for act in (
                 gone,
                 lambda: models.Agent.objects.create(key="carl"),
                 lambda: models.Agent.objects.filter(key="carl").update(key="carla"),
             ):
                 await concurrently.do(act)
-                heard.append(await following.told(all_of_it))
-            # A key is part of the catalog, so of these only the last one may concern ada.
-            return [*heard, await following.told(ada)]
+                changes.append(await following.next_change(all_agents))
+            # A key is part of the catalog, so only the last of these changes may concern ada.
+            return [*changes, await following.next_change(ada)]
 
-    assert following.run(story) == [
+    assert following.run(scenario) == [
         ["bob"],
         ["carl"],
         ["carl", "carla", "catalog"],
@@ -175,7 +175,7 @@ def test_agents_that_go_come_or_are_renamed_are_heard(stored):
     ]
 
 
-def test_a_grant_that_ends_is_a_turn_when_it_does_though_nobody_writes(stored):
+def test_an_expiring_grant_notifies_followers_without_a_write(stored):
     rows = models.ToolkitSwitch.objects.filter(agent__key="ada", toolkit__key="reading")
     soon: list[dt.datetime] = []
     numbers: list[int] = []
@@ -192,16 +192,16 @@ def test_a_grant_that_ends_is_a_turn_when_it_does_though_nobody_writes(stored):
         assert rows.get().on
         assert not models.AuditEntry.objects.filter(action="switch.end").exists()
 
-    async def story() -> list[Any]:
+    async def scenario() -> list[Any]:
         async with feed.changes("ada") as ada, feed.changes("bob") as bob:
             await concurrently.do(grant)
-            heard = await following.told(ada)
+            changes = await following.next_change(ada)
             while dt.datetime.now(dt.UTC) < soon[0]:
-                heard = await following.told(ada)
+                changes = await following.next_change(ada)
             await concurrently.do(look)
             await concurrently.do(retitle("bob"))
-            # Had bob's follower heard of ada, that would have come first.
-            return [heard, "bob" in await following.told(bob)]
+            # If bob's follower were notified of ada, that would come first.
+            return [changes, "bob" in await following.next_change(bob)]
 
-    assert following.run(story) == [["ada"], True]
+    assert following.run(scenario) == [["ada"], True]
     assert numbers[0] == numbers[1]

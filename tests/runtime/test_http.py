@@ -1,4 +1,4 @@
-"""A plugin's HTTP reaches public addresses only, also for names and redirects that lead elsewhere."""
+"""Tests that a plugin's HTTP client reaches only public addresses, whatever names and redirects lead to."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NAMES = {
 }
 
 
-class Answering(httpx.AsyncBaseTransport):
-    """Answers in place of the network, and remembers where requests went."""
+class RecordingTransport(httpx.AsyncBaseTransport):
+    """A transport that answers in place of the network and records requests."""
 
     def __init__(self) -> None:
         self.sent: list[httpx.Request] = []
@@ -37,7 +37,7 @@ class Answering(httpx.AsyncBaseTransport):
 
 
 def get(url: str, names: Mapping[str, list[str]] = NAMES) -> tuple[httpx.Response, list[httpx.Request]]:
-    inner = Answering()
+    inner = RecordingTransport()
 
     async def resolve(host: str, port: int) -> list[str]:
         if host not in names and not host.replace(".", "").isdigit():
@@ -51,7 +51,7 @@ def get(url: str, names: Mapping[str, list[str]] = NAMES) -> tuple[httpx.Respons
     return asyncio.run(ask()), inner.sent
 
 
-def test_the_request_goes_to_the_address_that_was_judged_under_its_own_name() -> None:
+def test_a_request_goes_to_the_checked_address_with_the_original_host_name() -> None:
     answer, sent = get("https://public.test/a?b=c")
 
     assert answer.text == "there"
@@ -61,7 +61,7 @@ def test_the_request_goes_to_the_address_that_was_judged_under_its_own_name() ->
     assert sent[0].extensions["sni_hostname"] == "public.test"
 
 
-def test_a_name_with_an_address_that_does_not_answer_is_tried_at_its_next() -> None:
+def test_the_next_address_of_a_name_is_tried_if_the_first_fails() -> None:
     assert get("https://two.test/")[0].text == "there"
 
 
@@ -75,17 +75,17 @@ def test_a_name_with_an_address_that_does_not_answer_is_tried_at_its_next() -> N
         "http://public.test/away?to=http://169.254.169.254/latest/meta-data/",
     ],
 )
-def test_an_address_inside_is_refused_whatever_leads_there(url: str) -> None:
+def test_a_private_address_is_refused_by_name_number_and_redirect(url: str) -> None:
     with pytest.raises(http.AddressRefusedError, match="TOOLBELT_ALLOW_PRIVATE_HTTP"):
         get(url)
 
 
-def test_a_name_that_is_nowhere_is_an_error_of_the_connection() -> None:
+def test_an_unresolvable_name_raises_a_connect_error() -> None:
     with pytest.raises(httpx.ConnectError, match=r"nowhere\.test cannot be resolved"):
         get("http://nowhere.test/")
 
 
-def test_an_installation_may_allow_them(settings: Any) -> None:
+def test_private_addresses_can_be_allowed(settings: Any) -> None:
     settings.TOOLBELT_ALLOW_PRIVATE_HTTP = True
 
     assert get("http://inside.test/")[0].text == "there"
@@ -117,11 +117,11 @@ def test_an_installation_may_allow_them(settings: Any) -> None:
         ("ff02::1", False),
     ],
 )
-def test_which_addresses_are_public(address: str, public: bool) -> None:
+def test_public_addresses_are_distinguished_from_private_ones(address: str, public: bool) -> None:
     assert addresses.is_public(address) is public
 
 
-def test_a_plugins_client_has_time_limits_and_asks_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_s_client_has_timeouts_and_ignores_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
 
     client = http.client()
@@ -131,13 +131,13 @@ def test_a_plugins_client_has_time_limits_and_asks_no_proxy(monkeypatch: pytest.
     asyncio.run(client.aclose())
 
 
-def packed(request: httpx.Request) -> httpx.Response:
+def compressed(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, headers={"content-encoding": "gzip"}, content=gzip.compress(b"there"))
 
 
-def asked_for_packed(monkeypatch: pytest.MonkeyPatch, **headers: str) -> httpx.Response:
+def get_compressed(monkeypatch: pytest.MonkeyPatch, **headers: str) -> httpx.Response:
     async def ask() -> httpx.Response:
-        monkeypatch.setattr(httpx, "AsyncHTTPTransport", lambda **_: httpx.MockTransport(packed))
+        monkeypatch.setattr(httpx, "AsyncHTTPTransport", lambda **_: httpx.MockTransport(compressed))
         async with http.client() as client:
             return await client.get("http://93.184.215.14/", headers=headers)
 
@@ -145,14 +145,14 @@ def asked_for_packed(monkeypatch: pytest.MonkeyPatch, **headers: str) -> httpx.R
 
 
 @pytest.mark.parametrize("reaches_private", [False, True])
-def test_a_packed_answer_that_nobody_asked_for_is_refused(
+def test_an_unrequested_compressed_response_is_refused(
     monkeypatch: pytest.MonkeyPatch, settings: Any, reaches_private: bool
 ) -> None:
     settings.TOOLBELT_ALLOW_PRIVATE_HTTP = reaches_private
     with pytest.raises(http.CompressedError, match=r"sent an unrequested compressed response \(gzip\)"):
-        asked_for_packed(monkeypatch)
+        get_compressed(monkeypatch)
 
 
-def test_a_plugin_that_asks_for_a_packed_answer_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = asked_for_packed(monkeypatch, **{"Accept-Encoding": "br, gzip;q=0.5"})
+def test_a_requested_compressed_response_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = get_compressed(monkeypatch, **{"Accept-Encoding": "br, gzip;q=0.5"})
     assert answer.text == "there"

@@ -1,4 +1,4 @@
-"""The search learns the words of searches that led to a successful call, if it is set to."""
+"""Tests that, if configured, the search learns the words of searches that led to a successful call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BELT: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def learns(db: None, settings: Any) -> Iterator[None]:
-    """Agents whose own programs run the tools, where the search learns from use."""
+    """Enable learning, for agents whose own programs run the tools."""
     settings.TOOLBELT_LEARN_FROM_USE = True
     learning.forget()
     belts.import_(testing.OPERATOR, BELT)
@@ -52,7 +52,7 @@ def search(agent: str, query: str, session: str = "s") -> list[dict[str, Any]]:
     return list(answer.content["results"])
 
 
-def found(agent: str, query: str) -> list[str]:
+def found_tools(agent: str, query: str) -> list[str]:
     return [result["tool"] for result in search(agent, query, "another")]
 
 
@@ -68,42 +68,44 @@ def stored() -> dict[tuple[str, str], set[str]]:
     return {(agent, tool): set(words) for agent, tool, words in rows}
 
 
-def test_the_words_of_a_search_are_kept_for_the_result_that_was_called() -> None:
+def test_the_words_of_a_search_are_stored_for_the_tool_that_was_called() -> None:
     search("ada", "fetch the zorblax prospects, please")
     use("ada", "fetch_all")
 
     assert stored() == {("ada", "fetch_all"): {"fetch", "zorblax", "prospect"}}
 
 
-def test_they_raise_the_tool_for_other_agents_whose_answers_do_not_show_them() -> None:
-    assert found("bob", "fetch zorblax")[0] == "fetch"
+def test_learned_words_raise_a_tool_s_rank_for_other_agents() -> None:
+    assert found_tools("bob", "fetch zorblax")[0] == "fetch"
     search("ada", "fetch zorblax")
     use("ada", "fetch_all")
     learning.forget()
 
-    assert found("bob", "fetch zorblax")[0] == "fetch_all"
+    assert found_tools("bob", "fetch zorblax")[0] == "fetch_all"
     learning.forget()
     assert search("bob", "zorblax")[0]["matched"] == "similar meaning"
 
 
-def test_a_denied_tool_is_not_found_by_learned_words() -> None:
+def test_learned_words_do_not_reveal_a_denied_tool() -> None:
     search("ada", "fetch zorblax")
     use("ada", "fetch_all")
     learning.forget()
 
-    assert found("eve", "fetch zorblax") == ["fetch"]
-    assert found("eve", "zorblax") == []
+    assert found_tools("eve", "fetch zorblax") == ["fetch"]
+    assert found_tools("eve", "zorblax") == []
 
 
 @pytest.mark.parametrize("outcome", ["tool-failed", "cancelled"])
-def test_a_call_without_success_teaches_nothing(outcome: admissions.Outcome) -> None:
+def test_a_failed_or_cancelled_call_teaches_nothing(outcome: admissions.Outcome) -> None:
     search("ada", "fetch zorblax")
     use("ada", "fetch_all", outcome=outcome)
 
     assert stored() == {}
 
 
-def test_a_call_that_no_search_led_to_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_without_a_recent_search_of_its_session_teaches_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     search("ada", "fetch zorblax")
     use("ada", "fetch_all", session="another")
     use("bob", "fetch_all")
@@ -113,7 +115,7 @@ def test_a_call_that_no_search_led_to_teaches_nothing(monkeypatch: pytest.Monkey
     assert stored() == {}
 
 
-def test_one_search_teaches_once_for_each_tool() -> None:
+def test_repeated_calls_after_one_search_count_once() -> None:
     search("ada", "fetch zorblax")
     use("ada", "fetch_all")
     use("ada", "fetch_all")
@@ -121,7 +123,7 @@ def test_one_search_teaches_once_for_each_tool() -> None:
     assert models.LearnedWords.objects.get().words["zorblax"] == 1
 
 
-def test_numbers_long_words_and_known_secrets_are_not_kept() -> None:
+def test_numbers_long_words_and_known_secrets_are_not_learned() -> None:
     secrets.mask_from_now_on("hunter-zorblax")
     search("ada", f"fetch invoice 4711 x7 hunter-zorblax {'a' * 40}")
     use("ada", "fetch_all")
@@ -129,14 +131,14 @@ def test_numbers_long_words_and_known_secrets_are_not_kept() -> None:
     assert stored() == {("ada", "fetch_all"): {"fetch", "invoic"}}
 
 
-def test_a_search_for_a_tools_name_teaches_nothing() -> None:
+def test_a_search_for_a_tool_s_name_teaches_nothing() -> None:
     search("ada", "fetch_all")
     use("ada", "fetch_all")
 
     assert stored() == {}
 
 
-def test_nothing_is_learned_or_used_unless_it_is_set(settings: Any) -> None:
+def test_nothing_is_learned_or_used_unless_configured(settings: Any) -> None:
     search("ada", "fetch zorblax")
     use("ada", "fetch_all")
     learning.forget()
@@ -144,11 +146,11 @@ def test_nothing_is_learned_or_used_unless_it_is_set(settings: Any) -> None:
 
     search("bob", "fetch zorblax")
     use("bob", "fetch_all")
-    assert found("bob", "fetch zorblax")[0] == "fetch"
+    assert found_tools("bob", "fetch zorblax")[0] == "fetch"
     assert set(stored()) == {("ada", "fetch_all")}
 
 
-def test_searches_of_few_sessions_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_are_remembered_for_a_limited_number_of_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "MAX_SESSIONS", 1)
     search("ada", "fetch zorblax")
     search("ada", "fetch quux", "later")
@@ -158,7 +160,7 @@ def test_searches_of_few_sessions_are_remembered(monkeypatch: pytest.MonkeyPatch
     assert stored() == {("ada", "fetch_all"): {"fetch", "quux"}}
 
 
-def test_searches_that_begin_together_read_the_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simultaneous_searches_read_the_learned_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = []
 
     def read(known: learned_words.Rows) -> learned_words.Rows:
@@ -174,7 +176,7 @@ def test_searches_that_begin_together_read_the_words_once(monkeypatch: pytest.Mo
     assert len(set(answers)) == 1
 
 
-def test_later_searches_read_only_what_changed(
+def test_later_searches_read_only_changed_words(
     monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
     lessons = [learned_words.Lesson(tool, "ada", ("zorblax",)) for tool in ("fetch", "other")]
@@ -194,7 +196,7 @@ def test_later_searches_read_only_what_changed(
     assert len(queries) == 2
 
 
-def test_words_count_less_from_day_to_day_in_a_process_that_keeps_running(
+def test_learned_words_lose_weight_over_time_in_a_running_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = clock.now()
@@ -209,11 +211,11 @@ def test_words_count_less_from_day_to_day_in_a_process_that_keeps_running(
 
 def places(words: search_of_tools.LearnedWords, stem: str) -> set[str]:
     keys = ["fetch", "fetch_all", "other"]
-    found = words.matches([stem], {key: place for place, key in enumerate(keys)}, bytes([1, 1, 1]))
-    return {keys[place] for place in found}
+    matches = words.matches([stem], {key: place for place, key in enumerate(keys)}, bytes([1, 1, 1]))
+    return {keys[place] for place in matches}
 
 
-def test_operators_see_how_much_was_learned_and_erase_it(settings: Any) -> None:
+def test_operators_can_view_and_erase_learned_words(settings: Any) -> None:
     search("ada", "fetch zorblax")
     use("ada", "fetch_all")
 
@@ -222,7 +224,7 @@ def test_operators_see_how_much_was_learned_and_erase_it(settings: Any) -> None:
     assert (installed.learned.tools, installed.learned.agents, installed.is_learning) == (1, 1, True)
     assert command("--erase", "--tool", "fetch") == "Erased the learned words of 0 tools.\n"
     assert command("--erase", "--agent", "ada") == "Erased the learned words of 1 tool.\n"
-    assert found("bob", "fetch zorblax")[0] == "fetch"
+    assert found_tools("bob", "fetch zorblax")[0] == "fetch"
     settings.TOOLBELT_LEARN_FROM_USE = False
     assert command() == "0 words of 0 tools. Learning from use is off.\n"
     with pytest.raises(CommandError, match="--erase"):

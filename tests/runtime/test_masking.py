@@ -1,4 +1,4 @@
-"""Known secrets are removed from texts in every form."""
+"""Tests that known secrets are removed from text in every encoding."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ def nothing_known() -> Iterator[None]:
         ("half\ud800 a character", "half\ud800 a character", "[withheld]"),
     ],
 )
-def test_a_secret_is_taken_out_in_this_form(secret: str, text: str, masked: str) -> None:
+def test_a_secret_is_masked_in_each_encoding(secret: str, text: str, masked: str) -> None:
     masking.add(secret)
     assert masking.mask(text) == masked
 
 
-def test_nothing_is_left_of_secrets_that_overlap_or_hold_each_other() -> None:
+def test_overlapping_and_nested_secrets_are_masked_completely() -> None:
     for secret in ("abcdef", "defghi", "abcdefgh"):
         masking.add(secret)
     assert masking.mask("<abcdefghi> <abcdefgh> <defghi>") == "<[withheld]> <[withheld]> <[withheld]>"
 
 
-def test_a_text_beside_a_half_character_is_searched_too() -> None:
+def test_text_next_to_a_lone_surrogate_is_masked() -> None:
     masking.add("hunter22")
     assert masking.mask("\udcff hunter22") == "\udcff [withheld]"
 
 
-def test_a_json_document_stays_one() -> None:
+def test_a_masked_json_document_stays_valid_json() -> None:
     masking.add("123456")
     masking.add("hunter22")
     document = {"hunter22": ["x hunter22", 123456, 1234567, 12, True, None, {"a": 1.5}]}
@@ -72,16 +72,16 @@ def test_a_json_document_stays_one() -> None:
     }
 
 
-def test_a_document_without_a_secret_is_not_touched() -> None:
+def test_a_document_without_a_secret_is_returned_unchanged() -> None:
     masking.add("hunter22")
     document = '{"a":  1}'
     assert masking.mask_json(document) is document
 
 
-def test_a_large_text_and_many_secrets_take_little_time() -> None:
+def test_masking_large_text_with_many_secrets_is_fast() -> None:
     for number in range(300):
         masking.add(f"secret-number-{number:05}")
     text = "nothing of it stands here, but secret-number- does. " * 20_000
-    begun = time.perf_counter()
+    start = time.perf_counter()
     assert masking.mask(text) is text
-    assert time.perf_counter() - begun < 2
+    assert time.perf_counter() - start < 2

@@ -1,4 +1,4 @@
-"""Plugins are loaded once, reported if they fail, and stopped at the end."""
+"""Tests that plugins are loaded, initialized, and reported if they fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt.plugins import contract, lifecycle
 from toolbelt.runtime import plugins
 
 
-def test_one_broken_plugin_never_stops_the_others(db: None, install: Install) -> None:
+def test_a_broken_plugin_does_not_prevent_others_from_initializing(db: None, install: Install) -> None:
     install("Broken", "Kb")
 
     states = {plugin.name: plugin.state for plugin in plugins.initialize()}
@@ -23,7 +23,7 @@ def test_one_broken_plugin_never_stops_the_others(db: None, install: Install) ->
     assert dict(models.Plugin.objects.values_list("name", "status")) == {"broken": "failed", "kb": "ready"}
 
 
-def test_a_plugin_that_fails_with_a_secret_is_shown_and_stored_without_it(
+def test_a_secret_in_a_plugin_s_error_is_withheld(
     db: None, install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INDEX_KEY", "sesame-9000")
@@ -37,16 +37,14 @@ def test_a_plugin_that_fails_with_a_secret_is_shown_and_stored_without_it(
     assert "sesame" not in models.Plugin.objects.get(name="indiscreet").error
 
 
-def test_a_file_that_cannot_be_read_leaves_a_server_without_plugins(
-    db: None, listed: Callable[[str], None]
-) -> None:
+def test_an_invalid_plugins_file_results_in_no_plugins(db: None, listed: Callable[[str], None]) -> None:
     listed("tool_plugins: [")
 
     assert plugins.live() == []
     assert len(plugins.loaded().problems) == 1
 
 
-def test_a_plugin_that_cannot_be_loaded_is_reported_under_its_name(
+def test_a_plugin_that_cannot_be_loaded_is_reported_by_name(
     db: None, install: Install, listed: Callable[[str], None]
 ) -> None:
     install("Kb")
@@ -57,7 +55,7 @@ def test_a_plugin_that_cannot_be_loaded_is_reported_under_its_name(
     assert "no_such" in models.Plugin.objects.get(name="kb").error
 
 
-def test_a_report_that_cannot_be_written_troubles_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_reporting_a_plugin_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(plugin: str, error: str) -> None:
         raise RuntimeError("the database is gone")
 
@@ -67,9 +65,7 @@ def test_a_report_that_cannot_be_written_troubles_nobody(monkeypatch: pytest.Mon
 
 
 @pytest.mark.django_db(transaction=True)
-def test_plugins_are_initialized_at_the_start_if_the_installation_wants_that(
-    install: Install, settings: Any
-) -> None:
+def test_plugins_are_initialized_at_startup_if_configured(install: Install, settings: Any) -> None:
     install("Kb")
     plugins.start()
     assert [plugin.state for plugin in plugins.live()] == ["registered"]
@@ -79,12 +75,12 @@ def test_plugins_are_initialized_at_the_start_if_the_installation_wants_that(
     assert [plugin.state for plugin in plugins.live()] == ["initialized"]
 
 
-def test_the_installations_wallet_answers_for_a_plugins_namespace(settings: Any) -> None:
+def test_the_configured_wallet_is_used_for_the_plugin_s_namespace(settings: Any) -> None:
     settings.TOOLBELT_WALLET = "tests.plugins.test_agent_adapter:Wallet"
     wallet: Any = plugins.Runtime("pay", {}).wallet
     assert wallet.namespace == "pay"
 
 
-def test_without_a_wallet_a_plugin_reads_what_to_set() -> None:
+def test_a_missing_wallet_error_names_the_setting() -> None:
     with pytest.raises(contract.WalletMissing, match="TOOLBELT_WALLET"):
         plugins.Runtime("pay", {}).wallet  # noqa: B018

@@ -1,4 +1,4 @@
-"""Cached answers have the bytes of the document, and the cache stays within its limit."""
+"""Tests that prepared answers have the bytes of the canonical document, and when they may be shared."""
 
 from __future__ import annotations
 
@@ -28,21 +28,27 @@ DECLARED = st.dictionaries(TEXT, TEXT, max_size=4)
     revision=st.integers(min_value=0),
     given_before=st.none() | DECLARED,
 )
-def test_parts_that_are_joined_are_the_canonical_document(
+def test_a_rendered_template_equals_the_canonical_document(
     values, request_id, session, revision, given_before
 ):
     other = {**values, "delta": None, "request_id": "x", "revision": 1, "session": None}
     delta = None
     if given_before is not None:
         delta = tool_deltas.difference(values["declared"], given_before).document()
-    wanted = {**values, "delta": delta, "request_id": request_id, "revision": revision, "session": session}
+    expected_document = {
+        **values,
+        "delta": delta,
+        "request_id": request_id,
+        "revision": revision,
+        "session": session,
+    }
     joined = surface_template.cut(other, '"etag"').render(
         request_id=request_id, revision=revision, session=session, declared=given_before
     )
-    assert joined == schema.canonical(wanted).encode()
+    assert joined == schema.canonical(expected_document).encode()
 
 
-def test_a_key_that_would_stand_among_the_ids_is_no_surface_s():
+def test_a_document_with_an_unexpected_key_among_the_ids_is_refused():
     document = dict.fromkeys(("agent", "delta", "policy", "request_id", "revision", "session", "tools"))
     with pytest.raises(ValueError, match="not a surface document"):
         surface_template.cut({**document, "declared": {}, "scope": 1}, "")
@@ -59,12 +65,12 @@ def test_a_key_that_would_stand_among_the_ids_is_no_surface_s():
         ('{"changes":[{"request_id":"a\\"b"}]}', 'a"b', True),
     ],
 )
-def test_a_request_that_a_session_may_name_shares_no_standing(state, request_id, expected):
+def test_a_request_that_the_session_state_names_is_recognized(state, request_id, expected):
     look = state_probe.ProbedState(1, 1, "a", 1, "c", "", state)
     assert request_contexts.may_be_named(request_id, look) is expected
 
 
-class Shut:
+class UnreachableProbe:
     """A probe that cannot read the database."""
 
     async def read(self, prefix: str, agent: str, session: str | None) -> Any:
@@ -74,12 +80,12 @@ class Shut:
         """Do nothing."""
 
 
-def test_trouble_with_looking_is_told_once(caplog):
+def test_a_failing_probe_is_logged_once(caplog):
     async def main() -> None:
-        kept = prepared_answers.PreparedAnswers(Shut())
+        answers = prepared_answers.PreparedAnswers(UnreachableProbe())
         for _ in range(3):
             question = prepared_answers.SurfaceRequest("tb_" + "0" * 57, "ada")
-            assert await kept.ask(question, lambda bearer: True) is None
+            assert await answers.ask(question, lambda bearer: True) is None
 
     asyncio.run(main())
     assert caplog.text.count("it is locked") == 1

@@ -1,4 +1,4 @@
-"""Tests that records of calls which are written behind the calls are written, all of them, whatever one of them is."""
+"""Tests that call records written in the background are all written, even if one of them is invalid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt import models
 from toolbelt.runtime import record_writer
 from toolbelt.store import calls
 
-# The writer has a thread of its own.
+# The writer has its own thread.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -39,17 +39,17 @@ def record(number: int = 0, **fields: Any) -> dict[str, Any]:
 @pytest.fixture
 def writer(monkeypatch: pytest.MonkeyPatch) -> Iterator[record_writer.Writer]:
     monkeypatch.setattr(record_writer, "PAUSE", 0.05)
-    found = record_writer.Writer()
-    found.start()
-    yield found
-    found.stop()
+    writer = record_writer.Writer()
+    writer.start()
+    yield writer
+    writer.stop()
 
 
 def sessions() -> set[str]:
     return set(models.CallRecord.objects.values_list("session", flat=True))
 
 
-def test_what_was_taken_is_written_when_it_is_told_to_stop(writer: record_writer.Writer) -> None:
+def test_stopping_the_writer_writes_all_accepted_records(writer: record_writer.Writer) -> None:
     assert all(writer.take(record(number)) for number in range(1200))
 
     writer.stop()
@@ -57,29 +57,27 @@ def test_what_was_taken_is_written_when_it_is_told_to_stop(writer: record_writer
     assert len(sessions()) == 1200
 
 
-def test_a_writer_that_was_stopped_or_never_started_takes_nothing(writer: record_writer.Writer) -> None:
+def test_a_stopped_or_unstarted_writer_accepts_no_records(writer: record_writer.Writer) -> None:
     writer.stop()
 
     assert not writer.take(record())
     assert not record_writer.Writer().take(record())
 
 
-def test_a_writer_with_too_much_to_do_leaves_it_to_the_caller(
-    writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_writer_refuses_records(writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     write = calls.record_all
     monkeypatch.setattr(calls, "record_all", lambda records: go_on.wait(20) and write(records))
 
-    taken = sum(
+    accepted = sum(
         writer.take(record()) for _ in range(record_writer.MAX_WAITING + record_writer.MAX_AT_ONCE + 1)
     )
 
-    assert record_writer.MAX_WAITING <= taken <= record_writer.MAX_WAITING + record_writer.MAX_AT_ONCE
+    assert record_writer.MAX_WAITING <= accepted <= record_writer.MAX_WAITING + record_writer.MAX_AT_ONCE
     go_on.set()
 
 
-def test_a_writer_says_that_it_has_no_room_before_it_takes_no_more(
+def test_a_writer_without_room_still_accepts_a_margin_of_records(
     writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
@@ -95,11 +93,11 @@ def test_a_writer_says_that_it_has_no_room_before_it_takes_no_more(
         go_on.set()
 
 
-def test_a_writer_that_never_started_has_no_room() -> None:
+def test_an_unstarted_writer_has_no_room() -> None:
     assert not record_writer.Writer().has_room()
 
 
-def test_a_writer_that_is_flushed_has_written_what_it_took_before(
+def test_a_flush_writes_all_earlier_records(
     writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record_writer, "DELAY", 60.0)
@@ -110,7 +108,7 @@ def test_a_writer_that_is_flushed_has_written_what_it_took_before(
         assert len(sessions()) == number + 1
 
 
-def test_a_flush_does_not_hurry_what_comes_after_it(
+def test_records_after_a_flush_are_written_in_one_batch(
     writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record_writer, "DELAY", 60.0)
@@ -130,7 +128,7 @@ def test_a_flush_does_not_hurry_what_comes_after_it(
     assert written == [5]
 
 
-def test_a_flush_while_the_database_cannot_be_written_to_ends_without_it(
+def test_a_flush_fails_while_the_database_is_locked(
     writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(records: Any) -> int:
@@ -144,11 +142,11 @@ def test_a_flush_while_the_database_cannot_be_written_to_ends_without_it(
     assert sessions() == {"s0"}
 
 
-def test_a_writer_that_never_started_flushes_nothing() -> None:
+def test_flushing_an_unstarted_writer_fails() -> None:
     assert not record_writer.Writer().flush(0)
 
 
-def test_records_wait_while_the_database_cannot_be_written_to(
+def test_records_are_kept_while_the_database_is_locked(
     writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write, tried = calls.record_all, threading.Event()
@@ -168,9 +166,9 @@ def test_records_wait_while_the_database_cannot_be_written_to(
     assert sessions() == {"s1", "s2"}
 
 
-def test_one_record_that_no_database_takes_is_lost_alone(writer: record_writer.Writer) -> None:
-    for one in (record(1), record(2, duration_ms="no number"), record(3)):
-        writer.take(one)
+def test_an_invalid_record_does_not_affect_the_others(writer: record_writer.Writer) -> None:
+    for entry in (record(1), record(2, duration_ms="no number"), record(3)):
+        writer.take(entry)
 
     writer.stop()
 

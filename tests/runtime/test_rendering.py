@@ -1,4 +1,4 @@
-"""A stored agent's surface is rendered in each provider format, with its own fingerprint and delta."""
+"""Tests that a surface is rendered in each provider format, with its own fingerprint and delta."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def ask(message: str | None = None) -> surface.Surface:
 
 
 @pytest.mark.parametrize("form", rendering.FORMATS)
-def test_every_format_has_the_tools_and_the_policy_of_the_surface(form: str) -> None:
-    said = json.dumps(rendering.render(ask(), form))
+def test_every_format_contains_the_tools_and_the_policy(form: str) -> None:
+    rendered = json.dumps(rendering.render(ask(), form))
     for expected in ("clock", "calc", "load_tools", "Use clock, calc."):
-        assert expected in said
+        assert expected in rendered
 
 
-def test_what_the_message_asks_for_is_the_first_step() -> None:
+def test_a_directive_becomes_the_first_step() -> None:
     assert "first_step" not in rendering.render(ask(), "vercel")
     first = rendering.render(ask("What time is it?"), "vercel")["first_step"]
     assert first["toolChoice"] == "required"
     assert first["system"].endswith("clock, list_toolkits, load_tools, search_tools, unload_tools.")
 
 
-def test_nothing_that_was_asked_for_again_reads_otherwise() -> None:
+def test_rendering_is_deterministic() -> None:
     for form in rendering.FORMATS:
         assert json.dumps(rendering.render(ask(), form)) == json.dumps(rendering.render(ask(), form))
 
@@ -58,7 +58,7 @@ def test_an_unknown_format_is_refused() -> None:
         rendering.render(ask(), "bard")
 
 
-def test_a_form_has_a_fingerprint_of_its_own_that_changes_with_the_content() -> None:
+def test_each_format_has_its_own_fingerprint_that_changes_with_the_content() -> None:
     before = {form: rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
     assert len({ask().fingerprint, *before.values()}) == len(rendering.FORMATS) + 1
     assert before == {form: rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
@@ -66,7 +66,7 @@ def test_a_form_has_a_fingerprint_of_its_own_that_changes_with_the_content() -> 
     assert not {*before.values()} & {rendering.fingerprint(ask(), form) for form in rendering.FORMATS}
 
 
-def test_what_was_declared_is_taken_along_from_question_to_question() -> None:
+def test_the_delta_is_relative_to_the_tools_declared_before() -> None:
     first = rendering.delta(ask(), {})
     assert first["delta"]["added"] == list(first["declared"]) == ask().content()["active_tools"]
     switches.override(testing.OPERATOR, "ada", "calc", False)

@@ -1,4 +1,4 @@
-"""A search of stored tools has the same results in the same order on every database."""
+"""Tests that a search of stored tools has the same results in the same order on every database."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stored(db: None) -> None:
         ("電車", ["tokyo"]),
     ],
 )
-def test_the_order_is_that_of_the_ranker_and_then_of_the_keys(query: str, expected: list[str]) -> None:
+def test_results_are_ordered_by_rank_and_then_by_key(query: str, expected: list[str]) -> None:
     answer = meta_tools.call("ada", "search_tools", {"query": query}, "s", "r")
     assert isinstance(answer, calls.MetaAnswer)
     assert [result["tool"] for result in answer.content["results"]] == expected

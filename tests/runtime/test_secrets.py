@@ -1,4 +1,4 @@
-"""A plugin gets its own secrets from the right source, and no other plugin's."""
+"""Tests that a plugin gets its own secrets from the right source, and no other plugin's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def retrieve(key: str, namespace: str = "kb", **config: Any) -> str:
     return asyncio.run(secrets.Secrets("kb", config).retrieve(namespace, key))
 
 
-def test_the_environment_counts_before_the_file_and_that_before_the_config(
+def test_the_environment_overrides_the_file_which_overrides_the_config(
     tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert retrieve("api_key", api_key="from config") == "from config"
@@ -29,14 +29,14 @@ def test_the_environment_counts_before_the_file_and_that_before_the_config(
     assert retrieve("api_key", api_key="from config") == "from environment"
 
 
-def test_a_secret_that_is_not_there_is_named_with_the_way_out() -> None:
+def test_a_missing_secret_error_names_the_variable_to_set() -> None:
     with pytest.raises(contract.SecretMissing, match="TOOLBELT_SECRET_KB__API_KEY"):
         retrieve("api_key")
     with pytest.raises(contract.SecretMissing):
         retrieve("api_key", api_key={"not": "a text"})
 
 
-def test_another_namespace_is_refused_whether_it_has_the_secret_or_not(
+def test_a_secret_of_another_namespace_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TOOLBELT_SECRET_MAIL__PASSWORD", "p")
@@ -46,7 +46,7 @@ def test_another_namespace_is_refused_whether_it_has_the_secret_or_not(
 
 
 @pytest.mark.parametrize("key", ["", "_key", "a__key", "../kb__key", "a/b", "key_", "a\0"])
-def test_a_key_that_could_be_read_as_part_of_a_namespace_or_a_path_is_none(
+def test_a_key_that_resembles_a_namespace_or_a_path_is_refused(
     key: str, tmp_path: Path, settings: Any
 ) -> None:
     settings.TOOLBELT_SECRETS_DIR = str(tmp_path)
@@ -55,7 +55,7 @@ def test_a_key_that_could_be_read_as_part_of_a_namespace_or_a_path_is_none(
         retrieve(key, **{key: "x"})
 
 
-def test_what_was_handed_out_is_taken_from_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retrieved_secret_is_masked_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLBELT_SECRET_KB__TOKEN", "tb-handed-out")
     retrieve("token")
 

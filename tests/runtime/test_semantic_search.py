@@ -1,4 +1,4 @@
-"""A server keeps the sentence vectors of its tools in a file, or in memory where there is none to write."""
+"""Tests that a server keeps sentence vectors in a file, or in memory if there is no writable file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from toolbelt.runtime import semantic_search
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    """A model in the place of the extra's."""
+    """Yield a model in place of the one from the optional dependency."""
     with sentence_models.installed(monkeypatch) as model:
         yield model
 
 
-def test_after_a_restart_a_server_uses_the_vectors_of_its_file(
-    model: Model, tmp_path: Path, settings: Any
-) -> None:
+def test_vectors_are_read_from_the_file_after_a_restart(model: Model, tmp_path: Path, settings: Any) -> None:
     settings.BASE_DIR = tmp_path
     semantic_search.start()
     search.index(tools(first="Copy.", second="A quibbling thing."))
@@ -42,9 +40,7 @@ def test_after_a_restart_a_server_uses_the_vectors_of_its_file(
     assert [file.name for file in tmp_path.iterdir()] == ["search-vectors.bin"]
 
 
-def test_a_file_that_ends_within_a_record_or_cannot_be_written_does_no_harm(
-    model: Model, tmp_path: Path
-) -> None:
+def test_a_truncated_or_unwritable_file_is_tolerated(model: Model, tmp_path: Path) -> None:
     file = tmp_path / "vectors.bin"
     stored = tools(first="Copy.", second="A quibbling thing.")
     prepared(stored, semantic_search.VectorFile(file))
@@ -62,7 +58,7 @@ def test_a_file_that_ends_within_a_record_or_cannot_be_written_does_no_harm(
 
 
 @pytest.mark.parametrize("has_file", [True, False])
-def test_without_a_file_that_can_be_written_vectors_are_kept_in_memory(
+def test_vectors_are_kept_in_memory_without_a_writable_file(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_file: bool
 ) -> None:
     monkeypatch.setattr(sentences, "_AT_ONCE", 1)
@@ -81,7 +77,7 @@ def test_without_a_file_that_can_be_written_vectors_are_kept_in_memory(
     assert len(log.calls) == has_file
 
 
-def test_a_file_with_many_unused_records_is_written_again(
+def test_a_file_with_many_unused_records_is_rewritten(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sentences, "_MAX_UNUSED", 0)

@@ -1,4 +1,4 @@
-"""A surface follows every change, in a fixed number of queries and without writing."""
+"""Tests that a surface reflects every change, with a fixed number of queries and without writing."""
 
 from typing import Any
 
@@ -41,35 +41,35 @@ def stored(db: None) -> None:
 
 
 def queries(act: Any) -> int:
-    with CaptureQueriesContext(connection) as taken:
+    with CaptureQueriesContext(connection) as captured:
         act()
-    return len(taken)
+    return len(captured)
 
 
-def test_a_question_takes_one_query_while_nothing_changes(stored: None) -> None:
+def test_a_surface_takes_one_query_while_nothing_changes(stored: None) -> None:
     surfaces.ask("ada", session="s")
 
     assert queries(lambda: surfaces.ask("ada", session="s", request_id="r1", message="go")) == 1
     assert queries(lambda: surfaces.ask("ada", session="t")) == 1
 
 
-def test_a_question_never_writes(stored: None) -> None:
-    with CaptureQueriesContext(connection) as taken:
+def test_building_a_surface_never_writes(stored: None) -> None:
+    with CaptureQueriesContext(connection) as captured:
         surfaces.ask("ada", session="new", request_id="r1", message="go")
 
     writing = ("INSERT", "UPDATE", "DELETE", "REPLACE")
-    assert len(taken) > 0
-    assert [query["sql"] for query in taken if query["sql"].lstrip().upper().startswith(writing)] == []
+    assert len(captured) > 0
+    assert [query["sql"] for query in captured if query["sql"].lstrip().upper().startswith(writing)] == []
 
 
-def test_a_flip_of_one_agent_does_not_compile_the_catalog_again(stored: None) -> None:
+def test_a_switch_change_does_not_recompile_the_catalog(stored: None) -> None:
     before = snapshots.find("ada", None).catalog
 
     with testing.switched("ada", "kit", False):
         assert snapshots.find("ada", None).catalog is before
 
 
-def test_a_change_of_the_catalog_reaches_the_next_question(stored: None) -> None:
+def test_a_catalog_change_applies_to_the_next_surface(stored: None) -> None:
     surfaces.ask("ada")
 
     entries.change(OPERATOR, "toolkit", "kit", {"members": ["tool1"]})
@@ -77,7 +77,7 @@ def test_a_change_of_the_catalog_reaches_the_next_question(stored: None) -> None
     assert list(surfaces.ask("ada").because) == ["tool1"]
 
 
-def test_sessions_never_move_the_revision(stored: None) -> None:
+def test_loading_in_a_session_does_not_change_the_revision(stored: None) -> None:
     before = surfaces.ask("ada", session="s").revision
 
     meta_tools.call("ada", "load_tools", {"toolkit": "spare"}, session="s", request_id="r1")
@@ -85,7 +85,7 @@ def test_sessions_never_move_the_revision(stored: None) -> None:
     assert surfaces.ask("ada", session="s", request_id="r2").revision == before
 
 
-def test_what_is_kept_of_one_request_is_not_shown_to_another(stored: None) -> None:
+def test_a_cached_surface_is_not_shared_between_requests_of_different_state(stored: None) -> None:
     meta_tools.call("ada", "load_tools", {"toolkit": "spare"}, session="s", request_id="r1")
 
     assert "tool20" not in surfaces.ask("ada", session="s", request_id="r1").because
@@ -94,14 +94,14 @@ def test_what_is_kept_of_one_request_is_not_shown_to_another(stored: None) -> No
     assert "tool20" not in surfaces.ask("ada", session="other").because
 
 
-def test_two_equal_questions_have_equal_bytes(stored: None) -> None:
+def test_equal_requests_have_equal_documents(stored: None) -> None:
     first = surfaces.ask("ada", session="s", message="go").document()
     snapshots.forget()
 
     assert surfaces.ask("ada", session="s", message="go").document() == first
 
 
-def test_a_message_gives_a_directive_and_a_question_without_one_does_not(stored: None) -> None:
+def test_a_surface_has_a_directive_only_with_a_message(stored: None) -> None:
     with_message = surfaces.ask("ada", message="go on")
 
     assert with_message.directive is not None
@@ -119,28 +119,28 @@ def test_a_message_gives_a_directive_and_a_question_without_one_does_not(stored:
         ({"subagent": "spy"}, "subagent"),
     ],
 )
-def test_an_id_that_cannot_be_is_refused_by_name(stored: None, named: dict[str, str], path: str) -> None:
+def test_an_invalid_id_is_refused_with_its_path(stored: None, named: dict[str, str], path: str) -> None:
     with pytest.raises(errors.Invalid) as refused:
         surfaces.ask("ada", **named)
 
     assert [problem.path for problem in refused.value.problems] == [path]
 
 
-def test_an_unknown_agent_is_named_with_the_nearest(stored: None) -> None:
+def test_an_unknown_agent_is_reported_with_the_nearest_name(stored: None) -> None:
     with pytest.raises(errors.NotFound, match="Did you mean ada"):
         surfaces.ask("adda")
 
 
-def test_why_says_the_decision_and_asks_every_question(stored: None) -> None:
-    told = explain.why("ada", "tool3")
+def test_why_returns_the_decision_and_the_trace_of_every_rule(stored: None) -> None:
+    explanation = explain.why("ada", "tool3")
 
-    assert told.line == "tool3  active  switch-on: toolkit kit is on"
-    assert [step.question for step in told.trace] == list(range(1, 12))
+    assert explanation.line == "tool3  active  switch-on: toolkit kit is on"
+    assert [step.question for step in explanation.trace] == list(range(1, 12))
     with pytest.raises(errors.NotFound, match="tool3"):
         explain.why("ada", "tool_3")
 
 
-def test_a_call_is_refused_the_moment_its_tool_is_switched_off(stored: None) -> None:
+def test_a_call_is_refused_immediately_after_its_tool_is_switched_off(stored: None) -> None:
     surfaces.ask("ada", session="s", request_id="r1")
     assert calls.admit("ada", "tool3", {}, session="s", request_id="r1") == admission.Admission(tool="tool3")
 
@@ -161,7 +161,7 @@ def test_a_setting_hides_denied_tools_from_agents(stored: None, settings: Any) -
     assert refusal.code == "unknown-tool"
 
 
-def test_so_many_surfaces_are_kept_as_there_is_room_for_what_is_active_in_them(
+def test_the_surface_cache_is_limited_by_the_active_tools_in_it(
     stored: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = [f"small{number}" for number in range(6)]
@@ -169,13 +169,13 @@ def test_so_many_surfaces_are_kept_as_there_is_room_for_what_is_active_in_them(
     for key in ("ada", *keys):
         surfaces.ask(key)
     assert [queries(lambda key=key: surfaces.ask(key)) for key in ("ada", *keys)] == [1] * 7
-    kept = snapshots.catalog().derived["surfaces"]
-    assert len(kept) == 7
+    cached = snapshots.catalog().derived["surfaces"]
+    assert len(cached) == 7
 
     # Room for ada, who has ten tools, and for one that has none.
     snapshots.forget()
     monkeypatch.setattr(surfaces, "MAX_CACHED", 2 * surfaces.SURFACE_SIZE + 10)
     for key in ("ada", *keys, "ada", keys[0]):
         surfaces.ask(key)
-    kept = snapshots.catalog().derived["surfaces"]
-    assert [kept.get(slot).agent for slot in kept] == ["ada", keys[0]]
+    cached = snapshots.catalog().derived["surfaces"]
+    assert [cached.get(slot).agent for slot in cached] == ["ada", keys[0]]

@@ -1,4 +1,4 @@
-"""Tests of what is asked of the database to find out who holds a connection, and of what a claim says."""
+"""Tests of the claims in the database that record which process holds an upstream connection."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ from toolbelt.runtime import upstream_claims, upstream_connections, upstream_for
 
 @breaking.ON_POSTGRESQL
 @pytest.mark.django_db(transaction=True)
-def test_no_database_connection_is_kept_for_a_connection_that_is_about_to_be_made(
-    tmp_path: Path, settings: Any
-) -> None:
+def test_claiming_a_connection_keeps_no_database_connection_open(tmp_path: Path, settings: Any) -> None:
     settings.TOOLBELT_SOCKET_DIR = str(tmp_path / "sockets")
 
     async def here(act: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        return await asyncio.to_thread(asked, act, *given, **named)
+        return await asyncio.to_thread(call_and_close, act, *given, **named)
 
     open_after = []
 
-    def asked(act: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    def call_and_close(act: Callable[..., Any], *given: Any, **named: Any) -> Any:
         try:
             return act(*given, **named)
         finally:
@@ -41,13 +39,13 @@ def test_no_database_connection_is_kept_for_a_connection_that_is_about_to_be_mad
         return "/here"
 
     claims = upstream_claims.Claims()
-    taken = asyncio.run(claims.settle("files", "agent ada", address, str.upper, here))
-    assert isinstance(taken, str)
+    claim = asyncio.run(claims.settle("files", "agent ada", address, str.upper, here))
+    assert isinstance(claim, str)
     assert open_after
     assert not any(open_after)
 
 
-def test_a_copy_of_the_database_does_not_reach_the_processes_of_the_original(
+def test_a_copied_database_has_another_host_id_than_the_original(
     tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.TOOLBELT_SOCKET_DIR = str(tmp_path / "sockets")
@@ -58,26 +56,26 @@ def test_a_copy_of_the_database_does_not_reach_the_processes_of_the_original(
     assert upstream_claims.host().startswith(socket.gethostname()[:150])
 
 
-def test_a_question_meets_the_forwarded_call_of_a_client_that_is_known_by_its_address() -> None:
+def test_a_question_is_matched_to_the_forwarded_call_of_its_client() -> None:
     offered = {"owner": ("token", "ada", None, ("127.0.0.1", 5)), "modes": ["form"], "log_level": ""}
     sent = json.loads(json.dumps({**offered, "resumed": {}}))
 
     async def current() -> bool:
         calls, limit = client_features.Calls(), asyncio.timeout(10)
         features = [upstream_forwarding.RemoteFeatures(sent, None) for _ in range(2)]  # type: ignore[arg-type]
-        one, other = (
+        first, second = (
             client_features.RunningCall(features=each, limit=limit, seconds=10) for each in features
         )
-        with calls.entered(one), calls.entered(other):
-            # As where the server's message is read.
+        with calls.entered(first), calls.entered(second):
+            # As in the task that reads the server's messages.
             client_features.CURRENT.set(None)
-            return calls.current() is one
+            return calls.current() is first
 
     assert asyncio.run(current())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_a_process_that_is_forked_meanwhile_does_not_wait_for_its_parent() -> None:
+def test_a_forked_process_does_not_inherit_a_held_lock() -> None:
     with upstream_connections._lock:
         child = os.fork()
         if child == 0:

@@ -1,4 +1,4 @@
-"""Tests that calls of an upstream server's tools are admitted like all others, and reach the server or say why not."""
+"""Tests that calls of an upstream server's tools are checked like all others, and reach the server or fail clearly."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from django.db import InterfaceError
 
 from tests.plugins.upstream import listing, scripting
 from tests.runtime import connected
-from tests.runtime.connected import heard as heard
 from tests.runtime.connected import script as script
 from tests.runtime.connected import stopped as stopped
+from tests.runtime.connected import wait_for_news as wait_for_news
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import plugin_overview
@@ -32,11 +32,11 @@ from toolbelt.runtime import calls, plugins, upstream_calls, upstream_listing, u
 from toolbelt.store import snapshots
 from toolbelt.web.plugins import listing as plugins_view_model
 
-# What a connection tells unasked is written by another thread.
+# Another thread writes the unsolicited answers of a connection.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_an_answer_is_what_a_plugins_would_be(script: scripting.Script) -> None:
+def test_an_upstream_result_has_the_form_of_a_plugin_s_result(script: scripting.Script) -> None:
     connected.ready(script, "echo", "structure", "picture")
 
     assert connected.content("files__echo", {"a": 1}) == {"result": '{"a": 1}'}
@@ -45,25 +45,25 @@ def test_an_answer_is_what_a_plugins_would_be(script: scripting.Script) -> None:
     assert script.starts == 1
 
 
-def test_a_tool_of_another_name_is_asked_for_by_its_servers_own(script: scripting.Script) -> None:
+def test_a_renamed_tool_is_called_by_its_server_s_own_name(script: scripting.Script) -> None:
     script.lists(listing.tool("say it/again"))
     connected.ready(script, "say_it_again")
 
     assert connected.content("files__say_it_again", {"a": 1}) == {"result": '{"a": 1}'}
 
 
-def test_what_the_tool_says_of_its_failure_reaches_the_model(script: scripting.Script) -> None:
+def test_a_tool_s_error_message_reaches_the_model(script: scripting.Script) -> None:
     connected.ready(script, "fail", "refuse")
 
     assert connected.refusal("files__fail") == ("tool-failed", "There is no such file.")
     assert connected.refusal("files__refuse") == ("tool-failed", "I do not like this.")
 
 
-def test_a_secret_that_a_server_says_back_is_withheld(
+def test_a_secret_in_a_server_s_answer_or_progress_is_withheld(
     script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_HEADER", "Bearer sesame-7000")
-    # What a progress message of the scripted server says.
+    # The text of a progress message of the scripted server.
     monkeypatch.setenv("MCP_STEP", "step 2")
     connected.ready(script, "echo", "environment", "progress", env={"A": "${MCP_HEADER}", "B": "${MCP_STEP}"})
 
@@ -71,20 +71,20 @@ def test_a_secret_that_a_server_says_back_is_withheld(
     assert connected.content("files__echo", {"a": ["sesame-7000"]}) == {"result": '{"a": ["[withheld]"]}'}
     messages: list[str | None] = []
 
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         messages.append(message)
 
-    calls.run("ada", "files__progress", {}, progress=heard)
+    calls.run("ada", "files__progress", {}, progress=on_progress)
     assert messages == ["step 1", "[withheld]"]
 
 
-def test_a_server_that_hangs_is_given_its_own_time(script: scripting.Script) -> None:
+def test_a_hanging_server_times_out_after_its_own_timeout(script: scripting.Script) -> None:
     connected.ready(script, "hang", timeout=1)
 
     assert connected.refusal("files__hang") == ("timed-out", "files__hang did not answer within 1 s.")
 
 
-def test_a_call_has_no_more_time_than_any(script: scripting.Script, settings: Any) -> None:
+def test_a_call_never_exceeds_the_general_time_limit(script: scripting.Script, settings: Any) -> None:
     connected.ready(script, "hang", "echo")
     connected.content("files__echo")
     settings.TOOLBELT_CALL_SECONDS = 0.2
@@ -92,13 +92,15 @@ def test_a_call_has_no_more_time_than_any(script: scripting.Script, settings: An
     assert connected.refusal("files__hang") == ("timed-out", "files__hang did not answer within 0.2 s.")
 
 
-def test_a_server_that_tells_of_its_progress_has_its_time_again(script: scripting.Script) -> None:
+def test_progress_restarts_the_server_s_timeout(script: scripting.Script) -> None:
     connected.ready(script, "work", timeout=2)
 
     assert connected.content("files__work", {"seconds": 4}) == {"result": "worked"}
 
 
-def test_progress_makes_no_call_longer_than_any_may_be(script: scripting.Script, settings: Any) -> None:
+def test_progress_does_not_extend_a_call_beyond_the_general_limit(
+    script: scripting.Script, settings: Any
+) -> None:
     connected.ready(script, "work", timeout=2)
     settings.TOOLBELT_CALL_SECONDS = 3
 
@@ -108,7 +110,7 @@ def test_progress_makes_no_call_longer_than_any_may_be(script: scripting.Script,
     )
 
 
-def test_a_server_that_dies_in_mid_call_is_there_for_the_next(script: scripting.Script) -> None:
+def test_a_server_that_dies_during_a_call_is_restarted_for_the_next(script: scripting.Script) -> None:
     connected.ready(script, "die", "echo")
 
     assert connected.refusal("files__die")[0] == "tool-unavailable"
@@ -116,14 +118,14 @@ def test_a_server_that_dies_in_mid_call_is_there_for_the_next(script: scripting.
     assert script.starts == 2
 
 
-def test_an_answer_that_is_too_large_is_refused(script: scripting.Script, settings: Any) -> None:
+def test_an_answer_over_the_size_limit_is_refused(script: scripting.Script, settings: Any) -> None:
     connected.ready(script, "echo")
     settings.TOOLBELT_CALL_RESULT_BYTES = 1_000
 
     assert connected.refusal("files__echo", {"a": "x" * 2_000})[0] == "tool-failed"
 
 
-def test_a_tool_that_was_switched_off_a_moment_ago_is_refused(script: scripting.Script) -> None:
+def test_a_tool_is_refused_immediately_after_its_server_is_disabled(script: scripting.Script) -> None:
     connected.ready(script, "echo")
     connected.content("files__echo")
 
@@ -133,35 +135,35 @@ def test_a_tool_that_was_switched_off_a_moment_ago_is_refused(script: scripting.
     assert script.starts == 1
 
 
-def test_a_tool_that_changed_behind_our_back_is_not_called(
-    script: scripting.Script, heard: Callable[[], None]
+def test_a_tool_changed_while_disconnected_is_not_called_until_reviewed(
+    script: scripting.Script, wait_for_news: Callable[[], None]
 ) -> None:
     connected.ready(script, "echo")
     plugins.stop()
     script.lists(listing.tool("echo", "Says it again, and sends it away."))
 
     assert connected.refusal("files__echo")[0] == "tool-unavailable"
-    heard()
+    wait_for_news()
 
     assert tool_versions.is_changed(snapshots.catalog().tools["files__echo"])
-    (change,) = [one for one in configured.review("files").changes if one.kind == "changed"]
+    (change,) = [change for change in configured.review("files").changes if change.kind == "changed"]
     assert change.differences[0].old == "Says it again."
 
 
-def test_a_change_that_a_server_tells_of_is_held(script: scripting.Script, heard: Callable[[], None]) -> None:
+def test_a_change_announced_by_a_server_waits_for_review(
+    script: scripting.Script, wait_for_news: Callable[[], None]
+) -> None:
     connected.ready(script, "announce", "echo")
     connected.content("files__echo")
     script.lists(listing.tool("announce", "Does announce."), listing.tool("echo", "Says it again!"))
 
     connected.content("files__announce")
-    heard()
+    wait_for_news()
 
     assert connected.refusal("files__echo")[0] == "tool-unavailable"
 
 
-def test_a_server_that_is_reached_otherwise_is_reached_so_from_then_on(
-    script: scripting.Script, tmp_path: Path
-) -> None:
+def test_new_connection_settings_apply_to_the_next_call(script: scripting.Script, tmp_path: Path) -> None:
     connected.ready(script, "environment")
     names = {"names": ["LEVEL"]}
     assert connected.content("files__environment", names) == {"result": '{"LEVEL": null}'}
@@ -171,19 +173,21 @@ def test_a_server_that_is_reached_otherwise_is_reached_so_from_then_on(
     assert connected.content("files__environment", names) == {"result": '{"LEVEL": "high"}'}
 
 
-def test_one_slow_server_does_not_keep_the_others_waiting(tmp_path: Path) -> None:
+def test_a_slow_server_does_not_delay_the_refresh_of_others(tmp_path: Path) -> None:
     slow, quick = connected.two(tmp_path)
     slow.is_made("silent")
     connected.add("slow", {**slow.connection, "timeout": 2})
     connected.add("quick", quick.connection)
-    came = []
+    answers = []
 
-    upstream_listing.refresh(["slow", "quick"], lambda name, answer: came.append((name, bool(answer.error))))
+    upstream_listing.refresh(
+        ["slow", "quick"], lambda name, answer: answers.append((name, bool(answer.error)))
+    )
 
-    assert came == [("quick", False), ("slow", True)]
+    assert answers == [("quick", False), ("slow", True)]
 
 
-def test_nobody_waits_where_nobody_may(tmp_path: Path) -> None:
+def test_a_background_refresh_returns_before_the_server_answers(tmp_path: Path) -> None:
     slow, _ = connected.two(tmp_path)
     connected.add("slow", {**slow.connection, "timeout": 20})
     done = threading.Event()
@@ -193,7 +197,7 @@ def test_nobody_waits_where_nobody_may(tmp_path: Path) -> None:
     assert done.wait(20)
 
 
-def test_a_server_that_is_not_there_is_named_before_any_is_asked(script: scripting.Script) -> None:
+def test_an_unknown_server_is_reported_before_any_server_is_contacted(script: scripting.Script) -> None:
     connected.add("files", script.connection)
 
     with pytest.raises(errors.NotFound, match="Did you mean files"):
@@ -201,7 +205,7 @@ def test_a_server_that_is_not_there_is_named_before_any_is_asked(script: scripti
     assert script.starts == 0
 
 
-def test_the_status_says_what_is_known_without_asking(script: scripting.Script) -> None:
+def test_the_status_is_known_without_contacting_the_server(script: scripting.Script) -> None:
     connected.add("files", script.connection)
     assert upstream_status.read("files").state == "idle"
 
@@ -215,15 +219,15 @@ def test_the_status_says_what_is_known_without_asking(script: scripting.Script) 
     assert upstream_status.read("files").server == "scripted 1"
 
 
-def test_a_call_that_cannot_reach_a_server_is_told_to_operators_until_one_does(
-    script: scripting.Script, heard: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: Any
+def test_operators_see_an_unreachable_server_until_a_call_reaches_it(
+    script: scripting.Script, wait_for_news: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     connected.ready(script, "echo")
     plugins.stop()
     script.is_made("broken")
 
     assert connected.refusal("files__echo")[0] == "tool-unavailable"
-    heard()
+    wait_for_news()
 
     call_command("mcp", "list")
     printed = capsys.readouterr().out
@@ -232,16 +236,16 @@ def test_a_call_that_cannot_reach_a_server_is_told_to_operators_until_one_does(
     assert "cannot find my database" in printed
     (page,) = plugin_overview.load_all()
     assert plugins_view_model.state(page).word == "Not responding"
-    # The tools are there for the call that tries again.
+    # The next call tries again and finds the tools.
     script.is_made("broken", so=False)
-    refused_until(lambda: calls.run("ada", "files__echo", {}))
-    heard()
+    wait_until_accepted(lambda: calls.run("ada", "files__echo", {}))
+    wait_for_news()
     call_command("mcp", "list")
     assert "not responding" not in capsys.readouterr().out
 
 
-def test_a_refresh_by_another_process_ends_the_pause_of_this_one(
-    script: scripting.Script, heard: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+def test_a_refresh_by_another_process_ends_the_retry_pause(
+    script: scripting.Script, wait_for_news: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connected.ready(script, "echo")
     plugins.stop()
@@ -249,39 +253,39 @@ def test_a_refresh_by_another_process_ends_the_pause_of_this_one(
     monkeypatch.setattr(backoff, "random", types.SimpleNamespace(uniform=lambda low, high: 1_000.0))
     script.is_made("broken")
     assert connected.refusal("files__echo")[0] == "tool-unavailable"
-    heard()
+    wait_for_news()
     script.is_made("broken", so=False)
     assert connected.refusal("files__echo")[0] == "tool-unavailable"
     assert upstream_status.read("files").state == "waiting"
 
-    configured.record(connected.OPERATOR.actor, "files", asked_elsewhere(script))
+    configured.record(connected.OPERATOR.actor, "files", list_elsewhere(script))
 
     assert connected.content("files__echo", {"a": 1}) == {"result": '{"a": 1}'}
 
 
-def asked_elsewhere(script: scripting.Script) -> importing.Answer:
-    """Return what the server lists on a connection of its own, as another process has."""
+def list_elsewhere(script: scripting.Script) -> importing.Answer:
+    """Return the server's list over a separate connection, as another process would have."""
     reached = connections.of(script.connection)
     assert reached is not None
 
-    async def asked(server: connection.Server) -> importing.Answer:
+    async def list_and_close(server: connection.Server) -> importing.Answer:
         try:
             return await server.ask()
         finally:
             await server.close()
 
-    return asyncio.run(asked(connection.Server(reached, environ={})))
+    return asyncio.run(list_and_close(connection.Server(reached, environ={})))
 
 
-def refused_until(call: Callable[[], calls.Answer]) -> None:
-    """Call until it goes through: the pause after a failure has to pass."""
+def wait_until_accepted(call: Callable[[], calls.Answer]) -> None:
+    """Repeat the call until it succeeds, because the pause after a failure has to pass."""
     end = time.monotonic() + 30
     while not isinstance(call(), calls.Result):
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
-def test_arguments_that_are_required_with_a_default_are_filled_in_for_the_server_and_the_record(
+def test_required_arguments_with_a_default_are_filled_in_and_recorded(
     script: scripting.Script, settings: Any
 ) -> None:
     settings.TOOLBELT_RECORD_ARGUMENTS = True
@@ -300,7 +304,7 @@ def test_arguments_that_are_required_with_a_default_are_filled_in_for_the_server
     assert list(records)[:2] == [{"type": "png"}, {"type": "jpeg"}]
 
 
-def test_the_time_that_it_takes_to_find_out_who_shares_a_connection_is_part_of_the_calls(
+def test_connecting_counts_toward_the_time_limit_of_a_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seconds = [300.0]
@@ -309,7 +313,7 @@ def test_the_time_that_it_takes_to_find_out_who_shares_a_connection_is_part_of_t
         has_session = True
 
         def __init__(self, reached: Any, **given: Any) -> None:
-            """Stand where a connection does: to connect takes all the time there is, and a call never ends."""
+            """Replace a connection: connecting takes all the time that is left, and a call never ends."""
 
         async def tools(self) -> upstream_listing.Answer:
             seconds[0] = 0.0
@@ -319,22 +323,22 @@ def test_the_time_that_it_takes_to_find_out_who_shares_a_connection_is_part_of_t
             await asyncio.Event().wait()
 
         async def close(self) -> None:
-            """Have nothing to close."""
+            """Do nothing."""
 
     monkeypatch.setattr(connection, "Server", Slow)
     connected.add("files", {"url": "https://files.example/mcp"})
     plugin = snapshots.catalog().plugins["files"]
     tool = catalog.Tool(key="files__read", plugin="files")
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with asyncio.timeout(10):
             with pytest.raises(registry.TimedOutError):
                 await upstream_calls.call(plugin, tool, {}, left=lambda: seconds[0])
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_a_call_made_again_whose_answers_cannot_be_judged_has_not_run(script: scripting.Script) -> None:
+def test_a_resumed_call_does_not_run_if_the_database_fails(script: scripting.Script) -> None:
     connected.ready(script, "echo")
     client: Any = types.SimpleNamespace(resumed={"requestState": "x"})
 

@@ -1,4 +1,4 @@
-"""Tests that a server's log messages are recorded without its secrets, and that a changed server's connection ends."""
+"""Tests that a server's output is recorded without secrets, and that a changed server's connection is closed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.runtime import connected
-from tests.runtime.connected import heard as heard
 from tests.runtime.connected import stopped as stopped
+from tests.runtime.connected import wait_for_news as wait_for_news
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.servers import elicitation
@@ -22,14 +22,14 @@ from toolbelt.plugins.upstream import live_connection
 from toolbelt.runtime import secrets, upstream_connections, upstream_listing, upstream_news
 from toolbelt.store import snapshots
 
-# What a connection tells unasked is written by another thread.
+# Another thread writes the unsolicited answers of a connection.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Telling:
-    """Stands where a connection does; ``made`` are all of them, in order."""
+class FakeConnection:
+    """Replaces a connection; ``made`` lists all instances in order."""
 
-    made: list[Telling]
+    made: list[FakeConnection]
 
     has_session = None
 
@@ -51,14 +51,14 @@ class Telling:
 
 
 @pytest.fixture
-def telling(monkeypatch: pytest.MonkeyPatch) -> type[Telling]:
-    monkeypatch.setattr(live, "Server", Telling)
-    monkeypatch.setattr(Telling, "made", [], raising=False)
+def connections(monkeypatch: pytest.MonkeyPatch) -> type[FakeConnection]:
+    monkeypatch.setattr(live, "Server", FakeConnection)
+    monkeypatch.setattr(FakeConnection, "made", [], raising=False)
     connected.add("files", {"command": "x"})
-    return Telling
+    return FakeConnection
 
 
-def test_a_secret_that_a_server_says_back_is_recorded_nowhere(telling: type[Telling]) -> None:
+def test_a_secret_in_a_server_s_output_is_not_recorded(connections: type[FakeConnection]) -> None:
     secrets.mask_from_now_on("s3cret-t0ken")
     seen: list[upstream_listing.Answer] = []
     done = threading.Event()
@@ -70,26 +70,26 @@ def test_a_secret_that_a_server_says_back_is_recorded_nowhere(telling: type[Tell
 
     upstream_news.register(listen)
     try:
-        telling.made[0].on_list(upstream_listing.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
+        connections.made[0].on_list(upstream_listing.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
         assert done.wait(20)
     finally:
         upstream_news.register(configured.record_unsolicited)
 
-    assert [(one.error, one.stderr) for one in seen] == [
+    assert [(answer.error, answer.stderr) for answer in seen] == [
         ("", "Bearer [withheld]"),
         ("No [withheld]", "[withheld]"),
     ]
 
 
-def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last(
-    telling: type[Telling],
+def test_frequent_announcements_are_recorded_one_at_a_time_and_the_last_always(
+    connections: type[FakeConnection],
 ) -> None:
     seen: list[str] = []
-    begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
+    started, go_on, done = threading.Event(), threading.Event(), threading.Event()
 
     def listen(name: str, answer: upstream_listing.Answer) -> None:
         seen.append(answer.server)
-        begun.set()
+        started.set()
         assert go_on.wait(20)
         if answer.server == "99":
             done.set()
@@ -97,9 +97,9 @@ def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last
     connected.refresh("files")
     upstream_news.register(listen)
     try:
-        on_list = telling.made[0].on_list
+        on_list = connections.made[0].on_list
         on_list(upstream_listing.Answer(server="first"))
-        assert begun.wait(20)
+        assert started.wait(20)
         for number in range(100):
             on_list(upstream_listing.Answer(server=str(number)))
         go_on.set()
@@ -110,41 +110,41 @@ def test_a_server_that_never_stops_telling_is_recorded_one_at_a_time_and_at_last
     assert seen == ["first", "99"]
 
 
-def off() -> None:
+def disable() -> None:
     entries.change(connected.OPERATOR, "plugin", "files", {"active": False})
 
 
-def reconnected() -> None:
+def reconnect_differently() -> None:
     configured.reconnect(connected.OPERATOR.actor, "files", {"command": "y"})
 
 
-def stopped_at_once() -> None:
+def block() -> None:
     entries.change(connected.OPERATOR, "plugin", "files", {"blocked": True})
 
 
-@pytest.mark.parametrize("change", [off, reconnected, stopped_at_once])
-def test_a_server_that_is_no_longer_wanted_so_is_ended_with_the_next_question(
-    telling: type[Telling], change: Callable[[], None]
+@pytest.mark.parametrize("change", [disable, reconnect_differently, block])
+def test_a_disabled_changed_or_blocked_server_is_closed_at_the_next_request(
+    connections: type[FakeConnection], change: Callable[[], None]
 ) -> None:
     connected.refresh("files")
-    assert not telling.made[0].is_closed.is_set()
+    assert not connections.made[0].is_closed.is_set()
 
     change()
     snapshots.catalog()
 
-    assert telling.made[0].is_closed.wait(20)
+    assert connections.made[0].is_closed.wait(20)
 
 
-def test_a_server_that_is_off_is_asked_and_not_kept(telling: type[Telling]) -> None:
-    off()
+def test_refreshing_a_disabled_server_does_not_keep_its_connection(connections: type[FakeConnection]) -> None:
+    disable()
 
     assert connected.refresh("files")["files"].error == ""
 
-    assert telling.made[0].is_closed.wait(20)
+    assert connections.made[0].is_closed.wait(20)
 
 
-def test_a_name_opens_no_other_plugins_secrets(
-    telling: type[Telling], monkeypatch: pytest.MonkeyPatch
+def test_a_server_s_name_gives_no_access_to_another_plugin_s_secrets(
+    connections: type[FakeConnection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOLBELT_SECRET_GH__KEY", "of-the-namespace")
     belts.import_(connected.OPERATOR, {"plugins": [{"name": "other", "namespace": "gh"}]})
@@ -152,16 +152,16 @@ def test_a_name_opens_no_other_plugins_secrets(
     upstream_connections.attend(snapshots.catalog())
 
     upstream_listing._ask(row)
-    assert "KEY" not in telling.made[-1].environ
+    assert "KEY" not in connections.made[-1].environ
 
     upstream_listing._ask(dataclasses.replace(row, name="free"))
     monkeypatch.setenv("TOOLBELT_SECRET_FREE__KEY", "of-its-own")
-    assert telling.made[-1].environ["KEY"] == "of-its-own"
+    assert connections.made[-1].environ["KEY"] == "of-its-own"
 
 
-def test_what_a_server_would_ask_is_told_again_after_the_servers_were_stopped() -> None:
-    heard: list[str] = []
-    upstream_news.tell_of_questions(heard.append)
+def test_a_request_to_ask_is_reported_again_after_connections_were_stopped() -> None:
+    reviewed: list[str] = []
+    upstream_news.tell_of_questions(reviewed.append)
     try:
         for _ in range(2):
             upstream_news.report_would_ask("files")
@@ -170,4 +170,4 @@ def test_what_a_server_would_ask_is_told_again_after_the_servers_were_stopped() 
     finally:
         upstream_news.tell_of_questions(elicitation.request_review)
 
-    assert heard == ["files", "files"]
+    assert reviewed == ["files", "files"]

@@ -1,4 +1,4 @@
-"""Tests of the thread that looks after connections, and of who makes room when there are as many as may be."""
+"""Tests of the thread that maintains connections, and of which connection is closed when the limit is reached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolbelt.plugins.upstream import backoff, connection
 from toolbelt.runtime import upstream_pool
 
 
-def test_claims_are_renewed_and_idle_connections_closed_after_that_failed_once() -> None:
+def test_renewing_claims_and_closing_idle_connections_are_retried_after_a_failure() -> None:
     renewals: list[float] = []
     closings: list[str] = []
     is_closed = threading.Event()
@@ -24,7 +24,7 @@ def test_claims_are_renewed_and_idle_connections_closed_after_that_failed_once()
             raise RuntimeError("can't start new thread")
 
     def close(ended: Sequence[upstream_pool.Pooled]) -> None:
-        closings.extend(one.key for one in ended)
+        closings.extend(pooled.key for pooled in ended)
         if len(closings) == 1:
             raise RuntimeError("can't start new thread")
         is_closed.set()
@@ -51,23 +51,23 @@ class Limited:
     def __init__(self) -> None:
         self.closed: list[str] = []
         self.pool = upstream_pool.Pool(
-            lambda ended: self.closed.extend(one.key for one in ended), lambda: 100
+            lambda ended: self.closed.extend(pooled.key for pooled in ended), lambda: 100
         )
         self.reached = connections.of({"command": "true", "max_connections": 4})
 
     def take(self, key: str) -> upstream_pool.Pooled:
-        """Reserve a connection, as a call does that begins."""
+        """Reserve a connection as a starting call does."""
         assert self.reached is not None
         server = connection.Server(self.reached, environ={})
         return self.pool.take("files", key, "d", self.reached, lambda pooled, away: server)
 
     def use(self, *keys: str) -> None:
-        """Let calls begin and end, one after the other."""
+        """Start and end calls one after the other."""
         for key in keys:
             self.pool.give_back(self.take(key))
 
 
-def test_an_agent_alone_may_have_all_connections() -> None:
+def test_a_single_agent_can_use_all_connections() -> None:
     limited = Limited()
     for number in range(4):
         limited.take(f"session ada/{number}")
@@ -76,19 +76,19 @@ def test_an_agent_alone_may_have_all_connections() -> None:
         limited.take("session ada/4")
 
 
-def test_an_agent_that_has_its_share_closes_its_own_connections_and_not_those_of_others() -> None:
+def test_an_agent_at_its_share_closes_only_its_own_connections() -> None:
     limited = Limited()
     limited.use("session bob/1", "session bob/2", "session ada/1", "session ada/2", "session ada/3")
     assert limited.closed == ["session ada/1"]
 
 
-def test_an_agent_with_less_than_its_share_closes_those_of_one_that_has_more() -> None:
+def test_an_agent_below_its_share_closes_a_connection_of_an_agent_above_it() -> None:
     limited = Limited()
     limited.use("session bob/1", "session ada/1", "session ada/2", "session ada/3", "session bob/2")
     assert limited.closed == ["session ada/1"]
 
 
-def test_an_agent_whose_share_is_busy_is_refused_while_others_keep_theirs() -> None:
+def test_an_agent_with_a_busy_share_is_refused_and_others_keep_their_connections() -> None:
     limited = Limited()
     limited.use("session bob/1", "session bob/2")
     for session in ("1", "2"):
@@ -100,7 +100,7 @@ def test_an_agent_whose_share_is_busy_is_refused_while_others_keep_theirs() -> N
     assert limited.closed == []
 
 
-def test_an_agent_that_has_all_connections_gives_them_up_to_one_that_waits() -> None:
+def test_an_agent_with_all_connections_yields_to_a_waiting_agent() -> None:
     limited = Limited()
     held = [limited.take(f"session ada/{session}") for session in range(4)]
     with pytest.raises(upstream_pool.TooManyError):
@@ -112,6 +112,6 @@ def test_an_agent_that_has_all_connections_gives_them_up_to_one_that_waits() -> 
         limited.take("session ada/4")
     limited.take("session bob/1")
 
-    # No caller waits any more.
+    # No caller is waiting any longer.
     limited.pool.give_back(held.pop())
     assert limited.closed == ["session ada/3"]

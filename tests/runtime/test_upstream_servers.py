@@ -1,4 +1,4 @@
-"""Tests that published servers, and one over HTTP, are called like all others, with their own secrets only."""
+"""Tests that published servers and a server over HTTP can be called, each with only its own secrets."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ import pytest
 
 from tests.plugins.upstream import serving
 from tests.runtime import connected
-from tests.runtime.connected import heard as heard
 from tests.runtime.connected import stopped as stopped
+from tests.runtime.connected import wait_for_news as wait_for_news
 from toolbelt.runtime import upstream_status
 from toolbelt.store import snapshots
 
-# What a connection tells unasked is written by another thread.
+# Another thread writes the unsolicited answers of a connection.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_git_server_works_on_a_repository(tmp_path: Path) -> None:
+def test_the_git_server_reads_a_repository(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "notes.txt").write_text("hello")
     connected.add(
         "git", {"command": str(connected.BIN / "mcp-server-git"), "args": ["--repository", str(tmp_path)]}
     )
 
-    done = connected.refresh("git")["git"]
-    connected.give("git__git_status")
+    recorded = connected.refresh("git")["git"]
+    connected.grant("git__git_status")
 
-    assert "git__git_commit" in done.created
+    assert "git__git_commit" in recorded.created
     assert "notes.txt" in connected.content("git__git_status", {"repo_path": str(tmp_path)})["result"]
     assert snapshots.catalog().tools["git__git_status"].annotations
 
 
-def test_the_time_server_answers_in_structure() -> None:
+def test_the_time_server_returns_a_structured_result() -> None:
     connected.add(
         "time", {"command": str(connected.BIN / "mcp-server-time"), "args": ["--local-timezone", "UTC"]}
     )
     connected.refresh("time")
-    connected.give("time__convert_time")
+    connected.grant("time__convert_time")
 
     arguments = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
 
@@ -67,13 +67,13 @@ def test_the_fetch_server_fetches_a_page() -> None:
         try:
             options = ["--ignore-robots-txt", "--allow-private-ips"]
             connected.add("fetch", {"command": str(connected.BIN / "mcp-server-fetch"), "args": options})
-            done = connected.refresh("fetch")["fetch"]
-            connected.give("fetch__fetch")
+            recorded = connected.refresh("fetch")["fetch"]
+            connected.grant("fetch__fetch")
             fetched = connected.content("fetch__fetch", {"url": f"http://127.0.0.1:{page.server_port}/"})
         finally:
             page.shutdown()
 
-    assert done.created == ("fetch__fetch", "fetch__prompt_fetch")
+    assert recorded.created == ("fetch__fetch", "fetch__prompt_fetch")
     assert "a page of the test" in json.dumps(fetched)
 
 
@@ -83,36 +83,36 @@ def address() -> Iterator[str]:
         yield address
 
 
-def bearing(address: str) -> dict[str, Any]:
+def with_token(address: str) -> dict[str, Any]:
     return {"url": address, "headers": {"Authorization": "Bearer ${MCP_TOKEN}"}}
 
 
-def test_a_server_over_http_is_told_its_token_and_answers(
+def test_a_server_over_http_receives_its_token_and_answers(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_TOKEN", serving.TOKEN)
-    connected.add("served", bearing(address))
-    done = connected.refresh("served")["served"]
-    connected.give("served__add")
+    connected.add("served", with_token(address))
+    recorded = connected.refresh("served")["served"]
+    connected.grant("served__add")
 
-    assert "served__add" in done.created
+    assert "served__add" in recorded.created
     assert connected.content("served__add", {"one": 1, "other": 2}) == {"result": 3}
     assert upstream_status.read("served").protocol == "2026-07-28"
 
 
-def test_a_token_comes_from_the_servers_own_secrets_first(
+def test_a_server_s_own_secret_overrides_the_environment(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_TOKEN", "another")
     monkeypatch.setenv("TOOLBELT_SECRET_SERVED__MCP_TOKEN", serving.TOKEN)
-    connected.add("served", bearing(address))
+    connected.add("served", with_token(address))
 
     assert connected.refresh("served")["served"].error == ""
 
 
-def test_a_wrong_token_is_told_and_shown_nowhere(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_token_is_reported_without_being_shown(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_TOKEN", "wrong-t0ken")
-    connected.add("served", bearing(address))
+    connected.add("served", with_token(address))
 
     error = connected.refresh("served")["served"].error
 
@@ -120,7 +120,9 @@ def test_a_wrong_token_is_told_and_shown_nowhere(address: str, monkeypatch: pyte
     assert "wrong-t0ken" not in error
 
 
-def test_toolbelts_own_variables_are_told_to_no_server(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_toolbelt_s_own_variables_are_not_passed_to_a_server(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://me:secret@db/x")
     connected.add("served", {"url": address, "headers": {"Authorization": "Bearer ${DATABASE_URL}"}})
 
@@ -129,21 +131,21 @@ def test_toolbelts_own_variables_are_told_to_no_server(address: str, monkeypatch
     )
 
 
-def test_a_change_that_a_server_over_http_tells_of_is_taken_in(
-    address: str, monkeypatch: pytest.MonkeyPatch, heard: Callable[[], None]
+def test_a_tool_announced_over_http_is_imported(
+    address: str, monkeypatch: pytest.MonkeyPatch, wait_for_news: Callable[[], None]
 ) -> None:
     monkeypatch.setenv("MCP_TOKEN", serving.TOKEN)
-    connected.add("served", bearing(address))
+    connected.add("served", with_token(address))
     connected.refresh("served")
-    connected.give("served__grow")
+    connected.grant("served__grow")
 
     connected.content("served__grow")
-    heard()
+    wait_for_news()
 
     assert "served__fresh" in snapshots.catalog().tools
 
 
-def test_where_nobody_listens_the_address_is_told() -> None:
+def test_an_unreachable_address_reports_a_connection_error() -> None:
     connected.add("served", {"url": "http://127.0.0.1:9/mcp"})
 
     assert "onnect" in connected.refresh("served")["served"].error

@@ -1,4 +1,4 @@
-"""Tests of which sessions share the state that a server keeps for a connection."""
+"""Tests which sessions share the state that an upstream server keeps per connection."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from django.db import connection
 
 from tests.plugins.upstream import keeping, listing, scripting, serving
 from tests.runtime import connected
-from tests.runtime.connected import heard as heard
 from tests.runtime.connected import script as script
 from tests.runtime.connected import stopped as stopped
+from tests.runtime.connected import wait_for_news as wait_for_news
 from toolbelt import models
 from toolbelt.control.agents import agents, sessions
 from toolbelt.control.catalog import entries
@@ -25,12 +25,12 @@ from toolbelt.core import errors
 from toolbelt.runtime import calls, plugins, upstream_status
 from toolbelt.store import snapshots
 
-# What a connection tells unasked is written by another thread.
+# Another thread writes the unsolicited answers of a connection.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def ready(connection: dict[str, Any]) -> None:
-    """Add the server that keeps state, and give its tools to two agents."""
+    """Add the server that keeps state, and grant its tools to two agents."""
     connected.add("keeping", connection)
     assert connected.refresh("keeping")["keeping"].error == ""
     tools = sorted(models.Tool.objects.values_list("key", flat=True))
@@ -61,7 +61,7 @@ def until(is_so: Callable[[], bool]) -> None:
         if is_so():
             return
         time.sleep(0.05)
-    raise AssertionError("it did not come about")
+    raise AssertionError("the condition was not met in time")
 
 
 @pytest.fixture(params=["stdio", "http"])
@@ -73,24 +73,24 @@ def reached(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str
         yield {"url": url}
 
 
-PLACES = [("ada", "s1"), ("ada", "s2"), ("bob", "s1"), ("ada", None), ("bob", None)]
+SESSIONS = [("ada", "s1"), ("ada", "s2"), ("bob", "s1"), ("ada", None), ("bob", None)]
 
 
-def kept(reached: dict[str, Any]) -> list[str]:
-    """Let each agent and session keep its own text, in turns, and return what each finds then."""
+def texts_after_storing(reached: dict[str, Any]) -> list[str]:
+    """Store a text in each session of each agent in turn, and return the text that each reads afterwards."""
     ready(reached)
-    for agent, session in PLACES:
+    for agent, session in SESSIONS:
         ask(agent, session, "put", text=f"{agent} {session}")
-    return [ask(agent, session, "get") for agent, session in PLACES]
+    return [ask(agent, session, "get") for agent, session in SESSIONS]
 
 
 def test_each_session_of_each_agent_has_its_own_state(reached: dict[str, Any]) -> None:
-    assert kept(reached) == ["ada s1", "ada s2", "bob s1", "ada None", "bob None"]
+    assert texts_after_storing(reached) == ["ada s1", "ada s2", "bob s1", "ada None", "bob None"]
     assert upstream_status.read("keeping").sharing == "session"
 
 
-def test_sessions_of_one_agent_share_its_state_where_that_is_set(reached: dict[str, Any]) -> None:
-    assert kept({**reached, "sharing": "agent"}) == [
+def test_sessions_of_an_agent_share_state_if_configured(reached: dict[str, Any]) -> None:
+    assert texts_after_storing({**reached, "sharing": "agent"}) == [
         "ada None",
         "ada None",
         "bob None",
@@ -99,22 +99,22 @@ def test_sessions_of_one_agent_share_its_state_where_that_is_set(reached: dict[s
     ]
 
 
-def test_everybody_shares_the_state_where_that_is_set(reached: dict[str, Any]) -> None:
-    assert kept({**reached, "sharing": "shared"}) == ["bob None"] * 5
+def test_all_agents_share_state_if_configured(reached: dict[str, Any]) -> None:
+    assert texts_after_storing({**reached, "sharing": "shared"}) == ["bob None"] * 5
     assert upstream_status.read("keeping").open_connections == 1
 
 
-def test_a_subagent_has_the_state_of_its_session(tmp_path: Path) -> None:
+def test_a_subagent_shares_the_state_of_its_session(tmp_path: Path) -> None:
     ready(keeping.over_pipes(tmp_path))
     toolkit = {"key": "keepers", "members": [f"keeping__{tool}" for tool in keeping.TOOLS]}
     loadout = {"name": "research", "plugins": ["keeping"]}
     belts.import_(connected.OPERATOR, {"toolkits": [toolkit], "loadouts": [loadout]})
     ask("ada", "s1", "put", text="mine")
 
-    found = calls.run("ada", "keeping__get", {}, "s1", subagent="explore")
+    result = calls.run("ada", "keeping__get", {}, "s1", subagent="explore")
 
-    assert isinstance(found, calls.Result), found
-    assert found.content == {"result": "mine"}
+    assert isinstance(result, calls.Result), result
+    assert result.content == {"result": "mine"}
 
 
 def test_a_server_over_http_without_sessions_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_server_over_http_without_sessions_is_shared(monkeypatch: pytest.Monke
     with serving.served() as address:
         connected.add("served", {"url": address, "headers": {"Authorization": "Bearer ${MCP_TOKEN}"}})
         connected.refresh("served")
-        connected.give("served__add")
+        connected.grant("served__add")
         for session in ("s1", "s2"):
             calls.run("ada", "served__add", {"one": 1, "other": 2}, session)
         now = upstream_status.read("served")
@@ -130,7 +130,7 @@ def test_a_server_over_http_without_sessions_is_shared(monkeypatch: pytest.Monke
     assert (now.sharing, now.open_connections) == ("shared", 1)
 
 
-def test_a_connection_that_only_listed_serves_the_first_session(tmp_path: Path) -> None:
+def test_the_listing_connection_serves_the_first_session(tmp_path: Path) -> None:
     ready(keeping.over_pipes(tmp_path))
     (listed,) = keeping.processes(tmp_path)
 
@@ -138,7 +138,7 @@ def test_a_connection_that_only_listed_serves_the_first_session(tmp_path: Path) 
     assert ask("ada", "s2", "who") != f"process {listed}"
 
 
-def test_a_listing_for_operators_meets_nobody_s_connection(tmp_path: Path) -> None:
+def test_a_refresh_does_not_use_a_session_s_connection(tmp_path: Path) -> None:
     ready(keeping.over_pipes(tmp_path))
     used = {ask("ada", "s1", "who")}
 
@@ -148,7 +148,7 @@ def test_a_listing_for_operators_meets_nobody_s_connection(tmp_path: Path) -> No
     assert ask("ada", "s1", "who") in used
 
 
-def test_an_idle_connection_is_closed_and_its_session_begins_anew(tmp_path: Path) -> None:
+def test_an_idle_connection_is_closed_and_its_session_starts_fresh(tmp_path: Path) -> None:
     ready({**keeping.over_pipes(tmp_path), "idle": 1})
     ask("ada", "s1", "put", text="mine")
 
@@ -157,7 +157,7 @@ def test_an_idle_connection_is_closed_and_its_session_begins_anew(tmp_path: Path
     assert ask("ada", "s1", "get") == "nothing"
 
 
-def test_a_session_that_is_evicted_begins_anew(tmp_path: Path) -> None:
+def test_an_evicted_session_starts_fresh(tmp_path: Path) -> None:
     ready(keeping.over_pipes(tmp_path))
     for session in ("s1", "s2"):
         ask("ada", session, "put", text="mine")
@@ -178,7 +178,9 @@ def deleted() -> None:
 
 
 @pytest.mark.parametrize("end", [archived, deleted])
-def test_the_connections_of_an_agent_end_with_it(tmp_path: Path, end: Callable[[], None]) -> None:
+def test_archiving_or_deleting_an_agent_closes_its_connections(
+    tmp_path: Path, end: Callable[[], None]
+) -> None:
     ready(keeping.over_pipes(tmp_path))
     for agent, session in (("ada", "s1"), ("ada", None), ("bob", "ada")):
         ask(agent, session, "put", text="mine")
@@ -190,12 +192,12 @@ def test_the_connections_of_an_agent_end_with_it(tmp_path: Path, end: Callable[[
     assert [claim.holder for claim in models.UpstreamConnection.objects.all()] == ["session bob/ada"]
 
 
-def test_a_connection_with_a_call_under_way_is_not_idle(tmp_path: Path) -> None:
+def test_a_connection_with_a_running_call_is_not_idle(tmp_path: Path) -> None:
     ready({**keeping.over_pipes(tmp_path), "idle": 1})
     with concurrent.futures.ThreadPoolExecutor() as pool:
         held = pool.submit(ask_in_thread, "ada", "s1", "hold")
         until(lambda: bool([*tmp_path.glob("begun-*")]))
-        # Made and closed meanwhile, by the thread that closes what is idle.
+        # Opened and closed meanwhile by the thread that closes idle connections.
         other = number(ask("ada", "s2", "who"))
         until(lambda: other not in keeping.processes(tmp_path))
         (tmp_path / "go").touch()
@@ -203,7 +205,7 @@ def test_a_connection_with_a_call_under_way_is_not_idle(tmp_path: Path) -> None:
         assert held.result(30) == "held"
 
 
-def test_the_longest_idle_connection_makes_room_for_another(tmp_path: Path) -> None:
+def test_the_longest_idle_connection_is_closed_at_the_limit(tmp_path: Path) -> None:
     ready({**keeping.over_pipes(tmp_path), "max_connections": 2})
     first, second = (ask("ada", session, "who") for session in ("s1", "s2"))
     assert ask("ada", "s1", "who") == first
@@ -216,7 +218,7 @@ def test_the_longest_idle_connection_makes_room_for_another(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("limit", ["of the server", "of the process"])
-def test_a_call_is_refused_where_every_connection_is_busy(tmp_path: Path, settings: Any, limit: str) -> None:
+def test_a_call_is_refused_while_every_connection_is_busy(tmp_path: Path, settings: Any, limit: str) -> None:
     reached = keeping.over_pipes(tmp_path)
     if limit == "of the server":
         reached["max_connections"] = 1
@@ -240,7 +242,9 @@ def test_a_call_is_refused_where_every_connection_is_busy(tmp_path: Path, settin
 
 
 @pytest.mark.parametrize("change", [{"blocked": True}, {"active": False}])
-def test_a_server_that_is_stopped_loses_every_connection(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_disabling_or_blocking_a_server_closes_all_its_connections(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
     ready(keeping.over_pipes(tmp_path))
     for session in ("s1", "s2"):
         ask("ada", session, "who")
@@ -251,7 +255,7 @@ def test_a_server_that_is_stopped_loses_every_connection(tmp_path: Path, change:
     until(lambda: not keeping.processes(tmp_path))
 
 
-def test_no_connection_is_left_when_the_process_stops(tmp_path: Path) -> None:
+def test_stopping_the_process_closes_all_connections(tmp_path: Path) -> None:
     ready(keeping.over_pipes(tmp_path))
     for session in ("s1", "s2", "s3"):
         ask("ada", session, "who")
@@ -261,18 +265,18 @@ def test_no_connection_is_left_when_the_process_stops(tmp_path: Path) -> None:
     assert keeping.processes(tmp_path) == set()
 
 
-def test_what_one_session_alone_is_listed_changes_nobody_s_catalog(
-    script: scripting.Script, tmp_path: Path, heard: Callable[[], None]
+def test_a_list_of_one_session_does_not_change_the_catalog(
+    script: scripting.Script, tmp_path: Path, wait_for_news: Callable[[], None]
 ) -> None:
     connected.ready(script, "announce", "echo")
-    # The first connection has listed; what later ones find is said again by the file.
+    # The first connection has listed already; later ones list what the file contains.
     calls.run("ada", "files__echo", {}, "s1")
     script.lists(listing.tool("announce", "Does announce."), listing.tool("echo", "Says it again!"))
 
     calls.run("ada", "files__announce", {}, "s1")
-    heard()
+    wait_for_news()
 
-    # It was asked on a connection without a session, in a process of its own.
+    # The list was requested over a separate connection without a session.
     assert script.starts == 2
     assert snapshots.catalog().tools["files__echo"].description == "Says it again!"
     assert isinstance(calls.run("ada", "files__echo", {}, "s1"), gate.Refusal)

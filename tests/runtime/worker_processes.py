@@ -1,6 +1,6 @@
-"""Processes beside that of the tests, each of which calls tools as a worker of a server does.
+"""Worker processes that call tools as the workers of a server do.
 
-Each reads requests from a pipe, works on them side by side, and sends the answers.
+Each reads requests from a pipe, handles them concurrently, and sends the answers.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _FORKING.set_forkserver_preload(["tests.runtime.forked"])
 
 
 class Worker:
-    """A process that runs, with the database of the tests and these settings."""
+    """A running process with the tests' database and these settings."""
 
     def __init__(self, **settings: Any) -> None:
-        # Not before the program has set Django up.
+        # Imported here because Django must be set up first.
         from tests.store import conftest
 
         self._ids = itertools.count()
-        self._asked: dict[int, concurrent.futures.Future[Any]] = {}
+        self._pending: dict[int, concurrent.futures.Future[Any]] = {}
         self._pipe, its_end = _FORKING.Pipe()
         self.process = _FORKING.Process(target=_work, args=(its_end, settings), daemon=True)
-        # The first worker starts the process that all are forked from, with this environment.
+        # The first worker starts the fork server with this environment.
         environment = {"DATABASE_URL": conftest.address(), "DJANGO_SETTINGS_MODULE": "toolbelt.settings"}
         with mock.patch.dict(os.environ, environment):
             self.process.start()
@@ -40,38 +40,38 @@ class Worker:
         self._reading.start()
 
     def call(self, session: str, tool: str, **arguments: Any) -> concurrent.futures.Future[Any]:
-        """Call a tool of ada's; the answer is what the call came to, and the steps of its progress."""
+        """Call a tool of ada, and return a future of the answer and its progress messages."""
         return self._ask({"session": session, "tool": tool, "arguments": arguments})
 
-    def said(self, session: str, tool: str, **arguments: Any) -> Any:
-        """Call a tool, wait, and return what it said."""
+    def run(self, session: str, tool: str, **arguments: Any) -> Any:
+        """Call a tool, wait, and return its result."""
         answer = self.call(session, tool, **arguments).result(60)
         assert not answer["answer"]["is_error"], answer
         return answer["answer"]["content"]["result"]
 
     def cancel(self, session: str) -> None:
-        """Cancel what is called in this session."""
+        """Cancel the call of this session."""
         self._ask({"session": session, "tool": "", "arguments": {}})
 
     def end(self) -> int | None:
-        """Return its exit code, once it has ended as a server's supervisor tells it to."""
+        """Stop the process as a supervisor does, and return its exit code."""
         self._pipe.send(None)
         self.process.join(60)
         return self.process.exitcode
 
     @property
     def pid(self) -> int:
-        """The id of the process."""
+        """The process id."""
         assert self.process.pid is not None
         return self.process.pid
 
     def kill(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill the process, and wait until it has ended."""
         self.process.kill()
         self.process.join(10)
 
     def close(self) -> None:
-        """Kill it, if it still runs, and give back what it took."""
+        """Kill the process if it still runs, and release its resources."""
         self.kill()
         self._reading.join(10)
         self._pipe.close()
@@ -79,7 +79,7 @@ class Worker:
 
     def _ask(self, request: dict[str, Any]) -> concurrent.futures.Future[Any]:
         number = next(self._ids)
-        answer = self._asked[number] = concurrent.futures.Future()
+        answer = self._pending[number] = concurrent.futures.Future()
         self._pipe.send({**request, "id": number})
         return answer
 
@@ -87,14 +87,14 @@ class Worker:
         with contextlib.suppress(EOFError, ConnectionError):
             while True:
                 answer = self._pipe.recv()
-                self._asked.pop(answer["id"]).set_result(answer)
-        for asked in self._asked.values():
-            asked.set_exception(AssertionError("The worker has ended."))
+                self._pending.pop(answer["id"]).set_result(answer)
+        for future in self._pending.values():
+            future.set_exception(AssertionError("The worker has ended."))
 
 
 @contextlib.contextmanager
 def workers(number: int, **settings: Any) -> Iterator[list[Worker]]:
-    """Run so many workers with these settings, and end them."""
+    """Run this many workers with these settings, and stop them."""
     running = [Worker(**settings) for _ in range(number)]
     try:
         yield running
@@ -116,14 +116,14 @@ def _work(pipe: Connection, changed: dict[str, Any]) -> None:
     async def answer(request: dict[str, Any]) -> None:
         steps: list[str | None] = []
 
-        async def heard(progress: float, total: float | None, message: str | None) -> None:
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             steps.append(message)
 
         with contextlib.suppress(asyncio.CancelledError):
-            came_to = await calls.arun(
-                "ada", request["tool"], request["arguments"], request["session"], progress=heard
+            result = await calls.arun(
+                "ada", request["tool"], request["arguments"], request["session"], progress=on_progress
             )
-            pipe.send({"id": request["id"], "answer": came_to.document(), "steps": steps})
+            pipe.send({"id": request["id"], "answer": result.document(), "steps": steps})
 
     async def served() -> None:
         loop = asyncio.get_running_loop()

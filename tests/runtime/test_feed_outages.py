@@ -1,4 +1,4 @@
-"""Tests that each follower of an agent is served, and ended, when the database is away or the feed ends."""
+"""Tests how followers are notified and ended when the database is unreachable or the feed ends."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from toolbelt.runtime import feed
 from toolbelt.store import commits
 
 
-class Shaky:
-    """A watch over a database that is away for a given number of reads."""
+class ScriptedWatch:
+    """A watch that reads these states in order; None means an unreachable database."""
 
-    def __init__(self, *coming: commits.State | None) -> None:
-        self.coming = list(coming)
+    def __init__(self, *states: commits.State | None) -> None:
+        self.states = list(states)
         self.closed = asyncio.Semaphore(0)
 
     async def wait(self, seconds: float) -> None:
-        if not self.coming:
+        if not self.states:
             await asyncio.sleep(seconds)
 
     async def read(self) -> commits.State:
-        state = self.coming.pop(0)
+        state = self.states.pop(0)
         if state is None:
             raise commits.UnreachableError("gone")
         return state
@@ -40,55 +40,55 @@ def state(ada: int, bob: int) -> commits.State:
 
 
 @pytest.fixture
-def watches(monkeypatch: pytest.MonkeyPatch) -> Callable[[Shaky], Shaky]:
-    """Return what puts a watch in the place of the database's."""
+def watches(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptedWatch], ScriptedWatch]:
+    """Return a function that replaces the watch over the database."""
     for pause in ("FIRST_PAUSE", "GAP"):
         monkeypatch.setattr(feed, pause, 0)
 
-    def put(watch: Shaky) -> Shaky:
+    def put(watch: ScriptedWatch) -> ScriptedWatch:
         monkeypatch.setattr(commits, "watch", lambda: watch)
         return watch
 
     return put
 
 
-def test_a_database_that_is_away_is_tried_again_and_what_was_missed_is_told(watches, caplog):
-    watches(Shaky(state(1, 1), None, None, None, state(2, 1)))
+def test_changes_missed_during_an_outage_are_announced_after_it(watches, caplog):
+    watches(ScriptedWatch(state(1, 1), None, None, None, state(2, 1)))
 
-    async def story() -> list[str]:
-        async with feed.all_changes() as all_of_it:
-            return await following.told(all_of_it)
+    async def scenario() -> list[str]:
+        async with feed.all_changes() as all_agents:
+            return await following.next_change(all_agents)
 
-    assert following.run(story) == ["ada"]
+    assert following.run(scenario) == ["ada"]
     assert caplog.text.count("the database cannot be read") == 1
 
 
-def test_a_database_that_was_away_from_the_start_leaves_everyone_a_turn(watches):
-    watch = watches(Shaky(None))
+def test_a_database_unreachable_at_the_start_gives_each_follower_a_notification(watches):
+    watch = watches(ScriptedWatch(None))
 
-    async def story() -> bool:
+    async def scenario() -> bool:
         async with feed.changes("ada") as ada:
-            watch.coming = [None, state(1, 1)]
+            watch.states = [None, state(1, 1)]
             return (await anext(ada)).catalog
 
-    assert following.run(story)
+    assert following.run(scenario)
 
 
-def test_a_database_that_nobody_else_sees_is_followed_in_vain(monkeypatch, caplog):
+def test_following_a_private_database_logs_a_warning(monkeypatch, caplog):
     monkeypatch.setattr(commits, "watch", lambda: None)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with feed.changes("ada"):
             pass
 
-    following.run(story)
+    following.run(scenario)
     assert "no other connection sees this database" in caplog.text
 
 
-def test_everyone_s_following_ends_when_the_feed_does(watches):
-    watch = watches(Shaky(state(1, 1)))
+def test_closing_the_feed_ends_all_followers(watches):
+    watch = watches(ScriptedWatch(state(1, 1)))
 
-    async def story() -> int:
+    async def scenario() -> int:
         turns = 0
 
         async def follow(following: feed.Following) -> None:
@@ -102,31 +102,31 @@ def test_everyone_s_following_ends_when_the_feed_does(watches):
             pass
         await feed.close()
         await asyncio.gather(*following)
-        # A later follower ends at once.
+        # A later follower ends immediately.
         await follow(feed.all_changes())
         return turns
 
-    assert following.run(story) == 0
+    assert following.run(scenario) == 0
     assert not watch.closed.locked()
 
 
-def test_the_database_is_watched_only_while_somebody_follows(watches, monkeypatch):
+def test_the_database_is_watched_only_while_there_are_followers(watches, monkeypatch):
     monkeypatch.setattr(feed, "IDLE", 0)
-    watch = watches(Shaky(*[state(1, 1)] * 1000))
+    watch = watches(ScriptedWatch(*[state(1, 1)] * 1000))
 
-    async def story() -> None:
+    async def scenario() -> None:
         for _ in range(2):
             async with feed.changes("ada"):
                 assert watch.closed.locked()
-            # One who lets go of it without a word does not follow, either.
-            kept = feed.changes("bob")
-            del kept
+            # A follower that was dropped without being closed does not count, either.
+            dropped = feed.changes("bob")
+            del dropped
             await watch.closed.acquire()
 
-    following.run(story)
+    following.run(scenario)
 
 
-class Unreadable:
+class FailingWatch:
     """A watch that fails unexpectedly once, and then works."""
 
     def __init__(self) -> None:
@@ -150,13 +150,13 @@ class Unreadable:
 
 
 @pytest.mark.usefixtures("stored")
-def test_an_error_that_nobody_expects_keeps_nobody_waiting_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_of_the_watch_does_not_block_followers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "FIRST_PAUSE", 0.0)
 
-    async def story() -> feed.Changes:
-        unreadable = Unreadable()
+    async def scenario() -> feed.Changes:
+        unreadable = FailingWatch()
         monkeypatch.setattr(commits, "watch", lambda: unreadable)
         async with feed.changes("ada") as changes:
             return await anext(changes)
 
-    assert "ada" in following.run(story).agents
+    assert "ada" in following.run(scenario).agents

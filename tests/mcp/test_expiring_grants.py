@@ -1,4 +1,4 @@
-"""Tests that a tool is gone the moment its grant ends, without a write, over HTTP and MCP alike."""
+"""Tests that a tool disappears the moment its grant expires, without a write, over HTTP and MCP."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from tests.api.conftest import SETUP
-from tests.front.conftest import Request as Question
+from tests.front.conftest import Request as SurfaceRequest
 from tests.front.conftest import Server
 from tests.mcp.conftest import Client
 from tests.mcp.conftest import run as serve
-from tests.mcp.streaming import is_quiet, opened
+from tests.mcp.streaming import is_quiet, read_opening
 from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.people import tokens
@@ -33,33 +33,33 @@ def noon(stored: None) -> Iterator[None]:
 
 
 @pytest.fixture(params=["switch", "override"])
-def lend(request: pytest.FixtureRequest) -> Callable[[], object]:
-    """Return what grants ada something until two, by a switch or by an override."""
+def grant(request: pytest.FixtureRequest) -> Callable[[], object]:
+    """Return a function that grants ada tools until two, by a switch or by an override."""
     if request.param == "switch":
         return lambda: switches.flip(SETUP, "ada", "reading", True, ends=TWO)
     return lambda: switches.override(SETUP, "ada", "kb__find", True, ends=TWO)
 
 
-def written() -> int:
+def revision_number() -> int:
     return models.Revision.objects.get().number
 
 
-def test_it_is_listed_until_its_end_and_then_no_more(client: Client, lend: Callable[[], object]):
+def test_a_tool_is_listed_until_its_grant_expires(client: Client, grant: Callable[[], object]):
     before = client.names()
-    lend()
-    number = written()
-    # Twice each: the first puts down what is kept, the second gets it.
+    grant()
+    number = revision_number()
+    # Twice each: the first request fills the cache, the second reads it.
     with clock.stopped(TWO - SECOND):
         for _ in range(2):
             assert LENT & set(client.names())
     with clock.stopped(TWO):
         for _ in range(2):
             assert client.names() == before
-    assert written() == number
+    assert revision_number() == number
 
 
-def test_a_call_is_refused_from_its_end_on(client: Client, lend: Callable[[], object]):
-    lend()
+def test_a_call_is_refused_after_the_grant_expires(client: Client, grant: Callable[[], object]):
+    grant()
     with clock.stopped(TWO - SECOND):
         admitted = client.call("kb__find", {})
         assert "error" not in admitted.json()
@@ -67,30 +67,32 @@ def test_a_call_is_refused_from_its_end_on(client: Client, lend: Callable[[], ob
         assert client.call("kb__find", {}).error["code"] == protocol.INVALID_PARAMS
 
 
-def test_the_surface_is_without_it_from_its_end_on(ada: str, lend: Callable[[], object]):
-    server, question = Server(), Question(token=ada)
-    lend()
+def test_a_surface_omits_the_tool_after_the_grant_expires(ada: str, grant: Callable[[], object]):
+    server, request = Server(), SurfaceRequest(token=ada)
+    grant()
     with clock.stopped(TWO - SECOND):
-        server.warm(question)
-        lent = server.ask(question)
+        server.warm(request)
+        lent = server.ask(request)
         assert not lent.by_django
         assert LENT & set(lent.json()["active_tools"])
     with clock.stopped(TWO):
-        again = Question(token=ada, headers={"If-None-Match": lent.header("etag")})
-        for after in server.ask_all(again, question, question):
+        again = SurfaceRequest(token=ada, headers={"If-None-Match": lent.header("etag")})
+        for after in server.ask_each(again, request, request):
             assert after.status == 200
             assert not LENT & set(after.json()["active_tools"])
 
 
-def test_open_streams_of_that_agent_alone_are_told_at_its_end(client: Client, lend: Callable[[], object]):
+def test_only_streams_of_the_agent_are_notified_when_the_grant_expires(
+    client: Client, grant: Callable[[], object]
+):
     bob = Client(
         endpoint=client.endpoint,
         token=tokens.issue(SETUP, agent="bob").text,
         version=client.version,
         path="/mcp/bob",
     )
-    lend()
-    number = written()
+    grant()
+    number = revision_number()
 
     async def main() -> None:
         endpoint = client.endpoint
@@ -99,8 +101,8 @@ def test_open_streams_of_that_agent_alone_are_told_at_its_end(client: Client, le
             endpoint.open(client.listening()) as hers,
             endpoint.open(bob.listening()) as his,
         ):
-            await opened(hers, client.version)
-            await opened(his, client.version)
+            await read_opening(hers, client.version)
+            await read_opening(his, client.version)
             assert await is_quiet(hers)
             with clock.stopped(TWO):
                 assert (await hers.message())["method"] == protocol.LIST_CHANGED
@@ -108,6 +110,6 @@ def test_open_streams_of_that_agent_alone_are_told_at_its_end(client: Client, le
                 assert not LENT & {tool["name"] for tool in answer.result["tools"]}
                 assert await is_quiet(his)
                 assert await is_quiet(hers)
-                assert await sync_to_async(written)() == number
+                assert await sync_to_async(revision_number)() == number
 
     serve(main)

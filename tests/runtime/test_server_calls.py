@@ -1,4 +1,4 @@
-"""Calls of an ASGI server's clients run on its own event loop, and are checked there if that is quick."""
+"""Tests that an ASGI server runs its clients' calls on its own event loop, and checks them there if that is quick."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ T = TypeVar("T")
 
 
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Return the names of what threads were taken for, while records are written behind the calls."""
-    taken: list[str] = []
+def thread_functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Yield the names of the functions that ran in threads, while records are written in the background."""
+    thread_functions: list[str] = []
     run = threads.run
 
     async def noted(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        taken.append(function.__name__)
+        thread_functions.append(function.__name__)
         return await run(function, *arguments, **options)
 
     monkeypatch.setattr(threads, "run", noted)
     record_writer.start()
-    yield taken
+    yield thread_functions
     record_writer.stop()
 
 
-async def served(ask: Callable[[], Awaitable[T]]) -> T:
-    """Return what is asked on the event loop of a server, and end its connections as the server does."""
+async def serve(ask: Callable[[], Awaitable[T]]) -> T:
+    """Run a coroutine on the event loop of a server, and stop its connections as the server does."""
     with upstream_connections.hosted():
         try:
             return await ask()
@@ -63,7 +63,7 @@ async def served(ask: Callable[[], Awaitable[T]]) -> T:
 
 
 def look() -> gates.Look:
-    """Return a function that returns the current request context of ada, and keeps returning it."""
+    """Return a function that always returns ada's current request context."""
     snapshot, source = snapshots.take("ada")
     surfaces.get_or_build(snapshot, source.agent_stamp)
     cache_key = source.catalog.stamp, surfaces.cache_key(snapshot, source.agent_stamp)
@@ -88,7 +88,7 @@ def outcomes() -> list[str]:
     return list(models.CallRecord.objects.order_by("id").values_list("outcome", flat=True))
 
 
-def test_calls_of_a_server_run_on_its_own_event_loop(script: scripting.Script) -> None:
+def test_a_server_s_calls_run_on_its_own_event_loop(script: scripting.Script) -> None:
     connected.ready(script, "echo")
     upstream_connections.stop()
 
@@ -96,13 +96,13 @@ def test_calls_of_a_server_run_on_its_own_event_loop(script: scripting.Script) -
         answer = await calls.arun("ada", "files__echo", {"a": 1})
         return answer, {thread.name for thread in threading.enumerate()}
 
-    answer, names = async_to_sync(served)(ask)
+    answer, names = async_to_sync(serve)(ask)
 
     assert isinstance(answer, calls.Result)
     assert "toolbelt-plugins" not in names
 
 
-def test_a_thread_may_call_over_the_connections_of_a_server(script: scripting.Script) -> None:
+def test_a_thread_can_call_over_a_server_s_connections(script: scripting.Script) -> None:
     connected.ready(script, "echo")
     upstream_connections.stop()
 
@@ -111,10 +111,10 @@ def test_a_thread_may_call_over_the_connections_of_a_server(script: scripting.Sc
         await concurrently.do(lambda: answers.append(connected.content("files__echo", {"a": 1})))
         return answers[0]
 
-    assert async_to_sync(served)(ask) == {"result": '{"a": 1}'}
+    assert async_to_sync(serve)(ask) == {"result": '{"a": 1}'}
 
 
-def test_after_a_server_that_ended_without_a_word_its_connections_are_made_anew(
+def test_connections_are_reopened_after_a_server_ended_without_closing_them(
     script: scripting.Script,
 ) -> None:
     connected.ready(script, "echo")
@@ -129,7 +129,7 @@ def test_after_a_server_that_ended_without_a_word_its_connections_are_made_anew(
     assert connected.content("files__echo", {"a": 2}) == {"result": '{"a": 2}'}
 
 
-def test_a_call_that_is_denied_while_its_server_connects_does_not_reach_it(script: scripting.Script) -> None:
+def test_a_call_denied_while_its_upstream_server_connects_is_not_sent(script: scripting.Script) -> None:
     connected.ready(script, "echo")
     calls_before = script.calls
     script.delay(1.0)
@@ -143,70 +143,72 @@ def test_a_call_that_is_denied_while_its_server_connects_does_not_reach_it(scrip
         )
         return await asyncio.wait_for(task, 20)
 
-    answer = async_to_sync(served)(ask)
+    answer = async_to_sync(serve)(ask)
 
     assert isinstance(answer, gate.Refusal)
     assert answer.code == "tool-denied"
     assert script.calls == calls_before
 
 
-def test_a_call_of_what_was_called_before_takes_no_thread(script: scripting.Script, taken: list[str]) -> None:
+def test_a_repeated_call_uses_no_thread(script: scripting.Script, thread_functions: list[str]) -> None:
     connected.ready(script, "echo")
     upstream_connections.stop()
     ask = call({"a": 1})
 
     async def twice() -> list[str]:
         await ask()
-        taken.clear()
+        thread_functions.clear()
         assert isinstance(await ask(), calls.Result)
-        return [*taken]
+        return [*thread_functions]
 
-    assert async_to_sync(served)(twice) == []
+    assert async_to_sync(serve)(twice) == []
     assert outcomes() == ["ok", "ok"]
 
 
-def test_a_call_that_is_refused_at_once_is_recorded(script: scripting.Script, taken: list[str]) -> None:
+def test_a_call_refused_on_the_event_loop_is_recorded(
+    script: scripting.Script, thread_functions: list[str]
+) -> None:
     connected.ready(script, "echo")
     connected.content("files__echo")
     blocking.set_blocked(connected.OPERATOR, "tool", "files__echo", True, was=False)
 
-    answer = async_to_sync(served)(call())
+    answer = async_to_sync(serve)(call())
 
     assert isinstance(answer, gate.Refusal)
-    assert taken == []
+    assert thread_functions == []
     assert outcomes() == ["ok", answer.code]
 
 
-def test_arguments_that_take_long_to_check_are_checked_in_a_thread(
-    script: scripting.Script, taken: list[str], monkeypatch: pytest.MonkeyPatch
+def test_costly_arguments_are_checked_in_a_thread(
+    script: scripting.Script, thread_functions: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connected.ready(script, "echo")
     connected.content("files__echo")
     monkeypatch.setattr(schema, "QUICK_STEPS", 0)
 
-    assert isinstance(async_to_sync(served)(call({"a": 1})), calls.Result)
-    assert taken == ["prepare"]
+    assert isinstance(async_to_sync(serve)(call({"a": 1})), calls.Result)
+    assert thread_functions == ["prepare"]
 
 
-def test_a_schema_that_was_never_read_is_read_in_a_thread(
-    script: scripting.Script, taken: list[str], monkeypatch: pytest.MonkeyPatch
+def test_an_uncached_schema_is_compiled_in_a_thread(
+    script: scripting.Script, thread_functions: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connected.ready(script, "echo")
     connected.content("files__echo")
     schema._validator.cache_clear()
 
-    assert isinstance(async_to_sync(served)(call()), calls.Result)
-    assert taken == ["prepare"]
+    assert isinstance(async_to_sync(serve)(call()), calls.Result)
+    assert thread_functions == ["prepare"]
 
 
-def test_with_no_room_for_its_record_a_call_ends_in_a_thread_that_writes_it(
-    script: scripting.Script, taken: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_thread_writes_the_record_if_the_record_writer_is_full(
+    script: scripting.Script, thread_functions: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connected.ready(script, "echo")
     connected.content("files__echo")
     monkeypatch.setattr(record_writer, "has_room", lambda: False)
     monkeypatch.setattr(record_writer, "take", lambda record: False)
 
-    assert isinstance(async_to_sync(served)(call()), calls.Result)
-    assert taken == ["prepare", "answered"]
+    assert isinstance(async_to_sync(serve)(call()), calls.Result)
+    assert thread_functions == ["prepare", "answered"]
     assert outcomes() == ["ok", "ok"]
