@@ -109,9 +109,9 @@ tests() {
             -m 'not soak' tests/store tests/models tests/control \
             tests/front/test_admissions.py tests/front/test_application.py tests/front/test_event_stream.py \
             tests/front/test_freshness.py tests/front/test_many_calls.py tests/front/test_stale.py \
-            tests/runtime/test_calls.py tests/runtime/test_calls_at_once.py tests/runtime/test_connection.py \
+            tests/runtime/test_calls.py tests/runtime/test_server_calls.py tests/runtime/test_connection.py \
             tests/runtime/test_credentials.py tests/runtime/test_denied_while_waiting.py tests/runtime/test_feed.py \
-            tests/runtime/test_feed_away.py tests/runtime/test_record_writer.py tests/runtime/test_plugin_state.py \
+            tests/runtime/test_feed_outages.py tests/runtime/test_record_writer.py tests/runtime/test_plugin_state.py \
             tests/runtime/test_surfaces.py tests/runtime/test_upstream_claims.py \
             tests/runtime/test_upstream_connections.py tests/management/test_demo.py tests/management/test_token.py \
             tests/management/test_run_schedule.py tests/test_faults.py tests/test_health.py tests/test_pooling.py \
