@@ -21,7 +21,6 @@ from toolbelt.web.kit import (
     responses,
     words,
 )
-from toolbelt.web.kit import tool_options as options
 from toolbelt.web.search import view_model
 
 MAX_LIST_LENGTH = 10_000
@@ -56,10 +55,10 @@ def tool_options(request: http.Request) -> HttpResponse:
     stored = access_index.catalog_view().catalog
     # A pasted list of keys may be longer than a text to search for.
     names = fields.split_names(request.GET.get("q", "")[:MAX_LIST_LENGTH])
-    known, unknown = options.split_keys(stored, names)
+    known, unknown = fields.split_keys(stored, names)
     shown = pieces.View(query=text, keys=known if len(names) > 1 else (), unknown=unknown)
-    shown.tools = () if shown.keys else options.find(stored, text)
-    shown.more = len(shown.tools) == options.MAX_OPTIONS
+    shown.tools = () if shown.keys else fields.find_tools(stored, text)
+    shown.more = len(shown.tools) == fields.MAX_TOOLS
     return render(request, "search/_tool_options.html", {"page": shown})
 
 
