@@ -50,6 +50,9 @@ def test_the_link_removes_what_is_stored_or_stores_what_holds_by_default(
 
 
 def test_it_says_before_a_press_that_turning_it_on_has_no_effect() -> None:
-    assert tool_sections.switch(None, [UNAVAILABLE]).futile == "turning it on has no effect: plugin github has failed"
+    assert (
+        tool_sections.switch(None, [UNAVAILABLE]).futile
+        == "turning it on has no effect: plugin github has failed"
+    )
     assert tool_sections.switch(None, [UNAVAILABLE, OFF]).futile == ""
     assert tool_sections.switch(None, [UNAVAILABLE, ON]).futile == ""

@@ -1,7 +1,7 @@
 """The event streams that notify open pages of the dashboard of changes.
 
-Django answers the request like any other (`toolbelt.web.kit.live.stream`): it checks permissions and the agent, and sends
-the headers and the revision. The stream then continues without Django, so that it needs neither a thread nor a
+Django answers the request like any other (`toolbelt.web.kit.live.stream`): it checks permissions and the agent, and
+sends the headers and the revision. The stream then continues without Django, so that it needs neither a thread nor a
 database connection; its login is checked periodically. If there are too many streams, only Django's response is sent,
 and the page polls.
 """

@@ -61,6 +61,7 @@ class Flip(kit.Change):
 class Reset(kit.Change):
     """The overrides to reset, as the page showed them."""
 
+    # Such as github__issue_read=true, whether the tool exists or not.
     was = fields.Names(".+=(true|false)")
 
     def shown(self) -> dict[str, bool | None]:
