@@ -14,7 +14,7 @@ from toolbelt.control.reports import queries
 from toolbelt.runtime import calls
 from toolbelt.store import clock
 from toolbelt.testing import OPERATOR
-from toolbelt.web.kit import durations, words
+from toolbelt.web.kit import periods, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -155,8 +155,8 @@ def test_blocking_from_the_menu_applies_immediately_and_updates_the_page(admin_c
 
 
 def test_durations_end_at_full_minutes_and_tomorrow_starts_at_midnight() -> None:
-    assert durations.end("1h").second == 0
-    assert timezone.localtime(durations.end("tomorrow")).strftime("%H:%M:%S") == "00:00:00"
+    assert periods.end("1h").second == 0
+    assert timezone.localtime(periods.end("tomorrow")).strftime("%H:%M:%S") == "00:00:00"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.tools import listing as tools
 
-# How many agents or tools the _question lists.
+# How many agents or tools the question lists.
 MAX_LINES = 100
 # In the form, this stands for all agents: no agent is called so.
 ALL = "*"

@@ -16,7 +16,7 @@ from toolbelt.control.reports import first_steps, overview, usage
 from toolbelt.core import catalog
 from toolbelt.web import agents
 from toolbelt.web.calls import views as calls
-from toolbelt.web.kit import audit_words, context_saved, durations, http, periods, pieces, responses, words
+from toolbelt.web.kit import audit_words, context_saved, http, periods, pieces, responses, words
 from toolbelt.web.review import concerns
 
 DAYS = 30
@@ -35,10 +35,10 @@ def page(request: http.Request) -> HttpResponse:
     today = timezone.localdate()
     first = today - dt.timedelta(days=DAYS - 1)
     loaded = overview.load(
-        today=durations.midnight(today),
+        today=periods.midnight(today),
         maximum=MAX_CHANGES,
         max_agents=MAX_AGENTS,
-        calls_since=durations.midnight(first) if may_see_calls else None,
+        calls_since=periods.midnight(first) if may_see_calls else None,
     )
     more = concerns.count(loaded.attention) - MAX_CONCERNS
     count = len(loaded.attention.agents)
@@ -83,7 +83,7 @@ def _uncalled(stored: catalog.Catalog, usage_by_day: Sequence[usage.OfDay], toda
         return sum(of_day.calls for of_day in usage_by_day if of_day.day >= first) > calls.MAX_CALLS
 
     since = calls.first_day(today, exceeds)
-    count = len(usage.uncalled(stored, since=durations.midnight(since)))
+    count = len(usage.uncalled(stored, since=periods.midnight(since)))
     period = words.counted((today - since).days + 1, "day")
     return f"{words.tools(count)} not called in {period}" if count else ""
 

@@ -16,7 +16,7 @@ from toolbelt.control.access import access_index, switches, tools_config
 from toolbelt.control.reports import queries
 from toolbelt.core import agents, effects, grants, reasons
 from toolbelt.web.access import views as access
-from toolbelt.web.kit import durations, fields, http, model_panel, notices, pieces, responses, titles, words
+from toolbelt.web.kit import fields, http, model_panel, notices, periods, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.toolkits import listing as toolkits
 
@@ -36,7 +36,7 @@ class Flip(kit.Change):
     was = fields.State()
     given = forms.ChoiceField(
         required=False,
-        choices=[(f"{on}-{span}",) * 2 for on in ("true", "false") for span in (*durations.SPANS, "at")],
+        choices=[(f"{on}-{span}",) * 2 for on in ("true", "false") for span in (*periods.SPANS, "at")],
     )
     at = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
 
@@ -54,13 +54,14 @@ class Flip(kit.Change):
         """Return the keyword arguments of control.switches.flip and override."""
         given = self.checked()
         on, _, span = (given["given"] or given["on"]).partition("-")
-        ends = given["at"] if span == "at" else durations.end(span) if span else None
+        ends = given["at"] if span == "at" else periods.end(span) if span else None
         return {"on": words.read(on), "ends": ends, "was": given["was"]}
 
 
 class Reset(kit.Change):
     """The overrides to reset, as the page showed them."""
 
+    # Such as github__issue_read=true, whether the tool exists or not.
     was = fields.Names(".+=(true|false)")
 
     def shown(self) -> dict[str, bool | None]:

@@ -1,4 +1,8 @@
-"""API tokens: the list, issuing a token, and revoking it."""
+"""API tokens: the list, issuing a token, and revoking it.
+
+A token's text is in the response to the form that issued it, and is stored nowhere, not in the session either. That
+form is therefore answered with a page, and not with a redirect.
+"""
 
 from __future__ import annotations
 

@@ -25,13 +25,13 @@ from toolbelt.web import agents
 from toolbelt.web.access import decisions
 from toolbelt.web.kit import (
     audit_words,
-    durations,
     fields,
     filters,
     http,
     model_panel,
     notices,
     paging,
+    periods,
     pieces,
     responses,
     tool_sections,
@@ -189,7 +189,7 @@ def _page(request: http.Request, access: queries.Access, given: Mapping[str, Any
         # What the menu beside each control offers.
         acts=pieces.View(
             words=pieces.SETTINGS[:2],
-            spans=tuple(durations.SPANS.items()),
+            spans=tuple(periods.SPANS.items()),
             bulk=tuple((what, what.capitalize(), pieces.SETTINGS) for what in ("tools", "toolkits")),
             zone=timezone.localtime().strftime("%Z"),
             may_block=request.user.has_perms(_BLOCK),

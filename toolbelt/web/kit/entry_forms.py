@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from toolbelt.control.access import access_index
 from toolbelt.core import belts, catalog, errors, keys
-from toolbelt.web.kit import fields, tool_options
+from toolbelt.web.kit import fields
 from toolbelt.web.kit import forms as kit
 
 _T = TypeVar("_T")
@@ -120,10 +120,10 @@ class EntryForm(kit.Fields, kit.Change):
         if self.row_action.verb != "add":
             return names
         stored = access_index.catalog_view().catalog
-        known, unknown = tool_options.split_keys(stored, names)
+        known, unknown = fields.split_keys(stored, names)
         self.looked_up, self.is_key_list = " ".join(unknown), bool(known)
         if not known:
-            self.found = tuple(tool_options.find(stored, self.looked_up))
+            self.found = tuple(fields.find_tools(stored, self.looked_up))
         return known
 
     def entry(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The period of a log or a chart: a preset, or days of the reader's choice, in the reader's time zone."""
+"""Periods: that of a log or a chart, a preset or days of the reader's choice, and how long a button sets something."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 
-from toolbelt.web.kit import durations, fields, pieces
+from toolbelt.web.kit import fields, pieces
 
 CUSTOM = "custom"
 # How many days ago each preset begins and ends.
@@ -17,6 +17,8 @@ _PRESETS = {"today": (0, 0), "yesterday": (1, 1), "7d": (6, 0), "30d": (29, 0)}
 _LABELS = {"today": "Today", "yesterday": "Yesterday", "7d": "7 days", "30d": "30 days", CUSTOM: "Custom"}
 # What narrows a list to a period, by the names in the address.
 NAMES = ("period", "since", "until")
+# What one button sets something for, by its word in forms, with its words.
+SPANS = {"1h": "1 hour", "2h": "2 hours", "tomorrow": "until tomorrow"}
 
 
 class Period(forms.Form):
@@ -39,8 +41,8 @@ def days(filters: Mapping[str, Any]) -> tuple[dt.date | None, dt.date | None]:
 def time_range(first: dt.date | None, last: dt.date | None) -> dict[str, Any]:
     """Return when the first day begins, and when the last one ends."""
     return {
-        "since": durations.midnight(first) if first else None,
-        "until": durations.midnight(last + dt.timedelta(days=1)) if last else None,
+        "since": midnight(first) if first else None,
+        "until": midnight(last + dt.timedelta(days=1)) if last else None,
     }
 
 
@@ -69,6 +71,21 @@ def present(
         since=since.isoformat() if since else "",
         until=until.isoformat() if until else "",
     )
+
+
+def midnight(day: dt.date) -> dt.datetime:
+    """Return the moment at which a day begins."""
+    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
+
+
+def end(span: str) -> dt.datetime:
+    """Return the moment at which a span ends that begins now; tomorrow begins at midnight, where the server is."""
+    now = timezone.now()
+    if span == "tomorrow":
+        return midnight(timezone.localdate() + dt.timedelta(days=1))
+    # To the next full minute.
+    whole = now.replace(second=0, microsecond=0)
+    return whole + dt.timedelta(hours=int(span.removesuffix("h")), minutes=0 if whole == now else 1)
 
 
 def _preset_of(first: dt.date) -> str:

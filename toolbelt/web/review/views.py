@@ -55,7 +55,7 @@ class Decision(kit.Change):
     """
 
     decision = forms.CharField(max_length=400)
-    # With the version that the page showed of each; whether it is still that one is not asked here.
+    # With the version that the page showed of each (files__read=sha256:…), whether it is still that one or not.
     tool = fields.Names("[^=]+=.+", required=False)
     unflagged = fields.Names("[^=]+=.+", required=False)
     carry = forms.BooleanField(required=False)

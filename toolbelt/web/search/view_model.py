@@ -92,11 +92,18 @@ def page(text: str, user: rights.User) -> pieces.View:
     consumers = _agents(queries.agents_briefly(), who) if who.strip() else []
     meant = _Meant(what=what, plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
     actions = _actions(asked, meant, user) if asked else ()
+    found_agents = (_thing("agent_access", agent.key, agent.title, agent.role) for agent in consumers)
+    found_kits = (_thing("toolkit", kit.key, kit.title, words.tools(len(kit.members))) for kit in toolkits)
+    found_tools = (
+        _thing("tool", tool.key, texts.visible(tool.title), texts.visible(words.cut(tool.description, 90)))
+        for tool in tools
+    )
+    found_plugins = (_thing("plugin", plugin.name, texts.visible(plugin.title)) for plugin in plugins)
     things = [
-        ("Agents", map(_agent, consumers), len(consumers)),
-        ("Toolkits", map(_toolkit, toolkits), len(toolkits)),
-        ("Tools", map(_tool, tools), len(tools)),
-        ("Servers & plugins", map(_plugin, plugins), len(plugins)),
+        ("Agents", found_agents, len(consumers)),
+        ("Toolkits", found_kits, len(toolkits)),
+        ("Tools", found_tools, len(tools)),
+        ("Servers & plugins", found_plugins, len(plugins)),
     ]
     if plugins and _is_exact(what, plugins[0]):
         things.insert(0, things.pop())
@@ -256,33 +263,8 @@ def _plain(name: str) -> str:
     return name.strip().casefold().replace("_", " ").replace("-", " ")
 
 
-def _agent(agent: agents.Agent) -> pieces.View:
-    return _result(
-        agent.title or agent.key, reverse("web:agent_access", args=[agent.key]), agent.key, agent.role
-    )
-
-
-def _toolkit(toolkit: catalog.Toolkit) -> pieces.View:
-    return _result(
-        toolkit.title or toolkit.key,
-        reverse("web:toolkit", args=[toolkit.key]),
-        toolkit.key,
-        words.tools(len(toolkit.members)),
-    )
-
-
-def _tool(tool: catalog.Tool) -> pieces.View:
-    return _result(
-        texts.visible(tool.title) or tool.key,
-        reverse("web:tool", args=[tool.key]),
-        tool.key,
-        texts.visible(words.cut(tool.description, 90)),
-    )
-
-
-def _plugin(plugin: catalog.Plugin) -> pieces.View:
-    title = texts.visible(plugin.title) or plugin.name
-    return _result(title, reverse("web:plugin", args=[plugin.name]), plugin.name)
+def _thing(view: str, key: str, title: str, about: str = "") -> pieces.View:
+    return _result(title or key, reverse(f"web:{view}", args=[key]), key, about)
 
 
 def _result(title: str, url: str, key: str = "", about: str = "") -> pieces.View:

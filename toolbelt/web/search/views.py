@@ -11,8 +11,17 @@ from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.people import rights
-from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces, responses, titles, words
-from toolbelt.web.kit import tool_options as options
+from toolbelt.web.kit import (
+    fields,
+    filters,
+    http,
+    model_panel,
+    notices,
+    pieces,
+    responses,
+    titles,
+    words,
+)
 from toolbelt.web.search import view_model
 
 MAX_LIST_LENGTH = 10_000
@@ -47,10 +56,10 @@ def tool_options(request: http.Request) -> HttpResponse:
     stored = access_index.catalog_view().catalog
     # A pasted list of keys may be longer than a text to search for.
     names = fields.split_names(request.GET.get("q", "")[:MAX_LIST_LENGTH])
-    known, unknown = options.split_keys(stored, names)
+    known, unknown = fields.split_keys(stored, names)
     shown = pieces.View(query=text, keys=known if len(names) > 1 else (), unknown=unknown)
-    shown.tools = () if shown.keys else options.find(stored, text)
-    shown.more = len(shown.tools) == options.MAX_OPTIONS
+    shown.tools = () if shown.keys else fields.find_tools(stored, text)
+    shown.more = len(shown.tools) == fields.MAX_TOOLS
     return render(request, "search/_tool_options.html", {"page": shown})
 
 

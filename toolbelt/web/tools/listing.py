@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django import forms
@@ -17,7 +17,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries, usage
 from toolbelt.core import catalog, reasons, resolution, risks, search
 from toolbelt.web.calls import views as calls
-from toolbelt.web.kit import durations, fields, filters, http, paging, pieces, responses, saved_views, words
+from toolbelt.web.kit import fields, filters, http, paging, periods, pieces, responses, saved_views, words
 
 _COLUMNS = {"tool": "Tool", "plugin": "Plugin", "tokens": "Tokens"}
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
@@ -79,9 +79,7 @@ def page(request: http.Request) -> HttpResponse:
         shown.sort(key=lambda tool: ranks.get(tool.key, len(shown)))
     part = paging.part(shown, given["offset"])
     tokens = sum(tool.tokens for tool in shown)
-    called = (
-        usage.of_tools([tool.key for tool in part.items], since=durations.midnight(since)) if since else {}
-    )
+    called = usage.of_tools([tool.key for tool in part.items], since=periods.midnight(since)) if since else {}
     period = words.counted((today - since).days + 1, "day") if since else ""
     page = pieces.View(
         tools=tuple(_line(index, shelf, tool, called.get(tool.key)) for tool in part.items),
@@ -99,7 +97,15 @@ def page(request: http.Request) -> HttpResponse:
         matches=(words.of_kinds(tool.kind for tool in shown) or words.tools(0))
         + (f", {words.about(tokens)} tokens in total" if shown else ""),
         pages=part.pages(given, request.path),
-        bulk=_bulk(len(shown), given, agents) if agents else None,
+        # The menu that sets tools for agents: those that are selected, or all that the filter shows.
+        bulk=pieces.View(
+            fields=paging.hidden_fields(given, ("sort", "offset")),
+            count=f"All {words.number(len(shown))} matching tools" if len(shown) > 1 else "The matching tool",
+            words=pieces.SETTINGS,
+            agents=tuple(agents),
+        )
+        if agents
+        else None,
         views=VIEWS.present(request, given),
     )
     return responses.show(request, page, "tools/list.html", "tools/_table.html")
@@ -111,16 +117,6 @@ def first_day(request: http.Request) -> dt.date | None:
     return calls.usual_first_day(timezone.localdate()) if may_see_calls else None
 
 
-def _bulk(shown: int, filters: Mapping[str, Any], agents: Sequence[str]) -> pieces.View:
-    """Return the menu that sets tools for agents: those that are selected, or all that the filter shows."""
-    return pieces.View(
-        fields=paging.hidden_fields(filters, ("sort", "offset")),
-        count=f"All {words.number(shown)} matching tools" if shown > 1 else "The matching tool",
-        words=pieces.SETTINGS,
-        agents=tuple(agents),
-    )
-
-
 def matching(
     shelf: access_index.CatalogView, filters: Mapping[str, Any], since: dt.date | None
 ) -> list[catalog.Tool]:
@@ -129,7 +125,7 @@ def matching(
     """
     shown = [tool for tool in shelf.catalog.tools.values() if _fits(shelf, tool, filters)]
     if filters["called"] and since:
-        uncalled = usage.uncalled(shelf.catalog, since=durations.midnight(since))
+        uncalled = usage.uncalled(shelf.catalog, since=periods.midnight(since))
         return [tool for tool in shown if tool.key in uncalled]
     return shown
 
