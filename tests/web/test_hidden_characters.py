@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import time
 
 import pytest
 from django.test import Client
@@ -128,7 +127,8 @@ def test_only_displayed_text_and_attributes_are_rewritten(before: str, after: st
     assert hidden_characters.page(before) == after
 
 
-def test_malformed_html_takes_no_exponential_time() -> None:
-    started = time.perf_counter()
-    hidden_characters.page('<a b="' * 2_000 + "\u202e" + "<textarea>" * 500)
-    assert time.perf_counter() - started < 5
+def test_malformed_html_is_rewritten_to_its_end() -> None:
+    # With backtracking, this would take hours.
+    page = hidden_characters.page('<a b="' * 2_000 + "\u202e" + "<textarea>" * 500)
+    assert page.startswith('<a b="')
+    assert page.endswith("<textarea>")
