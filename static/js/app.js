@@ -290,7 +290,8 @@
   });
   addEventListener("beforeunload", (event) => {
     if (isSaved || document.querySelector("form[data-sent]")) return;
-    if (every("form[data-guarded]").some(window.toolbelt.isUnsaved)) event.preventDefault();
+    // A page that is left before all of its scripts ran has no unsaved changes.
+    if (every("form[data-guarded]").some((form) => window.toolbelt?.isUnsaved(form))) event.preventDefault();
   });
 
   document.addEventListener("click", ({ target }) => {

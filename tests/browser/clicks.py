@@ -1,4 +1,4 @@
-"""Counts what an operator presses on the way through a job: clicks, and keys that do what a click does."""
+"""Count the clicks that a task takes, including keys that do what a click does."""
 
 from __future__ import annotations
 
@@ -6,42 +6,40 @@ import re
 
 from playwright.sync_api import Locator, Page
 
-# A key that is typed into a field is no press; these are, wherever they go.
+# A key that is typed into a field does not count; every other key does, wherever the focus is.
 _COUNT = """() => {
     // A window may outlive its first document.
-    if (window.counts) return;
-    window.counts = true;
+    if (window.countsClicks) return;
+    window.countsClicks = true;
     const count = (event) => {
-        if (event.isTrusted) sessionStorage.setItem("presses", 1 + Number(sessionStorage.getItem("presses")));
+        if (event.isTrusted) sessionStorage.setItem("clicks", 1 + Number(sessionStorage.getItem("clicks")));
     };
     addEventListener("pointerdown", count, true);
     addEventListener("keydown", (event) => {
-        const types = event.target.matches("input:not([type=checkbox], [type=radio]), textarea");
-        if (event.key === "Enter" || !types) count(event);
+        const isTyped = event.target.matches("input:not([type=checkbox], [type=radio]), textarea");
+        if (event.key === "Enter" || !isTyped) count(event);
     }, true);
 }"""
 
 
-class Job:
-    """A job that begins at the Overview: `presses` are the clicks so far, which the browser itself counts."""
+class Task:
+    """A task that starts at the Overview. The browser itself counts its clicks."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         page.add_init_script(f"({_COUNT})()")
         page.goto("/")
-        page.evaluate("sessionStorage.removeItem('presses')")
+        page.evaluate("sessionStorage.removeItem('clicks')")
 
     @property
-    def presses(self) -> int:
-        """Return how often something was pressed since the Overview."""
-        return int(self.page.evaluate("Number(sessionStorage.getItem('presses'))"))
+    def clicks(self) -> int:
+        """Return the number of clicks since the Overview."""
+        return int(self.page.evaluate("Number(sessionStorage.getItem('clicks'))"))
 
     def filter(self, text: str) -> None:
-        """Type into the filter of the page, which a key (`/`) goes to: finding a thing is not counted as a click.
-
-        Wait for the filtered rows, which replace the others: a row could be replaced while it is clicked.
-        """
+        """Type into the filter of the page and wait for its rows; focusing it is not counted, because `/` does that."""
         self.page.get_by_role("searchbox").first.fill(text)
+        # A row could be replaced while it is clicked.
         self.page.wait_for_url(re.compile(r"[?&]q=[^&]"))
 
     def open_agent(self, key: str) -> None:
@@ -50,5 +48,5 @@ class Job:
         self.page.get_by_role("heading", name=key, exact=True).wait_for()
 
     def link(self, name: str) -> Locator:
-        """Find a link of the page by its name, outside the navigation."""
+        """Return the link of this name outside the navigation."""
         return self.page.get_by_role("main").get_by_role("link", name=name, exact=True).first

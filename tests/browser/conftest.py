@@ -1,7 +1,7 @@
 """Fixtures of the browser tests: a server with a new copy of the demo for each test, and logged-in operators.
 
-The demo takes seconds to load, so it is loaded once, with its operators logged in, into a file of its own; each test
-works on a copy of that file.
+The demo takes seconds to load, so it is loaded once, with its operators logged in, into a file; each test works on a
+copy of that file.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect
 from pytest_django import live_server_helper
 
-from tests.browser import looks, watching, windows
+from tests.browser import console, devices, page_pool
 from toolbelt.control.reports import queries
 
 PASSWORD = "correct horse battery"
-# What the operators who work with agents may do.
-MAY = (
+OPERATOR_PERMISSIONS = (
     "change_agent",
     "add_agent",
     "delete_agent",
@@ -52,59 +51,60 @@ MAY = (
 
 OpensPage = Callable[..., Page]
 _FAILED = pytest.StashKey[bool]()
-# The cookie of each operator, who is logged in already.
+# The session cookie of each operator.
 _sessions: dict[str, str] = {}
 
-# For machines that have other things to do.
-PATIENCE = 20_000
-expect.set_options(timeout=PATIENCE)
+# Generous, for machines that are busy with other things.
+TIMEOUT_MS = 20_000
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 @pytest.fixture(scope="session")
-def demo_file(
+def demo_database(
     django_test_environment: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """Make a database with the demo and its people; give the file."""
+    """Return the file of a database with the demo and its operators."""
     if connection.vendor != "sqlite":
-        pytest.skip("each test in a browser works on a copy of a file: they run on SQLite")
+        pytest.skip("each browser test works on a copy of a file: they run on SQLite")
     file = tmp_path_factory.mktemp("demo") / "demo.sqlite3"
-    with use(file, django_db_blocker):
+    with use_database(file, django_db_blocker):
         call_command("migrate", verbosity=0)
         call_command("loaddata", "demo", verbosity=0)
-        make = get_user_model().objects.create_user
-        may = auth.Permission.objects.filter(codename__in=MAY)
+        create_user = get_user_model().objects.create_user
+        permissions = auth.Permission.objects.filter(codename__in=OPERATOR_PERMISSIONS)
         for name in ("olive", "otto"):
-            make(name, password=PASSWORD).user_permissions.set(may)
-        make("rosa", password=PASSWORD)
+            create_user(name, password=PASSWORD).user_permissions.set(permissions)
+        # A viewer.
+        create_user("rosa", password=PASSWORD)
         for name in ("olive", "otto", "rosa"):
             _sessions[name] = _log_in(name)
     return file
 
 
 @pytest.fixture(scope="session")
-def server(demo_file: Path) -> Iterator[str]:
-    """Serve; give the address."""
-    running = live_server_helper.LiveServer("localhost")
-    yield str(running.url)
-    running.stop()
+def server(demo_database: Path) -> Iterator[str]:
+    """Run the server; yield its address."""
+    live_server = live_server_helper.LiveServer("localhost")
+    yield str(live_server.url)
+    live_server.stop()
 
 
 @pytest.fixture
 def demo(
-    server: str, demo_file: Path, django_db_blocker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: str, demo_database: Path, django_db_blocker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """Yield one test a demo of its own; give the address that serves it.
+    """Give the server a new copy of the demo; yield its address.
 
-    Its pages hear of nothing that others do: what is on them when, the test decides (`test_live` is about the others).
+    Open pages are not told of changes, so that the test alone decides when a page changes (`test_live` is about that).
     """
     monkeypatch.setattr(queries, "revision", lambda agent="": 0)
-    file = shutil.copyfile(demo_file, tmp_path / "demo.sqlite3")
-    with use(file, django_db_blocker):
+    file = shutil.copyfile(demo_database, tmp_path / "demo.sqlite3")
+    with use_database(file, django_db_blocker):
         yield server
 
 
 @pytest.fixture
-def trusted_olive(demo: str) -> None:
+def olive_is_staff(demo: str) -> None:
     """Make olive staff who manages users, because some pages are for them only."""
     user = get_user_model().objects.get(username="olive")
     user.is_staff = True
@@ -114,22 +114,22 @@ def trusted_olive(demo: str) -> None:
 
 
 @pytest.fixture
-def look() -> looks.Look:
-    """Return how this test looks at the pages; `looks` has marks that vary it."""
-    return looks.DESK
+def browser_device() -> devices.Device:
+    """Return the device of this test; the marks in `devices` choose another one."""
+    return devices.DESKTOP
 
 
 @pytest.fixture(scope="session")
-def kept_windows(browser: Browser) -> windows.Windows:
-    """Return the windows that tests take turns with."""
-    return windows.Windows(browser)
+def pages(browser: Browser) -> page_pool.PagePool:
+    """Return the pool of pages that tests reuse."""
+    return page_pool.PagePool(browser)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let fixtures know whether the test failed."""
+    """Store whether the test failed, for fixtures."""
     report = yield
     if report.when == "call":
         item.stash[_FAILED] = report.failed
@@ -138,76 +138,75 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def open_page(
-    demo: str, look: looks.Look, kept_windows: windows.Windows, request: pytest.FixtureRequest
+    demo: str, browser_device: devices.Device, pages: page_pool.PagePool, request: pytest.FixtureRequest
 ) -> Iterator[OpensPage]:
-    """Yield a way to open a browser of one's own: who looks, at what, and how, if not as the test does.
+    """Yield a function that opens a path in a browser of its own, as ``user``, on the device of the test.
 
-    Whatever the browser complains of in its console fails the test; what belongs to the test it says with ``expects``.
-    So does a page that ends up wider than its window, or with controls that are too small for it.
+    The test fails if the browser reports an error that does not match ``expected_errors``, or if a page ends up wider
+    than its window or with controls that are too small for it.
     """
-    opened: list[tuple[Page, watching.Watch]] = []
+    opened: list[tuple[Page, console.ConsoleLog]] = []
 
     def open_(
-        address: str = "/",
+        path: str = "/",
         *,
-        who: str | None = "olive",
-        width: int = look.width,
-        theme: str = look.theme,
-        scripts: bool = look.scripts,
-        at: str = demo,
-        expects: str = "",
+        user: str | None = "olive",
+        width: int = browser_device.width,
+        theme: str = browser_device.theme,
+        base_url: str = demo,
+        expected_errors: str = "",
         permissions: Sequence[str] = (),
         **options: Any,
     ) -> Page:
-        phone = width < looks.PHONE
-        page = kept_windows.lend(
-            at,
-            viewport={"width": width, "height": 844 if phone else 1000},
+        is_phone = width < devices.PHONE_MAX_WIDTH
+        page = pages.lend(
+            base_url,
+            viewport={"width": width, "height": 844 if is_phone else 1000},
             color_scheme=theme,
-            is_mobile=phone,
-            has_touch=phone,
-            java_script_enabled=scripts,
+            is_mobile=is_phone,
+            has_touch=is_phone,
+            java_script_enabled=browser_device.scripts,
             **options,
         )
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(TIMEOUT_MS)
         page.context.grant_permissions(permissions)
-        if who is not None:
-            page.context.add_cookies([{"name": "sessionid", "value": _sessions[who], "url": at}])
-        opened.append((page, watching.Watch(page, expects)))
-        page.goto(address)
+        if user is not None:
+            page.context.add_cookies([{"name": "sessionid", "value": _sessions[user], "url": base_url}])
+        opened.append((page, console.ConsoleLog(page, expected_errors)))
+        page.goto(path)
         return page
 
     yield open_
     passed = not request.node.stash.get(_FAILED, True)
-    wrong = [one for page, watch in opened for one in _wrong(page, watch)] if passed else []
-    for _, watch in opened:
-        watch.end()
-    kept_windows.take_back(clean=passed)
-    assert wrong == []
+    problems = [problem for page, log in opened for problem in _problems(page, log)] if passed else []
+    for _, log in opened:
+        log.stop()
+    pages.take_back(reusable=passed)
+    assert problems == []
 
 
-def _wrong(page: Page, watch: watching.Watch) -> list[str]:
+def _problems(page: Page, log: console.ConsoleLog) -> list[str]:
     if page.is_closed():
-        return watch.complaints
+        return log.messages
     page.wait_for_load_state()
-    return [*watch.complaints, *looks.complaints(page)]
+    return [*log.messages, *devices.layout_problems(page)]
 
 
 @pytest.fixture
 def access(open_page: OpensPage) -> Page:
-    """Return an operator's browser at the Access page of the assistant."""
+    """Return olive's browser at the Access page of the assistant."""
     return open_page("/agents/assistant/")
 
 
 def _log_in(name: str) -> str:
-    browser = Client()
-    browser.force_login(get_user_model().objects.get(username=name))
-    return browser.cookies["sessionid"].value
+    client = Client()
+    client.force_login(get_user_model().objects.get(username=name))
+    return client.cookies["sessionid"].value
 
 
 @contextmanager
-def use(file: Path, django_db_blocker: Any) -> Iterator[None]:
-    """Let this process use another database: every thread reads its name from the same place."""
+def use_database(file: Path, django_db_blocker: Any) -> Iterator[None]:
+    """Let all threads of this process use another database."""
     before = connection.settings_dict["NAME"]
     connections.close_all()
     connection.settings_dict["NAME"] = str(file)

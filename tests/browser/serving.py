@@ -1,4 +1,4 @@
-"""A server as in production, in a process of its own, on a copy of the demo."""
+"""A server that streams revisions to open pages, as in production, in a process of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def run(file: Path) -> Iterator[str]:
-    """Serve, with this file for the database, until it is let go of; give the address."""
+    """Serve the SQLite database in ``file``; yield the address."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
@@ -30,16 +30,16 @@ def run(file: Path) -> Iterator[str]:
     environment = {
         **os.environ,
         "TOOLBELT_ENV": "test",
-        # Nothing runs the demo's tools here.
+        # No process runs the demo's tools here.
         "TOOLBELT_RUNNING_SECONDS": "0",
         "DATABASE_URL": f"sqlite:///{file}",
     }
-    running = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     for _ in range(300):
         with contextlib.suppress(OSError), socket.create_connection(("localhost", port)):
             break
         time.sleep(0.1)
     yield f"http://localhost:{port}"
-    running.terminate()
-    # Pages that are still open hold nothing up.
-    running.wait(15)
+    process.terminate()
+    # Open pages do not delay the shutdown.
+    process.wait(15)

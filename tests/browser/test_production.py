@@ -1,4 +1,4 @@
-"""Tests that a server with production settings serves what the pages need."""
+"""Tests that a server with production settings serves the files that pages need."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Page, expect
 
-from tests.browser import operating, watching
+from tests.browser import console, dashboard
 from tests.browser.conftest import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-# The settings of the project, with its collected files and its passwords where this test has them.
+# The project's settings, with the collected files and the password hasher of this test.
 SETTINGS = """
 from toolbelt.settings import *
 
@@ -35,10 +35,10 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
-def production(demo_file: Path, tmp_path: Path) -> Iterator[str]:
-    """Run the server with collected files and hashed names; give its address."""
-    (tmp_path / "as_in_production.py").write_text(SETTINGS.format(static=str(tmp_path / "collected")))
-    file = shutil.copyfile(demo_file, tmp_path / "production.sqlite3")
+def production(demo_database: Path, tmp_path: Path) -> Iterator[str]:
+    """Run the server with collected files whose names contain hashes; yield its address."""
+    (tmp_path / "production_settings.py").write_text(SETTINGS.format(static=str(tmp_path / "collected")))
+    file = shutil.copyfile(demo_database, tmp_path / "production.sqlite3")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -47,37 +47,37 @@ def production(demo_file: Path, tmp_path: Path) -> Iterator[str]:
         "TOOLBELT_ENV": "production",
         "TOOLBELT_INSECURE_HTTP": "true",
         "TOOLBELT_LOG_LEVEL": "WARNING",
-        # Nothing runs the demo's tools here.
+        # No process runs the demo's tools here.
         "TOOLBELT_RUNNING_SECONDS": "0",
         "SECRET_KEY": secrets.token_urlsafe(50),
         "ALLOWED_HOSTS": "127.0.0.1",
         "DATABASE_URL": f"sqlite:///{file}",
-        "DJANGO_SETTINGS_MODULE": "as_in_production",
+        "DJANGO_SETTINGS_MODULE": "production_settings",
         "PYTHONPATH": os.pathsep.join([str(tmp_path), str(settings.BASE_DIR)]),
     }
     options: dict[str, Any] = {"env": environment, "cwd": settings.BASE_DIR}
     subprocess.run([sys.executable, "manage.py", "collectstatic", "--no-input", "-v0"], check=True, **options)
     asgi = [sys.executable, "-m", "uvicorn", "toolbelt.asgi:application", "--lifespan", "on"]
-    running = subprocess.Popen([*asgi, "--port", str(port), "--log-level", "warning"], **options)
+    process = subprocess.Popen([*asgi, "--port", str(port), "--log-level", "warning"], **options)
     address = f"http://127.0.0.1:{port}"
     try:
-        _wait_for(f"{address}/healthz", running)
+        _wait_for(f"{address}/healthz", process)
         yield address
     finally:
-        running.terminate()
-        running.wait(timeout=20)
+        process.terminate()
+        process.wait(timeout=20)
 
 
-def test_a_flip_works_with_collected_and_hashed_files(production: str, page: Page) -> None:
-    watch = watching.Watch(page, "")
+def test_a_flip_works_in_place_with_collected_and_hashed_files(production: str, page: Page) -> None:
+    log = console.ConsoleLog(page, "")
     missing: list[str] = []
-    page.on("response", lambda answer: missing.append(answer.url) if answer.status >= 400 else None)
+    page.on("response", lambda response: missing.append(response.url) if response.status >= 400 else None)
     page.goto(f"{production}/agents/runner/")
     page.get_by_label("User name").fill("olive")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    # The login leads on to the page that was asked for, which has to be there before it is questioned.
-    expect(operating.switch(page, "local_git")).to_be_visible()
+    # The login leads on to the requested page, which has to be loaded first.
+    expect(dashboard.switch(page, "local_git")).to_be_visible()
     page.wait_for_load_state("load")
     assert page.evaluate("typeof htmx") == "object"
     files = page.evaluate(
@@ -88,22 +88,22 @@ def test_a_flip_works_with_collected_and_hashed_files(production: str, page: Pag
     assert {
         file.name for kind in ("css", "js") for file in (settings.BASE_DIR / "static" / kind).iterdir()
     } <= linked
-    # In place: the page that is there stays.
-    page.evaluate("document.body.dataset.stays = 'yes'")
-    operating.switch(page, "local_git").click()
-    expect(operating.switch(page, "local_git")).to_have_attribute("aria-checked", "false")
+    # The flip does not load the page again.
+    page.evaluate("document.body.dataset.isSame = 'yes'")
+    dashboard.switch(page, "local_git").click()
+    expect(dashboard.switch(page, "local_git")).to_have_attribute("aria-checked", "false")
     expect(page.locator("#agent-facts")).to_contain_text("40 of 529 tools")
-    assert page.evaluate("document.body.dataset.stays") == "yes"
-    assert (watch.complaints, missing) == ([], [])
+    assert page.evaluate("document.body.dataset.isSame") == "yes"
+    assert (log.messages, missing) == ([], [])
 
 
-def _wait_for(address: str, running: subprocess.Popen[bytes]) -> None:
+def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
     for _ in range(200):
-        assert running.poll() is None, "the server ended early"
+        assert process.poll() is None, "the server ended early"
         try:
-            urllib.request.urlopen(address).close()  # noqa: S310 (an address of our own)
+            urllib.request.urlopen(address).close()  # noqa: S310 (our own address)
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.1)
         else:
             return
-    raise AssertionError("the server did not come up")
+    raise AssertionError("the server did not start")

@@ -1,13 +1,12 @@
-"""Tests that an operator can review what changed at a server."""
+"""Tests of reviewing tools and of operating a plugin: keys, focus, confirmations and progress."""
 
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
-from tests.browser import looks, operating
+from tests.browser import dashboard
 from tests.browser.conftest import OpensPage
-from tests.plugins.upstream import listing
 from tests.web import servers
 from toolbelt.runtime import upstream_listing
 
@@ -15,89 +14,65 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def review(open_page: OpensPage) -> OpensPage:
-    """Return a way to open the review of a server that changed."""
+def vault(demo: str) -> None:
+    """Add a server with tools to review: vault__help is flagged, vault__write changed, vault__ls is new."""
     servers.changed("vault")
-    return open_page
 
 
-def heading(page: Page, text: str) -> Locator:
-    return page.get_by_role("heading", name=text)
-
-
-@looks.with_scripts
-def test_orders_to_models_are_asked_about_and_rejected(review: OpensPage) -> None:
-    page = review("/review/?plugin=vault")
+@pytest.mark.usefixtures("vault")
+def test_tools_are_reviewed_with_keys_and_flagged_ones_need_a_confirmation(open_page: OpensPage) -> None:
+    page = open_page("/review/?plugin=vault")
     page.get_by_role("button", name="Approve vault__help").click()
     expect(page.get_by_text("vault__help: overrules instructions")).to_be_visible()
-    operating.leave(page)
-    page.get_by_role("checkbox", name="Select vault__help").check()
-    page.get_by_role("button", name="Reject selected").click()
-    expect(operating.notice(page)).to_contain_text("vault__help rejected")
-    page.get_by_role("button", name="Approve 2 unflagged").click()
-    expect(operating.notice(page)).to_contain_text("2 tools approved.")
-    expect(page.get_by_text("No tools to review")).to_be_visible()
+    dashboard.cancel(page)
 
-
-@looks.with_scripts
-def test_a_row_opens_to_what_differs(review: OpensPage) -> None:
-    page = review("/review/?plugin=vault")
-    row = page.locator("[id='tool-vault__write']")
-    expect(row.locator("ins").first).not_to_be_visible()
-    row.locator("summary").click()
-    expect(row.locator("ins").first).to_contain_text("Write a file, or a link.")
-
-
-def test_keys_move_select_open_approve_and_reject_and_the_focus_goes_on(review: OpensPage) -> None:
-    page = review("/review/?plugin=vault")
-    # What a response brings is not yet listened to for that long; a key pressed meanwhile would send the form as HTML.
+    # Until htmx listens to a new form, a key would submit it without htmx: make that time long.
     page.evaluate("htmx.config.defaultSettleDelay = 300")
-    for _ in range(2):
-        page.keyboard.press("j")
-    expect(page.locator("[id='tool-vault__write'] [data-key=e]")).to_be_focused()
+    write = page.locator("[id='tool-vault__write']")
+    expect(write.locator("ins").first).not_to_be_visible()
+    # From the focused button of vault__help to the next row.
+    page.keyboard.press("j")
+    expect(write.locator("[data-key=e]")).to_be_focused()
     page.keyboard.press("x")
     expect(page.get_by_role("checkbox", name="Select vault__write")).to_be_checked()
     page.keyboard.press("e")
-    expect(page.locator("[id='tool-vault__write'] details")).to_have_attribute("open", "")
+    expect(write.locator("details")).to_have_attribute("open", "")
+    expect(write.locator("ins").first).to_contain_text("Write a file, or a link.")
     page.keyboard.press("a")
-    expect(operating.notice(page)).to_contain_text("vault__write approved.")
+    expect(dashboard.notice(page)).to_contain_text("vault__write approved.")
     expect(page.locator("[id='tool-vault__ls'] [data-key=e]")).to_be_focused()
     page.keyboard.press("r")
-    expect(operating.notice(page)).to_contain_text("vault__ls rejected")
+    expect(dashboard.notice(page)).to_contain_text("vault__ls rejected")
     expect(page.locator("[id='tool-vault__help'] [data-key=e]")).to_be_focused()
     page.keyboard.press("k")
-    expect(heading(page, "1 tool to review")).to_be_visible()
+    expect(page.get_by_role("heading", name="1 tool to review")).to_be_visible()
+
+    page.get_by_role("checkbox", name="Select vault__help").check()
+    page.get_by_role("button", name="Reject selected").click()
+    expect(dashboard.notice(page)).to_contain_text("vault__help rejected")
+    expect(page.get_by_text("No tools to review")).to_be_visible()
 
 
-def test_twenty_six_new_tools_fit_two_screens(open_page: OpensPage) -> None:
-    servers.add("vault")
-    servers.answer(
-        *[listing.tool(f"tool_{number:02}", f"Does {number}.") for number in range(26)], name="vault"
-    )
-    page = open_page("/review/?plugin=vault")
-    expect(page.locator("[data-row]")).to_have_count(26)
-    bottom = page.locator("[data-row]").last.evaluate("(row) => row.getBoundingClientRect().bottom + scrollY")
-    assert bottom < 2 * 900
-
-
-@looks.with_scripts
-def test_a_switch_keeps_the_focus_and_follows_what_is_stored(review: OpensPage) -> None:
-    page = review("/plugins/?q=vault")
+@pytest.mark.usefixtures("vault")
+def test_a_plugin_is_switched_blocked_and_refreshed_in_place(
+    open_page: OpensPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream_listing, "refresh_soon", lambda names, record: None)
+    page = open_page("/plugins/?q=vault")
     switch = page.get_by_role("switch", name="Plugin: vault")
     switch.press("Space")
-    expect(operating.notice(page)).to_contain_text("vault is off for everyone.")
+    expect(dashboard.notice(page)).to_contain_text("vault is off for everyone.")
     expect(switch).to_have_attribute("aria-checked", "false")
     expect(switch).to_be_focused()
     expect(page.locator("#plugin-vault")).to_contain_text("Off")
     page.get_by_role("button", name="Block for everyone vault").click()
     expect(page.get_by_role("button", name="Unblock vault")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Block for everyone vault")).to_be_focused()
     switch.press("Space")
-    expect(operating.notice(page)).to_contain_text("vault is on.")
+    expect(dashboard.notice(page)).to_contain_text("vault is on.")
 
-
-def test_a_refresh_is_shown_until_it_is_over(review: OpensPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream_listing, "refresh_soon", lambda names, record: None)
-    page = review("/plugins/vault/")
+    page.goto("/plugins/vault/")
     page.get_by_role("button", name="Refresh").click()
     expect(page.locator("#refresh-progress")).to_contain_text("Refreshing vault…")
     servers.answer(servers.READ, servers.WRITE_NOW, name="vault")

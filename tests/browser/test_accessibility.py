@@ -1,8 +1,9 @@
-"""Tests that every page is accessible: to screen readers, in both themes, wide and narrow, without motion."""
+"""Tests that every page passes axe in both themes, wide and narrow, and that reduced motion is respected."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -10,8 +11,8 @@ from django.urls import get_resolver
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from tests.browser import accessibility, operating
-from tests.browser.conftest import OpensPage
+from tests.browser import accessibility, dashboard
+from tests.browser.conftest import PASSWORD, OpensPage
 from tests.web import servers
 from toolbelt import models
 from toolbelt.control import writing
@@ -21,15 +22,13 @@ from toolbelt.runtime import calls
 
 pytestmark = pytest.mark.browser
 
-# Access with less on it: axe needs seconds for a page of forty sections.
-OF_MANY = "/agents/runner/?q=git&open=toolkit-local_git"
-OF_GIT = "/agents/runner/?q=git_status"
-OF_ISSUES = "/agents/runner/?q=issue_write"
-# The walk through all pages is taken in so many parts, that processes may share it.
-PARTS = 10
-# A colour on its way from light to dark is neither.
-STILL = {"reduced_motion": "reduce"}
-# One address of every page, by its name; and what is answered in parts only, or leads somewhere else.
+# Access pages with few tools, because axe takes seconds for forty sections.
+MANY_TOOLS = "/agents/runner/?q=git&open=toolkit-local_git"
+ONE_TOOL = "/agents/runner/?q=git_status"
+DESTRUCTIVE_TOOL = "/agents/runner/?q=issue_write"
+# The walk through all pages is split, so that several processes can share it.
+PARTS = 4
+# The paths of every page by the name of its URL: one, or more if they show something of different structure.
 PAGES: Mapping[str, tuple[str, ...]] = {
     "home": ("/",),
     "help": ("/help/",),
@@ -39,7 +38,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "account": ("/account/",),
     "new_agent": ("/new/agent/",),
     "agents": ("/agents/", "/agents/?q=nobody"),
-    "agent_access": (OF_MANY, "/agents/runner/?q=nothing", f"{OF_GIT}&message=commit+this"),
+    "agent_access": (MANY_TOOLS, f"{ONE_TOOL}&message=commit+this"),
     "preview": (
         "/agents/kiosk/preview/?message=what+time+is+it",
         "/agents/kiosk/preview/?view=policy",
@@ -49,12 +48,12 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "sessions": ("/agents/assistant/sessions/", "/agents/runner/sessions/"),
     "effect": ("/agents/assistant/effect/devops/",),
-    "why": ("/agents/assistant/why/tickets/", "/agents/kiosk/why/git__git_status/"),
+    "why": ("/agents/assistant/why/tickets/",),
     "bulk_agent": ("/agents/assistant/bulk/?q=git&set=tools-false",),
     "bulk_tools": ("/bulk/tools/?q=git&every=yes&also_off=yes&for=kiosk&set=tools-false",),
     "bulk_agents": ("/bulk/agents/?key=devops&set=toolkits-true",),
     "bulk_toolkit": ("/bulk/toolkits/devops/?set=toolkits-false",),
-    "history": ("/agents/omni/history/", "/agents/runner/history/"),
+    "history": ("/agents/omni/history/",),
     "connect": ("/agents/generalist/connect/",),
     "settings": ("/agents/generalist/settings/",),
     "matrix": ("/matrix/?q=git", "/matrix/?q=git&agent=runner"),
@@ -63,30 +62,31 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "edit_toolkit": ("/toolkits/issues/edit/?message=file+a+bug",),
     "new_toolkit": ("/new/toolkit/",),
     "loadouts": ("/loadouts/",),
-    "loadout": ("/loadouts/secure-review/", "/loadouts/developer/"),
+    "loadout": ("/loadouts/secure-review/",),
     "edit_loadout": ("/loadouts/secure-review/edit/",),
     "new_loadout": ("/new/loadout/?from=developer",),
     "sub_apps": ("/sub-apps/",),
     "sub_app": ("/sub-apps/war-room/",),
     "edit_sub_app": ("/sub-apps/war-room/edit/",),
     "new_sub_app": ("/new/sub-app/",),
-    "tools": ("/tools/?q=git_status", "/tools/?q=nothing"),
+    "tools": ("/tools/?q=git_status",),
     "tool": ("/tools/git__git_status/",),
     "calls": ("/calls/", "/calls/?view=log&agent=runner", "/calls/?view=unused"),
     "call": ("/calls/1/",),
-    "audit_log": ("/audit/", "/audit/?person=nobody"),
+    "audit_log": ("/audit/",),
     "compare": ("/compare/", "/compare/?a=kiosk&b=runner", "/compare/?a=loadout:minimal&b=kiosk&show=all"),
     "import_export": ("/belt/",),
     "tokens": ("/tokens/",),
     "people": ("/people/",),
     "plugins": ("/plugins/?q=vault",),
     "plugin": ("/plugins/vault/",),
-    "review": ("/review/", "/review/?plugin=vault"),
+    "review": ("/review/?plugin=vault",),
     "add_server": ("/plugins/add/",),
     "add_client_plugin": ("/plugins/add/client/",),
     "import_servers": ("/plugins/add/file/",),
-    "login": (),  # for who is not logged in
+    "login": (),  # without a login, below
 }
+# URLs that change something, return a fragment or a file, or redirect.
 NO_PAGES = {
     "live",
     "apply_bulk",
@@ -145,15 +145,16 @@ NO_PAGES = {
     "import_belt",
 }
 
+BELT = "agents: [{key: newcomer, tools_config: {tickets: true}}]"
 
-def ask(page: Page) -> None:
-    """Let a question stand open."""
-    operating.switch(page, "issues").click()
+
+def open_confirmation(page: Page) -> None:
+    dashboard.switch(page, "issues").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
-def ask_on_a_page(page: Page) -> None:
-    """Ask as a browser without scripts is asked."""
+def open_confirmation_page(page: Page) -> None:
+    """Submit the form of a switch as a browser without JavaScript does."""
     form = page.locator("form[action='/agents/runner/switches/issues/']")
     form.locator("[role=switch]").evaluate("(button) => { button.type = 'hidden'; button.form.submit() }")
     form.evaluate(
@@ -167,83 +168,90 @@ def ask_on_a_page(page: Page) -> None:
     expect(page.get_by_role("link", name="Cancel")).to_be_visible()
 
 
-def evict(page: Page) -> None:
-    """Create a session, and open the dialog that asks whether to restart it."""
+def open_eviction(page: Page) -> None:
     page.get_by_role("button", name="Evict").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
-def issue(page: Page) -> None:
-    """Let a token stand on the page, and its line."""
+def issue_token(page: Page) -> None:
     page.get_by_role("button", name="Issue").click()
     expect(page.get_by_text("not shown again")).to_be_visible()
 
 
-def save_nonsense(page: Page) -> None:
-    """Let a form stand there that was not taken."""
+def submit_invalid_form(page: Page) -> None:
     page.get_by_label("Maximum tools").evaluate("(field) => { field.min = ''; field.value = '-1' }")
     page.get_by_role("button", name="Save changes").click()
     expect(page.get_by_role("alert")).to_be_visible()
 
 
-def flip(page: Page) -> None:
-    """Let a notice and an effect stand on the page."""
-    operating.switch(page, "local_git").click()
-    expect(operating.notice(page)).to_contain_text("local_git is off")
+def turn_off(page: Page) -> None:
+    dashboard.switch(page, "local_git").click()
+    expect(dashboard.notice(page)).to_contain_text("local_git is off")
 
 
-def choose(view: str) -> Callable[[Page], None]:
-    """Look at another part of what the model sees."""
-    return lambda page: page.get_by_role("radio", name=view).check(force=True)
+def show_panel(name: str) -> Callable[[Page], None]:
+    """Return a step that shows another part of what the model sees."""
+    return lambda page: page.get_by_role("radio", name=name).check(force=True)
 
 
-def propose(page: Page) -> None:
-    """Let it stand there what a save would do to whom."""
+def preview_save(page: Page) -> None:
     page.get_by_label("Disabled").fill("git")
     page.get_by_role("button", name="Save changes", exact=True).last.click()
     expect(page.get_by_role("heading", name="Effect on agents")).to_be_visible()
 
 
-def open_menu(page: Page) -> None:
+def preview_import(page: Page) -> None:
+    page.get_by_label("Or paste its text").fill(BELT)
+    page.get_by_role("button", name="Preview import").click()
+    expect(page.get_by_role("heading", name="Preview of the import")).to_be_visible()
+
+
+def open_actions(page: Page) -> None:
     page.locator(".section-head .acts-opener").first.click()
     expect(page.locator(".acts-body:popover-open .acts-effects")).to_be_visible()
 
 
-def jump(page: Page) -> None:
+def open_search(page: Page) -> None:
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search or say what to do").fill("turn off slack for assistant")
     expect(page.get_by_role("option", name="Turn off team_chat for assistant")).to_be_visible()
 
 
-def open_bulk(page: Page) -> None:
-    page.get_by_text("Bulk actions").click()
-
-
-STEPS: Mapping[str, tuple[str, Callable[[Page], None]]] = {
-    "a question": (OF_ISSUES, ask),
-    "a question on a page": (OF_ISSUES, ask_on_a_page),
-    "a notice": (OF_GIT, flip),
-    "a menu": (OF_GIT, open_menu),
-    "all that is shown": (OF_GIT, open_bulk),
-    "the policy": (OF_GIT, choose("Policy")),
-    "the directive": (OF_GIT, choose("Directive")),
-    "a session": ("/agents/assistant/sessions/", evict),
-    "a token": ("/tokens/?agent=runner", issue),
-    "a proposal": ("/loadouts/secure-review/edit/", propose),
-    "a refused form": ("/agents/runner/settings/", save_nonsense),
-    "search and jump": ("/agents/", jump),
-    "the shortcuts": ("/agents/", lambda page: page.keyboard.press("?")),
+# What opens on a page: where, how, and the part of the page that it changes.
+STEPS: Mapping[str, tuple[str, Callable[[Page], None], str]] = {
+    "actions of a toolkit": (ONE_TOOL, open_actions, ".acts-body:popover-open"),
+    "bulk actions": (ONE_TOOL, lambda page: page.get_by_text("Bulk actions").click(), ".bulk-menu"),
+    "policy": (ONE_TOOL, show_panel("Policy"), "#model"),
+    "directive": (ONE_TOOL, show_panel("Directive"), "#model"),
+    "confirmation": (DESTRUCTIVE_TOOL, open_confirmation, "dialog[open]"),
+    "confirmation page": (DESTRUCTIVE_TOOL, open_confirmation_page, "main"),
+    "notice": (ONE_TOOL, turn_off, ""),
+    "eviction of a session": ("/agents/assistant/sessions/", open_eviction, "dialog[open]"),
+    "new token": ("/tokens/?agent=runner", issue_token, "main"),
+    "invalid form": ("/agents/runner/settings/", submit_invalid_form, "main"),
+    "effect of an edit": ("/loadouts/secure-review/edit/", preview_save, "dialog[open]"),
+    "preview of an import": ("/belt/", preview_import, "main"),
+    "search": ("/agents/", open_search, "dialog[open]"),
+    "shortcuts": ("/agents/", lambda page: page.keyboard.press("?"), "dialog[open]"),
 }
 
 
-def test_no_page_is_forgotten() -> None:
+def open_still(open_page: OpensPage, path: str, **options: Any) -> Page:
+    """Open a page with reduced motion: a color on its way from light to dark is neither."""
+    page = open_page("/static/favicon.svg", **options)
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(path)
+    return page
+
+
+def test_every_url_is_a_tested_page_or_known_to_be_none() -> None:
     names = set(get_resolver("toolbelt.web.urls").reverse_dict)
     assert {name for name in names if isinstance(name, str)} == {*PAGES, *NO_PAGES}
 
 
 @pytest.fixture
-def eventful(trusted_olive: None) -> None:
-    """Let there be something on each page, and let olive into all of them."""
+def demo_with_events(olive_is_staff: None) -> None:
+    """Let every page show something, and olive see all of them."""
     switches.flip(writing.by("otto", via="api").replace(reason="Too many."), "omni", "tickets", False)
     servers.changed("vault")
     models.CallRecord.objects.create(
@@ -259,44 +267,54 @@ def eventful(trusted_olive: None) -> None:
     saved_views.save(get_user_model().objects.get(username="olive").pk, "tools", "Git", "q=git_status")
 
 
-@pytest.mark.usefixtures("eventful")
+@pytest.mark.slow
+@pytest.mark.usefixtures("demo_with_events")
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_page_is_for_everybody(open_page: OpensPage, part: int) -> None:
-    """No page has a finding of axe, and none lets the browser complain, which `open_page` looks after."""
-    page = open_page("/help/", **STILL)
-    found = []
-    for address in [address for addresses in PAGES.values() for address in addresses][part::PARTS]:
-        page.goto(address)
-        found += accessibility.findings(page, address)
-    assert found == []
+def test_every_page_passes_axe_in_both_themes(open_page: OpensPage, part: int) -> None:
+    paths = [path for paths in PAGES.values() for path in paths][part::PARTS]
+    page = open_still(open_page, paths[0])
+    problems = []
+    for path in paths:
+        if path != paths[0]:
+            page.goto(path)
+        problems += accessibility.problems(page, path)
+    assert problems == []
 
 
-@pytest.mark.usefixtures("eventful")
-@pytest.mark.parametrize("name", STEPS)
-def test_what_one_does_leaves_it_so(open_page: OpensPage, name: str) -> None:
-    address, step = STEPS[name]
-    page = open_page(address, expects="status of 422", **STILL)
-    step(page)
-    assert accessibility.findings(page, name) == []
+@pytest.mark.slow
+@pytest.mark.usefixtures("demo_with_events")
+def test_dialogs_menus_notices_and_form_errors_pass_axe_in_both_themes(open_page: OpensPage) -> None:
+    page = open_still(open_page, "/help/", expected_errors="status of 422")
+    problems = []
+    for name, (path, step, part) in STEPS.items():
+        page.goto(path)
+        step(page)
+        problems += accessibility.problems(page, name, part)
+    assert problems == []
 
 
-@pytest.mark.usefixtures("eventful")
-def test_what_others_get_to_see_is_for_everybody(open_page: OpensPage) -> None:
-    page = open_page("/login/", who=None, **STILL)
-    found = accessibility.findings(page, "/login/")
-    page.get_by_label("User name").fill("olive")
+@pytest.mark.usefixtures("demo_with_events")
+def test_the_login_read_only_and_error_pages_pass_axe_in_both_themes(open_page: OpensPage) -> None:
+    page = open_still(open_page, "/login/", user=None, expected_errors="status of 404")
+    problems = accessibility.problems(page, "login")
+    page.get_by_label("User name").fill("rosa")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("alert").wait_for()
-    found += accessibility.findings(page, "a wrong password")
-    found += accessibility.findings(open_page(OF_GIT, who="rosa", **STILL), "for one who may only look")
-    found += accessibility.findings(open_page("/nothing/", expects="status of 404", **STILL), "an error")
-    assert found == []
+    problems += accessibility.problems(page, "wrong password", "main")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Needs attention").wait_for()
+    page.goto(ONE_TOOL)
+    problems += accessibility.problems(page, "access as a viewer")
+    page.goto("/nothing/")
+    problems += accessibility.problems(page, "not found")
+    assert problems == []
 
 
-def test_without_motion_nothing_moves(open_page: OpensPage) -> None:
-    """On every page, says `accessibility.findings`; here, that it finds what moves."""
-    page = open_page(OF_GIT)
-    assert accessibility.moving(page)
+def test_no_element_moves_with_reduced_motion(open_page: OpensPage) -> None:
+    """`accessibility.problems` checks this on every page; this test, that it finds what moves."""
+    page = open_page(ONE_TOOL)
+    assert accessibility.moving_elements(page)
     page.emulate_media(reduced_motion="reduce")
-    assert accessibility.moving(page) == []
+    assert accessibility.moving_elements(page) == []

@@ -1,0 +1,64 @@
+"""Tests of logging in and out, the navigation, the theme and the browser's time zone."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser import dashboard, devices
+from tests.browser.conftest import PASSWORD, OpensPage
+
+pytestmark = pytest.mark.browser
+
+BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
+
+
+@devices.on_phone
+def test_login_opens_the_requested_page_and_back_does_not_undo_logging_out(
+    open_page: OpensPage,
+) -> None:
+    page = open_page("/agents/runner/?q=git_", user=None)
+    expect(page).to_have_title("Log in · Toolbelt")
+    page.get_by_label("User name").fill("olive")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_label("User name")).to_have_value("olive")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="runner")).to_be_visible()
+    dashboard.open_account_menu(page).get_by_role("button", name="Log out").click()
+    expect(page).to_have_title("Log in · Toolbelt")
+    page.go_back()
+    expect(page).to_have_title("Log in · Toolbelt")
+
+
+@devices.on_phone
+def test_the_navigation_leads_to_pages_and_the_chosen_theme_stays(open_page: OpensPage) -> None:
+    page = open_page("/help/")
+    for link, heading in (
+        ("Audit log", "Audit log"),
+        ("Overview", "Needs attention"),
+        ("Help & shortcuts", "Help"),
+    ):
+        dashboard.navigation(page).get_by_role("link", name=link, exact=True).click()
+        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+
+    dark = page.evaluate(BACKGROUND)
+    dashboard.open_account_menu(page).get_by_role("radio", name="Light").check(force=True)
+    light = page.evaluate(BACKGROUND)
+    assert light != dark
+    page.goto("/audit/")
+    assert page.evaluate(BACKGROUND) == light
+    menu = dashboard.open_account_menu(page)
+    expect(menu.get_by_role("radio", name="Light")).to_be_checked()
+    menu.get_by_role("radio", name="System").check(force=True)
+    assert page.evaluate(BACKGROUND) == dark
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(BACKGROUND) == light
+
+
+def test_the_second_page_knows_the_time_zone_of_the_browser(open_page: OpensPage) -> None:
+    page = open_page("/audit/", timezone_id="Asia/Tokyo")
+    page.goto("/account/")
+    expect(page.get_by_role("combobox", name="Time zone")).to_contain_text("Browser: Asia/Tokyo")
