@@ -104,7 +104,7 @@ def test_the_panel_follows_each_change_and_the_back_button_restores_the_filter(a
 def test_controls_show_what_is_stored_until_a_change_is_confirmed(access: Page) -> None:
     switch = dashboard.switch(access, "issues")
     switch.click()
-    confirmation = access.get_by_role("dialog", name="Turn on issues for assistant?")
+    confirmation = access.get_by_role("dialog", name="Turn on Issues issues for assistant?")
     expect(confirmation).to_contain_text("Enables destructive tools")
     expect(confirmation).to_contain_text("add_issue_comment")
     expect(confirmation.get_by_role("button", name="Cancel")).to_be_focused()

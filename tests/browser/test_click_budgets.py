@@ -69,7 +69,7 @@ def test_comparing_agents_and_changing_many_at_once_take_at_most_four_clicks(ope
     dashboard.navigation(page).get_by_role("link", name="Toolkits").click()
     task.filter("team chat")
     page.get_by_role("link", name="Turn off Team chat for all agents").click()
-    confirmation = page.get_by_role("dialog", name="Turn off team_chat for 12 agents?")
+    confirmation = page.get_by_role("dialog", name="Turn off Team chat team_chat for 12 agents?")
     # It lists the agents that lose tools, and no others.
     expect(confirmation.locator("tbody th")).to_have_text(
         ["assistant", "release-captain", "support-desk", "omni"]

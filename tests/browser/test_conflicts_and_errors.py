@@ -42,7 +42,7 @@ def test_a_stale_change_is_refused_and_a_stale_undo_is_compared_three_ways(open_
     expect(dashboard.notice(otto)).to_contain_text("tickets is reset to default")
 
     dashboard.notice(olive).get_by_role("button", name="Undo").click()
-    confirmation = olive.get_by_role("dialog", name="Turn on tickets for assistant?")
+    confirmation = olive.get_by_role("dialog", name="Turn on Tickets tickets for assistant?")
     expect(confirmation).to_contain_text("Before the change")
     expect(confirmation.get_by_role("row").nth(1)).to_contain_text("default")
     expect(dashboard.switch(olive, "tickets")).to_have_attribute("data-stored", "unset")

@@ -128,10 +128,10 @@ def test_a_toolkit_editor_previews_what_is_typed_and_validates_patterns(
     expect(page.get_by_text("matches first").first).to_be_visible()
     expect(page.get_by_text("'(oops' is not")).to_have_count(0)
     page.get_by_role("button", name="Save changes", exact=True).last.click()
-    confirmation = page.get_by_role("dialog", name="Save toolkit local_git?")
+    confirmation = page.get_by_role("dialog", name="Save toolkit Local Git local_git?")
     expect(confirmation.get_by_role("heading", name="Effect on agents")).to_be_visible()
     confirmation.get_by_role("button", name="Save changes", exact=True).click()
-    expect(dashboard.notice(page)).to_contain_text("Toolkit local_git saved.")
+    expect(dashboard.notice(page)).to_contain_text("Toolkit Local Git local_git saved.")
     stored = entries.read("toolkit", "local_git")
     assert stored["members"][0] == "git__git_diff_unstaged"
     assert stored["triggers"][2] == {"name": "trigger 3", "any": ["which day"]}

@@ -255,7 +255,7 @@ def test_a_notice_reports_a_slow_response_until_it_arrives(open_page: OpensPage)
     expect(page.locator("#live")).to_contain_text("Still waiting for a response.")
     held.deliver(0)
     # The response is a confirmation, which replaces no notice.
-    expect(dashboard.confirmation(page)).to_contain_text("Turn on issues for runner?")
+    expect(dashboard.confirmation(page)).to_contain_text("Turn on Issues issues for runner?")
     expect(dashboard.notice(page)).not_to_contain_text("Still waiting")
 
 
