@@ -59,7 +59,7 @@ def test_turning_a_toolkit_off_reaches_the_agent_and_undo_restores_everything(op
     expect(switch).to_have_attribute("aria-checked", "true")
     expect(dashboard.tool_row(page, "local_git", STATUS)).to_contain_text("toolkit local_git is on")
     expect(facts).to_contain_text("52 of 529 tools")
-    expect(dashboard.notice(page)).to_contain_text("Undone: olive turned off local_git.")
+    expect(dashboard.notice(page)).to_contain_text("Undone: olive turned off Local Git local_git.")
     assert without_revision(surface("runner")) == without_revision(before)
 
     page.goto("/audit/")
