@@ -22,9 +22,9 @@ def problems(page: Page, name: str, part: str = "") -> list[str]:
     """
     found = [f"{name}: {problem}" for problem in (*_run_axe(page, part), *moving_elements(page))]
     devtools = page.context.new_cdp_session(page)
-    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size(NARROW)
+    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     narrow = [*_run_axe(page, part, APPEARANCE_RULES), *devices.layout_problems(page)]
     found += [f"{name}, narrow and dark: {problem}" for problem in narrow]
     page.emulate_media(color_scheme="light")

@@ -93,7 +93,7 @@ def server(demo_database: Path) -> Iterator[str]:
 def demo(
     server: str, demo_database: Path, django_db_blocker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """Give the server a new copy of the demo; yield its address.
+    """Yield the address of the server, which serves a new copy of the demo.
 
     Open pages are not told of changes, so that the test alone decides when a page changes (`test_live` is about that).
     """

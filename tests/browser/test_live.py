@@ -48,7 +48,7 @@ def streaming(
     tmp_path: Path,
     django_db_blocker: Any,
 ) -> Iterator[str]:
-    """Give the streaming server a new copy of the demo; yield its address."""
+    """Yield the address of the streaming server, which serves a new copy of the demo."""
     address, file = streaming_server
     for suffix in ("-wal", "-shm"):
         Path(f"{file}{suffix}").unlink(missing_ok=True)
