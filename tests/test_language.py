@@ -1,4 +1,4 @@
-"""Tests that docstrings and comments are statements in plain English, without confusing phrases."""
+"""Tests that docstrings and comments are statements, and names of tests sentences, in plain English."""
 
 from __future__ import annotations
 
@@ -60,6 +60,17 @@ def problems(source: str) -> Iterator[str]:
             yield f"{text[:80]!r} does not say what the function returns. Write: Return …"
         if re.search(r"[^`'\"]\?(?:\s|$)", text.partition("\n\n")[0]):
             yield f"{text[:80]!r} asks. State what the code does."
+
+
+# Words that make the name of a test a riddle.
+RIDDLES = re.compile(
+    r"\bdef (test_(?:\w*_)?(?:told|said|nobody|somebody|everybody|whoever|anew|in_vain|there_is_not|to_be_had)(?:_\w*)?)\("
+)
+
+
+def test_names_of_tests_are_in_plain_words() -> None:
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    assert [(file.name, name) for file in files for name in RIDDLES.findall(file.read_text())] == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
