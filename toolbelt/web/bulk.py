@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -208,7 +209,7 @@ def _asked(
         action=reverse("web:apply_bulk"),
         facts=tuple(_facts(plan, len(names) * len(keys))),
         effect=_effect(plan),
-        differences=tuple(_differences(plan))[:MAX_LINES],
+        differences=tuple(itertools.islice(_differences(plan), MAX_LINES)),
         dangerous=any(part.effect.added and part.reasons for part in plan.possible),
     )
     # A dialog over the page: the list and the address stay as they are.
@@ -276,11 +277,12 @@ def _effect(plan: bulk.Plan) -> pieces.Effect:
     return pieces.Effect.of(every, (*policy, *model_panel.consequences(breaks, plan.sessions), *untouched))
 
 
-def _differences(plan: bulk.Plan) -> list[pieces.Difference]:
+def _differences(plan: bulk.Plan) -> Iterator[pieces.Difference]:
     if len(plan.parts) == 1 and plan.possible:
-        return [
-            pieces.Difference(what=key, is_tool=True, before=words.state(was), after=words.state(plan.on))
-            for key, was in plan.possible[0].before.items()
-        ]
+        for key, was in plan.possible[0].before.items():
+            yield pieces.Difference(
+                what=key, is_tool=True, before=words.state(was), after=words.state(plan.on)
+            )
+        return
     affected = (part for part in plan.possible if not part.effect.is_nothing)
-    return [model_panel.difference(part.agent, part.effect) for part in affected]
+    yield from (model_panel.difference(part.agent, part.effect) for part in affected)
