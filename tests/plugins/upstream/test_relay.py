@@ -108,7 +108,8 @@ def test_requests_fail_after_the_listener_ends_even_if_its_fork_survives(tmp_pat
             async with asyncio.timeout(10):
                 with pytest.raises(relay.LostError):
                     await hanging
-                with pytest.raises(relay.UnreachableError):
+                # Lost, if the system still accepted the connection.
+                with pytest.raises((relay.UnreachableError, relay.LostError)):
                     await relay.request(path, "any", {}, {})
         finally:
             os.close(write)
