@@ -1,4 +1,4 @@
-"""Periods: that of a log or a chart, a preset or days of the reader's choice, and how long a button sets something."""
+"""Periods: those of a log or a chart (a preset, or days that the reader chooses), and for how long a flip applies."""
 
 from __future__ import annotations
 

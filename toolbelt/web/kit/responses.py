@@ -114,14 +114,17 @@ def respond(
 def respond_changed(
     request: http.Request, change: writing.Change, done: str, *, unchanged: str = "", **notice: Any
 ) -> HttpResponse:
-    """Answer that ``done`` is so, with an undo; or, if nothing changed, that it is so already (or ``unchanged``)."""
+    """Answer with a notice that says what was ``done``, and offers to undo it.
+
+    If nothing changed, it says so instead: that it is done already, or ``unchanged``.
+    """
     if change.is_nothing:
         return respond(request, notices.Notice(text=f"No changes: {unchanged or f'{done} already'}."))
     return respond(request, notices.Notice(text=f"{done}.", undo=change.entry, **notice), change.effect)
 
 
 def swap_in(request: http.Request, template: str, page: Callable[[], pieces.View]) -> Parts:
-    """Return how htmx is answered with a template of the ``page``, as it is after the change, and the notice."""
+    """Return a function that renders a template for htmx, with the ``page`` as it is after the change."""
 
     def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
         shown = page()
