@@ -51,7 +51,6 @@ def test_an_answer_never_exceeds_600_tokens(text: str, is_dispatch: bool) -> Non
         for number in range(40)
     ]
     kit = building.toolkit("p" + "zQ7-" * 15, [tool.key for tool in tools])
-    stored = building.catalog_of(tools, toolkits=[kit], plugins=[catalog.Plugin(name="x", in_code=True)])
     tools = [dataclasses.replace(tool, plugin="x") for tool in tools]
     stored = building.catalog_of(tools, toolkits=[kit])
     ada = building.agent(allowed=[kit.key])

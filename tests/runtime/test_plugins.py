@@ -56,12 +56,17 @@ def test_a_plugin_that_cannot_be_loaded_is_reported_by_name(
 
 
 def test_an_error_while_reporting_a_plugin_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    reported = []
+
     def fail(plugin: str, error: str) -> None:
+        reported.append((plugin, error))
         raise RuntimeError("the database is gone")
 
     monkeypatch.setattr(plugins, "_listener", fail)
 
     plugins.report("kb", lifecycle.Life("failed", "x"))
+
+    assert reported == [("kb", "x")]
 
 
 @pytest.mark.django_db(transaction=True)
