@@ -35,12 +35,14 @@ class HeldResponses:
         raise AssertionError(f"{self.count} requests instead of {count}")
 
     def deliver(self, number: int) -> None:
-        """Deliver a response, counted from 0 in the order of the requests."""
+        """Deliver a response, counted from 0 in the order of the requests, once the server has responded."""
+        self.wait_for(number + 1)
         route, response = self._held[number]
         route.fulfill(response=response)
 
     def drop(self, number: int) -> None:
-        """Reset the connection instead of delivering a response."""
+        """Reset the connection instead of delivering a response, once the server has responded."""
+        self.wait_for(number + 1)
         self._held[number][0].abort("connectionreset")
 
     def stop_holding(self) -> None:
