@@ -66,8 +66,11 @@ class Head(NamedTuple):
     address: str | None
     length: int
     states_length: bool
-    authorization: str
-    cookie: str
+    headers: Iterable[tuple[bytes, bytes]]
+
+    def header(self, name: bytes) -> str:
+        """Return a header of the request. In HTTP/2, there may be several for cookies."""
+        return b"; ".join([value for key, value in self.headers if key == name]).decode("latin-1")
 
     @property
     def is_for_api(self) -> bool:
@@ -104,7 +107,7 @@ class RequestLimits:
             receive, send = admitted
         if self._in_progress >= self._most:
             refusal = Refusal("overloaded", "Too many requests are in progress. Try again in a moment.")
-            await self._refuse(head or _head(scope), refusal, send)
+            await self._refuse(head or _head(scope, dict(scope["headers"])), refusal, send)
             return
         self._in_progress += 1
         is_counted = True
@@ -187,8 +190,10 @@ class WsgiRequestLimits:
             address=environ.get("REMOTE_ADDR"),
             length=int(length) if length.isdecimal() else 0,
             states_length=True,
-            authorization=environ.get("HTTP_AUTHORIZATION", ""),
-            cookie=environ.get("HTTP_COOKIE", ""),
+            headers=[
+                (b"authorization", environ.get("HTTP_AUTHORIZATION", "").encode("latin-1")),
+                (b"cookie", environ.get("HTTP_COOKIE", "").encode("latin-1")),
+            ],
         )
         limit = (
             head.maximum if head.is_for_api or head.length <= MAX_FOR_STRANGERS else _limit_by_sender(head)
@@ -206,27 +211,24 @@ class WsgiRequestLimits:
 
 def body_head(scope: Mapping[str, Any]) -> Head | None:
     """Return the head of a request with a body, or None if it has no body."""
-    # In HTTP/2, only the frames show whether there is a body.
-    for name, value in scope["headers"]:
-        if (name == b"content-length" and value != b"0") or name == b"transfer-encoding":
-            return _head(scope)
-    is_framed = scope.get("http_version", "1.1") == "2" and scope["method"] in ("POST", "PUT", "PATCH")
-    return _head(scope) if is_framed else None
-
-
-def _head(scope: Mapping[str, Any]) -> Head:
     headers = dict(scope["headers"])
-    length = headers.get(b"content-length", b"").decode("latin-1")
+    has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+    # In HTTP/2, only the frames show whether there is a body.
+    is_framed = scope.get("http_version") == "2" and scope["method"] in ("POST", "PUT", "PATCH")
+    return _head(scope, headers) if has_body or is_framed else None
+
+
+def _head(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Head:
+    length = headers.get(b"content-length", b"")
     client = scope.get("client")
     return Head(
         method=scope["method"],
         scheme="https" if scope["scheme"] == "https" else "http",
         path=scope["path"],
         address=client[0] if client else None,
-        length=int(length) if length.isdecimal() else 0,
-        states_length=length.isdecimal() and b"transfer-encoding" not in headers,
-        authorization=headers.get(b"authorization", b"").decode("latin-1"),
-        cookie=b"; ".join([value for name, value in scope["headers"] if name == b"cookie"]).decode("latin-1"),
+        length=int(length) if length.isdigit() else 0,
+        states_length=length.isdigit() and b"transfer-encoding" not in headers,
+        headers=scope["headers"],
     )
 
 
@@ -252,9 +254,9 @@ _limit_in_thread = sync_to_async(_limit_by_sender, thread_sensitive=False)
 def _is_known(head: Head) -> bool:
     """Return whether the request has a token or a login that is valid."""
     if head.is_for_api or head.is_for_mcp:
-        token = _TOKEN.fullmatch(head.authorization)
+        token = _TOKEN.fullmatch(head.header(b"authorization"))
         return token is not None and credentials.recognize(token[1]) is not None
-    return live.signed_in_user(live.session_key(parse_cookie(head.cookie))) is not None
+    return live.signed_in_user(live.session_key(parse_cookie(head.header(b"cookie")))) is not None
 
 
 def _too_large(limit: int) -> Refusal:
