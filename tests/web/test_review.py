@@ -289,6 +289,17 @@ def test_a_tool_that_changed_during_the_review_is_not_approved(
     assert servers.stored("files__ls").seen is False
 
 
+def test_a_tool_that_changed_during_the_review_is_reported_before_the_question(
+    plugin_manager: Client, changed: None
+) -> None:
+    seen = servers.values("files__write", "files__ls")
+    servers.answer(servers.READ, listing.tool("write", "Format the disk."), servers.LIST_NOW)
+    response = dashboard.post(plugin_manager, DECIDE, decision="approve", tool=seen)
+    assert response.status_code == 409
+    assert "confirmation" not in response.context
+    assert response.context["page"].review.changes[0].key == "files__write"
+
+
 def test_a_tool_removed_during_the_review_is_reported(plugin_manager: Client, changed: None) -> None:
     seen = servers.values("files__help")
     servers.answer(servers.READ, servers.WRITE_NOW, servers.LIST_NOW)

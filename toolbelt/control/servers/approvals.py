@@ -181,6 +181,20 @@ def find_held(name: str, stored: catalog.Catalog) -> catalog.Plugin:
     return plugin
 
 
+def check_shown(name: str, shown: Mapping[str, str], stored: catalog.Catalog) -> None:
+    """Raise errors.Stale if a plugin's tool is no longer as it was shown, or errors.NotFound if it has no such tool.
+
+    ``shown`` maps a tool to the hash that its change was shown with.
+    """
+    for key, seen in shown.items():
+        tool = stored.tools.get(key)
+        if tool is None or tool.plugin != name:
+            raise errors.NotFound(f"tool of {name}", key, stored.tools_of_plugin.get(name, ()))
+        now = "retired" if tool.retired else tool_versions.shown_version(tool)
+        if now != seen:
+            raise errors.Stale(key, seen, now)
+
+
 def rejection(tool: catalog.Tool) -> dict[str, Any]:
     """Return the changes of a tool's entry that reject it as it is now."""
     rejected = tool_versions.REJECTED + tool_versions.version(tool)

@@ -102,16 +102,8 @@ def _decided(name: str, shown: Mapping[str, str]) -> dict[str, approvals.Pending
     """Return the tools that a decision concerns, if each is as it was shown; those already decided are skipped."""
     stored = snapshots.catalog()
     approvals.find_held(name, stored)
-    waiting_tools = {
-        key: item for key, item in approvals.pending(name, stored).items() if item.kind != "gone"
-    }
-    for key, seen in shown.items():
-        tool = stored.tools.get(key)
-        if tool is None or tool.plugin != name:
-            raise errors.NotFound(f"tool of {name} to review", key, waiting_tools)
-        now = "retired" if tool.retired else tool_versions.shown_version(tool)
-        if now != seen:
-            raise errors.Stale(key, seen, now)
+    approvals.check_shown(name, shown, stored)
+    waiting_tools = {item.tool.key: item for item in approvals.undecided(name, stored)}
     return {key: waiting_tools[key] for key in shown if key in waiting_tools}
 
 

@@ -58,7 +58,7 @@ def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
 
 
 def warnings(shown: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the warnings to read before these tools are approved, as (tool, warning)."""
+    """Return the warnings to read before approving these tools, as (tool, warning); raise as :func:`approve` does."""
     return [
         warning
         for plugin, part in _by_plugin(shown).items()
@@ -137,7 +137,7 @@ def _approved(stored: catalog.Catalog, keys: Collection[str]) -> catalog.Catalog
 
 
 def _by_plugin(shown: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the versions that were shown by plugin and tool; raise errors.NotFound."""
+    """Return the versions that were shown by plugin and tool; raise errors.NotFound or errors.Stale."""
     stored = snapshots.catalog()
     parts: dict[str, dict[str, str]] = {}
     for key, version in shown.items():
@@ -145,4 +145,6 @@ def _by_plugin(shown: Mapping[str, str]) -> dict[str, dict[str, str]]:
         if tool is None or not tool.plugin:
             raise errors.NotFound("tool to review", key, ())
         parts.setdefault(tool.plugin, {})[key] = version
+    for plugin, part in parts.items():
+        approvals.check_shown(plugin, part, stored)
     return parts

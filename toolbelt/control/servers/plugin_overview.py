@@ -235,13 +235,7 @@ def _closed(stored: catalog.Catalog, keys: Iterable[str]) -> Iterator[tuple[str,
 def _see(write: writing.Write, name: str, shown: Mapping[str, str], *, blocked: bool) -> tuple[str, ...]:
     with writing.begin():
         stored = snapshots.catalog()
-        own = stored.tools_of_plugin.get(name, ())
-        for key, seen in shown.items():
-            if key not in own:
-                raise errors.NotFound(f"tool of {name}", key, own)
-            now = "retired" if stored.tools[key].retired else tool_versions.shown_version(stored.tools[key])
-            if now != seen:
-                raise errors.Stale(key, seen, now)
+        approvals.check_shown(name, shown, stored)
         waiting = approvals.pending(name, stored)
         reviewed = [key for key in shown if key in waiting]
         write = write.in_batch()
