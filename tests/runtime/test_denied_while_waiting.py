@@ -120,7 +120,7 @@ def test_blocking_a_tool_cancels_its_running_call(kb: None) -> None:
     assert isinstance(answer, gate.Refusal)
     assert answer.code == "tool-denied"
     assert sample_plugins.CANCELLED.wait(5)
-    assert models.CallRecord.objects.get().error.startswith("It was stopped while it ran: ")
+    assert models.CallRecord.objects.get().error.startswith("Cancelled while it ran: ")
 
 
 def test_blocking_a_tool_cancels_a_call_that_has_just_started(kb: None) -> None:

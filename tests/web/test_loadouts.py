@@ -258,8 +258,9 @@ def test_a_change_refused_by_a_budget_is_rejected_without_preview(editor: Client
     before = entries.read("loadout", "house")
     response = editor_forms.submit(editor, EDIT, SAVE, disabled="")
     assert response.status_code == 422
-    assert f"The budget of ada is {has} tools; this would make {has + 1} tools" in editor_forms.visible_text(
-        response
+    assert (
+        f"The budget of ada is {has} tools; this change would result in {has + 1} tools"
+        in editor_forms.visible_text(response)
     )
     assert entries.read("loadout", "house") == before
 

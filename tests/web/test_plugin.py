@@ -64,7 +64,7 @@ def test_server_info_and_rejected_tools_are_shown(plugin_manager: Client, viewer
     page = open_page(plugin_manager)
     details = facts(plugin_manager)
     assert (details["Server name"], details["Protocol"]) == ("files 1.0", "MCP 2025-06-18")
-    assert "Its name holds characters that cannot be seen" in page.problems[0]
+    assert "Its name contains invisible characters" in page.problems[0]
     assert page.stderr is not None
     assert open_page(viewer).stderr is None
 

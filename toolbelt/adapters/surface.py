@@ -142,7 +142,7 @@ def _first_step(
 def _too_many(content: Surface, provider: str, maximum: int) -> str:
     own = len(keys.RESERVED.intersection(content.names))
     of_them = f", {own} of them meta-tools" if own else ""
-    beside = f", which leaves room for {own} meta-tools" if own else ""
+    beside = ", which leaves room for the meta-tools" if own else ""
     return (
         f"{len(content.tools)} tools are sent{of_them}, but {provider} accepts at most {maximum}. Turn some off, let "
         f"toolkits be loaded on request, or give the agent a budget of {maximum - own} tools{beside}."

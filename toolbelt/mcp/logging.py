@@ -64,7 +64,7 @@ class Log:
             if self._head.client_session:
                 self._level = await threads.run(log_levels.find, _key(self._head))
         finally:
-            # While the database is away it gets what a client gets that set nothing.
+            # While the database is unavailable, it gets what a client gets that set nothing.
             self._level = self._level or log_levels.DEFAULT
             for message in self._waiting:
                 self._tell(message)

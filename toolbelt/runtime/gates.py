@@ -201,5 +201,5 @@ def blocked(admitted: Admitted) -> DeniedError | None:
         databases.release()
     if isinstance(judged, calls.Refusal):
         because = admitted.gate.made.reason_text or judged.message
-        return DeniedError(judged, f"It was stopped while it ran: {because}")
+        return DeniedError(judged, f"Cancelled while it ran: {because}")
     return None

@@ -212,7 +212,9 @@ def test_a_change_that_a_budget_refuses_is_refused_when_it_is_proposed(operator:
     budget = {"max_tools": count, "on_exceed": "refuse"}
     entries.change(operator.replace(confirm=True), "agent", "bob", {"budget": budget})
 
-    with pytest.raises(errors.Refused, match=f"The budget of bob is {count} tools; this would make"):
+    with pytest.raises(
+        errors.Refused, match=f"The budget of bob is {count} tools; this change would result in"
+    ):
         proposals.propose("toolkit", "reading", {"members": ["git__status", "git__log", "clock"]})
 
 

@@ -144,7 +144,7 @@ def test_a_declaration_with_an_invalid_tool_is_refused_as_a_whole() -> None:
     (schema_problem,) = problems(SHIP, {"name": "x", "input_schema": {"type": "nothing"}})
     assert schema_problem.startswith("tools.x: Its inputSchema cannot be used")
     (duplicate_problem,) = problems(SHIP, SHIP)
-    assert "would both be called 'shop__ship'" in duplicate_problem
+    assert "would have the same key, 'shop__ship'" in duplicate_problem
 
 
 def test_a_tool_with_a_taken_key_is_refused() -> None:

@@ -80,7 +80,7 @@ def copy(write: writing.Write, a: str, b: str, rows: Collection[str], *, seen: s
 def _chosen(comparison: comparing.Comparison, rows: Collection[str]) -> tuple[belts.Row, ...]:
     if not comparison.b.is_now:
         raise errors.Refused(
-            f"Nothing can be copied to {comparison.b.name}: the second side must be an agent as it is now."
+            f"Nothing can be copied to {comparison.b.name}: the second side must be the current version of an agent."
         )
     requested = set(rows)
     by_id = {row.id: row for row in comparison.rows}

@@ -15,7 +15,7 @@ from typing import Any
 from toolbelt.control import guards, writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import consequences, entries, unresolved
-from toolbelt.core import agents, belts, catalog, conflicts, definitions, errors, schema
+from toolbelt.core import agents, belts, catalog, conflicts, counting, definitions, errors, schema
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
 
@@ -54,7 +54,7 @@ class UnseenEffect(errors.ConfirmationRequired):
         reasons = [str(unresolved.as_problem(denial)) for denial in proposal.denials]
         if count:
             reasons.append(
-                f"It changes what {count} agent{'' if count == 1 else 's'} get{'s' if count == 1 else ''}."
+                f"It changes what {counting.counted(count, 'agent')} get{'s' if count == 1 else ''}."
             )
         if again:
             reasons.insert(0, "The effects have changed since you saw them: review them again.")

@@ -101,7 +101,7 @@ def is_configured() -> bool:
 
 
 def is_database_busy() -> bool:
-    """Return whether requests wait for a database connection; raise OperationalError if the database is away."""
+    """Return whether requests wait for a database connection; raise OperationalError if the database is unavailable."""
     return databases.is_busy()
 
 

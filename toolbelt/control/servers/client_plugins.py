@@ -151,7 +151,7 @@ def _written(tool: catalog.Tool, namespace: str) -> dict[str, Any]:
 def _definitions(plugin: catalog.Plugin, tools: Tools) -> list[importing.Definition]:
     maximum = limits.Limits().tools
     if len(tools) > maximum:
-        message = f"A declaration has at most {maximum} tools, and this one has {len(tools)}."
+        message = f"A declaration has at most {maximum} tools; this one has {len(tools)}."
         raise errors.Invalid([errors.Problem(path="tools", message=message)])
     listed = [_listed(tool, plugin.namespace) for tool in tools]
     definitions, problems = importing.definitions(listed, plugin.namespace, f"{plugin.name!r}")

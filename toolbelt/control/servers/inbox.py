@@ -57,8 +57,15 @@ def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
     )
 
 
+def check_shown(shown: Mapping[str, str]) -> None:
+    """Raise errors.Stale if a tool is no longer as it was shown, or errors.NotFound if it no longer exists."""
+    stored = snapshots.catalog()
+    for plugin, part in _by_plugin(shown).items():
+        approvals.check_shown(plugin, part, stored)
+
+
 def warnings(shown: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the warnings to read before approving these tools, as (tool, warning); raise as :func:`approve` does."""
+    """Return the warnings to read before approving these tools, as (tool, warning)."""
     return [
         warning
         for plugin, part in _by_plugin(shown).items()
@@ -137,7 +144,7 @@ def _approved(stored: catalog.Catalog, keys: Collection[str]) -> catalog.Catalog
 
 
 def _by_plugin(shown: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the versions that were shown by plugin and tool; raise errors.NotFound or errors.Stale."""
+    """Return the versions that were shown by plugin and tool; raise errors.NotFound."""
     stored = snapshots.catalog()
     parts: dict[str, dict[str, str]] = {}
     for key, version in shown.items():
@@ -145,6 +152,4 @@ def _by_plugin(shown: Mapping[str, str]) -> dict[str, dict[str, str]]:
         if tool is None or not tool.plugin:
             raise errors.NotFound("tool to review", key, ())
         parts.setdefault(tool.plugin, {})[key] = version
-    for plugin, part in parts.items():
-        approvals.check_shown(plugin, part, stored)
     return parts

@@ -16,7 +16,7 @@ from toolbelt import conf
 from toolbelt.control import actors, writing
 from toolbelt.control.servers import approvals, decisions, elicitation, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
-from toolbelt.core import catalog, connections, errors
+from toolbelt.core import catalog, connections, counting, errors
 from toolbelt.management import columns, mcp_import, terminal
 from toolbelt.runtime import plugins, upstream_connections, upstream_listing, upstream_status
 
@@ -324,14 +324,14 @@ def _recorded(name: str, listed: upstream_listing.Answer, result: configured.Rec
         yield f"{name}: failed. {result.error}"
         return
     server = f" ({listed.server}, protocol {listed.protocol})" if listed.server else ""
-    yield f"{name}: {len(listed.tools)} tools{server}"
-    counted = (
+    yield f"{name}: {counting.counted(len(listed.tools), 'tool')}{server}"
+    groups = (
         (result.created, "new"),
         (result.held, "changed, unavailable until approved"),
         (result.undecided, "with new details or a higher risk, available"),
         (result.retired, "removed by the server"),
     )
-    for keys, what in counted:
+    for keys, what in groups:
         if keys:
             yield f"  {len(keys)} {what}: {_named(keys)}"
     if result.unseen or result.held or result.undecided:
@@ -345,7 +345,7 @@ def _named(keys: tuple[str, ...], max_count: int = 5) -> str:
 
 def _reviewed(review: approvals.Review) -> Iterator[str]:
     if not review.changes:
-        yield f"All {review.same} tools of {review.plugin.name} match their approved version."
+        yield f"All tools of {review.plugin.name} match their approved version."
         return
     for change in review.changes:
         was = f", was {change.previous}" if change.previous else ""

@@ -131,7 +131,7 @@ def definitions(
             name = listed.get("name")
             shown = cleaning.line(name, MAX_NAME_LENGTH) if isinstance(name, str) else ""
             path = f"tools.{shown}" if shown else f"tools[{position}]"
-            problems.append(errors.Problem(path=path, message=f"{made} {subject} goes without it."))
+            problems.append(errors.Problem(path=path, message=f"{made} It was not imported."))
         else:
             read.append(made)
     owners: dict[str, Definition] = {}
@@ -144,8 +144,8 @@ def definitions(
             kept.append(made)
             continue
         message = (
-            f"{subject} lists {made.name!r} and {owner.name!r}, which would both be called {owner.key!r}:"
-            f" it goes without {made.name!r}."
+            f"{subject} lists {made.name!r} and {owner.name!r}, which would have the same key, {owner.key!r}:"
+            f" {made.name!r} was not imported."
         )
         problems.append(errors.Problem(path=f"tools.{made.key}", message=message))
     return kept, problems
@@ -157,16 +157,18 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
     if not isinstance(name, str) or not name.strip():
         return "It has no name."
     if len(name) > MAX_NAME_LENGTH:
-        return f"Its name has {len(name)} characters, and {MAX_NAME_LENGTH} are the most."
+        return f"Its name has {len(name)} characters; at most {MAX_NAME_LENGTH} are allowed."
     if cleaning.has_hidden(name):
-        return "Its name holds characters that cannot be seen."
+        return "Its name contains invisible characters."
     key = keys.fit(name, namespace)
     if problem := keys.tool_key_problem(key):
         return problem
     if not namespace and keys.SEPARATOR in key:
-        return f"{key!r} lies in a namespace, and its server has none: give it one."
+        return f"{key!r} contains '__', but its server has no namespace: set one."
     if _is_task_only(listed.get("execution")):
-        return "It runs as a task only (execution.taskSupport is required), and Toolbelt starts no tasks."
+        return (
+            "It can only run as a task (execution.taskSupport is required), which Toolbelt does not support."
+        )
     if listed.get("inputSchema") is None:
         return "It has no inputSchema."
     documents: dict[str, Any] = {}
@@ -199,21 +201,23 @@ def _with_what_was_done(made: Definition, listed: Mapping[str, Any], left_out: l
     done = [*left_out]
     described, schema_as_listed = _text(listed.get("description")), listed.get("inputSchema") or {}
     if made.upstream_name:
-        done.append(f"Its server calls it {made.name!r}: the name was made to fit.")
+        done.append(f"Its server calls it {made.name!r}, which is not a valid key: it was renamed.")
     if cleaning.has_hidden(described) or (
         made.input_schema != schema_as_listed and cleaning.has_hidden(schema.canonical(schema_as_listed))
     ):
-        done.append("Characters that cannot be seen were taken out of its texts.")
+        done.append("Invisible characters were removed from its texts.")
     if len(described) > MAX_DESCRIPTION_LENGTH:
         done.append(
-            f"Its description has {len(described)} characters and was cut to {MAX_DESCRIPTION_LENGTH}."
+            f"Its description has {len(described)} characters and was truncated to {MAX_DESCRIPTION_LENGTH}."
         )
     if unread := _unread_hints(listed.get("annotations")):
         done.append(unread)
     if listed.get("outputSchema") is not None and made.output_schema is None:
-        done.append("Its output schema speaks to models, and is left out until its details are approved.")
+        done.append(
+            "Its output schema contains text for models, and is left out until its details are approved."
+        )
     if stated_title(listed) and not made.title:
-        done.append("Its title speaks to models, and was left out.")
+        done.append("Its title contains instructions to models, and was left out.")
     return dataclasses.replace(made, done=tuple(done))
 
 
@@ -231,10 +235,10 @@ def stated_title(listed: Mapping[str, Any]) -> str:
 def _schema_problem(given: Any) -> str | None:
     fitting = _JSON.read(given)
     if fitting is None:
-        return "it is no mapping that can be stored"
+        return "it is not a JSON object that can be stored"
     text = schema.canonical(fitting)
     if len(text) > MAX_SCHEMA_BYTES:
-        return f"it has {len(text)} characters, and {MAX_SCHEMA_BYTES} are the most"
+        return f"it has {len(text)} characters; at most {MAX_SCHEMA_BYTES} are allowed"
     return _kept_schema_problem(text)
 
 
@@ -260,11 +264,11 @@ def _hints(given: Any) -> dict[str, bool]:
 def _unread_hints(given: Any) -> str:
     """Return a sentence about hints that are not valid; empty if all are."""
     if given is not None and not isinstance(given, Mapping):
-        return "Its annotations are no mapping, and were left out."
+        return "Its annotations are not an object, and were ignored."
     wrong = [name for name in HINTS if not isinstance((given or {}).get(name), bool | None)]
     if not wrong:
         return ""
-    return f"Of its hints, {' and '.join(wrong)} are neither true nor false, and were left out."
+    return f"Of its hints, {' and '.join(wrong)} are neither true nor false, and were ignored."
 
 
 def _text(given: Any) -> str:

@@ -97,6 +97,7 @@ def decide(request: http.Request) -> HttpResponse:
             keys = inbox.reject(write, shown)
             return _decided(request, f"{_named(keys)} rejected: blocked for everyone.", keys=keys)
         if not given["confirm"]:
+            inbox.check_shown(shown)
             doubts = inbox.warnings(shown)
             gains = inbox.gains(shown) if doubts or len(shown) > 1 else ()
             if doubts or gains:

@@ -101,7 +101,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
     if not converted.problem and _may_hold_secret(words):
         converted.problem = (
             "Its command line may contain a secret, which every user of the machine could read: let the server read it"
-            " from its environment, and write it in 'env'. If it is none, add the server with `mcp add`."
+            " from its environment, and write it in 'env'. If it does not, add the server with `mcp add`."
         )
     if converted.problem:
         # It may name what is left of a secret.
@@ -144,7 +144,7 @@ class _Namer:
             return url  # reported as a problem of the connection
         if parts.username is not None or parts.password is not None:
             self._converted.problem = (
-                "Its URL holds a user name or a password: remove them, and add the header Authorization."
+                "Its URL contains a user name or a password: remove them, and add the header Authorization."
             )
             return ""
         pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)

@@ -103,7 +103,7 @@ def _read(name: str, entry: Any) -> ClientServer:
     elif not all(pairs is None or isinstance(pairs, Mapping) for pairs in (env, entry.get("headers"))):
         problem = "Its variables and headers must be objects, {…}."
     elif wrong:
-        problem = f"{wrong} must be a text."
+        problem = f"{wrong} must be text."
     elif is_sse(kind, str(url)):
         problem = SSE
     elif entry.get("envFile"):
