@@ -32,7 +32,7 @@ def test_a_server_with_a_taken_name_is_refused() -> None:
 
 def test_an_invalid_connection_is_reported_with_its_path() -> None:
     with pytest.raises(errors.Invalid, match=r"plugins\.files\.upstream\.url: A URL begins with https"):
-        upstream_servers.add(sample_server.OPERATOR.actor, "files", {"url": "files.example"})
+        upstream_servers.add(sample_server.OPERATOR, "files", {"url": "files.example"})
 
 
 def test_new_tools_await_review() -> None:

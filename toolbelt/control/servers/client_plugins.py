@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from toolbelt.control import actors
+from toolbelt.control import writing
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core import catalog, errors, keys, schema
 from toolbelt.plugins.upstream import importing, limits
@@ -32,13 +32,7 @@ RecordedTools = upstream_servers.RecordedTools
 
 
 def declare(
-    actor: actors.Actor,
-    name: str,
-    tools: Tools,
-    *,
-    agent: str = "",
-    was: Tools | None = None,
-    reason: str = "",
+    write: writing.Write, name: str, tools: Tools, *, agent: str = "", was: Tools | None = None
 ) -> RecordedTools:
     """Store the tools that the agent's program runs, as the complete list of a plugin.
 
@@ -61,17 +55,16 @@ def declare(
         if problems := list(problems):
             raise errors.Invalid(problems)
         listings.record_answer(
-            name, protocol="", server=actor.name, tools=len(definitions), problems=(), stderr=""
+            name, protocol="", server=write.actor.name, tools=len(definitions), problems=(), stderr=""
         )
 
     return upstream_servers.store(
-        actor,
+        write.replace(reason=write.reason or REASON),
         plugin,
         definitions,
         (),
         complete={"tool"},
         source=f"the declaration of {name!r}",
-        reason=reason or REASON,
         note=note,
         check=check,
     )
@@ -90,7 +83,7 @@ def declared(name: str, agent: str = "") -> list[dict[str, Any]]:
 
 def declare_from_program(agent: str, plugin: str, tools: Tools) -> dict[str, Any]:
     """Declare the tools of an agent's program in this process; return the result as the API's response has it."""
-    done = declare(actors.Actor(name=f"agent:{agent}", via="system"), plugin, tools, agent=agent)
+    done = declare(writing.by(f"agent:{agent}", via="system"), plugin, tools, agent=agent)
     return document(done, keys_by_name(plugin, tools))
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.catalog import entries, renaming
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, tool_versions
@@ -24,13 +23,7 @@ class Approved:
 
 
 def approve(
-    actor: actors.Actor,
-    name: str,
-    shown: Mapping[str, str],
-    *,
-    carry_over: bool = True,
-    reason: str = "",
-    batch: uuid.UUID | None = None,
+    write: writing.Write, name: str, shown: Mapping[str, str], *, carry_over: bool = True
 ) -> Approved:
     """Approve the versions that were shown: ``shown`` maps a tool to the hash that its change was shown with.
 
@@ -39,7 +32,7 @@ def approve(
     tools and overrides, and its places in loadouts. Denials also stay with the previous name.
     """
     with writing.begin():
-        batch = batch or writing.new_batch()
+        write = write.in_batch()
         decided = _decided(name, shown)
         renamed = {key: decided[key].previous for key in decided if decided[key].previous}
         changes = {
@@ -53,23 +46,16 @@ def approve(
             }
             for key, change in decided.items()
         }
-        _write(actor, changes, reason=reason, batch=batch)
+        _write(write, changes)
         problems: list[errors.Problem] = []
         if carry_over and renamed:
             over = {old: new for new, old in renamed.items()}
-            problems = renaming.carry_over(actor, over, reason=reason, batch=batch)
+            problems = renaming.carry_over(write, over)
     carried = tuple((old, new) for new, old in renamed.items()) if carry_over else ()
     return Approved(keys=tuple(decided), carried=carried, problems=tuple(problems))
 
 
-def reject(
-    actor: actors.Actor,
-    name: str,
-    shown: Mapping[str, str],
-    *,
-    reason: str = "",
-    batch: uuid.UUID | None = None,
-) -> tuple[str, ...]:
+def reject(write: writing.Write, name: str, shown: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown: these tools are blocked for everyone. If only a tool's details changed, only
     the details are rejected.
 
@@ -78,7 +64,7 @@ def reject(
     with writing.begin():
         decided = _decided(name, shown)
         changes = {key: _rejection(change) for key, change in decided.items()}
-        _write(actor, changes, reason=reason, batch=batch or writing.new_batch())
+        _write(write.in_batch(), changes)
     return tuple(decided)
 
 
@@ -107,22 +93,12 @@ def _decided(name: str, shown: Mapping[str, str]) -> dict[str, approvals.Pending
     return {key: waiting_tools[key] for key in shown if key in waiting_tools}
 
 
-def _write(
-    actor: actors.Actor, changes: Mapping[str, Mapping[str, Any]], *, reason: str, batch: uuid.UUID
-) -> None:
-    stored, known = snapshots.catalog(), entries.name_index()
+def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    stored, names = snapshots.catalog(), entries.name_index()
     to_write = []
     for key, change in changes.items():
         merged = {**belts.entry("tool", stored.tools[key]), **change}
         to_write.append({field: value for field, value in merged.items() if value is not None})
-    written = tool_writes.write(
-        actor,
-        to_write,
-        source="the approval",
-        stored=stored,
-        known=known,
-        reason=reason,
-        batch=batch,
-    )
+    written = tool_writes.write(write, to_write, source="the approval", stored=stored, names=names)
     if written.problems:
         raise errors.Invalid(written.problems)

@@ -163,16 +163,14 @@ def approve(
     then nothing is approved.
     """
     if _plugin(name, snapshots.catalog()).runner != "code":
-        return decisions.approve(
-            write.actor, name, shown, carry_over=carry_over, reason=write.reason, batch=write.batch
-        )
+        return decisions.approve(write, name, shown, carry_over=carry_over)
     return decisions.Approved(keys=_see(write, name, shown, blocked=False))
 
 
 def reject(write: writing.Write, name: str, shown: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown, and block the tools for everyone; raise as :func:`approve` does."""
     if _plugin(name, snapshots.catalog()).runner != "code":
-        return decisions.reject(write.actor, name, shown, reason=write.reason, batch=write.batch)
+        return decisions.reject(write, name, shown)
     return _see(write, name, shown, blocked=True)
 
 

@@ -22,11 +22,11 @@ class ToolImporter:
         definitions: Iterable[importing.Definition],
         *,
         stored: catalog.Catalog,
-        known: belts.NameIndex,
+        names: belts.NameIndex,
         plugin: catalog.Plugin,
         source: str,
     ) -> None:
-        self._stored, self._known, self._plugin, self._source = stored, known, plugin, source
+        self._stored, self._names, self._plugin, self._source = stored, names, plugin, source
         definitions = list(definitions)
         # Whether the server may ask users is only for operators to set: no listed entry may take its key.
         asking_entry = catalog.elicitation(stored, plugin)
@@ -44,7 +44,7 @@ class ToolImporter:
             now.key: made.name for made in definitions if (now := self._by_name.get(_name(made))) is not None
         }
         for made in definitions:
-            now = tool_writes.find_ignoring_case(made.key, plugin.name, stored, known)
+            now = tool_writes.find_ignoring_case(made.key, plugin.name, stored, names)
             if now is not None and _name(made) not in self._by_name and now.key not in self._names_by_key:
                 self._by_name[_name(made)] = now
                 self._names_by_key[now.key] = made.name
@@ -71,9 +71,9 @@ class ToolImporter:
             )
             self.problems.append(errors.Problem(path=f"tools.{key}", message=message))
             return
-        if tool_writes.is_taken(key, self._plugin.name, self._stored, self._known):
+        if tool_writes.is_taken(key, self._plugin.name, self._stored, self._names):
             self.problems.append(
-                tool_writes.taken_problem("tools", key, self._source, self._stored, self._known)
+                tool_writes.taken_problem("tools", key, self._source, self._stored, self._names)
             )
             return
         owner = self._names_by_key.get(key, made.name)

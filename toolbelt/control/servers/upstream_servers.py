@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, keys
@@ -32,7 +32,7 @@ from toolbelt.plugins.upstream import importing, non_tool_importing
 from toolbelt.store import listings, snapshots, token_counts
 from toolbelt.store import plugins as rows
 
-SYSTEM = actors.Actor(name="toolbelt", via="system")
+SYSTEM = writing.by("toolbelt", via="system")
 REASON = "as the server lists it"
 MAX_REASON_LENGTH = 500
 MAX_NOTIFIED = 200
@@ -99,7 +99,7 @@ def find(name: str) -> catalog.Plugin:
 
 
 def add(
-    actor: actors.Actor,
+    write: writing.Write,
     name: str,
     connection: Mapping[str, Any],
     *,
@@ -107,7 +107,6 @@ def add(
     title: str = "",
     category: str = "",
     trusted: bool = False,
-    reason: str = "",
 ) -> writing.Change:
     """Store a new upstream server; its tools are listed when it is next refreshed.
 
@@ -123,19 +122,12 @@ def add(
         "trusted": trusted,
         "upstream": dict(connection),
     }
-    return entries.create(
-        writing.Write(actor=actor, reason=reason),
-        "plugin",
-        {key: value for key, value in entry.items() if value},
-    )
+    return entries.create(write, "plugin", {key: value for key, value in entry.items() if value})
 
 
-def reconnect(
-    actor: actors.Actor, name: str, connection: Mapping[str, Any], *, reason: str = ""
-) -> writing.Change:
+def reconnect(write: writing.Write, name: str, connection: Mapping[str, Any]) -> writing.Change:
     """Change how a server is reached. Its tools stay approved. Raise as :func:`add` does, or errors.NotFound."""
     find(name)
-    write = writing.Write(actor=actor, reason=reason)
     return entries.change(write, "plugin", name, {"upstream": dict(connection)})
 
 
@@ -147,7 +139,7 @@ def namespace_of(name: str) -> str:
     return fitted
 
 
-def record(actor: actors.Actor, name: str, listed: Answer, *, reason: str = REASON) -> RecordedTools:
+def record(write: writing.Write, name: str, listed: Answer) -> RecordedTools:
     """Update the rows with the server's answer, by the rules above; raise errors.NotFound.
 
     The slow steps precede the transaction: texts are cleaned and schemas checked first.
@@ -179,26 +171,24 @@ def record(actor: actors.Actor, name: str, listed: Answer, *, reason: str = REAS
         )
 
     return store(
-        actor,
+        write.replace(reason=write.reason or REASON),
         plugin,
         definitions,
         problems,
         complete=_complete(listed),
         source=source,
-        reason=reason,
         note=note,
     )
 
 
 def store(
-    actor: actors.Actor,
+    write: writing.Write,
     plugin: catalog.Plugin,
     definitions: Sequence[importing.Definition],
     problems: Sequence[errors.Problem],
     *,
     complete: Collection[catalog.Kind],
     source: str,
-    reason: str,
     note: Callable[[Iterable[errors.Problem]], None],
     check: Callable[[catalog.Catalog], None] = lambda stored: None,
 ) -> RecordedTools:
@@ -209,32 +199,22 @@ def store(
     """
     counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
-        stored, known = snapshots.catalog(), entries.name_index()
+        stored, names = snapshots.catalog(), entries.name_index()
         now = approvals.find_held(plugin.name, stored)
         if (now.namespace, now.runner) != (plugin.namespace, plugin.runner):
             message = f"{plugin.name} changed while its tools were listed: try again."
             raise errors.Refused(message)
         check(stored)
-        batch = writing.new_batch()
+        write = write.in_batch()
         if now.status == "failed":
-            write = writing.Write(actor=actor, reason=reason, batch=batch)
             entries.change(write, "plugin", plugin.name, {"status": None})
         importer = tool_import.ToolImporter(
-            definitions, stored=stored, known=known, plugin=now, source=source
+            definitions, stored=stored, names=names, plugin=now, source=source
         )
         to_write = [entry for definition in definitions for entry in importer.entries_for(definition)]
         gone = importer.gone(complete)
         to_write += [{**belts.entry("tool", stored.tools[key]), "retired": True} for key in gone]
-        written = tool_writes.write(
-            actor,
-            to_write,
-            source=source,
-            stored=stored,
-            known=known,
-            reason=reason,
-            batch=batch,
-            counts=counts,
-        )
+        written = tool_writes.write(write, to_write, source=source, stored=stored, names=names, counts=counts)
         all_problems = [*problems, *importer.problems, *written.problems]
         note(all_problems)
     created = frozenset(written.created)
@@ -281,7 +261,7 @@ def _failed(plugin: catalog.Plugin, listed: Answer) -> RecordedTools:
     with writing.begin():
         now = snapshots.catalog().plugins.get(plugin.name)
         if now is not None and now.status != "failed":
-            write = writing.Write(actor=SYSTEM, reason=listed.error[:MAX_REASON_LENGTH])
+            write = SYSTEM.replace(reason=listed.error[:MAX_REASON_LENGTH])
             entries.change(write, "plugin", plugin.name, {"status": "failed"})
         rows.set_error(plugin.name, listed.error)
         listings.record_failure(plugin.name, error=listed.error, stderr=listed.stderr)

@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt import conf
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.servers import approvals, decisions, elicitation, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, connections, errors
@@ -79,7 +79,7 @@ class Command(terminal.Command):
                 case "add":
                     self._add(options)
                 case "import":
-                    self._print(mcp_import.run(_actor(), options))
+                    self._print(mcp_import.run(_write(options), options))
                 case "list":
                     self._print(columns.lines(_rows()))
                     self._print(_errors())
@@ -92,9 +92,7 @@ class Command(terminal.Command):
                 case "reject":
                     self._reject(options)
                 case "elicitation":
-                    key = elicitation.ensure_entry(
-                        writing.Write(actor=_actor(), reason=options["reason"]), options["name"]
-                    )
+                    key = elicitation.ensure_entry(_write(options), options["name"])
                     self.stdout.write(
                         f"Created {key}, which lets {options['name']} ask users. Grant it to agents like a tool."
                     )
@@ -105,14 +103,13 @@ class Command(terminal.Command):
 
     def _add(self, options: dict[str, Any]) -> None:
         configured.add(
-            _actor(),
+            _write(options),
             options["name"],
             _connection(options),
             namespace=options["namespace"],
             title=options["title"],
             category=options["category"],
             trusted=options["trust"],
-            reason=options["reason"],
         )
         plugin = configured.find(options["name"])
         self.stdout.write(f"Stored {plugin.name}. Its tools' names begin with {plugin.namespace}__.")
@@ -120,10 +117,10 @@ class Command(terminal.Command):
 
     def _refresh(self, names: list[str], *, is_new: bool = False) -> None:
         names = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
-        actor = _actor()
+        write = _write({})
 
         def record(name: str, listed: upstream_listing.Answer) -> configured.RecordedTools:
-            result = configured.record(actor, name, listed)
+            result = configured.record(write, name, listed)
             if is_new:
                 # A server that is running may have listed and recorded them first.
                 result = configured.with_all_new(name, result)
@@ -143,7 +140,7 @@ class Command(terminal.Command):
     def _reject(self, options: dict[str, Any]) -> None:
         name = options["name"]
         shown = self._shown(name, options["tools"])
-        for key in decisions.reject(_actor(), name, shown, reason=options["reason"]) if shown else ():
+        for key in decisions.reject(_write(options), name, shown) if shown else ():
             self.stdout.write(f"Rejected {key}: it is blocked for everyone.")
 
     def _approve(self, options: dict[str, Any]) -> None:
@@ -155,7 +152,7 @@ class Command(terminal.Command):
         if without_hash and not options["as_they_are"]:
             raise errors.Refused(_hash_required(name, without_hash))
         findings = plugin_overview.warnings(name, shown)
-        approval = decisions.approve(_actor(), name, shown, reason=options["reason"])
+        approval = decisions.approve(_write(options), name, shown)
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
@@ -294,8 +291,8 @@ def _hash_required(name: str, keys: list[str]) -> str:
     )
 
 
-def _actor() -> actors.Actor:
-    return actors.Actor(name=getpass.getuser(), via="command")
+def _write(options: Mapping[str, Any]) -> writing.Write:
+    return writing.by(getpass.getuser(), via="command", reason=options.get("reason", ""))
 
 
 def _rows() -> Iterator[tuple[str, ...]]:

@@ -130,7 +130,7 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
 def ask(request: http.Request, names: Iterable[str]) -> str:
     """Have servers asked, and give what a page says of it in its address. Raises errors.NotFound."""
     since = timezone.now()
-    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.actor(request)))
+    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
     return urlencode({"asked": stamp(since)})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.servers import upstream_servers
 from toolbelt.control.servers.client_files import conversion, formats, reading
 from toolbelt.core import connections, errors, keys
@@ -84,14 +84,14 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
     return Preview(servers=servers, off=tuple(server.name for server in chosen if server.is_off and not only))
 
 
-def store(actor: actors.Actor, given: Preview, *, reason: str = "") -> Sequence[str]:
+def store(write: writing.Write, preview: Preview) -> Sequence[str]:
     """Store the servers of a preview, all or none; return their names. Their tools are listed when they are refreshed,
     and await review. Raise as upstream_servers.add does.
     """
     with writing.begin():
-        for server in given.servers:
-            upstream_servers.add(actor, server.name, server.connection, reason=reason)
-    return tuple(server.name for server in given.servers)
+        for server in preview.servers:
+            upstream_servers.add(write, server.name, server.connection)
+    return tuple(server.name for server in preview.servers)
 
 
 def name_of(name: str) -> str:
