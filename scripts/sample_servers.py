@@ -84,7 +84,7 @@ def let_answer(write: writing.Write) -> None:
         title="Project files",
     )
     _record(write, "project_files", *FIRST)
-    approved = {change.key: change.shown for change in upstream_servers.review("project_files").waiting}
+    approved = {change.key: change.shown for change in upstream_servers.review("project_files").to_review}
     decisions.approve(write.replace(reason="Read line by line."), "project_files", approved)
     missed = errors.Problem(path="tools.run", message="Its inputSchema cannot be used: it is no mapping.")
     _record(write, "project_files", *NOW, problems=(missed,))

@@ -117,8 +117,8 @@ def declared(plugin: str, tools: Sequence[Mapping[str, Any]], *, namespace: str 
             OPERATOR, "plugin", {"name": plugin, **({"namespace": namespace} if namespace else {})}
         )
     client_plugins.declare(OPERATOR, plugin, tools)
-    waiting = approvals.review(plugin).waiting
-    decisions.approve(OPERATOR, plugin, {change.key: change.shown for change in waiting})
+    changes = approvals.review(plugin).to_review
+    decisions.approve(OPERATOR, plugin, {change.key: change.shown for change in changes})
     stored = snapshots.catalog()
     return [key for key in stored.tools_of_plugin.get(plugin, ()) if not stored.tools[key].retired]
 

@@ -26,7 +26,7 @@ def shown_digests(olga: Asking) -> dict[str, str]:
 
 
 def waiting() -> set[str]:
-    return {change.key for change in upstream_servers.review("files").waiting}
+    return {change.key for change in upstream_servers.review("files").to_review}
 
 
 @pytest.mark.usefixtures("changed")

@@ -186,7 +186,7 @@ def test_a_belt_includes_prompts_and_resources() -> None:
     assert exported["files__resource_readme"]["kind"] == "resource"
     assert exported["files__resource_readme"]["upstream_name"] == "file:///readme"
     assert sample_server.only_change().kind == "changed"
-    assert counts.count().waiting == 1
+    assert counts.count().to_review == 1
 
 
 def test_a_resource_without_a_uri_cannot_be_stored() -> None:
@@ -206,7 +206,7 @@ def test_rejected_prompts_and_resources_are_blocked_until_unblocked_for_review()
     decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
 
     assert all(sample_server.stored_tool(key).blocked for key in KEYS)
-    assert approvals.waiting() == {"files": {}}
+    assert approvals.review("files").changes == ()
     entries.change(sample_server.OPERATOR, "tool", "files__prompt_sum", {"blocked": None})
     assert not is_available("files__prompt_sum")
-    assert approvals.waiting() == {"files": {"new": 1}}
+    assert [change.kind for change in approvals.review("files").changes] == ["new"]

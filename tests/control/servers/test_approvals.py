@@ -173,13 +173,13 @@ def test_a_rejected_version_awaits_review_again_once_it_is_unblocked():
     assert sample_server.record(worse).held == ()
     assert upstream_servers.review("files").changes == ()
     assert _decision("files__read").code == "blocked"
-    assert counts.count().waiting == 0
+    assert counts.count().to_review == 0
 
     blocking.set_blocked(sample_server.OPERATOR, "tool", "files__read", False, was=True)
 
     assert _decision("files__read").code == "tool-changed"
     assert sample_server.only_change().kind == "new"
-    assert counts.count().waiting == 1
+    assert counts.count().to_review == 1
     sample_server.approve_all()
     assert _decision("files__read").code == "not-granted"
 
@@ -285,7 +285,7 @@ def test_a_higher_risk_applies_immediately_and_awaits_review_with_a_finding(
         assert (change.kind, change.flags) == ("hints", (finding,))
         assert [difference.field for difference in change.differences] == ["annotations"]
         assert not tool_versions.is_changed(sample_server.stored_tool("files__purge"))
-        assert counts.count().waiting == 1
+        assert counts.count().to_review == 1
 
     sample_server.approve_all()
     sample_server.record({**PURGE, "annotations": after})

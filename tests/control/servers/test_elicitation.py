@@ -46,7 +46,7 @@ def test_a_rejected_elicitation_does_not_await_review_again():
     (change,) = approvals.review("files").changes
     decisions.reject(SETUP, "files", {KEY: change.shown})
     elicitation.request_review("files")
-    assert not approvals.review("files").waiting
+    assert not approvals.review("files").to_review
     assert not catalog.may_ask(stored(), stored().plugins["files"])
 
 

@@ -176,9 +176,9 @@ def test_servers_are_listed_with_their_changes_awaiting_review() -> None:
 
     files, more = upstream_servers.servers()
 
-    assert dict(files.waiting) == {"changed": 1, "new": 1, "gone": 1}
+    assert dict(files.to_review) == {"changed": 1, "new": 1}
     assert (files.tools, files.connection.shown) == (2, "https://files.example/mcp")
-    assert (more.waiting, more.listing) == ({}, None)
+    assert (more.to_review, more.listing) == ({}, None)
 
 
 def test_a_listing_is_audited_as_one_batch() -> None:

@@ -23,9 +23,9 @@ class Approved:
 
 
 def approve(
-    write: writing.Write, name: str, shown: Mapping[str, str], *, carry_over: bool = True
+    write: writing.Write, name: str, reviewed_hashes: Mapping[str, str], *, carry_over: bool = True
 ) -> Approved:
-    """Approve the versions that were shown: ``shown`` maps a tool to the hash that its change was shown with.
+    """Approve the versions that were shown: ``reviewed_hashes`` maps a tool to the hash that its change was shown with.
 
     They apply from the next request. If a version has changed since, raise errors.Stale and approve nothing. With
     ``carry_over``, a renamed tool gets what its previous name had: its places in toolkits and sub-apps, the agents' own
@@ -33,7 +33,7 @@ def approve(
     """
     with writing.begin():
         write = write.in_batch()
-        decided = _decided(name, shown)
+        decided = _decided(name, reviewed_hashes)
         renamed = {key: decided[key].previous for key in decided if decided[key].previous}
         changes = {
             key: {
@@ -55,14 +55,14 @@ def approve(
     return Approved(keys=tuple(decided), carried=carried, problems=tuple(problems))
 
 
-def reject(write: writing.Write, name: str, shown: Mapping[str, str]) -> tuple[str, ...]:
+def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown: these tools are blocked for everyone. If only a tool's details changed, only
     the details are rejected.
 
     A tool that is unblocked later awaits review again. Raise errors.Stale as :func:`approve` does.
     """
     with writing.begin():
-        decided = _decided(name, shown)
+        decided = _decided(name, reviewed_hashes)
         changes = {key: _rejection(change) for key, change in decided.items()}
         _write(write.in_batch(), changes)
     return tuple(decided)
@@ -77,20 +77,20 @@ def _approved(tool: catalog.Tool) -> dict[str, Any]:
     }
 
 
-def _rejection(change: approvals.Pending) -> dict[str, Any]:
+def _rejection(change: approvals.ReviewItem) -> dict[str, Any]:
     if change.kind != "details":
         return approvals.rejection(change.tool)
     rejected = tool_versions.REJECTED + tool_versions.details_version(change.tool)
     return {"details_approved": rejected, "approved_version": None}
 
 
-def _decided(name: str, shown: Mapping[str, str]) -> dict[str, approvals.Pending]:
+def _decided(name: str, reviewed_hashes: Mapping[str, str]) -> dict[str, approvals.ReviewItem]:
     """Return the tools that a decision concerns, if each is as it was shown; those already decided are skipped."""
     stored = snapshots.catalog()
     approvals.find_held(name, stored)
-    approvals.check_shown(name, shown, stored)
-    waiting_tools = {item.tool.key: item for item in approvals.undecided(name, stored)}
-    return {key: waiting_tools[key] for key in shown if key in waiting_tools}
+    approvals.check_hashes(name, reviewed_hashes, stored)
+    to_review = {item.tool.key: item for item in approvals.to_review(name, stored)}
+    return {key: to_review[key] for key in reviewed_hashes if key in to_review}
 
 
 def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]]) -> None:

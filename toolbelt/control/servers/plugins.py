@@ -64,7 +64,9 @@ def sync(write: writing.Write, live: Iterable[info.PluginInfo]) -> Synced:
         retired=tuple(run.retired),
         unseen=tuple(run.unseen),
         problems=tuple(run.problems),
-        not_running=running_tools.waiting(sorted(tool.name for plugin in synced for tool in plugin.tools)),
+        not_running=running_tools.not_running(
+            sorted(tool.name for plugin in synced for tool in plugin.tools)
+        ),
     )
 
 

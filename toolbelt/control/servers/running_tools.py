@@ -74,7 +74,7 @@ def bring_back(runnable: Runnable) -> None:
         announce(uuid.uuid4().hex, runnable(), may_end=False)
 
 
-def waiting(tools: Iterable[str]) -> tuple[str, ...]:
+def not_running(tools: Iterable[str]) -> tuple[str, ...]:
     """Return those of the tools that no running process can run; none if no process is known to run."""
     can_run = running_processes.runnable()
     return () if can_run is None else tuple(tool for tool in tools if tool not in can_run)

@@ -19,6 +19,7 @@ The rules of :func:`record`:
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,6 @@ Answer = importing.Answer
 Listing = listings.Listing
 Review = approvals.Review
 review = approvals.review
-waiting = approvals.waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Server:
     plugin: catalog.Plugin
     connection: connections.Connection
     tools: int
-    waiting: Mapping[approvals.Kind, int]
+    to_review: Mapping[approvals.Kind, int]
     listing: Listing | None
     error: str
 
@@ -75,7 +75,7 @@ class RecordedTools:
 
 def servers() -> list[Server]:
     """Return the upstream servers, in stored order."""
-    stored, failures, listed, counts = snapshots.catalog(), rows.errors(), listings.load_all(), waiting()
+    stored, failures, listed = snapshots.catalog(), rows.errors(), listings.load_all()
     return [
         Server(
             plugin=plugin,
@@ -84,7 +84,7 @@ def servers() -> list[Server]:
                 not stored.tools[key].retired and key not in stored.non_tools
                 for key in stored.tools_of_plugin.get(name, ())
             ),
-            waiting=counts.get(name, {}),
+            to_review=collections.Counter(item.kind for item in approvals.to_review(name, stored)),
             listing=listed.get(name),
             error=failures.get(name, ""),
         )

@@ -163,7 +163,7 @@ class Command(terminal.Command):
 
     def _shown(self, name: str, tools: list[str]) -> Mapping[str, str]:
         """Return the versions of the named tools, or of all to review. Raise errors.Stale if a version has changed."""
-        waiting = {change.key: change.shown for change in configured.review(name).waiting}
+        waiting = {change.key: change.shown for change in configured.review(name).to_review}
         hashes = _hashes(tools)
         keys = [word.partition("=")[0] for word in tools] or list(waiting)
         for key in keys:
@@ -301,7 +301,7 @@ def _rows() -> Iterator[tuple[str, ...]]:
     for server in configured.servers():
         plugin = server.plugin
         state = upstream_status.summary(plugin, server.listing).replace("-", " ")
-        counts = ", ".join(f"{count} {kind}" for kind, count in server.waiting.items() if kind != "gone")
+        counts = ", ".join(f"{count} {kind}" for kind, count in server.to_review.items())
         shared_by = upstream_connections.sharing(plugin) or "session or shared"
         row = plugin.name, plugin.namespace, state, str(server.tools), counts or "-", shared_by
         yield (*row, server.connection.shown)
@@ -357,8 +357,8 @@ def _reviewed(review: approvals.Review) -> Iterator[str]:
         yield from (f"  ! {flag}" for flag in change.flags)
         if change.users:
             yield f"  used by {', '.join(change.users)}"
-    yield f"{len(review.waiting)} to review, {review.same} unchanged."
-    if review.waiting:
+    yield f"{len(review.to_review)} to review, {review.same} unchanged."
+    if review.to_review:
         yield f"To approve these versions: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
 
 

@@ -120,8 +120,8 @@ def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
         changes=tuple(
             changes.change(change, ticked=change.key in ticked, moved=change.key == moved) for change in shown
         ),
-        waiting=words.tools(loaded.waiting),
-        later=loaded.waiting - len(shown),
+        waiting=words.tools(loaded.to_review),
+        later=loaded.to_review - len(shown),
         unflagged=sum(not change.flags for change in shown),
         flagged=loaded.flagged,
         renamed=any(change.previous for change in shown),
