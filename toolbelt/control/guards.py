@@ -121,8 +121,8 @@ def confirmation_reasons(
         ("destructive", "destructive tools"),
         ("not stated", "tools that do not state their risk"),
     ):
-        if named := [tool for tool, stated in added.items() if stated == risk]:
-            reasons.append(f"Enables {words}: {', '.join(named)}.")
+        if tools := [tool for tool, stated in added.items() if stated == risk]:
+            reasons.append(f"Enables {words}: {', '.join(tools)}.")
     limit: int = conf.CONFIRM_OFF_TOOLS
     if on is not True and len(effect.removed) > limit:
         count = len(effect.removed)
@@ -166,5 +166,5 @@ def _alone(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
 def _effect(
     stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent
 ) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
-    before, after = (surface.build(_alone(stored, each)) for each in (agent, proposed))
+    before, after = (surface.build(_alone(stored, version)) for version in (agent, proposed))
     return before, after, effects.compare(before, after)

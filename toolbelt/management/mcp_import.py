@@ -64,7 +64,7 @@ def run(write: writing.Write, options: dict[str, Any]) -> Iterator[str]:
 def _described(preview: importing.Preview) -> Iterator[str]:
     for server in preview.servers:
         source = "" if server.name == server.source else f" (in the file: {server.source})"
-        yield f"{server.name}{source}: {importing.shown(server)}"
+        yield f"{server.name}{source}: {importing.connection_text(server)}"
         for section in ("env", "headers"):
             for name, value in server.connection.get(section, {}).items():
                 yield f"  {name}: {value}"

@@ -80,8 +80,8 @@ def surface_of(
 def missing_names(stored: catalog.Catalog, entry: Mapping[str, Any]) -> list[str]:
     """Return the names in an agent's entry that no longer exist."""
     uses = (use if isinstance(use, str) else use["tool"] for use in entry.get("tools") or ())
-    named = (*(entry.get("tools_config") or ()), *uses, *(entry.get("allowed_toolkits") or ()))
-    return [key for key in dict.fromkeys(named) if key not in stored.tools and key not in stored.toolkits]
+    names = (*(entry.get("tools_config") or ()), *uses, *(entry.get("allowed_toolkits") or ()))
+    return [key for key in dict.fromkeys(names) if key not in stored.tools and key not in stored.toolkits]
 
 
 def _last(agent: str, moment: Moment) -> tuple[audit.Entry | None, int, dt.datetime]:

@@ -20,18 +20,18 @@ class Subagent:
     added_tokens: int
 
 
-def compare(own: budgets.Resolution) -> Iterator[Subagent]:
-    """Yield what a subagent of each kind has beyond its agent, whose resolution outside any session is ``own``."""
-    stored, agent = own.context.catalog, own.context.agent
+def compare(resolved: budgets.Resolution) -> Iterator[Subagent]:
+    """Yield what a subagent of each kind has beyond its agent, whose resolution outside any session is ``resolved``."""
+    stored, agent = resolved.context.catalog, resolved.context.agent
     for kind in agents.KINDS:
-        resolved = budgets.resolve(
+        of_kind = budgets.resolve(
             resolution.Snapshot(catalog=stored, agent=agent, subagent=kind, kind_loadouts=conf.KIND_LOADOUTS)
         )
-        added = tuple(sorted(resolved.active.keys() - own.active.keys()))
+        added = tuple(sorted(of_kind.active.keys() - resolved.active.keys()))
         yield Subagent(
             kind=kind,
             loadout=conf.KIND_LOADOUTS.get(kind, ""),
-            spent=resolved.spent,
+            spent=of_kind.spent,
             added=added,
             added_tokens=sum(stored.tools[key].tokens for key in added),
         )

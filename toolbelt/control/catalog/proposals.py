@@ -86,12 +86,14 @@ def propose(
     before, after = entries.differences(now, belts.entry(kind, value))
     if now is not None and (code_problems := entries.owned_by_code(kind, now, after)):
         raise errors.Invalid(code_problems)
-    every = agent_rows.load_all()
+    all_agents = agent_rows.load_all()
     proposed = _with(stored, kind, name, value)
-    if clashes := list(_clashes(kind, name, stored, proposed, every)):
+    if clashes := list(_clashes(kind, name, stored, proposed, all_agents)):
         raise errors.Invalid(clashes)
     denials = unresolved.new_denials(unresolved.of_entry(stored, entry), now) if kind == "loadout" else ()
-    return _proposal(kind, name, None if now is None else before, after, stored, proposed, every, denials)
+    return _proposal(
+        kind, name, None if now is None else before, after, stored, proposed, all_agents, denials
+    )
 
 
 def propose_removal(kind: Kind, name: str) -> Proposal:
@@ -111,16 +113,16 @@ def save(
     *,
     was: Entry | None = None,
     new: bool = False,
-    shown: str = "",
+    seen_digest: str = "",
 ) -> writing.Change:
-    """Change these keys, or create the entry; ``shown`` is the digest of the proposal that the writer saw.
+    """Change these keys, or create the entry; ``seen_digest`` is the digest of the proposal that the writer saw.
 
     A change that affects no agent, and disables nothing that does not exist, needs none. Raise as :func:`propose`
     does, or UnseenEffect.
     """
     with writing.begin():
         proposal = propose(kind, name, changes, was=was, new=new)
-        _require_seen(proposal, shown)
+        _require_seen(proposal, seen_digest)
         write = write.replace(confirm=True)
         if new:
             entry = {key: value for key, value in changes.items() if value is not None}
@@ -129,13 +131,13 @@ def save(
 
 
 def remove(
-    write: writing.Write, kind: Kind, name: str, *, was: Entry | None, shown: str = ""
+    write: writing.Write, kind: Kind, name: str, *, was: Entry | None, seen_digest: str = ""
 ) -> writing.Change:
     """Remove it; ``was`` is the entry as the writer saw it. Raise as :func:`propose_removal` does, Stale, or
     UnseenEffect.
     """
     with writing.begin():
-        _require_seen(propose_removal(kind, name), shown)
+        _require_seen(propose_removal(kind, name), seen_digest)
         return entries.remove(write, kind, name, was=was)
 
 
@@ -173,9 +175,9 @@ def summarize(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def _require_seen(proposal: Proposal, shown: str) -> None:
-    if (proposal.touched or proposal.denials) and shown != proposal.digest:
-        raise UnseenEffect(proposal, again=bool(shown))
+def _require_seen(proposal: Proposal, seen_digest: str) -> None:
+    if (proposal.touched or proposal.denials) and seen_digest != proposal.digest:
+        raise UnseenEffect(proposal, again=bool(seen_digest))
 
 
 def _stored(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, Any] | None:
@@ -198,7 +200,8 @@ def _with(stored: catalog.Catalog, kind: Kind, name: str, value: Any) -> catalog
     changed = {**_values(stored, kind), name: value}
     if value is None:
         del changed[name]
-    values = {each: _values(stored, each) for each in ("loadout", "toolkit", "sub_app")} | {kind: changed}
+    kinds: tuple[Kind, ...] = ("loadout", "toolkit", "sub_app")
+    values = {other: _values(stored, other) for other in kinds} | {kind: changed}
     proposed = catalog.replace(
         stored,
         toolkits=values["toolkit"].values(),
@@ -225,13 +228,17 @@ def _unchanged_definitions(
 
 
 def _clashes(
-    kind: Kind, name: str, stored: catalog.Catalog, proposed: catalog.Catalog, every: Iterable[agents.Agent]
+    kind: Kind,
+    name: str,
+    stored: catalog.Catalog,
+    proposed: catalog.Catalog,
+    all_agents: Iterable[agents.Agent],
 ) -> Iterator[errors.Problem]:
     """Yield a problem for each agent in which the options of the entry would newly conflict with another's."""
     field = {"toolkit": "members", "sub_app": "tool_names"}.get(kind)
     if field is None:
         return
-    for agent in every:
+    for agent in all_agents:
         already = conflicts.of_agent(stored, agent)
         for conflict in conflicts.of_agent(proposed, agent):
             if conflict not in already and name in (conflict.first.name, conflict.second.name):
@@ -246,10 +253,10 @@ def _proposal(
     after: Entry | None,
     stored: catalog.Catalog,
     proposed: catalog.Catalog,
-    every: Collection[agents.Agent],
+    all_agents: Collection[agents.Agent],
     denials: tuple[unresolved.Unresolved, ...] = (),
 ) -> Proposal:
-    touched = consequences.of(kind, name, stored, proposed, every)
+    touched = consequences.of(kind, name, stored, proposed, all_agents)
     guards.refuse_budgets(
         (consequence.agent.key, consequence.spent, consequence.spends)
         for consequence in touched
@@ -261,7 +268,7 @@ def _proposal(
         before=before,
         after=after,
         touched=touched,
-        agents=len(every),
+        agents=len(all_agents),
         digest="",
         denials=denials,
     )

@@ -31,9 +31,9 @@ def of_entry(stored: catalog.Catalog, entry: Entry) -> tuple[Unresolved, ...]:
 
 def new_denials(entries: Iterable[Unresolved], now: Entry | None) -> tuple[Unresolved, ...]:
     """Return the disabled names among these that the loadout did not have before."""
-    known = {keys.fold(name) for name in (now or {}).get("disabled", ())}
+    denied = {keys.fold(name) for name in (now or {}).get("disabled", ())}
     return tuple(
-        entry for entry in entries if entry.field == "disabled" and keys.fold(entry.name) not in known
+        entry for entry in entries if entry.field == "disabled" and keys.fold(entry.name) not in denied
     )
 
 

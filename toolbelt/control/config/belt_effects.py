@@ -60,13 +60,15 @@ def assess(write: writing.Write, document: Mapping[str, Any]) -> Assessment:
     )
 
 
-def apply(write: writing.Write, document: Mapping[str, Any], *, revision: int, shown: str) -> belts.Imported:
-    """Import the belt that was assessed: the one with the digest ``shown``, with the configuration of ``revision``.
+def apply(
+    write: writing.Write, document: Mapping[str, Any], *, revision: int, seen_digest: str
+) -> belts.Imported:
+    """Import the belt that was assessed: the one with this digest, with the configuration of ``revision``.
 
     Raise Stale if the belt or the configuration has changed, and the errors of the import. The assessment that was
     shown counts as confirmed.
     """
-    if not shown or digest(document) != shown:
+    if not seen_digest or digest(document) != seen_digest:
         raise errors.Stale("The belt", "the one that was checked", "another one")
     return belts.import_(write.replace(confirm=True), document, was=revision)
 

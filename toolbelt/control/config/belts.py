@@ -234,8 +234,8 @@ def _is_reordered(section: str, document: Mapping[str, Any], stored: Mapping[str
     if not rows.is_ordered(kind):
         return False
     requested = _names(document, kind)
-    named = set(requested)
-    existing = [name for name in _names(stored, kind) if name in named]
+    names = set(requested)
+    existing = [name for name in _names(stored, kind) if name in names]
     new = [name for name in requested if name not in set(existing)]
     return [*existing, *new] != requested
 
@@ -256,7 +256,7 @@ def _with_stored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict
             continue
         naming = entries.name_field(kind)
         names = (entry.get(naming) if isinstance(entry, dict) else entry for entry in written)
-        named = {name for name in names if isinstance(name, str)}
-        others = [entry for entry in stored.get(section, ()) if _name(kind, entry) not in named]
+        belt_names = {name for name in names if isinstance(name, str)}
+        others = [entry for entry in stored.get(section, ()) if _name(kind, entry) not in belt_names]
         merged[section] = [*written, *others]
     return merged

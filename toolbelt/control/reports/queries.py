@@ -89,10 +89,10 @@ def summaries(*, archived: bool = False) -> Sequence[Summary]:
     return [Summary(access=access) for access in access_index.load(archived=archived).agents]
 
 
-def with_last(every: Sequence[Summary]) -> Sequence[Summary]:
+def with_last(summaries_: Sequence[Summary]) -> Sequence[Summary]:
     """Return the summaries with the newest change of each agent."""
-    latest = audit.newest("agent", [each.agent.key for each in every])
-    return [dataclasses.replace(each, last=latest.get(each.agent.key)) for each in every]
+    latest = audit.newest("agent", [item.agent.key for item in summaries_])
+    return [dataclasses.replace(item, last=latest.get(item.agent.key)) for item in summaries_]
 
 
 def summary(agent: str) -> Summary:

@@ -83,19 +83,19 @@ def declared(name: str, agent: str = "") -> list[dict[str, Any]]:
 
 def declare_from_program(agent: str, plugin: str, tools: Tools) -> dict[str, Any]:
     """Declare the tools of an agent's program in this process; return the result as the API's response has it."""
-    done = declare(writing.by(f"agent:{agent}", via="system"), plugin, tools, agent=agent)
-    return document(done, keys_by_name(plugin, tools))
+    recorded = declare(writing.by(f"agent:{agent}", via="system"), plugin, tools, agent=agent)
+    return document(recorded, keys_by_name(plugin, tools))
 
 
-def document(done: RecordedTools, keys_of: Mapping[str, str]) -> dict[str, Any]:
+def document(recorded: RecordedTools, keys_of: Mapping[str, str]) -> dict[str, Any]:
     """Return the result of a declaration as JSON, with the key of each declared tool by its name."""
     return {
         "keys": dict(keys_of),
-        "created": list(done.created),
-        "changed": list(done.changed),
-        "held": list(done.held),
-        "unseen": list(done.unseen),
-        "retired": list(done.retired),
+        "created": list(recorded.created),
+        "changed": list(recorded.changed),
+        "held": list(recorded.held),
+        "unseen": list(recorded.unseen),
+        "retired": list(recorded.retired),
     }
 
 
@@ -114,12 +114,12 @@ def last_declared(name: str) -> datetime | None:
 def _check(stored: catalog.Catalog, name: str, agent: str) -> catalog.Plugin:
     plugin = stored.plugins.get(name)
     if plugin is None or plugin.runner != "client" or (agent and agent not in plugin.declared_by):
-        known = [
+        names = [
             other.name
             for other in stored.plugins.values()
             if other.runner == "client" and (not agent or agent in other.declared_by)
         ]
-        raise errors.NotFound("client plugin", name, known)
+        raise errors.NotFound("client plugin", name, names)
     return plugin
 
 

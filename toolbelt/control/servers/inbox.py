@@ -73,14 +73,14 @@ def gains(keys: Collection[str]) -> tuple[Gain, ...]:
     """
     stored = snapshots.catalog()
     proposed = _approved(stored, keys)
-    found = []
+    gained = []
     for access in access_index.load_with_catalog(stored).agents:
         after = inventory.take(proposed, access.agent, conf.KIND_LOADOUTS)
         offered = inventory.on_request(proposed, access.agent, conf.KIND_LOADOUTS, now=after)
         on = tuple(key for key in keys if key in after.active or key in after.non_tools)
         on_request = tuple(key for key in keys if key in offered)
         if on or on_request:
-            found.append(
+            gained.append(
                 Gain(
                     agent=access.agent.key,
                     effect=effects.of_inventories(proposed, access.inventory, after),
@@ -90,7 +90,7 @@ def gains(keys: Collection[str]) -> tuple[Gain, ...]:
                     exceeds_budget=after.spent.is_exceeded,
                 )
             )
-    return tuple(found)
+    return tuple(gained)
 
 
 def approve(
@@ -101,14 +101,14 @@ def approve(
     """
     with writing.begin():
         write = write.in_batch()
-        done = [
+        approved = [
             plugin_overview.approve(write, plugin, part, carry_over=carry_over)
             for plugin, part in _by_plugin(reviewed_hashes).items()
         ]
     return decisions.Approved(
-        keys=tuple(key for each in done for key in each.keys),
-        carried=tuple(pair for each in done for pair in each.carried),
-        problems=tuple(problem for each in done for problem in each.problems),
+        keys=tuple(key for approval in approved for key in approval.keys),
+        carried=tuple(pair for approval in approved for pair in approval.carried),
+        problems=tuple(problem for approval in approved for problem in approval.problems),
     )
 
 

@@ -192,14 +192,14 @@ def _provider(
     """Return the overview of a plugin; ``having`` are the agents that have one of its tools, ``granted`` are tools that
     any agent has.
     """
-    own = tuple(stored.tools[key] for key in stored.tools_of_plugin.get(plugin.name, ()))
+    tools = tuple(stored.tools[key] for key in stored.tools_of_plugin.get(plugin.name, ()))
     return Provider(
         plugin=plugin,
         connection=connections.read(plugin.upstream) if plugin.upstream else None,
-        tools=own,
+        tools=tools,
         to_review=len(approvals.to_review(plugin.name, stored)),
         agents=tuple(having),
-        active=sum(tool.key in granted and tool.kind == "tool" for tool in own),
+        active=sum(tool.key in granted and tool.kind == "tool" for tool in tools),
         listing=listing,
         error=error,
     )
@@ -209,11 +209,11 @@ def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...
     """Return the agents that have each tool of a plugin now, outside any session, and those that have any of them;
     tools that no agent has are left out.
     """
-    own = frozenset(stored.tools_of_plugin.get(name, ()))
+    keys = frozenset(stored.tools_of_plugin.get(name, ()))
     by_tool: dict[str, list[str]] = {}
     agents_having = []
     for access in access_index.load_with_catalog(stored).agents:
-        granted = own & access.granted
+        granted = keys & access.granted
         if granted:
             agents_having.append(access.agent.key)
         for key in granted:

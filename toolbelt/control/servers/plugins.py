@@ -170,7 +170,7 @@ class _Sync:
         gone = [key for key in own_keys if key not in offered and not self.stored.tools[key].retired]
         to_write += [{**belts.entry("tool", self.stored.tools[key]), "retired": True} for key in gone]
         written = tool_writes.write(
-            self.write, to_write, source=_named(live), stored=self.stored, names=self.names
+            self.write, to_write, source=_describe(live), stored=self.stored, names=self.names
         )
         self.created += [f"tool {key}" for key in written.created]
         self.changed += [f"tool {key}" for key in written.changed]
@@ -192,7 +192,7 @@ class _Sync:
             for member in toolkit.members:
                 if member not in self.stored.tools:
                     path = f"toolkits.{toolkit.key}.members"
-                    message = f"There is no tool {member!r}: {_named(live)} gets the toolkit without it."
+                    message = f"There is no tool {member!r}: {_describe(live)} gets the toolkit without it."
                     self.problems.append(errors.Problem(path=path, message=message))
             blocked = {"blocked": True} if now is not None and now.blocked else {}
             self._put("toolkit", _toolkit(toolkit, live.name, self.stored) | blocked, now, live)
@@ -222,7 +222,9 @@ class _Sync:
             entries.put(self.write, kind, entry, in_code=True, beside=self.names)
         except errors.Invalid as error:
             self.problems += [
-                errors.Problem(path=problem.path, message=f"{problem.message} It comes from {_named(live)}.")
+                errors.Problem(
+                    path=problem.path, message=f"{problem.message} It comes from {_describe(live)}."
+                )
                 for problem in error.problems
             ]
             return False
@@ -234,10 +236,10 @@ class _Sync:
         return belts.entry(kind, belts.value(kind, dict(entry), self.stored))
 
     def _taken(self, section: str, key: str, live: info.PluginInfo) -> errors.Problem:
-        return tool_writes.taken_problem(section, key, _named(live), self.stored, self.names)
+        return tool_writes.taken_problem(section, key, _describe(live), self.stored, self.names)
 
 
-def _named(live: info.PluginInfo) -> str:
+def _describe(live: info.PluginInfo) -> str:
     return f"the plugin {live.name!r} ({live.source})" if live.source else f"the plugin {live.name!r}"
 
 

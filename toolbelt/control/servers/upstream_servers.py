@@ -281,8 +281,8 @@ def _limited(problems: list[errors.Problem]) -> list[errors.Problem]:
     """Return at most as many problems as an operator can read; the rest is counted."""
     if len(problems) <= MAX_NOTIFIED:
         return problems
-    rest = errors.Problem(path="", message=f"And {len(problems) - MAX_NOTIFIED} more.")
-    return [*problems[:MAX_NOTIFIED], rest]
+    more = errors.Problem(path="", message=f"And {len(problems) - MAX_NOTIFIED} more.")
+    return [*problems[:MAX_NOTIFIED], more]
 
 
 def _listed_by_others(resources: Iterable[importing.Definition], name: str) -> Iterator[errors.Problem]:
@@ -293,13 +293,13 @@ def _listed_by_others(resources: Iterable[importing.Definition], name: str) -> I
         for tool in stored.tools.values()
         if tool.kind == "resource" and tool.plugin != name and not tool.retired
     }
-    for made in resources:
-        if owner := owners.get(made.name):
+    for resource in resources:
+        if owner := owners.get(resource.name):
             message = (
-                f"The server {owner!r} lists {made.name}, too: if an agent has both, the server that comes first in the"
-                " list of plugins answers."
+                f"The server {owner!r} lists {resource.name}, too: if an agent has both, the server that comes first in"
+                " the list of plugins answers."
             )
-            yield errors.Problem(path=f"resources.{made.name}", message=message)
+            yield errors.Problem(path=f"resources.{resource.name}", message=message)
 
 
 def _complete(listed: Answer) -> set[catalog.Kind]:
@@ -308,5 +308,5 @@ def _complete(listed: Answer) -> set[catalog.Kind]:
     return tools | (listed.non_tools.keys() - listed.cut)
 
 
-def _model_json(made: importing.Definition) -> str:
-    return catalog.model_json(made.key, made.description, made.input_schema)
+def _model_json(definition: importing.Definition) -> str:
+    return catalog.model_json(definition.key, definition.description, definition.input_schema)

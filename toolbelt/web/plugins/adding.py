@@ -161,7 +161,7 @@ def _show(
         read = [server for server in preview.servers if not server.problem]
         reasons = {server.name: _why_not_here(request, server) for server in read}
         ready = [server for server in read if not reasons[server.name]]
-        shown.ready = [(server, importing.shown(server)) for server in ready]
+        shown.ready = [(server, importing.connection_text(server)) for server in ready]
         shown.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
         shown.elsewhere = [(server, reasons[server.name]) for server in read if reasons[server.name]]
         shown.refused = [server for server in preview.servers if server.problem]

@@ -63,10 +63,12 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
         raise errors.Invalid.of(message)
     if unknown := sorted(set(only) - {server.name for server in in_file}):
         raise errors.NotFound("server in the file", unknown[0], [server.name for server in in_file])
-    chosen = [server for server in in_file if not only or server.name in only]
+    selected = [server for server in in_file if not only or server.name in only]
     assigned: dict[str, str] = {}
     servers = tuple(
-        conversion.convert(server, assigned) for server in chosen if not server.is_off or server.name in only
+        conversion.convert(server, assigned)
+        for server in selected
+        if not server.is_off or server.name in only
     )
     stored = snapshots.catalog()
     taken = {plugin.namespace: f"the plugin {name}" for name, plugin in stored.plugins.items()}
@@ -81,7 +83,9 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
                 " file."
             )
         taken[namespace] = f"the server {server.source!r} in the file"
-    return Preview(servers=servers, off=tuple(server.name for server in chosen if server.is_off and not only))
+    return Preview(
+        servers=servers, off=tuple(server.name for server in selected if server.is_off and not only)
+    )
 
 
 def store(write: writing.Write, preview: Preview) -> Sequence[str]:
@@ -99,7 +103,7 @@ def name_of(name: str) -> str:
     return keys.fit(name)[: keys.MAX_LENGTH]
 
 
-def shown(server: Converted) -> str:
+def connection_text(server: Converted) -> str:
     """Return a server's connection in one line."""
     connection = connections.of(server.connection)
     return connection.shown if connection is not None else ""
