@@ -131,7 +131,7 @@ def confirmation_reasons(
 
 
 def describe_effect(key: str, on: bool | None, effect: effects.Effect) -> dict[str, Any]:
-    """Return an effect as plain values, for screens, the API and ConfirmationRequired."""
+    """Return an effect as plain values, for the dashboard, the API and ConfirmationRequired."""
     return {
         "key": key,
         "on": on,

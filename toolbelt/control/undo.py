@@ -1,4 +1,4 @@
-"""Undoing changes: a change of its own, after a comparison with the current state.
+"""Undoing changes: an undo is itself a change, made after a comparison with the current state.
 
 The state that the change left must still be there; if it has changed since, errors.Stale states what was seen and what
 is there now. Undoing is audited like any change, and can be undone.

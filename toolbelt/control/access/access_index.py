@@ -1,4 +1,4 @@
-"""Which agents have which tools and toolkits now, outside any session, for all agents at once.
+"""An index of the tools and toolkits that each agent has now, outside any session.
 
 Read in a fixed number of queries, however many agents and tools there are; nothing here writes.
 """

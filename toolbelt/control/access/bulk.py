@@ -26,7 +26,7 @@ MAX_CHANGES = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What happens for one agent: ``before`` holds the keys that change, with their current state.
+    """The change for one agent: ``before`` holds the keys that change, with their current state.
 
     ``reasons`` must be confirmed. ``refused`` is why it cannot be done for this agent; empty if it can.
     """
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What setting these keys to ``on`` would do, for each agent that changes, in the requested order.
+    """The effects of setting these keys to ``on``, for each agent that changes, in the requested order.
 
     ``same`` is how many are already set, and ``absent`` how many are left out because the agent does not have them.
     """
@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def changes(self) -> int:
-        """Return how many switches and overrides would be set."""
+        """Return the number of switches and overrides that would be set."""
         return sum(len(part.before) for part in self.possible)
 
     @property
@@ -73,8 +73,8 @@ class Plan:
 
 
 def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_having: bool = False) -> Plan:
-    """Return what setting the switches and overrides of ``keys`` to ``on`` (None: clearing them) would do for these
-    agents, without doing it. Uses a fixed number of queries, and builds no surfaces.
+    """Return the effects of setting the switches and overrides of ``keys`` to ``on`` (None: clearing them) for these
+    agents, without setting them. Uses a fixed number of queries, and builds no surfaces.
 
     With ``only_having``, a tool that nothing grants or offers an agent is left out for that agent.
 

@@ -20,7 +20,7 @@ SINGLE = "tools_config."
 
 
 def read(agent: str) -> dict[str, bool]:
-    """Return what is set, by key; raise errors.NotFound."""
+    """Return the stored switches and overrides, by key; raise errors.NotFound."""
     return snapshots.find(agent, None).agent.tools_config()
 
 

@@ -70,7 +70,7 @@ def rebuild_from(current: snapshots.StoredState, moment: Moment) -> Version:
 def surface_of(
     stored: catalog.Catalog, agent: agents.Agent, message: str | None = None, subagent: str | None = None
 ) -> surface.Surface:
-    """Return what the model would receive from this agent, outside any session."""
+    """Return the surface that the model would receive from this agent, outside any session."""
     return surface.build(
         resolution.Snapshot(catalog=stored, agent=agent, subagent=subagent, kind_loadouts=conf.KIND_LOADOUTS),
         message,

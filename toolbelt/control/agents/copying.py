@@ -19,7 +19,7 @@ from toolbelt.store import snapshots
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What copying these rows would do. ``reasons`` are those for which any change like it must be confirmed; ``seen``
+    """The effects of copying these rows. ``reasons`` are those for which any change like it must be confirmed; ``seen``
     identifies the rows as they are on both sides.
     """
 
@@ -31,8 +31,8 @@ class Plan:
 
 
 def plan(a: str, b: str, rows: Collection[str] | None, *, only: Collection[str] = ()) -> Plan:
-    """Return what copying these rows (by id; None: all possible ones) from side ``a`` to the agent ``b`` would do,
-    without doing it. ``only`` limits all rows to these parts.
+    """Return the effects of copying these rows (by id; None: all possible ones) from side ``a`` to the agent ``b``,
+    without copying them. ``only`` limits all rows to these parts.
 
     Raise as :func:`copy` does, except for ``seen``.
     """

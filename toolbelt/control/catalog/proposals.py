@@ -1,4 +1,4 @@
-"""Proposals: what a change of a loadout, toolkit or sub-app would do to many agents, shown before it is saved.
+"""Proposals: the effects on agents of a change of a loadout, toolkit or sub-app, shown before it is saved.
 
 A proposal is computed from what is stored, and nothing is written. :func:`save` and :func:`remove` do what was shown:
 they compute it again in their own transaction, and ask again if the result differs.
@@ -64,7 +64,7 @@ class UnseenEffect(errors.ConfirmationRequired):
 def propose(
     kind: Kind, name: str, changes: Entry, *, was: Entry | None = None, new: bool = False
 ) -> Proposal:
-    """Return what changing these keys would do (None resets a key to its default); ``new``: the entry does not exist
+    """Return the effects of changing these keys (None resets a key to its default); ``new``: the entry does not exist
     yet.
 
     Raise what the change itself would: NotFound, Invalid with every problem, Refused (also if an agent would exceed a
@@ -97,7 +97,7 @@ def propose(
 
 
 def propose_removal(kind: Kind, name: str) -> Proposal:
-    """Return what removing it would do; raise NotFound, or Refused if a reference or a budget forbids it."""
+    """Return the effects of removing it; raise NotFound, or Refused if a reference or a budget forbids it."""
     now = entries.read(kind, name)
     entries.refuse_while_used(kind, name)
     stored = snapshots.catalog()
@@ -148,7 +148,7 @@ def problems(kind: Kind, name: str, entry: Entry) -> list[errors.Problem]:
 
 
 def preview_access(kind: Kind, name: str, entry: Entry, agent: str) -> access_index.AccessIndex:
-    """Return what this agent (if any) would have if the entry were stored; invalid parts are skipped."""
+    """Return the access of this agent (if any) as if the entry were stored; invalid parts are skipped."""
     stored = snapshots.catalog()
     value = belts.value(kind, {**entry, entries.name_field(kind): name}, stored)
     return access_index.load_uncached(_with(stored, kind, name, value), agent)

@@ -28,7 +28,7 @@ _SECTIONS = {"toolkits": "toolkit", "loadouts": "loadout", "agents": "agent", "s
 
 
 def operator_settings(tool: catalog.Tool) -> dict[str, Any]:
-    """Return what operators set for a tool itself."""
+    """Return the fields that operators set for a tool itself."""
     settings = {
         "category": tool.category,
         "default_on": tool.default_on,

@@ -1,7 +1,7 @@
-"""Entries of loadouts that name nothing (docs/semantics.md: Loadouts).
+"""Names in loadouts that do not exist (docs/semantics.md: Loadouts).
 
-They are kept, because what they name may come, and shown. A name in ``disabled`` must be confirmed: a misspelt denial
-denies nothing.
+They are kept, because the tool or plugin may be added later, and shown. A name in ``disabled`` must be confirmed: a
+misspelt denial denies nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Unresolved = loadouts.Unresolved
 
 
 def find_all(stored: catalog.Catalog | None = None) -> tuple[Unresolved, ...]:
-    """Return what names nothing in the stored loadouts, in their order."""
+    """Return the names in the stored loadouts that do not exist, in their order."""
     stored = snapshots.catalog() if stored is None else stored
     return tuple(
         entry for loadout in stored.loadouts.values() for entry in loadouts.unresolved(stored, loadout)
@@ -25,7 +25,7 @@ def find_all(stored: catalog.Catalog | None = None) -> tuple[Unresolved, ...]:
 
 
 def of_entry(stored: catalog.Catalog, entry: Entry) -> tuple[Unresolved, ...]:
-    """Return what names nothing in a loadout's valid entry."""
+    """Return the names in a loadout's valid entry that do not exist."""
     return loadouts.unresolved(stored, belts.value("loadout", entry, stored))
 
 

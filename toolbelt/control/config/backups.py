@@ -219,5 +219,5 @@ def _manage(*words: str, url: str = "") -> str:
 
 
 def described(counted: Mapping[str, int]) -> str:
-    """Return how much a database has, as words."""
+    """Return the numbers of a database's entries, as words."""
     return ", ".join(f"{name}: {number}" for name, number in counted.items())

@@ -1,4 +1,4 @@
-"""The effects of an import: which agents gain or lose tools, and which of that must be confirmed.
+"""The effects of an import: the tools that agents gain or lose, and what of that must be confirmed.
 
 An import can affect every agent, including those that it does not name: through a loadout, a toolkit, or a tool that is
 retired. All are therefore resolved as they are and as they would be, outside any session. Nothing here writes.
@@ -33,7 +33,7 @@ class Consequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """What an import would do. ``revision`` is that of the configuration it was assessed with; ``digest`` identifies
+    """The effects of an import. ``revision`` is that of the configuration it was assessed with; ``digest`` identifies
     the belt.
     """
 
@@ -44,7 +44,7 @@ class Assessment:
 
 
 def assess(write: writing.Write, document: Mapping[str, Any]) -> Assessment:
-    """Return what importing this belt would do now; raise as :func:`toolbelt.control.config.belts.import_` does."""
+    """Return the effects of importing this belt now; raise as :func:`toolbelt.control.config.belts.import_` does."""
     revision = belts.revision()
     stored = snapshots.catalog()
     imported, belt = belts.evaluate(write, document, _token_counter(stored))

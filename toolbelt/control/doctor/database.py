@@ -1,4 +1,4 @@
-"""The database: whether it can be reached, read and written, fits this version, and announces changes."""
+"""Checks that the database can be reached, read and written, fits this version, and announces changes."""
 
 from __future__ import annotations
 

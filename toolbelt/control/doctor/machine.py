@@ -1,4 +1,4 @@
-"""The machine: disk, directories, the settings file, static files, packages, the cache, the sentence model."""
+"""Checks of the machine: disk, directories, settings file, static files, packages, cache, sentence model."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The permissions that operators' actions require, for screens, admin and API alike.
+"""The permissions that operators' actions require, for the dashboard, the admin and the API alike.
 
-These are Django's four permissions for each model. Everything that the screens show to every user who is logged in may
-be read by every operator; everything else requires the same permission as in the admin. Checking whether a user has a
-permission is up to the interface, which knows the user. One thing can be allowed for single agents: their own operators
-may flip their switches and change their sessions (see `roles`).
+These are Django's four permissions for each model. Everything that the dashboard shows to every user who is logged in
+may be read by every operator; everything else requires the same permission as in the admin. Checking whether a user has
+a permission is up to the interface, which knows the user. One thing can be allowed for single agents: their own
+operators may flip their switches and change their sessions (see `roles`).
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ class AllowedUsers:
 
 
 def allowed_users(agent: str) -> AllowedUsers:
-    """Return who may flip one agent's switches, in a fixed number of queries."""
+    """Return the users who may flip one agent's switches, in a fixed number of queries."""
     model = auth.get_user_model()
     name = model.USERNAME_FIELD
     active = model._default_manager.filter(is_active=True)

@@ -1,4 +1,4 @@
-"""What needs an operator's attention: failures, budgets, tools to review, blocks, and settings without effect.
+"""Matters that need an operator's attention: failures, budgets, tools to review, blocks, and settings without effect.
 
 Read in a fixed number of queries, however many entries there are; nothing here writes.
 """
@@ -40,10 +40,10 @@ class FailedPlugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
+    """Everything that needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
 
     ``not_running`` are the plugins in code with tools that no process can run; ``to_review`` is the number of tools to
-    review of each plugin; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` what names nothing.
+    review, by plugin; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` names that do not exist.
     """
 
     agents: Sequence[queries.Summary]
@@ -57,7 +57,7 @@ class Attention:
 
 
 def load() -> Attention:
-    """Return what needs attention."""
+    """Return everything that needs attention."""
     summaries, stored = queries.summaries(), snapshots.catalog()
     return Attention(
         agents=summaries,

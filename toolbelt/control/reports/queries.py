@@ -1,4 +1,4 @@
-"""Queries for the screens, in a fixed number of database queries; nothing here writes."""
+"""Queries for the dashboard, in a fixed number of database queries; nothing here writes."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def is_toolkit(key: str) -> bool:
 
 
 def section_counts() -> dict[str, int]:
-    """Return how many entries of each kind a belt of the whole configuration contains."""
+    """Return the number of entries of each kind in a belt of the whole configuration."""
     stored = snapshots.catalog()
     return {
         "category": sum(name not in catalog.CATEGORIES for name in stored.categories),

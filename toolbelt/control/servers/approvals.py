@@ -114,7 +114,7 @@ def review(name: str, only: Collection[str] | None = None) -> Review:
 
 
 def changes(reviewed: Collection[ReviewItem], stored: catalog.Catalog) -> tuple[Change, ...]:
-    """Return what these tools are, with their differences."""
+    """Return the changes of these tools, with their differences."""
     users = references.of_tools([item.previous or item.tool.key for item in reviewed])
     return tuple(_change(item, stored, users) for item in reviewed)
 
@@ -191,7 +191,7 @@ def rejection(tool: catalog.Tool) -> dict[str, Any]:
 
 
 def _kind_of(tool: catalog.Tool) -> Kind | None:
-    """Return why a tool on its own needs a review, or None."""
+    """Return the kind of review that a tool on its own needs, or None."""
     if tool.retired:
         return "gone"
     if tool_versions.is_rejected(tool):
@@ -227,7 +227,7 @@ def _texts_of(tool: catalog.Tool) -> tuple[str, str, str]:
 
 
 def as_shown(tool: catalog.Tool) -> dict[str, Any]:
-    """Return the fields of a tool that an approval covers, as they are stored while another version waits."""
+    """Return the fields of a tool that an approval covers, as they are stored while another version awaits review."""
     fields = {
         "title": tool.title,
         "description": tool.description,

@@ -106,7 +106,7 @@ def keys_by_name(name: str, tools: Tools) -> dict[str, str]:
 
 
 def last_declared(name: str) -> datetime | None:
-    """Return when the plugin's tools were last declared, if ever."""
+    """Return the time when the plugin's tools were last declared, if ever."""
     listing = listings.find(name)
     return None if listing is None else listing.answered
 

@@ -1,4 +1,4 @@
-"""Approving and rejecting the versions of tools that wait for review, in one batch each."""
+"""Approving and rejecting the versions of tools that await review, in one batch each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of all plugins that wait for review, in one list, and the decisions on them."""
+"""The tools of all plugins that await review, in one list, and the decisions on them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Inbox:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """What an agent gets by an approval: what is on for it, with what of it may be destructive, and what it gets on
-    request.
+    """The tools that an agent gets by an approval: those that are on for it, those of them that may be destructive, and
+    those that it gets on request.
     """
 
     agent: str
@@ -67,7 +67,7 @@ def warnings(reviewed_hashes: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def gains(keys: Collection[str]) -> tuple[Gain, ...]:
-    """Return what each agent that gets any of these tools gets, if they are approved as they are now.
+    """Return the gain of each agent that gets any of these tools, if they are approved as they are now.
 
     Without the settings that a renamed tool takes over.
     """

@@ -34,7 +34,7 @@ MAX_REASON_LENGTH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """What a sync did, by kind and name, and what it could not do.
+    """The result of a sync: changes by kind and name, and the problems.
 
     ``not_running`` are the tools that servers run only after a restart; empty if no server is known to run.
     """
@@ -71,7 +71,7 @@ def sync(write: writing.Write, live: Iterable[info.PluginInfo]) -> Synced:
 
 
 def check(live: Iterable[info.PluginInfo]) -> tuple[errors.Problem, ...]:
-    """Return what a sync could not do, such as a name that is taken in the database, without doing it."""
+    """Return the problems that a sync would have, such as a name that is taken in the database; nothing is written."""
     with writing.rehearsal():
         return sync(SYSTEM, live).problems
 

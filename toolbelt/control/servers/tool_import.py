@@ -1,4 +1,4 @@
-"""How the tools that a server lists become entries, given what is stored.
+"""Conversion of the tools that a server lists to entries, given what is stored.
 
 The rules are those of `upstream_servers.record`; this module applies them to one listed tool and its row.
 """
@@ -15,7 +15,7 @@ from toolbelt.plugins.upstream import importing
 
 
 class ToolImporter:
-    """Turns the tools of one answer into entries, and finds the stored tools that are missing from it."""
+    """A converter of the tools of one answer to entries, which also finds the stored tools that are missing from it."""
 
     def __init__(
         self,

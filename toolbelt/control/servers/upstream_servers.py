@@ -269,7 +269,7 @@ def _failed(plugin: catalog.Plugin, listed: Answer) -> RecordedTools:
 
 
 def _notes(definitions: Iterable[importing.Definition]) -> list[errors.Problem]:
-    """Return what was changed in the listed tools to store them."""
+    """Return a note for each change that was made to the listed tools to store them."""
     return [
         errors.Problem(path=f"tools.{definition.key}", message=note)
         for definition in definitions

@@ -107,7 +107,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
 
 
 class _Namer:
-    """Replaces the secrets of one server by variables, and lists those."""
+    """A converter that replaces the secrets of one server by variables, and lists those."""
 
     def __init__(self, server: formats.ClientServer, converted: Converted, assigned: dict[str, str]) -> None:
         self._server, self._converted, self._assigned = server, converted, assigned

@@ -16,7 +16,7 @@ Converted = conversion.Converted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a file becomes: the servers to store, and those that are off in the client, by name."""
+    """The result of reading a file: the servers to store, and those that are off in the client, by name."""
 
     servers: tuple[Converted, ...]
     off: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class UnusableServers(errors.Invalid):
 
 
 def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
-    """Return what a file becomes, without storing anything.
+    """Return the servers in a file, without storing anything.
 
     Raise errors.Invalid with the line and the reason if the file cannot be read, and UnusableServers with those of each
     server that cannot be imported.
@@ -50,7 +50,7 @@ def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
 
 
 def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
-    """Return what a file becomes, with the ``problem`` of each server that cannot be imported.
+    """Return the servers in a file, with the ``problem`` of each server that cannot be imported.
 
     Raise errors.Invalid with the line and the reason if the file cannot be read.
     """
