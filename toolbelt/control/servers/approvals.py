@@ -165,7 +165,7 @@ def find_held(name: str, stored: catalog.Catalog) -> catalog.Plugin:
     """
     plugin = stored.plugins.get(name)
     if plugin is None or plugin.runner == "code":
-        names = [held.name for held in stored.plugins.values() if held.runner != "code"]
+        names = [other.name for other in stored.plugins.values() if other.runner != "code"]
         raise errors.NotFound("upstream server", name, names)
     return plugin
 

@@ -64,7 +64,7 @@ class ToolImporter:
         self._offered: set[str] = set()
         self.unseen: list[str] = []
         self.held: list[str] = []
-        self.undecided: list[str] = []
+        self.still_available: list[str] = []
         self.problems: list[errors.Problem] = []
 
     def entries_for(self, definition: importing.Definition) -> Iterator[dict[str, Any]]:
@@ -105,7 +105,7 @@ class ToolImporter:
             entry.pop("upstream_name", None)
         # The version depends on the key, which an existing tool keeps.
         definition = dataclasses.replace(definition, key=now.key)
-        yield entry | _listed_fields(definition) | self._held_version(now, definition)
+        yield entry | _listed_fields(definition) | self._approval(now, definition)
 
     def gone(self, kinds: Collection[catalog.Kind]) -> list[str]:
         """Return the keys of these kinds that the server no longer has."""
@@ -119,16 +119,16 @@ class ToolImporter:
         # A new tool with the texts of a missing one may be the same tool, which an operator may have denied.
         texts = (definition.kind, definition.description, schema.canonical(definition.input_schema))
         before = self._versions_of_missing.get(texts)
-        held: dict[str, Any] = {"approved": definition.version()}
+        approval: dict[str, Any] = {"approved": definition.version()}
         if definition.details and definition.kind == "tool":
-            held["details_approved"] = _details_version(definition)
+            approval["details_approved"] = _details_version(definition)
         if before is not None or not self._plugin.trusted:
             self.unseen.append(definition.key)
             # Trust covers tools that are unseen, but not those that are held to another version.
-            held = {"seen": False} | ({} if before is None else {"approved": before})
-        return {"key": definition.key, "plugin": self._plugin.name, **_listed_fields(definition), **held}
+            approval = {"seen": False} | ({} if before is None else {"approved": before})
+        return {"key": definition.key, "plugin": self._plugin.name, **_listed_fields(definition), **approval}
 
-    def _held_version(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
+    def _approval(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
         if not now.seen:
             return {}
@@ -136,22 +136,24 @@ class ToolImporter:
         if tool_versions.is_rejected(now) and definition.version() == stored_version:
             return {"approved": now.approved}
         approved = now.approved or stored_version
-        held: dict[str, Any] = {"approved": approved}
+        approval: dict[str, Any] = {"approved": approved}
         approved_details = now.details_approved
         if self._plugin.trusted and definition.details and definition.kind == "tool":
             approved_details = _details_version(definition)
         if approved_details:
-            held["details_approved"] = approved_details
+            approval["details_approved"] = approved_details
         is_held = definition.version() != approved
         if is_held:
             self.held.append(now.key)
-        # If a version waits already, the approved texts are kept, not those of the version that waits.
-        waits = (
+        # If a version is in review already, the approved texts are kept, not those of that version.
+        is_in_review = (
             stored_version != approved
             or bool(now.approved_version)
             or tool_versions.has_undecided_details(now)
         )
-        approved_fields = schema.mapping(now.approved_version, {}) if waits else approvals.as_shown(now)
+        approved_fields = (
+            schema.mapping(now.approved_version, {}) if is_in_review else approvals.as_shown(now)
+        )
         listed = dataclasses.replace(
             now,
             annotations=schema.canonical(definition.annotations) if definition.annotations else "",
@@ -161,9 +163,9 @@ class ToolImporter:
         )
         if not is_held:
             if not tool_versions.has_undecided_details(listed) and not risks.is_raised(listed):
-                return held | {"approved_version": None}
-            self.undecided.append(now.key)
-        return held | {"approved_version": dict(approved_fields)}
+                return approval | {"approved_version": None}
+            self.still_available.append(now.key)
+        return approval | {"approved_version": dict(approved_fields)}
 
 
 def _name(definition: importing.Definition) -> tuple[catalog.Kind, str]:

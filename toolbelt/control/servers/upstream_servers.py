@@ -60,13 +60,13 @@ class Server:
 class RecordedTools:
     """The result of an answer: the tools that are new, changed, held, unseen and retired, and the problems.
 
-    The ``undecided`` have new details or state a higher risk, and stay available.
+    The ``still_available`` have new details or state a higher risk, and await review without being held.
     """
 
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
-    undecided: tuple[str, ...] = ()
+    still_available: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     problems: tuple[errors.Problem, ...] = ()
@@ -222,7 +222,7 @@ def store(
         created=written.created,
         changed=tuple(key for key in written.changed if key not in gone),
         held=tuple(key for key in importer.held if key in written.changed),
-        undecided=tuple(key for key in importer.undecided if key in written.changed),
+        still_available=tuple(key for key in importer.still_available if key in written.changed),
         unseen=tuple(key for key in importer.unseen if key in created),
         retired=tuple(gone),
         problems=tuple(all_problems),

@@ -325,13 +325,13 @@ def _recorded(name: str, listed: upstream_listing.Answer, result: configured.Rec
     counted = (
         (result.created, "new"),
         (result.held, "changed, unavailable until approved"),
-        (result.undecided, "with new details or a higher risk, available"),
+        (result.still_available, "with new details or a higher risk, available"),
         (result.retired, "removed by the server"),
     )
     for keys, what in counted:
         if keys:
             yield f"  {len(keys)} {what}: {_named(keys)}"
-    if result.unseen or result.held or result.undecided:
+    if result.unseen or result.held or result.still_available:
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
 
 
