@@ -65,9 +65,9 @@ def test_tools_first_listed_by_another_process_are_reported_as_new(
 ) -> None:
     record = upstream_servers.record
 
-    def record_twice(actor: Any, name: str, answer: Any) -> Any:
+    def record_twice(write: Any, name: str, answer: Any) -> Any:
         record(upstream_servers.SYSTEM, name, answer)
-        return record(actor, name, answer)
+        return record(write, name, answer)
 
     monkeypatch.setattr(upstream_servers, "record", record_twice)
     printed = mcp("add", "files", *command(script))

@@ -73,14 +73,14 @@ def test_the_developer_instructions_contain_a_valid_declaration(plugin_manager: 
     assert page.command.endswith("manage.py declare shop tools.json")
     assert page.curl.endswith("http://testserver/api/v1/client-plugins/shop/tools")
     assert '-d "{\\"tools\\": $(cat tools.json)}"' in page.curl
-    done = client_plugins.declare(servers.SHELL.actor, "shop", json.loads(page.file), agent="ada")
+    done = client_plugins.declare(servers.SHELL, "shop", json.loads(page.file), agent="ada")
     assert done.unseen == ("shop__refund",)
 
 
 def test_declared_tools_are_shown_with_their_review_state(plugin_manager: Client) -> None:
     create(plugin_manager, namespace="shop")
     tools = [{"name": "refund", "description": "Refund an order."}]
-    client_plugins.declare(servers.SHELL.actor, "shop", tools)
+    client_plugins.declare(servers.SHELL, "shop", tools)
     page = plugin_manager.get("/plugins/shop/").context["page"]
     assert [(line.tool.key.rpartition("__")[2], line.state, line.users) for line in page.tools] == [
         ("refund", "unavailable", "new, and not reviewed yet")

@@ -73,7 +73,7 @@ def test_a_command_server_shows_the_shell_command_instead_of_a_form(
     plugin_manager: Client, belt: None
 ) -> None:
     reached = {"command": "uvx", "args": ["mcp-files", "a b"], "env": {"KEY": "${FILES_KEY}"}}
-    upstream_servers.add(servers.SHELL.actor, "files", reached)
+    upstream_servers.add(servers.SHELL, "files", reached)
     page = open_page(plugin_manager)
     assert page.reached.form is None
     details = facts(plugin_manager)
@@ -143,7 +143,7 @@ def test_invalid_connection_settings_are_rejected_at_their_field(
 def test_a_client_plugin_shows_its_last_declaration_and_tools(plugin_manager: Client, belt: None) -> None:
     assert facts(plugin_manager, "github")["Last declared"] == "never"
     tools = [{"name": "merge", "description": "Merge."}]
-    client_plugins.declare(servers.SHELL.actor, "github", tools)
+    client_plugins.declare(servers.SHELL, "github", tools)
     details = facts(plugin_manager, "github")
     assert (details["Declared"], details["May declare"]) == ("1 tool", "operators")
     assert details["Last declared"].startswith("just now, by ")

@@ -131,8 +131,8 @@ def confirmation_reasons(
         ("destructive", "destructive tools"),
         ("not stated", "tools that do not state their risk"),
     ):
-        if named := [tool for tool, stated in added.items() if stated == risk]:
-            reasons.append(f"Enables {words}: {', '.join(named)}.")
+        if tools := [tool for tool, stated in added.items() if stated == risk]:
+            reasons.append(f"Enables {words}: {', '.join(tools)}.")
     limit: int = conf.CONFIRM_OFF_TOOLS
     if on is not True and len(effect.removed) > limit:
         reasons.append(f"Turns off {counting.counted(len(effect.removed), 'tool')}.")
@@ -140,7 +140,7 @@ def confirmation_reasons(
 
 
 def describe_effect(key: str, on: bool | None, effect: effects.Effect) -> dict[str, Any]:
-    """Return an effect as plain values, for screens, the API and ConfirmationRequired."""
+    """Return an effect as plain values, for the dashboard, the API and ConfirmationRequired."""
     return {
         "key": key,
         "on": on,
@@ -175,5 +175,5 @@ def _alone(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
 def _effect(
     stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent
 ) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
-    before, after = (surface.build(_alone(stored, each)) for each in (agent, proposed))
+    before, after = (surface.build(_alone(stored, version)) for version in (agent, proposed))
     return before, after, effects.compare(before, after)

@@ -33,7 +33,7 @@ def examine(*, ask: bool = True) -> Iterator[findings.Finding]:
         yield from obstacles
         if not obstacles:
             reachable.append(server.plugin.name)
-        if waiting := sum(server.waiting.values()):
+        if waiting := sum(server.to_review.values()):
             yield findings.Finding(
                 code="server-review",
                 message=f"The server {server.plugin.name} has {counting.counted(waiting, 'tool')} to review,"

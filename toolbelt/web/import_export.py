@@ -94,7 +94,7 @@ def import_(request: http.Request) -> HttpResponse:
     )
     try:
         done = belt_effects.apply(
-            responses.write(request, given), document, revision=given["revision"], shown=given["shown"]
+            responses.write(request, given), document, revision=given["revision"], seen_digest=given["shown"]
         )
     except errors.Stale as stale:
         # The check again, because the import would not do what was shown.

@@ -21,7 +21,6 @@ REFUND = {
     "annotations": {"destructiveHint": True},
 }
 SHIP = {"name": "ship", "description": "Ship an order."}
-ACTOR = OPERATOR.actor
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +38,7 @@ def stored(db: None) -> None:
 
 
 def declare(*tools: Any, name: str = "shop", **options: Any) -> client_plugins.RecordedTools:
-    return client_plugins.declare(ACTOR, name, tools, **options)
+    return client_plugins.declare(OPERATOR, name, tools, **options)
 
 
 def approve(key: str) -> None:

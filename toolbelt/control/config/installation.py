@@ -64,7 +64,7 @@ class Installation:
     database: Database
     cache: Cache
     revision: int
-    kept: Mapping[str, RetentionStats]
+    retention: Mapping[str, RetentionStats]
     learned: learned_words.Coverage
     is_learning: bool
     sentence_model: search.SentenceStatus
@@ -87,7 +87,11 @@ def status() -> Installation:
         database=_database(),
         cache=cache_status(),
         revision=revisions.number(),
-        kept={"calls": retention.calls(), "changes": retention.changes(), "sessions": retention.sessions()},
+        retention={
+            "calls": retention.calls(),
+            "changes": retention.changes(),
+            "sessions": retention.sessions(),
+        },
         learned=learned_words.coverage(),
         is_learning=conf.LEARN_FROM_USE,
         sentence_model=search.sentence_status(),

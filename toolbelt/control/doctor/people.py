@@ -1,4 +1,4 @@
-"""People and tokens: whether anybody can operate the installation, and which tokens open nothing."""
+"""Checks of people and tokens: whether anybody can operate the installation, and which tokens are rejected."""
 
 from __future__ import annotations
 

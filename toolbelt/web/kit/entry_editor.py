@@ -97,7 +97,9 @@ class Editor:
         ask = functools.partial(_ask, request, home)
         responses.declare(request, home, undone="Not removed", question=ask)
         write, called = responses.write(request, {"reason": reason}), titles.named(self.kind, name)
-        done = proposals.remove(write, self.kind, name, was=entry_forms.read_was(request.POST), shown=shown)
+        done = proposals.remove(
+            write, self.kind, name, was=entry_forms.read_was(request.POST), seen_digest=shown
+        )
         responses.declare(request, reverse(f"web:{self.kind}s"))
         text = f"{belts.KINDS[self.kind].word.capitalize()} {called} removed."
         return responses.respond(request, notices.Notice(text=text, undo=responses.undo_of(request, done)))
@@ -175,7 +177,7 @@ class Editor:
             changes,
             was=None if form.is_new else {key: was.get(key) for key in changes},
             new=form.is_new,
-            shown=shown,
+            seen_digest=shown,
         )
         responses.declare(request, self._home(form.entry_name))
         word, name = belts.KINDS[self.kind].word, titles.named(self.kind, form.entry_name)

@@ -92,12 +92,11 @@ def create(request: http.Request) -> HttpResponse:
     given = form.checked()
     name = given["name"]
     upstream_servers.add(
-        responses.actor(request),
+        responses.write(request, given),
         name,
         form.connection(),
         namespace=given["namespace"] or None,
         title=given["title"],
-        reason=given["reason"],
     )
     responses.keep_notice(
         request, notices.Notice(text=f"{name} added. Its tools are unavailable until you approve them.")
@@ -135,7 +134,7 @@ def save(request: http.Request) -> HttpResponse:
             for name, connection in chosen.items()
         )
     )
-    names = importing.store(responses.actor(request), preview, reason=form.cleaned_data["reason"])
+    names = importing.store(responses.write(request, form.cleaned_data), preview)
     count = "1 server" if len(names) == 1 else f"{len(names)} servers"
     responses.keep_notice(
         request, notices.Notice(text=f"{count} added. Their tools are unavailable until you approve them.")
@@ -162,7 +161,7 @@ def _show(
         read = [server for server in preview.servers if not server.problem]
         reasons = {server.name: _why_not_here(request, server) for server in read}
         ready = [server for server in read if not reasons[server.name]]
-        shown.ready = [(server, importing.shown(server)) for server in ready]
+        shown.ready = [(server, importing.connection_text(server)) for server in ready]
         shown.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
         shown.elsewhere = [(server, reasons[server.name]) for server in read if reasons[server.name]]
         shown.refused = [server for server in preview.servers if server.problem]

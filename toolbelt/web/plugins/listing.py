@@ -69,7 +69,7 @@ def page(request: http.Request) -> HttpResponse:
     shown = [provider for provider in every if _fits(provider, given)]
     stored = {provider.plugin.name for provider in every}
     offered, retired, waiting = (
-        sum(getattr(provider, name) for provider in shown) for name in ("offered", "retired", "waiting")
+        sum(getattr(provider, name) for provider in shown) for name in ("offered", "retired", "to_review")
     )
     # As the overview and the list of tools count them: a retired tool stays in the catalog.
     matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered + retired)}"
@@ -130,7 +130,7 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
 def ask(request: http.Request, names: Iterable[str]) -> str:
     """Have servers asked, and give what a page says of it in its address. Raises errors.NotFound."""
     since = timezone.now()
-    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.actor(request)))
+    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
     return urlencode({"asked": stamp(since)})
 
 
@@ -156,7 +156,7 @@ def line(
         ),
         retired=f"and {words.number(provider.retired)} retired" if provider.retired else "",
         reach=reach(provider),
-        waiting=provider.waiting,
+        waiting=provider.to_review,
         seen=words.moment(listing.answered) if listing is not None and listing.answered else None,
         is_refreshing=is_refreshing(provider, since),
         can_refresh=provider.connection is not None or plugin.status == "failed",
@@ -237,7 +237,7 @@ def refresh_progress(
     results = [f"{words.counted(len(answered) - len(failed), 'server')} responded"]
     results += [f"{words.listing(failed)} failed"] if failed else []
     results += [f"no response from {words.listing(silent)}"] if silent else []
-    count = sum(provider.waiting for provider in asked)
+    count = sum(provider.to_review for provider in asked)
     review = f" {words.tools(count)} await{'s' if count == 1 else ''} review." if count else ""
     return pieces.View(under_way=False, words=f"{', '.join(results)}.{review}", url=url)
 
@@ -258,7 +258,7 @@ def _fits(provider: plugin_overview.Provider, filters: Mapping[str, Any]) -> boo
         return False
     match filters["show"]:
         case "waiting":
-            return provider.waiting > 0
+            return provider.to_review > 0
         case "failed":
             return plugin.status == "failed"
         case "off":
