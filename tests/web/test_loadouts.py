@@ -146,10 +146,10 @@ def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> 
     assert [(difference.what, difference.before, difference.after) for difference in page.differences] == [
         ("disabled", "", "github__issue_write")
     ]
-    assert [(effect.agent, effect.removed, effect.effect.tools) for effect in page.reached] == [
+    assert [(one.agent.key, one.effect.removed, effect.tools) for one, effect in page.reached] == [
         ("ada", ("github__issue_write",), (3, 2))
     ]
-    assert page.summary == "This changes what 1 of 2 agents gets from its next request."
+    assert "This changes what 1 of 2 agents gets from its next request." in dashboard.text(response)
     assert models.AuditEntry.objects.count() == 0
 
     response = editor_forms.resubmit(editor, response, SAVE, reason="Nobody files issues here.")

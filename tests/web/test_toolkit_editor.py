@@ -79,9 +79,9 @@ def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> 
         ("members", "github__issue_write", "papers"),
         ("policy", "Read before you write.", "Read {active_tools} first."),
     }
-    ada = next(effect for effect in page.reached if effect.agent == "ada")
-    assert (ada.added, ada.removed) == (("papers",), ("github__issue_write",))
-    assert ada.effect.notes == ("changes policy issues",)
+    ada, shown = next(pair for pair in page.reached if pair[0].agent.key == "ada")
+    assert (ada.effect.added, ada.effect.removed) == (("papers",), ("github__issue_write",))
+    assert shown.notes == ("changes policy issues",)
     assert not models.AuditEntry.objects.exists()
     response = editor_forms.resubmit(editor, response, SAVE, reason="Tidier.")
     assert (response.status_code, response.headers["Location"]) == (303, PAGE)
@@ -213,7 +213,7 @@ def test_a_toolkit_is_created_and_removed(editor: Client) -> None:
         editor, NEW, CREATE, key="reading", add_members="papers shell", policy_when_off="No."
     )
     # Ada already has one of the tools, so only bob gets the text for when it is off.
-    assert [effect.agent for effect in response.context["page"].reached] == ["bob"]
+    assert [one.agent.key for one, _ in response.context["page"].reached] == ["bob"]
     made = editor_forms.resubmit(editor, response, CREATE)
     assert made.headers["Location"] == "/toolkits/reading/"
 

@@ -33,6 +33,7 @@ class Settings(entry_forms.EntryForm):
 
     entry_kind = "agent"
     plain = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
+    lists = ("subagent_kinds",)
 
     title = forms.CharField(required=False)
     role = forms.CharField(required=False, help_text="One line, shown beside the agent's name.")
@@ -84,7 +85,6 @@ class Settings(entry_forms.EntryForm):
         budget = value.budget or values.Budget()
         return {
             **super().initial_of(value),
-            "subagent_kinds": list(value.subagent_kinds),
             "max_tools": budget.max_tools,
             "max_tokens": budget.max_tokens,
             "on_exceed": budget.on_exceed,
@@ -104,8 +104,7 @@ class Settings(entry_forms.EntryForm):
         budget = {name: given[name] for name in ("max_tools", "max_tokens") if given[name] is not None}
         if given["on_exceed"] not in ("", values.ON_EXCEED[0]):
             budget["on_exceed"] = given["on_exceed"]
-        kinds = entry_forms.merge(given["subagent_kinds"], self.initial.get("subagent_kinds", ()))
-        entry = {**super().entry(), "budget": budget or None, "subagent_kinds": kinds or None}
+        entry = {**super().entry(), "budget": budget or None}
         if entry["mcp_loading"] == values.MCP_LOADINGS[0]:
             entry["mcp_loading"] = None
         return entry

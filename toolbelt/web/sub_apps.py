@@ -25,6 +25,7 @@ class SubApp(entry_forms.EntryForm):
 
     entry_kind = "sub_app"
     plain = ("title", "description")
+    lists = ("agents",)
     fields_of = {"tool_names": "add_tools"}
     rows_of = frozenset({"tool_names"})
 
@@ -38,7 +39,7 @@ class SubApp(entry_forms.EntryForm):
     @classmethod
     def initial_of(cls, value: catalog.SubApp) -> dict[str, Any]:
         """Return the fields of the form for a sub-app."""
-        return {**super().initial_of(value), "tool": list(value.tool_names), "agents": list(value.agents)}
+        return {**super().initial_of(value), "tool": list(value.tool_names)}
 
     def clean(self) -> None:
         """Put the rows together: added tools come last."""
@@ -50,8 +51,7 @@ class SubApp(entry_forms.EntryForm):
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        agents = entry_forms.merge(self.given["agents"], self.initial.get("agents", ()))
-        return {**super().entry(), "tool_names": list(self.tools) or None, "agents": agents or None}
+        return {**super().entry(), "tool_names": list(self.tools) or None}
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the agents to choose from, the rows of tools, and the tools to add."""

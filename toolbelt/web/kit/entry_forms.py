@@ -58,6 +58,8 @@ class EntryForm(kit.Fields, kit.Change):
     entry_kind: ClassVar[belts.KindName]
     # The fields with the names and values of the entry.
     plain: ClassVar[tuple[str, ...]] = ()
+    # Those that hold names, whose stored order and spelling is kept.
+    lists: ClassVar[tuple[str, ...]] = ()
     # The fields that show problems of other places of the entry.
     fields_of: ClassVar[Mapping[str, str]] = {}
     # The keys whose items are rows, which show their own problems.
@@ -104,7 +106,8 @@ class EntryForm(kit.Fields, kit.Change):
     @classmethod
     def initial_of(cls, value: Any) -> dict[str, Any]:
         """Return the fields of the form for an entry that is stored."""
-        return {name: getattr(value, name) for name in cls.plain}
+        lists = {name: list(getattr(value, name)) for name in cls.lists}
+        return {name: getattr(value, name) for name in cls.plain} | lists
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the choices; only a form that is shown needs them."""
@@ -128,7 +131,10 @@ class EntryForm(kit.Fields, kit.Change):
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        return {name: self.given[name] or None for name in self.plain}
+        lists = {name: merge(self.given[name], self.initial.get(name, ())) for name in self.lists}
+        return {name: self.given[name] or None for name in self.plain} | {
+            name: names or None for name, names in lists.items()
+        }
 
     def check_rows(self) -> Mapping[str, str]:
         """Return what cannot be written as an entry, by its place in it."""
