@@ -59,7 +59,6 @@ class SubApp(entry_forms.EntryForm):
         self.choose("agents", ((key, key) for key in agents))
         self.rows = [
             pieces.View(
-                place=place,
                 key=key,
                 about=words.about_tool(stored, key),
                 problem=self.problems.get(f"tool_names[{place}]", ""),
