@@ -131,8 +131,10 @@ def test_an_empty_list_shows_how_to_add_a_server(plugin_manager: Client) -> None
 
 
 def test_installed_but_unlisted_plugins_are_shown_with_their_file_entry(plugin_manager: Client) -> None:
-    installed = {plugin.name: plugin.line for plugin in open_page(plugin_manager).installed}
-    assert installed["memory"] == "- id: memory"
+    installed = {plugin.name: plugin for plugin in open_page(plugin_manager).installed}
+    memory, html = installed["memory"], plugin_manager.get("/plugins/").content.decode()
+    assert f"{memory.distribution}, {memory.module}:{memory.attribute}</p>" in html
+    assert "<code>- id: memory</code>" in html
 
 
 @pytest.mark.parametrize("htmx", [True, False])

@@ -24,7 +24,7 @@ from toolbelt.control.servers.client_files import importing, reading
 from toolbelt.core import errors
 from toolbelt.web.kit import fields, http, notices, pieces, responses
 from toolbelt.web.kit import forms as kit
-from toolbelt.web.plugins import detail, forms, listing
+from toolbelt.web.plugins import forms, listing
 
 ADD = rights.permission("add", "plugin")
 
@@ -184,5 +184,4 @@ def _why_not_here(request: http.Request, server: importing.Converted) -> str:
 
 
 def _form(request: http.Request, form: forms.Server, status: int = 200) -> HttpResponse:
-    page = pieces.View(form=form, command=detail.add_command())
-    return render(request, "plugins/add.html", {"page": page}, status=status)
+    return render(request, "plugins/add.html", {"page": pieces.View(form=form)}, status=status)

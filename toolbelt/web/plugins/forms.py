@@ -17,7 +17,7 @@ from toolbelt.web.kit import forms as kit
 MAX_WAIT = dt.timedelta(hours=1)
 # The page /plugins/add/ adds a server, so no plugin can have that address for its own page.
 RESERVED = "add"
-_SHARED = {
+SHARED = {
     "shared": "Shared by everyone",
     "agent": "One for each agent",
     "session": "One for each session",
@@ -104,7 +104,7 @@ class Connection(Plugin):
         label="Connections",
         choices=[
             ("", "Default (one for each session if the server has sessions)"),
-            *((who, _SHARED[who]) for who in connections.SHARING),
+            *((who, SHARED[who]) for who in connections.SHARING),
         ],
         help_text="Agents that share a connection share the state that the server keeps for it.",
     )

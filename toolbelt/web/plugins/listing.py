@@ -20,19 +20,9 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import plugin_overview, upstream_servers
 from toolbelt.control.servers import plugins as configured
 from toolbelt.core import errors
-from toolbelt.plugins import info, loading
 from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_listing
-from toolbelt.web.kit import (
-    http,
-    notices,
-    paging,
-    pieces,
-    responses,
-    texts,
-    titles,
-    words,
-)
+from toolbelt.web.kit import http, notices, paging, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import forms
 
 
@@ -57,11 +47,7 @@ _SHOW_CHOICES = {"": "All", "waiting": "To review", "failed": "Failed", "off": "
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the list, narrowed as the form says; to htmx only its lines, or how far a refresh has come."""
-    given, every, path = (
-        forms.Filter(request.GET).values(),
-        plugin_overview.load_all(),
-        reverse("web:plugins"),
-    )
+    given, every = forms.Filter(request.GET).values(), plugin_overview.load_all()
     # What runs in this process, and what is installed.
     loaded = runtime.loaded()
     live = loaded.registry.list_plugins()
@@ -75,16 +61,16 @@ def page(request: http.Request) -> HttpResponse:
     matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered + retired)}"
     matches += f" ({words.number(retired)} retired)" if retired else ""
     page = pieces.View(
-        plugins=tuple(
+        plugins=[
             line(
                 provider,
                 running=running,
                 since=given["asked"] if _is_meant(provider, given["of"]) else None,
             )
             for provider in shown
-        ),
-        installed=tuple(map(_installed, loaded.available)),
-        unknown=tuple(_unknown(plugin) for plugin in live if plugin.name not in stored),
+        ],
+        installed=loaded.available,
+        unknown=[(plugin, _error(plugin.error)) for plugin in live if plugin.name not in stored],
         query=given["q"],
         show_choices=paging.show_choices(_SHOW_CHOICES, given["show"], every, _fits),
         narrowed=bool(given["q"] or given["show"]),
@@ -92,7 +78,7 @@ def page(request: http.Request) -> HttpResponse:
         file=conf.PLUGINS_FILE,
         servers=sum(provider.connection is not None for provider in every),
         matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
-        refresh=refresh_progress(every, given["asked"], path, given["of"]),
+        refresh=refresh_progress(every, given["asked"], reverse("web:plugins"), given["of"]),
         may_see=rights.may_read(request.user, "plugin"),
         views=forms.VIEWS.present(request, given),
     )
@@ -176,7 +162,7 @@ def kind(provider: plugin_overview.Provider) -> str:
 def state(provider: plugin_overview.Provider) -> State:
     """Return how it is. What an operator did comes before what happened to it."""
     plugin = provider.plugin
-    error = texts.visible(words.cut(provider.error, MAX_ERROR_LENGTH)) if plugin.status == "failed" else ""
+    error = _error(provider.error) if plugin.status == "failed" else ""
     if plugin.blocked:
         return State(shape="denied", word="Blocked", about="blocked for everyone", error=error)
     if not plugin.active:
@@ -188,8 +174,8 @@ def state(provider: plugin_overview.Provider) -> State:
         about = f"no running process can run {absent} of its tools: restart Toolbelt's servers"
         return State(shape="unavailable", word="Not running", about=about)
     if provider.listing is not None and provider.listing.error:
-        error = texts.visible(words.cut(provider.listing.error, MAX_ERROR_LENGTH))
-        return State(shape="unavailable", word="Not responding", about="the next call retries", error=error)
+        error, about = _error(provider.listing.error), "the next call retries"
+        return State(shape="unavailable", word="Not responding", about=about, error=error)
     if provider.connection is not None and provider.listing is None and not provider.tools:
         return State(shape="dormant", word="On", about="tools not listed yet")
     return State(shape="active", word="On")
@@ -266,20 +252,5 @@ def _fits(provider: plugin_overview.Provider, filters: Mapping[str, Any]) -> boo
     return True
 
 
-def _installed(plugin: loading.Installed) -> pieces.View:
-    where = f"{plugin.module}:{plugin.attribute}"
-    return pieces.View(
-        name=plugin.name,
-        where=f"{plugin.distribution}, {where}" if plugin.distribution else where,
-        line=f"- id: {plugin.name}",
-        error="",
-    )
-
-
-def _unknown(plugin: info.PluginInfo) -> pieces.View:
-    return pieces.View(
-        name=plugin.name,
-        where=plugin.source,
-        line=f"{conf.COMMAND} plugins sync",
-        error=texts.visible(words.cut(plugin.error, MAX_ERROR_LENGTH)),
-    )
+def _error(text: str) -> str:
+    return texts.visible(words.cut(text, MAX_ERROR_LENGTH))
