@@ -7,6 +7,7 @@ import functools
 import json
 import re
 import tomllib
+from html import unescape
 from typing import Any
 
 import httpx
@@ -43,8 +44,11 @@ def ways(page: Any) -> dict[str, Any]:
 
 def shown_texts(response: Any) -> dict[str, str]:
     """Return the full text of each way to connect in a response, by label."""
-    offered = ways(response.context["page"])
-    return {label: "".join([*(step.text for step in way.steps), way.text]) for label, way in offered.items()}
+    html, texts = response.content.decode(), {}
+    for label, way in ways(response.context["page"]).items():
+        shown = re.findall(rf'<pre id="(?:token|way)-{way.name}"[^>]*><code>(.*?)</code>', html, re.DOTALL)
+        texts[label] = "".join(map(unescape, shown))
+    return texts
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.django_db
 
 def test_every_rule_and_reason_code_is_explained(viewer: Client) -> None:
     page = viewer.get("/help/").context["page"]
-    assert [layer.rule for layer in page.layers] == list(rules.RULES)
-    assert {code for layer in page.layers for code, _ in layer.codes} == set(reasons.CODES)
-    assert all(all(texts) for layer in page.layers for _, texts in layer.codes)
+    assert [rule for rule, *_ in page.layers] == list(rules.RULES)
+    assert {code for *_, codes in page.layers for code in codes} == set(reasons.CODES)
+    assert all(all(texts) for *_, codes in page.layers for texts in codes.values())
 
 
 def test_states_shortcuts_and_documents_are_listed(viewer: Client) -> None:

@@ -46,19 +46,16 @@ def open_page(browser: Client, address: str = HOUSE) -> Any:
 def test_stored_and_built_in_loadouts_are_listed_with_their_agents(viewer: Client) -> None:
     page = open_page(viewer, "/loadouts/")
     house, *built_in = page.loadouts
-    assert (house.name, house.parent, house.tools, house.used, house.percent) == (
+    assert (house.loadout.name, house.parent, house.tools, house.used, house.percent) == (
         "house",
         "minimal",
-        "2",
+        2,
         ("ada",),
         50,
     )
-    assert [(names.label, names.names) for names in house.named] == [
-        ("plugins", ("github",)),
-        ("on request", ("clock*",)),
-        ("disables", ("github__merge",)),
-    ]
-    assert [loadout.name for loadout in built_in] == ["minimal", "developer", "research", "devops", "full"]
+    text = editor_forms.visible_text(viewer.get("/loadouts/"))
+    assert "plugins github on request clock* disables github__merge 2 tools" in text
+    assert [line.loadout.name for line in built_in] == ["minimal", "developer", "research", "devops", "full"]
     # Both use a loadout that extends minimal.
     assert built_in[0].used == ("ada", "bob")
     assert built_in[1].used == ("bob",)
@@ -86,7 +83,7 @@ def test_a_cycle_of_loadouts_does_not_break_the_pages(viewer: Client) -> None:
 
 def test_the_page_shows_each_levels_changes_and_each_tools_origin(viewer: Client) -> None:
     page = open_page(viewer)
-    assert [(level.name, level.changes, level.added) for level in page.levels] == [
+    assert [(level.loadout.name, level.changes, level.added) for level in page.levels] == [
         ("minimal", "no change in tools", ()),
         ("house", "+2 tools", ("github__issue_read", "github__issue_write")),
     ]
@@ -98,7 +95,7 @@ def test_the_page_shows_each_levels_changes_and_each_tools_origin(viewer: Client
         ("Clock", "acme.clock", ("clock__now",)),
         ("No plugin", "", ("papers", "shell")),
     ]
-    assert [(user.name, user.how) for user in page.agents] == [("ada", "its own loadout")]
+    assert page.agents == [("ada", "its own loadout")]
 
 
 def test_a_built_in_loadouts_page_lists_its_kinds_loadouts_and_sub_apps(viewer: Client) -> None:
@@ -106,11 +103,11 @@ def test_a_built_in_loadouts_page_lists_its_kinds_loadouts_and_sub_apps(viewer: 
     factories.sub_app("chat", agents=(models.Agent.objects.get(key="bob"),))
     models.Agent.objects.filter(key="ada").update(session_loadouts=["developer"])
     page = open_page(viewer, "/loadouts/developer/")
-    assert [(user.name, user.how) for user in page.agents] == [
+    assert page.agents == [
         ("ada", "may use it for a session"),
         ("bob", "from its kind plan"),
     ]
-    assert [(user.name, user.how) for user in page.others] == [
+    assert [(name, how) for _, name, how in page.others] == [
         ("annex", "a loadout that extends it"),
         ("chat", "sub-app, through bob"),
     ]
@@ -291,7 +288,7 @@ def test_a_loadout_is_created_removed_and_restored_by_undo(editor: Client) -> No
     gone = editor_forms.submit(editor, "/loadouts/loft/", "/loadouts/loft/remove/")
     assert (gone.status_code, gone.headers["Location"]) == (303, "/loadouts/")
     page = open_page(editor, "/loadouts/")
-    assert page.loadouts[0].name == "house"
+    assert page.loadouts[0].loadout.name == "house"
     dashboard.post(editor, f"/audit/{page.notice.undo}/undo/", htmx=False)
     assert entries.read("loadout", "loft")["parent"] == "house"
 
@@ -302,7 +299,7 @@ def test_only_neighboring_loadouts_are_swapped(editor: Client) -> None:
     assert (house.up, house.down, annex.up, annex.down) == ("", "annex", "house", "")
     swap = {"first": "annex", "second": "house", "next": "/loadouts/"}
     assert dashboard.post(editor, "/order/loadout/", htmx=False, **swap).status_code == 303
-    assert [loadout.name for loadout in open_page(editor, "/loadouts/").loadouts][:2] == ["annex", "house"]
+    assert [line.loadout.name for line in open_page(editor, "/loadouts/").loadouts][:2] == ["annex", "house"]
     # Submitting it again is refused: their order has changed.
     dashboard.post(editor, "/order/loadout/", htmx=False, **swap)
     assert "changed by another operator" in open_page(editor, "/loadouts/").notice.text

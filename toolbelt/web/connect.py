@@ -122,28 +122,11 @@ def _first_request(agent: str, prefix: str = "") -> pieces.View | None:
 
 
 def _with_token(way: pieces.View, issued: tokens.Issued | None) -> pieces.View:
-    """Return a way to connect with the token where it belongs: in its text, or in ``steps`` before it."""
-    way.steps = ()
-    if issued is None:
-        return way
-    text = way.text.replace("$TOOLBELT_TOKEN", issued.text).replace("YOUR_TOKEN", issued.text)
-    if text == way.text:
-        way.steps = tuple(_steps(way, issued.text))
-    way.text = text
+    """Return a way to connect with the token in its text, if that is where it belongs (``has_token``)."""
+    if issued is not None:
+        text = way.text.replace("$TOOLBELT_TOKEN", issued.text).replace("YOUR_TOKEN", issued.text)
+        way.has_token, way.text = text != way.text, text
     return way
-
-
-def _steps(way: pieces.View, token: str) -> Iterator[pieces.View]:
-    if "TOOLBELT_TOKEN" in way.text:
-        yield pieces.View(
-            words=f"In the shell from which you start {way.label}:"
-            if way.is_client
-            else "In the shell that runs the program:",
-            text=f"export TOOLBELT_TOKEN={token}\n",
-            what="the command that sets the token",
-        )
-    else:
-        yield pieces.View(words=f"{way.label} asks for the token:", text=token, what="the token")
 
 
 def snippet(name: str, label: str, text: str, **about: Any) -> pieces.View:

@@ -78,13 +78,8 @@ _CODES: Mapping[int, Mapping[str, tuple[str, str]]] = {
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the page: the same for everyone."""
-    layers = tuple(
-        pieces.View(
-            rule=rule,
-            state=state,
-            word=words.BLOCKED if "blocked" in _CODES[rule.number] else words.STATES[state],
-            codes=tuple(_CODES[rule.number].items()),
-        )
-        for rule, state in zip(rules.RULES, _STATES, strict=True)
-    )
+    layers = []
+    for rule, state in zip(rules.RULES, _STATES, strict=True):
+        codes = _CODES[rule.number]
+        layers.append((rule, state, words.BLOCKED if "blocked" in codes else words.STATES[state], codes))
     return render(request, "help/help.html", {"page": pieces.View(layers=layers)})

@@ -85,24 +85,6 @@ class EntryForm(kit.Fields, kit.Change):
         # Django forgets the value of a field that has an error; an entry is still shown with it.
         self.given = dict(self.cleaned_data)
 
-    @property
-    def adding_hint(self) -> str:
-        """Return what the field that adds tools says: how to use it, or what became of the text."""
-        if self.found:
-            return "Select from the tools below."
-        if not self.looked_up:
-            return "Type words to search for, or keys separated by spaces or commas."
-        return (
-            f"No tool is called {self.looked_up}. The others were added."
-            if self.is_key_list
-            else "No matching tools."
-        )
-
-    @property
-    def name_field(self) -> str:
-        """Return the field for the name of a new entry."""
-        return self[self.naming].as_field_group() if self.naming in self.fields else ""
-
     @classmethod
     def initial_of(cls, value: Any) -> dict[str, Any]:
         """Return the fields of the form for an entry that is stored."""
@@ -159,10 +141,6 @@ class EntryForm(kit.Fields, kit.Change):
         if (problems or self.errors) and is_saved and not self.non_field_errors():
             self.problems[""] = "Fix the fields marked below."
             self.add_error(None, self.problems[""])
-
-    def problem_at(self, *places: str) -> str:
-        """Return the problems of exactly these places."""
-        return " ".join(message for place, message in self.problems.items() if place in places)
 
     def field_at(self, place: str) -> str | None:
         """Return the field that shows the problems at a place of the entry: ``plugins`` for ``plugins[2]``."""

@@ -165,10 +165,11 @@ class Toolkit(entry_forms.EntryForm):
     def _member_views(self, stored: catalog.Catalog) -> Iterator[pieces.View]:
         for place, row in enumerate(self.member_rows):
             at, tool = f"members[{place}]", row["member"]
+            places = {at, f"{at}.tool", f"tool_notes.{tool}"}
             yield pieces.View(
                 **row,
                 about=words.about_tool(stored, tool),
-                problem=self.problem_at(at, f"{at}.tool", f"tool_notes.{tool}"),
+                problem=" ".join(text for where, text in self.problems.items() if where in places),
                 options_problem=self.problems.get(f"{at}.options", ""),
             )
 
