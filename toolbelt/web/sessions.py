@@ -94,7 +94,6 @@ def _line(agent: values.Agent, stored: sessions.StoredSession, may_see_calls: bo
         key=session.key,
         loadout=session.loadout,
         loaded=tuple(_loaded(agent, change) for change in session.changes),
-        preview_url=reverse("web:preview", args=[agent.key], query={"session": session.key}),
         calls_url=calls.session_url(agent.key, session.key, **calls.period_since(stored.created))
         if may_see_calls
         else "",

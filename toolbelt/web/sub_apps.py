@@ -8,7 +8,6 @@ from typing import Any
 
 from django import forms
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
@@ -100,9 +99,8 @@ def page(request: http.Request, sub_app: str) -> HttpResponse:
     closed = access_index.closed(index.catalog)
     tools = [index.catalog.tools[tool] for tool in _tools(index, stored)]
     shown = pieces.View(
-        key=sub_app,
+        sub_app=stored,
         title=stored.title or sub_app,
-        description=stored.description,
         tools=tuple((tool, closed.get(tool.key)) for tool in tools),
         tokens=words.about(sum(tool.tokens for tool in tools)),
         agents=tuple(_embedded(index, stored)),
@@ -113,21 +111,13 @@ def page(request: http.Request, sub_app: str) -> HttpResponse:
 
 def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, down: str) -> pieces.View:
     tools = _tools(index, sub_app)
-    pairs = [
-        tool in access.active
-        for access in index.agents
-        if access.agent.key in sub_app.agents
-        for tool in tools
-    ]
+    accesses = [access for access in index.agents if access.agent.key in sub_app.agents]
     return pieces.View(
-        key=sub_app.key,
+        sub_app=sub_app,
         title=sub_app.title or sub_app.key,
-        description=sub_app.description,
-        agents=sub_app.agents,
-        tools=words.number(len(tools)),
-        held=""
-        if all(pairs)
-        else f"{words.number(len(pairs) - sum(pairs))} of {words.number(len(pairs))} not on",
+        tools=len(tools),
+        pairs=len(accesses) * len(tools),
+        off=sum(tool not in access.active for access in accesses for tool in tools),
         up=up,
         down=down,
     )
@@ -150,9 +140,8 @@ def _embedded(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Itera
         active = len(decisions) - len(without)
         yield pieces.View(
             key=key,
-            url=reverse("web:agent_access", args=[key]),
             state="active" if not without else "discoverable" if active else "denied",
             word=f"{active} of {len(decisions)} on",
             without=tuple(without[:_MAX_WITHOUT]),
-            rest=f"and {len(without) - _MAX_WITHOUT} more" if len(without) > _MAX_WITHOUT else "",
+            rest=max(0, len(without) - _MAX_WITHOUT),
         )
