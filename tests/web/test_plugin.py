@@ -198,9 +198,9 @@ def test_a_listing_received_during_a_page_load_is_shown_entirely_or_not_at_all(
     refreshed_at = plugins.stamp(timezone.now() - dt.timedelta(seconds=1))
     monkeypatch.setattr(snapshots, "catalog", catalog_with_concurrent_listing)
     page = open_page(plugin_manager, asked=refreshed_at)
-    assert (page.refresh.under_way, page.plugin.waiting) == (True, 0)
+    assert (page.refresh.waiting, page.plugin.waiting) == (["files"], 0)
     page = open_page(plugin_manager, asked=refreshed_at)
-    assert (page.refresh.under_way, page.plugin.waiting) == (False, 1)
+    assert (page.refresh.waiting, page.plugin.waiting) == ([], 1)
 
 
 def test_an_unknown_plugin_is_not_found(viewer: Client, belt: None) -> None:

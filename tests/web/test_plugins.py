@@ -216,8 +216,9 @@ def test_a_refresh_lists_servers_that_are_on_and_shows_progress(
     entries.change(OPERATOR, "plugin", "quiet", {"active": False})
     response = dashboard.post(plugin_manager, "/refresh/", htmx=False)
     assert (response.status_code, requested_refreshes[0][0]) == (303, ["files"])
-    page = plugin_manager.get(response.headers["Location"]).context["page"]
-    assert page.refresh.words == "Refreshing files…"
+    shown = plugin_manager.get(response.headers["Location"])
+    page = shown.context["page"]
+    assert "Refreshing files…" in dashboard.text(shown)
     assert [plugin.is_refreshing for plugin in page.plugins] == [False, False, True, False]
     requested_refreshes[0][1]("files", importing.Answer(tools=(servers.READ,)))
     page = plugin_manager.get(response.headers["Location"]).context["page"]
@@ -237,7 +238,7 @@ def test_a_finished_refresh_is_reported_and_polling_stops(
     assert 'hx-trigger="every 1s"' in html
     requested_refreshes[0][1]("files", importing.Answer(tools=(servers.READ, servers.WRITE)))
     response = plugin_manager.get(response.headers["Location"], headers=polled)
-    assert response.context["page"].refresh.words == "1 server responded. 2 tools await review."
+    assert "1 server responded. 2 tools await review." in dashboard.text(response)
     assert "every 1s" not in response.content.decode()
 
 
@@ -247,8 +248,8 @@ def test_a_failed_server_is_named_in_the_refresh_result(
     servers.add()
     response = dashboard.post(plugin_manager, "/plugins/files/refresh/", htmx=False)
     requested_refreshes[0][1]("files", importing.Answer(error="connection refused"))
-    page = plugin_manager.get(response.headers["Location"]).context["page"]
-    assert page.refresh.words == "0 servers responded, files failed."
+    html = dashboard.text(plugin_manager.get(response.headers["Location"]))
+    assert "0 servers responded, files failed." in html
 
 
 def test_a_code_plugin_that_no_process_runs_is_marked_as_not_running(

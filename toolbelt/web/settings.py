@@ -92,7 +92,10 @@ class Settings(entry_forms.EntryForm):
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the kinds and loadouts to choose from; a chosen loadout stays, even if it was removed."""
-        kinds = ((kind, _kind(kind)) for kind in values.KINDS)
+        loadout_of = conf.KIND_LOADOUTS
+        kinds = [
+            (kind, f"{kind} → {loadout_of[kind]}" if kind in loadout_of else kind) for kind in values.KINDS
+        ]
         self.choose("kind", [("", "None"), *kinds])
         chosen = self.given["loadout"]
         names = dict.fromkeys((*loadouts.all_names(stored), *([chosen] if chosen else [])))
@@ -121,11 +124,6 @@ class Settings(entry_forms.EntryForm):
             for name, field in self.fields.items()
             if isinstance(field.widget, forms.Select)
         }
-
-
-def _kind(kind: str) -> str:
-    loadout = conf.KIND_LOADOUTS.get(kind)
-    return f"{kind} → {loadout}" if loadout else kind
 
 
 class Operators(kit.Change):

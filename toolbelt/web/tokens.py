@@ -180,7 +180,7 @@ def line(token: tokens.Token) -> pieces.View:
         scope=SCOPES.get(token.scope, ""),
         state=state,
         tone=tone,
-        over=state in ("revoked", "expired"),
+        over=tone == "quiet",
     )
 
 

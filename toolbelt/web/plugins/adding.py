@@ -22,7 +22,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import upstream_servers
 from toolbelt.control.servers.client_files import importing, reading
 from toolbelt.core import errors
-from toolbelt.web.kit import fields, http, notices, pieces, responses
+from toolbelt.web.kit import fields, http, notices, pieces, responses, words
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.plugins import forms, listing
 
@@ -99,12 +99,10 @@ def create(request: http.Request) -> HttpResponse:
         title=given["title"],
         reason=given["reason"],
     )
-    responses.keep_notice(
-        request, notices.Notice(text=f"{name} added. Its tools are unavailable until you approve them.")
-    )
-    return responses.see_other(
-        request, f"{reverse('web:plugin', args=[name])}?{listing.ask(request, [name])}"
-    )
+    text = f"{name} added. Its tools are unavailable until you approve them."
+    responses.keep_notice(request, notices.Notice(text=text))
+    home = reverse("web:plugin", args=[name])
+    return responses.see_other(request, f"{home}?{listing.ask(request, [name])}")
 
 
 @require_safe
@@ -136,10 +134,8 @@ def save(request: http.Request) -> HttpResponse:
         )
     )
     names = importing.store(responses.actor(request), preview, reason=form.cleaned_data["reason"])
-    count = "1 server" if len(names) == 1 else f"{len(names)} servers"
-    responses.keep_notice(
-        request, notices.Notice(text=f"{count} added. Their tools are unavailable until you approve them.")
-    )
+    text = f"{words.counted(len(names), 'server')} added. Their tools are unavailable until you approve them."
+    responses.keep_notice(request, notices.Notice(text=text))
     return responses.see_other(request, f"{reverse('web:plugins')}?{listing.ask(request, names)}")
 
 

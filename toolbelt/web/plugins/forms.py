@@ -147,11 +147,9 @@ class Connection(Plugin):
 
     def connection(self) -> dict[str, Any]:
         """Return the connection as a belt has it."""
-        headers = self.cleaned_data["headers"]
-        connection = {"url": self.cleaned_data["url"], **({"headers": headers} if headers else {})}
-        return connection | {
-            name: value for name, value in self.connections_by().items() if value is not None
-        }
+        given = self.cleaned_data
+        connection = {"url": given["url"], "headers": given["headers"], **self.connections_by()}
+        return {name: value for name, value in connection.items() if value}
 
     def connections_by(self) -> dict[str, Any]:
         """Return who shares connections, how long they are kept and how many; None for the default."""

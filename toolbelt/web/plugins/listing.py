@@ -202,30 +202,26 @@ def is_refreshing(provider: plugin_overview.Provider, since: datetime | None) ->
 def refresh_progress(
     every: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
 ) -> pieces.View | None:
-    """Return how far a refresh has come that was begun then, of one server or of all.
-
-    ``url`` asks again while it is ``under_way``; ``words`` say it, for eyes and ears.
+    """Return how far a refresh has come that was begun then, of one server or of all: which servers it is ``waiting``
+    for (``url`` asks again), which ``failed`` or stayed ``silent``, and how many ``responded``.
     """
     if since is None:
         return None
     asked = [provider for provider in every if _is_meant(provider, of)]
-    waiting = [provider.plugin.name for provider in asked if is_refreshing(provider, since)]
     answered = {
         provider.plugin.name: provider.listing
         for provider in asked
         if provider.listing is not None and provider.listing.asked >= since
     }
-    url = f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}"
-    if waiting:
-        return pieces.View(under_way=True, words=f"Refreshing {words.listing(waiting)}…", url=url)
     failed = [name for name, listing in answered.items() if listing.error]
-    silent = [provider.plugin.name for provider in asked if provider.plugin.name not in answered]
-    results = [f"{words.counted(len(answered) - len(failed), 'server')} responded"]
-    results += [f"{words.listing(failed)} failed"] if failed else []
-    results += [f"no response from {words.listing(silent)}"] if silent else []
-    count = sum(provider.waiting for provider in asked)
-    review = f" {words.tools(count)} await{'s' if count == 1 else ''} review." if count else ""
-    return pieces.View(under_way=False, words=f"{', '.join(results)}.{review}", url=url)
+    return pieces.View(
+        url=f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}",
+        waiting=[provider.plugin.name for provider in asked if is_refreshing(provider, since)],
+        responded=len(answered) - len(failed),
+        failed=failed,
+        silent=[provider.plugin.name for provider in asked if provider.plugin.name not in answered],
+        to_review=sum(provider.waiting for provider in asked),
+    )
 
 
 def _is_meant(provider: plugin_overview.Provider, of: str) -> bool:
