@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urljoin
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -76,7 +77,7 @@ def declaring(plugin: catalog.Plugin, origin: str) -> pieces.View | None:
     return pieces.View(
         agents=plugin.declared_by,
         choices=agent_choices(plugin.declared_by),
-        url=f"{origin}{reverse('api:declare_tools', args=[plugin.name])}",
+        url=urljoin(origin, reverse("api:declare_tools", args=[plugin.name])),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -102,7 +103,7 @@ def _parts(
     if notice.undo is not None and not notice.detail:
         reach = listing.reach(overview.provider)
         notice = notices.Notice(text=notice.text, detail=f"{reach[:1].upper()}{reach[1:]}.", undo=notice.undo)
-    page = _page(request, overview, notice=notice, may_change=True)
+    page = _page(request, overview, notice=notice)
     shown = {"page": page, "plugin": page.plugin, "whole": request.POST.get("place") == "one"}
     return render(request, "plugins/_switched.html", shown, status=status)
 
@@ -117,28 +118,21 @@ def _shown(
 ) -> HttpResponse:
     """Return the page; ``form`` is a rejected form."""
     whole = request.method in ("GET", "HEAD") and not request.htmx
+    may_see, may_change = rights.may_read(request.user, "plugin"), request.user.has_perm(listing.CHANGE)
+    detail = plugin_overview.find(plugin, maximum=MAX_GONE)
+    stderr = detail.provider.listing.stderr if detail.provider.listing and may_see else ""
     page = _page(
         request,
-        plugin_overview.find(plugin, maximum=MAX_GONE),
-        may_change=request.user.has_perm(listing.CHANGE),
-        may_see=rights.may_read(request.user, "plugin"),
-        form=form,
-        origin=request.build_absolute_uri("/").removesuffix("/"),
+        detail,
+        reached=_reached(detail.provider, form, may_change) if may_see else None,
+        declaring=client_plugins.declaring(detail.provider.plugin, request.build_absolute_uri("/")),
+        stderr=texts.text(secrets.mask(stderr)) if stderr else None,
         notice=responses.pop_notice(request)[0] if whole else None,
     )
     return render(request, template, {"page": page, "plugin": page.plugin}, status=status)
 
 
-def _page(
-    request: http.Request,
-    detail: plugin_overview.Detail,
-    *,
-    may_change: bool,
-    may_see: bool = False,
-    form: forms.Connection | None = None,
-    origin: str = "",
-    notice: notices.Notice | None,
-) -> pieces.View:
+def _page(request: http.Request, detail: plugin_overview.Detail, **shown: Any) -> pieces.View:
     provider = detail.provider
     plugin, listed = provider.plugin, provider.listing
     given, path = forms.Filter(request.GET).values(), reverse("web:plugin", args=[plugin.name])
@@ -157,17 +151,13 @@ def _page(
             (tool, detail.closed.get(tool.key), detail.users.get(tool.key, ())) for tool in offered[:maximum]
         ],
         more_tools=max(0, len(offered) - maximum),
-        reached=_reached(provider, form, may_change) if may_see else None,
-        declaring=client_plugins.declaring(plugin, origin) if origin else None,
         provider=provider,
         source=known.source if known else "",
         problems=tuple(
             texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
         ),
-        stderr=texts.text(secrets.mask(listed.stderr)) if listed and listed.stderr and may_see else None,
         refresh=listing.refresh_progress([provider], given["asked"], path, plugin.name),
-        may_see=may_see,
-        notice=notice,
+        **shown,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,17 +23,6 @@ from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_listing
 from toolbelt.web.kit import http, notices, paging, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import forms
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """How a plugin is: the state and its word, a sentence behind it, and the error if it has failed."""
-
-    shape: str
-    word: str
-    about: str = ""
-    error: str = ""
-
 
 CHANGE = rights.permission("change", "plugin")
 # How much longer than the server may take to answer before a refresh counts as failed.
@@ -159,26 +147,28 @@ def kind(provider: plugin_overview.Provider) -> str:
     return "stdio" if provider.connection.command else "HTTP"
 
 
-def state(provider: plugin_overview.Provider) -> State:
-    """Return how it is. What an operator did comes before what happened to it."""
+def state(provider: plugin_overview.Provider) -> pieces.View:
+    """Return how it is: its state and the word for it, what that means, and the error if it has failed. What an
+    operator did comes before what happened to it.
+    """
     plugin = provider.plugin
     error = _error(provider.error) if plugin.status == "failed" else ""
     if plugin.blocked:
-        return State(shape="denied", word="Blocked", about="blocked for everyone", error=error)
+        return pieces.View(shape="denied", word="Blocked", about="blocked for everyone", error=error)
     if not plugin.active:
-        return State(shape="denied", word="Off", about="available to no agent", error=error)
+        return pieces.View(shape="denied", word="Off", about="available to no agent", error=error)
     if plugin.status == "failed":
         about = "its tools are unavailable" if provider.offered else ""
-        return State(shape="unavailable", word="Failed", about=about, error=error)
+        return pieces.View(shape="unavailable", word="Failed", about=about, error=error)
     if absent := len(plugin.not_running):
         about = f"no running process can run {absent} of its tools: restart Toolbelt's servers"
-        return State(shape="unavailable", word="Not running", about=about)
+        return pieces.View(shape="unavailable", word="Not running", about=about)
     if provider.listing is not None and provider.listing.error:
         error, about = _error(provider.listing.error), "the next call retries"
-        return State(shape="unavailable", word="Not responding", about=about, error=error)
+        return pieces.View(shape="unavailable", word="Not responding", about=about, error=error)
     if provider.connection is not None and provider.listing is None and not provider.tools:
-        return State(shape="dormant", word="On", about="tools not listed yet")
-    return State(shape="active", word="On")
+        return pieces.View(shape="dormant", word="On", about="tools not listed yet")
+    return pieces.View(shape="active", word="On")
 
 
 def reach(provider: plugin_overview.Provider) -> str:
