@@ -199,11 +199,11 @@ def _shown(
         listed[MAX_PROBLEMS:] = [errors.Problem(path="", message=more)]
     counts = queries.section_counts()
     page = pieces.View(
-        sections=tuple(
-            pieces.Choice(value=section, label=_title(section), chosen=True, count=counts[kind])
+        sections=[
+            (section, _title(section), counts[kind])
             for section, kind in belts.SECTIONS.items()
             if rights.may_read(request.user, kind)
-        ),
+        ],
         maximum=_megabytes(conf.API_BODY_BYTES),
         text=text,
         checked=None if weighed is None else _checked(weighed),

@@ -84,7 +84,6 @@ def listing(request: http.Request) -> HttpResponse:
             _line(index, sub_app, up, down)
             for sub_app, up, down in zip(sub_apps.values(), names, names[2:], strict=False)
         ),
-        total=words.counted(len(sub_apps), "sub-app"),
     )
     return responses.show(request, shown, "sub_apps/list.html")
 

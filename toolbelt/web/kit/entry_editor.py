@@ -21,10 +21,8 @@ from toolbelt.core import belts, catalog, errors
 from toolbelt.web.kit import entry_forms, http, model_panel, notices, pieces, responses, titles, words
 
 MAX_REASON_LENGTH = 500
-# Fields that belong to the confirmation, and not to the form.
-_OF_CONFIRMATION = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason"})
-# What app.js says of the page with each request.
-_OF_PAGE = frozenset({"tools", "sections", "cells"})
+# Fields that do not belong to the form, but to the confirmation, and what app.js says of the page with each request.
+_BESIDE = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason", "tools", "sections", "cells"})
 # How much of a text is shown.
 _MAX_LENGTH = 160
 # What a toolkit's section of the policy is made of.
@@ -200,7 +198,7 @@ def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> Htt
     fields = [
         (field, value)
         for field in request.POST
-        if field not in _OF_CONFIRMATION | _OF_PAGE
+        if field not in _BESIDE
         for value in request.POST.getlist(field)
     ]
     proposal = asked.proposal

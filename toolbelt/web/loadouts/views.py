@@ -41,8 +41,7 @@ def listing(request: http.Request) -> HttpResponse:
     shown = pieces.View(
         loadouts=tuple(_line(index, name, own, users.get(keys.fold(name), ())) for name in names),
         picture=inheritance.draw(index.catalog, names),
-        total=f"{words.counted(len(names), 'loadout')}, "
-        f"{words.number(len(names) - len(own))} of them built in",
+        built_in=len(names) - len(own),
     )
     return responses.show(request, shown, "loadouts/list.html")
 
