@@ -196,6 +196,8 @@ def test_the_policy_preview_applies_to_the_chosen_agent(operator: Client) -> Non
     dashboard.switch(operator, "issues", "false", "true")
     preview = open_page(operator, whose="ada").preview
     assert (preview.policy, preview.off) == ("You cannot see issues.", True)
+    html = dashboard.text(operator.get(ISSUES, {"message": "a bug", "whose": "ada"}))
+    assert "No directive: none of its tools is on, so its triggers do not apply." in html
 
 
 def test_a_trial_message_is_matched_against_every_trigger(viewer: Client) -> None:

@@ -63,11 +63,10 @@ def page(request: http.Request) -> HttpResponse:
         show_choices=paging.show_choices(_SHOW_CHOICES, given["show"], every, _fits),
         narrowed=bool(given["q"] or given["show"]),
         in_all=len(every),
-        file=conf.PLUGINS_FILE,
+        file=conf.PLUGINS_FILE if rights.may_read(request.user, "plugin") else "",
         servers=sum(provider.connection is not None for provider in every),
         matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
         refresh=refresh_progress(every, given["asked"], reverse("web:plugins"), given["of"]),
-        may_see=rights.may_read(request.user, "plugin"),
         views=forms.VIEWS.present(request, given),
     )
     part = "plugins/_refreshing.html" if request.htmx.target == "refresh-progress" else "plugins/_lines.html"
