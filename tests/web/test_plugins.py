@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.plugins.upstream import importing
+from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_connections, upstream_listing
 from toolbelt.store import snapshots
 from toolbelt.testing import OPERATOR
@@ -135,6 +137,18 @@ def test_installed_but_unlisted_plugins_are_shown_with_their_file_entry(plugin_m
     memory, html = installed["memory"], plugin_manager.get("/plugins/").content.decode()
     assert f"{memory.distribution}, {memory.module}:{memory.attribute}</p>" in html
     assert "<code>- id: memory</code>" in html
+
+
+def test_a_running_plugin_outside_the_catalog_is_shown_with_the_command_that_adds_it(
+    plugin_manager: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ghost = SimpleNamespace(name="ghost", state="failed", source="here:ghost", error="It\nbroke.")
+    loaded = SimpleNamespace(available=(), registry=SimpleNamespace(list_plugins=lambda: [ghost]))
+    monkeypatch.setattr(runtime, "loaded", lambda: loaded)
+    html = dashboard.text(plugin_manager.get("/plugins/"))
+    assert "Running, but not in the catalog" in html
+    assert '<h3>ghost</h3> <p class="quiet small">here:ghost</p> <p class="note danger">It broke.</p>' in html
+    assert "manage.py plugins sync</code>" in html
 
 
 @pytest.mark.parametrize("htmx", [True, False])
