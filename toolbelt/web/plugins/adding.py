@@ -22,9 +22,9 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import upstream_servers
 from toolbelt.control.servers.client_files import importing, reading
 from toolbelt.core import errors
-from toolbelt.web.kit import fields, http, notices, pieces, responses
+from toolbelt.web.kit import fields, http, notices, pieces, responses, words
 from toolbelt.web.kit import forms as kit
-from toolbelt.web.plugins import detail, forms, listing
+from toolbelt.web.plugins import forms, listing
 
 ADD = rights.permission("add", "plugin")
 
@@ -98,12 +98,10 @@ def create(request: http.Request) -> HttpResponse:
         namespace=given["namespace"] or None,
         title=given["title"],
     )
-    responses.keep_notice(
-        request, notices.Notice(text=f"{name} added. Its tools are unavailable until you approve them.")
-    )
-    return responses.see_other(
-        request, f"{reverse('web:plugin', args=[name])}?{listing.ask(request, [name])}"
-    )
+    text = f"{name} added. Its tools are unavailable until you approve them."
+    responses.keep_notice(request, notices.Notice(text=text))
+    home = reverse("web:plugin", args=[name])
+    return responses.see_other(request, f"{home}?{listing.ask(request, [name])}")
 
 
 @require_safe
@@ -135,10 +133,8 @@ def save(request: http.Request) -> HttpResponse:
         )
     )
     names = importing.store(responses.write(request, form.cleaned_data), preview)
-    count = "1 server" if len(names) == 1 else f"{len(names)} servers"
-    responses.keep_notice(
-        request, notices.Notice(text=f"{count} added. Their tools are unavailable until you approve them.")
-    )
+    text = f"{words.counted(len(names), 'server')} added. Their tools are unavailable until you approve them."
+    responses.keep_notice(request, notices.Notice(text=text))
     return responses.see_other(request, f"{reverse('web:plugins')}?{listing.ask(request, names)}")
 
 
@@ -183,5 +179,4 @@ def _why_not_here(request: http.Request, server: importing.Converted) -> str:
 
 
 def _form(request: http.Request, form: forms.Server, status: int = 200) -> HttpResponse:
-    page = pieces.View(form=form, command=detail.add_command())
-    return render(request, "plugins/add.html", {"page": page}, status=status)
+    return render(request, "plugins/add.html", {"page": pieces.View(form=form)}, status=status)
