@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Sequence
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -15,6 +14,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import first_steps, overview, usage
 from toolbelt.core import catalog
 from toolbelt.web import agents
+from toolbelt.web.calls import charts
 from toolbelt.web.calls import views as calls
 from toolbelt.web.kit import audit_words, context_saved, http, periods, pieces, responses, words
 from toolbelt.web.review import concerns
@@ -89,16 +89,15 @@ def _uncalled(stored: catalog.Catalog, usage_by_day: Sequence[usage.OfDay], toda
 
 
 def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
-    by_day = {usage.day: usage for usage in usage_by_day}
-    days = [first + dt.timedelta(days=number) for number in range((last - first).days + 1)]
-    calls = [by_day[day].calls if day in by_day else 0 for day in days]
-    wrong = [by_day[day].refused + by_day[day].failed if day in by_day else 0 for day in days]
+    days = charts.every_day(usage_by_day, first, last)
+    calls = [day.calls for day in days]
+    wrong = [day.refused + day.failed for day in days]
     maximum, total, errors = max(calls), sum(calls), sum(wrong)
     if not total:
         return None
     points = [_point(place, count, maximum) for place, count in enumerate(calls)]
     width = STEP * (len(days) - 1)
-    busiest = days[calls.index(maximum)]
+    busiest = days[calls.index(maximum)].day
     before, week = sum(calls[-14:-7]), sum(calls[-7:])
     # A week with few calls is not compared with.
     change = f", {words.signed(round(100 * (week - before) / before))} %" if before >= 20 else ""
@@ -106,27 +105,15 @@ def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
         line=" ".join(points),
         area=" ".join([f"0,{HEIGHT}", *points, f"{width},{HEIGHT}"]),
         wrong=" ".join(_point(place, count, maximum) for place, count in enumerate(wrong)),
-        days=tuple(_day(place, day, calls[place], wrong[place]) for place, day in enumerate(days)),
+        days=list(zip(range(-STEP // 2, width, STEP), days, wrong, strict=True)),
         width=width,
         height=HEIGHT,
         words=f"{words.number(total)} calls in {len(days)} days, the most on {busiest:%-d %B}: "
         f"{words.number(maximum)}; {words.counted(errors, 'error')}",
-        first=f"{days[0]:%-d %b}",
         today=calls[-1],
         week=week,
         change=change,
         errors=f"{100 * errors / total:.1f} %",
-    )
-
-
-def _day(place: int, day: dt.date, calls: int, wrong: int) -> pieces.View:
-    """Return one day of the sparkline: its words, and the address of its calls."""
-    period = {"period": periods.CUSTOM, "since": day.isoformat(), "until": day.isoformat()}
-    return pieces.View(
-        left=place * STEP - STEP // 2,
-        words=f"{day:%A, %-d %B}: {words.counted(calls, 'call')}"
-        + (f", {words.counted(wrong, 'error')}" if wrong else ""),
-        url=reverse("web:calls", query={"view": "log", **period}),
     )
 
 
