@@ -27,6 +27,7 @@ for print_value in (
 ):
     register.filter(print_value.__name__, print_value)
 register.filter("counted", words.counted)
+register.filter("cut_to", words.cut)
 register.filter("listing", words.listing)
 register.filter("words_used", words.words_used)
 register.filter("state_word", words.state_of)
