@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 from collections.abc import Sequence
 
 from django.http import HttpResponse
@@ -40,7 +39,8 @@ def page(request: http.Request) -> HttpResponse:
         max_agents=MAX_AGENTS,
         calls_since=periods.midnight(first) if may_see_calls else None,
     )
-    more = concerns.count(loaded.attention) - MAX_CONCERNS
+    noticed = concerns.lines(loaded.attention)
+    more = len(noticed) - MAX_CONCERNS
     count = len(loaded.attention.agents)
     begun = None if loaded.calls else first_steps.load()
     steps = [begun.has_server, begun.is_reviewed, bool(begun.agent), begun.is_connected] if begun else []
@@ -51,7 +51,7 @@ def page(request: http.Request) -> HttpResponse:
         # With the first call, the last step, all steps disappear.
         next_step=1 + [*steps, False].index(False),
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
-        concerns=tuple(itertools.islice(concerns.lines(loaded.attention), MAX_CONCERNS)),
+        concerns=[present() for present in noticed[:MAX_CONCERNS]],
         more_concerns=f"and {words.number(more)} more" if more > 0 else "",
         entries=tuple(
             audit_words.present(

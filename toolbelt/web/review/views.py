@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -133,13 +132,14 @@ def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
 
 def _page(reviewed: pieces.View, given: Mapping[str, Any]) -> pieces.View:
     """Return the whole page: the review, and a part of what else needs attention."""
-    noticed = attention.load()
-    total = concerns.count_others(noticed)
-    offset = min(given["offset"] or 0, total)
-    items = tuple(itertools.islice(concerns.other_concerns(noticed), offset, offset + paging.AT_ONCE))
-    part = paging.Part(items=items, offset=offset, total=total, size=paging.AT_ONCE)
-    pages = part.pages(given, reverse("web:review"), anchor="#attention")
-    return pieces.View(review=reviewed, concerns=items, others=total, pages=pages)
+    every = concerns.others(attention.load())
+    part = paging.part(every, given["offset"])
+    return pieces.View(
+        review=reviewed,
+        concerns=[present() for present in part.items],
+        others=len(every),
+        pages=part.pages(given, reverse("web:review"), anchor="#attention"),
+    )
 
 
 def _shown(request: http.Request, notice: notices.Notice, status: int, moved: str = "") -> HttpResponse:
