@@ -154,7 +154,7 @@ def test_the_last_change_is_shown_and_can_be_undone_by_its_author(
     assert open_page(operator).agent.last_change is None
     dashboard.switch(operator, "issues", "false", "true")
     change = open_page(operator).agent.last_change
-    assert (change.who, change.did, change.when.words) == ("olive", "turned off issues", "just now")
+    assert (change.who, change.did) == ("olive", "turned off issues")
     assert change.entry == dashboard.latest_entry().pk
     assert open_page(viewer).agent.last_change.entry is None
     way = f'<a href="/agents/ada/history/#change-{change.entry}">View in history</a>'

@@ -65,7 +65,7 @@ def page(request: http.Request) -> HttpResponse:
         more_entries=f"{words.number(rest)} more today" if rest else "All changes",
         last=""
         if loaded.last is None
-        else f"{audit_words.sentence(loaded.last)}, {words.moment(loaded.last.at).words}",
+        else f"{audit_words.sentence(loaded.last)}, {words.since(loaded.last.at)}",
         usage=_usage(loaded.calls, first, today) if loaded.calls else None,
         uncalled=_uncalled(loaded.attention.stored, loaded.calls, today) if loaded.calls else "",
         saved=context_saved.of_all() if may_see_calls else None,

@@ -81,7 +81,7 @@ def _decision(
         tools=tuple(decision.tool for decision in decisions[:MAX_NAMES]),
         more=len(decisions) - MAX_NAMES,
         by=newest.actor if newest else "",
-        when=words.moment(newest.at) if newest else None,
+        when=newest.at if newest else None,
         way=_way(access, decision, toolkit, may),
         # What would keep it off if the first reason were gone.
         also=tuple(

@@ -251,7 +251,7 @@ def _value(row: belts.Row, value: Any, side: comparing.Side) -> str:
         case "switch":
             end = grants.parse_time(value.get("ends")) if isinstance(value, Mapping) else None
             state = words.state(value["on"] if isinstance(value, Mapping) else value)
-            return f"{state} until {words.moment(end).full}" if end else state
+            return f"{state} until {words.in_full(end)}" if end else state
         case "always-on":
             if value is None:
                 return "not always on"

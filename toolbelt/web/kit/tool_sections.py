@@ -170,7 +170,7 @@ def _switch(access: queries.Access, toolkit: catalog.Toolkit, tools: Sequence[st
     return switch(
         on,
         [access.decision(key) for key in tools],
-        since=f"by {newest.actor}, {words.moment(newest.at).words}" if is_newest and newest else "",
+        since=f"by {newest.actor}, {words.since(newest.at)}" if is_newest and newest else "",
         until=_until(access, toolkit.key),
         by=_by(access, toolkit.key),
     )

@@ -125,7 +125,7 @@ def _usage(tools: Iterable[usage.OfTool], key: str) -> pieces.View:
     if called is None:
         return pieces.View(words="no recorded calls", url="")
     wrong = f", {words.counted(called.errors, 'error')}" if called.errors else ""
-    last = words.moment(called.last).words
+    last = words.since(called.last)
     return pieces.View(words=f"{words.counted(called.calls, 'call')}{wrong}, last {last}", url=url)
 
 
