@@ -85,9 +85,8 @@ def consequences(effect: effects.Effect) -> tuple[str, ...]:
 
 
 @register.filter
-def delta(counts: Sequence[int]) -> str:
+def delta(before: int, after: int) -> str:
     """Print the difference between a count before and after, with its sign."""
-    before, after = counts
     return words.signed(after - before)
 
 
