@@ -113,9 +113,9 @@ def test_each_override_shows_the_default_it_would_reset_to(operator: Client, bel
 
 def test_a_tool_without_a_stated_risk_has_a_risk_not_stated_badge(operator: Client, belt: None) -> None:
     row = rows(open_page(operator))["shell"]
-    assert (row.key, row.risk.word) == ("shell", "not stated")
+    assert (row.key, row.risk) == ("shell", "not stated")
     assert ">risk not stated<span" in dashboard.text(operator.get(dashboard.ACCESS))
-    assert rows(open_page(operator))["github__merge"].risk.word == "destructive"
+    assert rows(open_page(operator))["github__merge"].risk == "destructive"
 
 
 def test_a_viewer_sees_states_as_text_without_controls(viewer: Client, belt: None) -> None:
@@ -308,13 +308,16 @@ def test_budget_usage_and_deferred_tools_are_shown_as_numbers(operator: Client, 
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
     )
     model = open_page(operator).model
-    assert (model.tools, model.most_tools, model.percent, model.over) == ("3", "3", 100, False)
+    assert (model.spent.tools, model.spent.budget.max_tools, model.percent) == (3, 3, 100)
+    assert not model.spent.is_exceeded
     assert model.warnings == ("1 tool deferred by the budget: the agent can load it on request.",)
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tokens": 1, "on_exceed": "warn"}}
     )
-    model = open_page(operator).model
-    assert (model.most_tokens, model.over) == ("1", True)
+    response = operator.get(dashboard.ACCESS)
+    model = response.context["page"].model
+    assert "of 1 tokens" in dashboard.text(response)
+    assert model.spent.is_exceeded
     assert model.warnings == ("Over budget: this agent only gets a warning.",)
 
 

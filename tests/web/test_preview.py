@@ -43,7 +43,7 @@ def test_tools_are_listed_with_reasons_in_the_order_sent_to_the_model(operator: 
     }
     assert [tool.key for tool in page.tools if not tool.decision] == META
     assert dashboard.text(operator.get(PREVIEW)).count("not counted") == len(META)
-    assert (page.model.tools, page.agent.active) == ("4", "4")
+    assert (page.model.spent.tools, page.agent.active) == (4, "4")
     assert f"revision {page.revision}" in dashboard.text(operator.get(PREVIEW))
 
 
@@ -72,7 +72,7 @@ def test_a_subagent_gets_the_tools_of_its_kind(operator: Client) -> None:
 
 def test_policy_sections_are_shown_in_prompt_order(operator: Client) -> None:
     page = open_page(operator, view="policy")
-    assert [(part.name, part.text) for part in page.model.policy] == [
+    assert [(section.toolkit or section.tool, section.text) for section, _ in page.model.policy] == [
         ("issues", "Read before you write."),
         ("releases", "Ask first: github__issue_read."),
     ]
@@ -223,7 +223,7 @@ def test_each_view_of_an_earlier_version_is_shown(operator: Client, view: str) -
     response = operator.get("/agents/ada/preview/", query, headers=dashboard.HTMX)
     past = response.context["page"].past
     shown = {
-        "policy": [section.text for section in past.model.policy] == ["You cannot see issues."],
+        "policy": [section.text for section, _ in past.model.policy] == ["You cannot see issues."],
         "json": past.sent and "github__issue_write" not in past.sent.text,
         "why": past.why and reasons.explain(past.why.decision) == "toolkit issues is off",
     }

@@ -22,43 +22,19 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
     """Return the panel of a surface; ``message`` is what was tried, ``change`` what the last change did."""
     by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
     maximum = by_size[0].tokens if by_size else 0
-    sizes = tuple(
-        pieces.View(
-            key=definition.name, tokens=definition.tokens, percent=_percent(definition.tokens, maximum)
-        )
-        for definition in by_size[:MAX_SIZES]
-    )
-    stored, spent, budget = answer.resolution.context.catalog, answer.spent, answer.spent.budget
-    most_tools, most_tokens = (budget.max_tools, budget.max_tokens) if budget is not None else (None, None)
+    sizes = [(definition, _percent(definition.tokens, maximum)) for definition in by_size[:MAX_SIZES]]
+    stored, spent = answer.resolution.context.catalog, answer.spent
+    conflicts = [warning.message for warning in answer.warnings if warning.code == "options-conflict"]
     return pieces.View(
-        tools=words.number(spent.tools),
-        tokens=words.number(spent.tokens),
+        spent=spent,
         shares=shares(spent, words.number),
-        most_tools=words.number(most_tools) if most_tools is not None else "",
-        most_tokens=words.limit(most_tokens) if most_tokens is not None else "",
         percent=_filled(spent),
-        over=spent.is_exceeded,
-        warnings=tuple(
-            warnings(
-                spent,
-                len(answer.resolution.deferred),
-                [warning.message for warning in answer.warnings if warning.code == "options-conflict"],
-            )
-        ),
+        warnings=tuple(warnings(spent, len(answer.resolution.deferred), conflicts)),
         effect=effect(change) if change is not None else None,
         largest=sizes[:MAX_SIZE],
         others=sizes[MAX_SIZE:],
-        smaller=words.number(len(by_size) - len(sizes)) if len(by_size) > len(sizes) else "",
-        policy=tuple(
-            pieces.View(
-                kind="tool" if s.tool else "toolkit",
-                name=s.tool or s.toolkit,
-                on=s.state == "on",
-                text=s.text,
-                tokens=section_tokens(stored, s),
-            )
-            for s in answer.policy.sections
-        ),
+        smaller=len(by_size) - len(sizes),
+        policy=[(section, section_tokens(stored, section)) for section in answer.policy.sections],
         loadable=answer.policy.loadable,
         directive=directive(answer.directive, message),
     )

@@ -11,17 +11,6 @@ from toolbelt.web.kit import pieces, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Risk:
-    """What a tool may do, as it states it.
-
-    `kind` says of what is not a tool what it is: then that is shown in place of the risk.
-    """
-
-    word: risks.Stated
-    kind: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """A word beside a section's title. `tone` is "quiet", "accent", "warning" or "danger"."""
 
@@ -243,12 +232,9 @@ def _futile(decisions: Collection[resolution.Decision]) -> str:
     return f"turning it on has no effect: {reasons.explain_briefly(next(iter(decisions)))}"
 
 
-def risk(tool: catalog.Tool) -> Risk:
-    """Return what stands beside a tool's name: what it may do, or that it is no tool."""
-    return Risk(
-        word=risks.stated(tool),
-        kind=words.KINDS[tool.kind] if tool.kind != "tool" else "",
-    )
+def risk(tool: catalog.Tool) -> str:
+    """Return what stands beside a tool's name: what it may do, as it states it, or what it is if it is no tool."""
+    return risks.stated(tool) if tool.kind == "tool" else words.KINDS[tool.kind]
 
 
 def purpose(tool: catalog.Tool) -> str:
