@@ -49,7 +49,7 @@ def test_each_policy_section_shows_its_tokens_even_if_the_toolkit_is_off(operato
     assert sum(int(tokens) for _, tokens in parts) == spent().policy_tokens
     dashboard.switch(operator, "issues", "false", "true")
     off = open_page(operator, "/agents/ada/").model.policy
-    assert [(part.name, part.on) for part in off] == [("issues", False)]
+    assert [(part.toolkit, part.state) for part, _ in off] == [("issues", "off")]
     assert [int(tokens) for _, tokens in off] == [spent().policy_tokens]
 
 
