@@ -88,7 +88,7 @@ def listing(request: http.Request) -> HttpResponse:
     shown.of_all_url = filters.address(path, others)
     shown.keys = tuple(key for key in queries.logged_values("key") if key)
     shown.batch = _batch(request, shown.log_page) if given["batch"] else None
-    shown.query = f"{urlencode(shown.narrowed)}&" if shown.narrowed else ""
+    shown.query = urlencode(shown.narrowed)
     shown.views = VIEWS.present(request, given)
     return responses.show(request, shown, "audit/list.html", "audit/_log.html")
 

@@ -63,16 +63,8 @@ def state(access: queries.Access, group: Group) -> str:
     return "request" if loadable else "off"
 
 
-def section(
-    access: queries.Access,
-    group: Group,
-    *,
-    matching: int = 0,
-    shown: tuple[pieces.View, ...] | None = None,
-    is_open: bool = False,
-    open_url: str = "",
-) -> pieces.View:
-    """Return one section."""
+def section(access: queries.Access, group: Group) -> pieces.View:
+    """Return one section, without its rows."""
     tools = [key for key in group.tools if key not in access.catalog.non_tools]
     active = [key for key in tools if access.decision(key).state == "active"]
     overridden = [key for key in group.tools if key in access.agent.overrides]
@@ -88,13 +80,9 @@ def section(
         switch=_switch(access, toolkit, tools or group.tools) if toolkit is not None else None,
         active=len(active),
         total=len(tools),
-        matching=matching,
         tokens=_tokens(access, group, active),
         hint=_hint(access, group, [access.decision(key).state for key in group.tools]),
         overrides=tuple(f"{key}={words.stored(access.agent.overrides[key])}" for key in overridden),
-        open=is_open,
-        tools=shown,
-        open_url=open_url,
     )
 
 
