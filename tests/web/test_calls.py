@@ -162,9 +162,9 @@ def test_the_default_period_is_shortened_if_there_are_too_many_calls(
     for days_ago in (0, 1, 6, 29):
         factories.call(days_ago=days_ago)
     first = timezone.localdate() - dt.timedelta(days=days - 1)
-    assert open_page(call_viewer).period.since == first.isoformat()
+    assert open_page(call_viewer).period.since == first
     requested = timezone.localdate() - dt.timedelta(days=40)
-    assert open_page(call_viewer, since=requested.isoformat()).period.since == requested.isoformat()
+    assert open_page(call_viewer, since=requested.isoformat()).period.since == requested
 
 
 @pytest.mark.parametrize(
@@ -266,10 +266,7 @@ def test_a_call_and_the_export_require_permission(viewer: Client) -> None:
 
 def test_an_earlier_end_moves_the_default_start_back(call_viewer: Client) -> None:
     last = timezone.localdate() - dt.timedelta(days=60)
-    assert (
-        open_page(call_viewer, until=last.isoformat()).period.since
-        == (last - dt.timedelta(days=29)).isoformat()
-    )
+    assert open_page(call_viewer, until=last.isoformat()).period.since == last - dt.timedelta(days=29)
 
 
 def test_the_log_is_paginated_and_pages_keep_the_filter(call_viewer: Client) -> None:

@@ -41,8 +41,7 @@ class Part(Generic[T]):
         """
 
         def url(offset: int) -> str:
-            others = {key: value for key, value in given.items() if key != name}
-            return filters.address(path, {**others, name: offset}) + anchor
+            return filters.address(path, {**given, name: offset}) + anchor
 
         behind = self.offset + len(self.items)
         return Pages(

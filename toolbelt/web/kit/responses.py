@@ -251,12 +251,12 @@ def back(request: http.Request, otherwise: str) -> str:
     return address if ours else otherwise
 
 
-def current_address(request: http.Request, home: str = "") -> str:
+def current_address(request: http.Request) -> str:
     """Return the address of the page that this request shows, or leads back to."""
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()
     how = getattr(request, "answers", None)
-    return back(request, home or (how.home if how is not None else request.path)).partition("#")[0]
+    return back(request, how.home if how is not None else request.path).partition("#")[0]
 
 
 def show(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -142,7 +143,9 @@ def _page(reviewed: pieces.View, given: Mapping[str, Any]) -> pieces.View:
     )
 
 
-def _shown(request: http.Request, notice: notices.Notice, status: int, moved: str = "") -> HttpResponse:
+def _shown(
+    request: http.Request, notice: notices.Notice, change: effects.Effect | None, status: int, moved: str = ""
+) -> HttpResponse:
     """Show what is left to decide on, with what else was selected: the part of it for htmx, or the whole page."""
     plugin = request.POST.get("plugin", "")
     review = _review(request, plugin, moved)
@@ -157,13 +160,9 @@ def _shown(request: http.Request, notice: notices.Notice, status: int, moved: st
 
 def _declare(request: http.Request) -> None:
     """Declare that a decision is answered with what is left to decide on."""
-
-    def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
-        return _shown(request, notice, status)
-
     plugin = request.POST.get("plugin", "")
     home = reverse("web:review") + (f"?{urlencode({'plugin': plugin})}" if plugin else "")
-    responses.declare(request, home, parts=parts, undone="Nothing was decided")
+    responses.declare(request, home, parts=functools.partial(_shown, request), undone="Nothing was decided")
 
 
 def _decided(request: http.Request, text: str, *, detail: str = "", keys: Sequence[str]) -> HttpResponse:
@@ -177,7 +176,7 @@ def _moved(request: http.Request, stale: errors.Stale) -> HttpResponse:
     gone = stale.now == "retired"
     became = "is no longer offered" if gone else "changed in the meantime: the new version is listed first"
     notice = notices.Notice(text=f"Nothing was decided: {stale.key} {became}.", tone="refused")
-    return _shown(request, notice, 409, moved=stale.key)
+    return _shown(request, notice, None, 409, moved=stale.key)
 
 
 def _ask(
@@ -232,6 +231,5 @@ def _plugins(by_plugin: Mapping[str, int], chosen: str) -> tuple[pieces.Choice, 
     """Return the plugins to choose from; none, if there is nothing to choose."""
     if len(by_plugin) < 2 and (not chosen or chosen in by_plugin):
         return ()
-    labels = {name: texts.visible(name) for name in by_plugin}
-    every = pieces.Choice(value="", label="All plugins", chosen=not chosen, count=sum(by_plugin.values()))
-    return (every, *pieces.choices(labels, chosen, counts=by_plugin))
+    labels = {"": "All plugins"} | {name: texts.visible(name) for name in by_plugin}
+    return pieces.choices(labels, chosen, counts={"": sum(by_plugin.values())} | dict(by_plugin))
