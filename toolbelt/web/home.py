@@ -40,19 +40,17 @@ def page(request: http.Request) -> HttpResponse:
         calls_since=periods.midnight(first) if may_see_calls else None,
     )
     noticed = concerns.lines(loaded.attention)
-    more = len(noticed) - MAX_CONCERNS
     count = len(loaded.attention.agents)
     begun = None if loaded.calls else first_steps.load()
     steps = [begun.has_server, begun.is_reviewed, bool(begun.agent), begun.is_connected] if begun else []
-    rest = loaded.today.total - len(loaded.today.entries)
     shown = pieces.View(
-        configured=bool(count),
+        count=count,
         steps=begun,
         # With the first call, the last step, all steps disappear.
         next_step=1 + [*steps, False].index(False),
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
         concerns=[present() for present in noticed[:MAX_CONCERNS]],
-        more_concerns=f"and {words.number(more)} more" if more > 0 else "",
+        more_concerns=len(noticed) - MAX_CONCERNS,
         entries=tuple(
             audit_words.present(
                 entry,
@@ -62,16 +60,13 @@ def page(request: http.Request) -> HttpResponse:
             )
             for entry in loaded.today.entries
         ),
-        more_entries=f"{words.number(rest)} more today" if rest else "All changes",
-        last=""
-        if loaded.last is None
-        else f"{audit_words.sentence(loaded.last)}, {words.since(loaded.last.at)}",
+        more_entries=loaded.today.total - len(loaded.today.entries),
+        last=loaded.last and f"{audit_words.sentence(loaded.last)}, {words.since(loaded.last.at)}",
         usage=_usage(loaded.calls, first, today) if loaded.calls else None,
         uncalled=_uncalled(loaded.attention.stored, loaded.calls, today) if loaded.calls else "",
         saved=context_saved.of_all() if may_see_calls else None,
-        may_see_calls=may_see_calls,
         agents=tuple(map(agents.present, loaded.listed)),
-        more_agents=f"All {words.number(count)} agents" if count > MAX_AGENTS else "",
+        more_agents=count > MAX_AGENTS,
     )
     return responses.show(request, shown, "home/home.html")
 

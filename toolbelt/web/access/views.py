@@ -242,14 +242,16 @@ def _groups(
 
 
 def matching(
-    access: queries.Access, given: Mapping[str, Any], picked: Collection[str] = ()
-) -> tuple[list[str], list[str]]:
-    """Return the tools that the filter shows, once each, and the toolkits that have some of them; only those of the
-    sections that are ``picked``, if any are.
+    access: queries.Access, given: Mapping[str, Any], picked: Collection[str]
+) -> dict[str, list[str]]:
+    """Return the ``tools`` that the filter shows, once each, and the ``toolkits`` that have some of them; only those of
+    the sections that are ``picked``, if any are.
     """
     pairs = [pair for pair in _matching(access, given) if not picked or pair[0].id in picked]
-    tools = dict.fromkeys(key for _, keys in pairs for key in keys)
-    return list(tools), [group.key for group, keys in pairs if keys and group.toolkit is not None]
+    return {
+        "tools": list(dict.fromkeys(key for _, keys in pairs for key in keys)),
+        "toolkits": [group.key for group, keys in pairs if keys and group.toolkit is not None],
+    }
 
 
 def _matching(

@@ -17,12 +17,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme
-from django_htmx.http import (
-    HttpResponseClientRedirect,
-    HttpResponseClientRefresh,
-    replace_url,
-    reswap,
-)
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh, replace_url, reswap
 
 from toolbelt.control import actors, writing
 from toolbelt.control.people import rights
