@@ -125,8 +125,8 @@ def download(request: http.Request) -> HttpResponseBase:
     given = filters.read(Calls(request.GET))
     first, last = periods.days(given)
     # Without a period, for the one that the page begins with.
-    first = first or usual_first_day(last or timezone.localdate(), **_narrowing(given))
-    batches = usage.walk(**_narrowing(given), **periods.time_range(first, last))
+    first = first or usual_first_day(last or timezone.localdate(), **_narrowed(given))
+    batches = usage.walk(**_narrowed(given), **periods.time_range(first, last))
     rows = ([[getattr(call, name) for name in _COLUMNS] for call in calls] for calls in batches)
     return downloads.send(request, downloads.csv_lines(_COLUMNS, rows), "calls", "csv")
 
@@ -138,20 +138,21 @@ def _page(given: Mapping[str, Any], path: str, may_flip: Callable[[str], bool]) 
         given = {**given, "session": "", "tool": "", "outcome": ""}
     today = timezone.localdate()
     chosen, last = periods.days(given)
-    first = chosen or usual_first_day(last or today, **_narrowing(given))
+    first = chosen or usual_first_day(last or today, **_narrowed(given))
     kept = _address_parameters(given)
+    parameters = _narrowed(given) | periods.address_parameters(given)
     shown = pieces.View(
         tab=tab,
         tabs=tuple(_tabs(given, path)),
         agents=pieces.choices(_offered("agent", given["agent"]), given["agent"], "Any agent"),
         period=periods.present(given, first=first),
-        narrowed=bool(_narrowed(given) or periods.address_parameters(given)),
+        narrowed=bool(parameters),
     )
     if tab == UNUSED:
         shown.unused = unused.present(given, kept, periods.time_range(first, last), path, may_flip)
         shown.matches = shown.unused.matches
         return shown
-    matching = _narrowing(given) | periods.time_range(first, last)
+    matching = _narrowed(given) | periods.time_range(first, last)
     log = usage.page(**matching, older_than=given["older"] or None, size=AT_ONCE if tab == LOG else 1)
     shown.tools = pieces.choices(_offered("tool", given["tool"]), given["tool"], "Any tool")
     shown.outcomes = pieces.choices(
@@ -160,7 +161,6 @@ def _page(given: Mapping[str, Any], path: str, may_flip: Callable[[str], bool]) 
         "Any outcome",
     )
     shown.session = given["session"]
-    parameters = _narrowed(given) | periods.address_parameters(given)
     shown.download_url = reverse("web:download_calls", query=parameters)
     if not (given["older"] or (last and last < today)):
         shown.news = _news(path, kept, newest=log.calls[0].id if log.calls else 0, words="")
@@ -178,7 +178,7 @@ def _page(given: Mapping[str, Any], path: str, may_flip: Callable[[str], bool]) 
 def _tabs(given: Mapping[str, Any], path: str) -> Iterable[pieces.View]:
     """Return the tabs; the others keep the filters that they have."""
     for name, title in TABS.items():
-        names = ("agent",) if name == UNUSED else ("agent", "session", "tool", "outcome")
+        names = ("agent",) if name == UNUSED else VIEWS.names
         kept = {"view": name} | {field: given[field] for field in names} | periods.address_parameters(given)
         yield pieces.View(title=title, url=filters.address(path, kept), is_current=name == given["view"])
 
@@ -211,9 +211,9 @@ def _count_news(given: Mapping[str, Any], path: str) -> pieces.View:
     newest = given["newer"] or 0
     # No older call is counted then, so the first day, which may take long to choose, is not needed.
     first, last = periods.days(given)
-    since = first or (None if newest else usual_first_day(last or timezone.localdate(), **_narrowing(given)))
+    since = first or (None if newest else usual_first_day(last or timezone.localdate(), **_narrowed(given)))
     period = periods.time_range(since, last)
-    count = usage.count_newer(newest, maximum=MAX_NEWS, **_narrowing(given), **period)
+    count = usage.count_newer(newest, maximum=MAX_NEWS, **_narrowed(given), **period)
     many = f"{words.number(count)} or more new calls" if count == MAX_NEWS else ""
     new = many or words.counted(count, "new call")
     return _news(path, _address_parameters(given), newest=newest, words=new if count else "")
@@ -242,11 +242,7 @@ def _address_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _narrowed(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in _narrowing(given).items() if value}
-
-
-def _narrowing(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in ("agent", "session", "tool", "outcome")}
+    return {name: given[name] for name in VIEWS.names if given[name]}
 
 
 def usual_first_day(last: dt.date, **narrowing: Any) -> dt.date:

@@ -10,7 +10,6 @@ from toolbelt.web.kit import pieces, words
 MAX_SIZE = 8
 # How many sizes are listed at all.
 MAX_SIZES = 100
-_THEM = {True: "it", False: "them"}
 _ON_EXCEED = {
     "warn": "this agent only gets a warning",
     "refuse": "you cannot turn on more tools",
@@ -59,9 +58,8 @@ def section_tokens(stored: catalog.Catalog, section: policy.Section) -> str:
 def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> Iterator[str]:
     """Return what needs attention, in a sentence each; tools by their number, because they may be hundreds."""
     if deferred:
-        yield (
-            f"{words.tools(deferred)} deferred by the budget: the agent can load {_THEM[deferred == 1]} on request."
-        )
+        them = "it" if deferred == 1 else "them"
+        yield f"{words.tools(deferred)} deferred by the budget: the agent can load {them} on request."
     if spent.is_exceeded and spent.budget is not None:
         yield f"Over budget: {_ON_EXCEED[spent.budget.on_exceed]}."
     yield from conflicts

@@ -41,7 +41,8 @@ class Part(Generic[T]):
         """
 
         def url(offset: int) -> str:
-            return filters.address(path, {**given, name: offset}) + anchor
+            others = {key: value for key, value in given.items() if key != name}
+            return filters.address(path, {**others, name: offset}) + anchor
 
         behind = self.offset + len(self.items)
         return Pages(
