@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from django import template
 from django.utils import timezone
@@ -106,6 +106,12 @@ def ahead(at: datetime) -> SafeString:
 def moment_in_full(at: datetime) -> SafeString:
     """Print a point in time with its day and zone."""
     return _time(at, words.in_full(at))
+
+
+@register.filter
+def weekday(day: date) -> str:
+    """Print a day with its weekday: ``Monday, 3 March``. Django's filter for dates takes a page of days too long."""
+    return f"{day:%A, %-d %B}"
 
 
 @register.filter
