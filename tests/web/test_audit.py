@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import html as html_parser
 import io
 import json
 import uuid
@@ -201,27 +202,30 @@ def test_the_until_day_is_included(operator: Client) -> None:
 def test_a_batch_is_shown_alone_and_undone_as_a_whole(operator: Client) -> None:
     tools_config.change(OPERATOR, "ada", {"releases": False, "research": False})
     entry = listed(open_page(operator))[0]
-    assert entry.batch_url
-    page = operator.get(entry.batch_url).context["page"]
+    address = f"/audit/?batch={entry.batch}"
+    assert f'<a href="{address}">Full change' in dashboard.text(operator.get("/audit/"))
+    page = operator.get(address).context["page"]
     assert (page.batch.words, len(listed(page))) == ("2 changes made together by test.", 2)
     dashboard.post(operator, f"/audit/{page.batch.entry}/undo/", htmx=False, whole="yes")
     assert dashboard.stored_agent().switches == {"issues": False}
-    assert operator.get(entry.batch_url).context["page"].batch.entry is None
+    assert operator.get(address).context["page"].batch.entry is None
 
 
 @pytest.mark.usefixtures("history")
 def test_a_batch_of_one_change_has_no_batch_link(operator: Client) -> None:
     switches.flip(OPERATOR.replace(batch=uuid.uuid4()), "ada", "releases", False)
-    assert listed(open_page(operator))[0].batch_url == ""
+    assert listed(open_page(operator))[0].batch is None
 
 
 @pytest.mark.usefixtures("history")
 def test_an_entry_links_to_the_agent_as_of_that_change(operator: Client) -> None:
     entry = listed(open_page(operator))[2]
-    assert entry.then_url == f"/agents/ada/preview/?at={entry.id}"
-    assert operator.get(entry.compare_url).context["page"].found.count == 2
-    of_catalog = listed(open_page(operator))[4]
-    assert (of_catalog.then_url, of_catalog.compare_url) == ("", "")
+    compare = f"/compare/?a=ada%40{entry.id}&b=ada"
+    html = html_parser.unescape(dashboard.text(operator.get("/audit/")))
+    assert f'<a href="/agents/ada/preview/?at={entry.id}">View this version' in html
+    assert f'<a href="{compare}">Compare with now' in html
+    assert operator.get(compare).context["page"].found.count == 2
+    assert listed(open_page(operator))[4].version_of == ""
 
 
 @pytest.mark.usefixtures("history")
@@ -238,12 +242,14 @@ def test_plugin_changes_are_detailed_only_for_users_who_may_view_plugins(
 
 @pytest.mark.usefixtures("history")
 def test_the_log_is_downloaded_as_json_or_csv_with_its_filters(operator: Client) -> None:
-    urls = dict(open_page(operator, person="olive").downloads)
-    response = operator.get(urls["JSON"])
+    html = html_parser.unescape(dashboard.text(operator.get("/audit/?person=olive")))
+    urls = {form: f"/audit/download/?person=olive&form={form}" for form in ("csv", "json")}
+    assert all(f'href="{url}" download' in html for url in urls.values())
+    response = operator.get(urls["json"])
     exported = json.loads(b"".join(response))
     assert response.headers["Content-Disposition"].startswith('attachment; filename="changes-')
     assert [entry["action"] for entry in exported] == ["override.clear", "override.set", "switch.set"]
-    lines = list(csv.DictReader(io.StringIO(b"".join(operator.get(urls["CSV"])).decode())))
+    lines = list(csv.DictReader(io.StringIO(b"".join(operator.get(urls["csv"])).decode())))
     assert [(line["name"], line["key"], line["after"]) for line in lines] == [
         ("ada", "clock__now", ""),
         ("ada", "papers", "true"),

@@ -31,7 +31,7 @@ def remedies(browser: Client, key: str) -> list[tuple[str, str]]:
 def test_a_decision_shows_its_author_and_tools(operator: Client, belt: None) -> None:
     dashboard.switch(operator, "issues", "false", "true")
     (off,) = decisions(operator, "issues")
-    assert (off.decision.code, off.by) == ("switch-off", "olive")
+    assert (off.decision.code, off.newest.actor) == ("switch-off", "olive")
     assert off.tools == ("github__issue_read", "github__issue_write")
     html = dashboard.text(operator.get("/agents/ada/why/issues/"))
     assert '<a href="/audit/?person=olive&amp;agent=ada">olive</a>' in html
@@ -116,7 +116,7 @@ def test_every_reason_that_a_tool_is_off_has_a_remedy(plugin_manager: Client, be
     switches.flip(SURE, "ada", "issues", False)
     (decision,) = decisions(plugin_manager, "github__issue_write")
     assert (decision.decision.code, decision.way.words) == ("switch-off", "Turn toolkit issues on")
-    assert [(also.decision.code, also.way.words) for also in decision.also] == [
+    assert [(denial.code, way.words) for denial, way in decision.also] == [
         ("loadout-disabled", "Edit loadout lobby")
     ]
     assert "After that, it is still off:" in dashboard.text(

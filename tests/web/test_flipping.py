@@ -46,7 +46,7 @@ def test_an_htmx_flip_returns_only_what_changed(operator: Client) -> None:
         operator, "issues", "false", "true", tools="github__issue_read", sections="toolkit-issues"
     )
     page = response.context["page"]
-    assert (page.agent.active, page.model.tools) == ("2", "2")
+    assert (page.agent.active, page.model.spent.tools) == ("2", 2)
     effect = page.model.effect
     assert effect.tools == (4, 2)
     assert effect.notes == (

@@ -236,9 +236,11 @@ def test_query_count_does_not_grow_with_agents_calls_and_changes(call_viewer: Cl
         factories.call(days_ago=number)
     flip(6)
     open_page(call_viewer)
-    page = open_page(call_viewer)
-    assert (len(page.agents), page.more_agents, page.more_entries) == (14, "All 32 agents", "7 more today")
-    assert page.more_concerns
+    page, html = open_page(call_viewer), dashboard.text(call_viewer.get("/"))
+    assert len(page.agents) == 14
+    assert ">All 32 agents</a>" in html
+    assert ">7 more today</a>" in html
+    assert page.more_concerns > 0
     assert dashboard.count_queries(lambda: open_page(call_viewer)) == before <= MAX_QUERIES
 
 

@@ -177,7 +177,7 @@ def test_the_matrix_is_paginated_in_both_directions(superuser: Client) -> None:
         matrix.AGENTS_AT_ONCE,
     )
     right = follow(superuser, first.agents_pages.older_url)
-    assert [row.toolkit.key for row in right.rows] == [row.toolkit.key for row in first.rows]
+    assert [toolkit.key for toolkit, _ in right.rows] == [toolkit.key for toolkit, _ in first.rows]
     assert not {agent.key for agent in right.agents} & {agent.key for agent in first.agents}
     # Links of each direction keep the filters.
     narrowed = open_page(
@@ -193,7 +193,7 @@ def test_the_matrix_filters_agents_without_javascript(superuser: Client) -> None
     assert re.search(r'<input[^>]*name="agents"', html)
     page = open_page(superuser, "/matrix/", agents="agent-0012")
     assert [agent.key for agent in page.agents] == ["agent-0012"]
-    assert all(len(row.cells) == 1 for row in page.rows)
+    assert all(len(cells) == 1 for _, cells in page.rows)
     in_place = dashboard.text(superuser.get("/matrix/", {"agents": "nobody"}, headers=dashboard.HTMX))
     assert "No matching toolkits or agents" in in_place
     assert "<html" not in in_place
@@ -202,10 +202,10 @@ def test_the_matrix_filters_agents_without_javascript(superuser: Client) -> None
 def test_a_matrix_cell_counts_the_agents_active_tools_of_the_toolkit(superuser: Client) -> None:
     index = access_index.load()
     accesses = {access.agent.key: access for access in index.agents}
-    for row in open_page(superuser, "/matrix/").rows:
-        kit = index.catalog.toolkits[row.toolkit.key]
+    for toolkit, cells in open_page(superuser, "/matrix/").rows:
+        kit = index.catalog.toolkits[toolkit.key]
         there = {member.tool for member in kit.members}
-        for cell in row.cells:
+        for cell in cells:
             active = len(there & accesses[cell.agent].active)
             assert not active or cell.short == f"{active}/{len(there)}"
 
@@ -314,7 +314,7 @@ def test_unused_tools_are_paginated_completely(superuser: Client) -> None:
     walked = [open_page(superuser, "/calls/", view="unused", since="2000-01-01").unused]
     while walked[-1].pages.older_url:
         walked.append(follow(superuser, walked[-1].pages.older_url).unused)
-    tools = [tool.tool for part in walked for tool in part.tools]
+    tools = [unused.tool.key for part in walked for unused, _ in part.tools]
     assert len(tools) == len(set(tools))
     assert set(tools) == idle
     assert all(len(part.tools) <= 30 for part in walked)

@@ -18,6 +18,7 @@ from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_connections, upstream_listing
 from toolbelt.store import snapshots
 from toolbelt.testing import OPERATOR
+from toolbelt.web.kit import words
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +66,7 @@ def test_each_row_shows_kind_state_and_agents_of_the_plugin(plugin_manager: Clie
         2,
         "on for no agent",
     )
-    assert files.seen.words == "just now"
+    assert words.since(files.seen) == "just now"
     assert page.matches == "3 plugins, 6 tools, 2 to review"
 
 

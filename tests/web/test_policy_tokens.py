@@ -40,22 +40,22 @@ def test_tool_and_policy_tokens_are_shown_separately_with_their_sum(operator: Cl
 
 def test_the_model_panel_shows_exact_token_counts(operator: Client) -> None:
     model = open_page(operator, "/agents/ada/").model
-    assert model.tokens == words.number(spent().tokens)
+    assert model.spent == spent()
     assert model.shares.replace("\u00a0", " ") == token_shares(words.number)
 
 
 def test_each_policy_section_shows_its_tokens_even_if_the_toolkit_is_off(operator: Client) -> None:
     parts = open_page(operator, "/agents/ada/").model.policy
-    assert sum(int(part.tokens) for part in parts) == spent().policy_tokens
+    assert sum(int(tokens) for _, tokens in parts) == spent().policy_tokens
     dashboard.switch(operator, "issues", "false", "true")
     off = open_page(operator, "/agents/ada/").model.policy
-    assert [(part.name, part.on) for part in off] == [("issues", False)]
-    assert [int(part.tokens) for part in off] == [spent().policy_tokens]
+    assert [(part.toolkit, part.state) for part, _ in off] == [("issues", "off")]
+    assert [int(tokens) for _, tokens in off] == [spent().policy_tokens]
 
 
 def test_a_toolkit_shows_the_tokens_of_its_policy(operator: Client) -> None:
     sections = dashboard.sections(open_page(operator, "/agents/ada/"))
-    tokens = {part.name: part.tokens for part in open_page(operator, "/agents/ada/").model.policy}
+    tokens = {part.toolkit: tokens for part, tokens in open_page(operator, "/agents/ada/").model.policy}
     assert sections["toolkit-issues"].tokens.parts.endswith(f" + policy ~{tokens['issues']}")
     assert sections["toolkit-research"].tokens is None
     assert open_page(operator, "/toolkits/issues/").preview.tokens == tokens["issues"]

@@ -40,8 +40,8 @@ def approved(offered: None) -> None:
 
 
 def kinds(rows: Any) -> dict[str, str]:
-    """Return the kind of each entry of a list by key; empty for tools."""
-    return {row.tool.key: tool_sections.risk(row.tool).kind for row in rows}
+    """Return what each entry of a list states by key: the risk of a tool, or the kind of another entry."""
+    return {row.tool.key: tool_sections.risk(row.tool) for row in rows}
 
 
 def test_the_review_shows_each_entrys_kind_and_what_approval_covers(
@@ -51,7 +51,7 @@ def test_the_review_shows_each_entrys_kind_and_what_approval_covers(
     changes = {change.key: change for change in page.review.changes}
 
     assert kinds(page.review.changes) == {
-        "files__read": "",
+        "files__read": "read-only",
         "files__prompt_sum": "prompt",
         "files__resource_readme": "resource",
     }
@@ -64,8 +64,8 @@ def test_the_review_shows_each_entrys_kind_and_what_approval_covers(
 
 def test_plugin_pages_count_prompts_and_resources_separately(plugin_manager: Client, approved: None) -> None:
     page = plugin_manager.get("/plugins/files/").context["page"]
-    shown = {tool.key: tool_sections.risk(tool).kind for tool, _, _ in page.tools}
-    assert shown == dict(zip(KEYS, ("", "prompt", "resource"), strict=True))
+    shown = {tool.key: tool_sections.risk(tool) for tool, _, _ in page.tools}
+    assert shown == dict(zip(KEYS, ("read-only", "prompt", "resource"), strict=True))
     (line,) = [
         plugin for plugin in plugin_manager.get("/plugins/").context["page"].plugins if plugin.name == "files"
     ]
@@ -83,8 +83,8 @@ def test_access_shows_prompts_and_resources_but_counts_only_tools(operator: Clie
 
     section = dashboard.sections(page)["toolkit-notes"]
     assert (section.active, section.total) == (1, 1)
-    assert {row.key: row.risk.kind for row in section.tools} == dict(
-        zip(KEYS, ("", "prompt", "resource"), strict=True)
+    assert {row.key: row.risk for row in section.tools} == dict(
+        zip(KEYS, ("read-only", "prompt", "resource"), strict=True)
     )
     assert all(row.state == "active" for row in section.tools)
 

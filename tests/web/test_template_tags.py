@@ -9,14 +9,6 @@ from django import template, urls
 from django.template import engines
 from django.utils.safestring import mark_safe
 
-from toolbelt.web.kit import tool_sections
-
-RISKS = (
-    tool_sections.Risk(word="writes"),
-    tool_sections.Risk(word="writes"),
-    tool_sections.Risk(word="read-only"),
-)
-
 
 def rendered(source: str, **values: Any) -> str:
     return str(engines["django"].from_string(source).render(values))
@@ -45,10 +37,8 @@ def test_render_once_renders_equal_values_once_per_page() -> None:
 
 
 def test_render_once_renders_each_different_value() -> None:
-    source = (
-        "{% for risk in rows %}{% render_once risk=risk %}<{{ risk.word }}>{% endrender_once %}{% endfor %}"
-    )
-    assert rendered(source, rows=RISKS) == "<writes><writes><read-only>"
+    source = "{% for risk in rows %}{% render_once risk=risk %}<{{ risk }}>{% endrender_once %}{% endfor %}"
+    assert rendered(source, rows=("writes", "writes", "read-only")) == "<writes><writes><read-only>"
 
 
 def test_render_once_distinguishes_safe_and_unsafe_text() -> None:
@@ -110,12 +100,10 @@ def test_address_of_an_unknown_view_raises_an_error() -> None:
 
 
 def test_part_renders_like_djangos_include() -> None:
-    size = {"key": "git__log", "tokens": 1, "percent": 3}
-    for values in ("", "with size=other"):
+    tool, other = {"name": "git__log", "tokens": 1}, {"name": "git__show", "tokens": 2}
+    for values in ("", "with tool=other"):
         part, include = (
-            rendered(
-                f"{{% {tag} 'agents/_size.html' {values} %}}", size=size, other={**size, "key": "git__show"}
-            )
+            rendered(f"{{% {tag} 'agents/_size.html' {values} %}}", tool=tool, other=other, percent=3)
             for tag in ("part", "include")
         )
         assert part == include

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from toolbelt.web.kit import words
+from toolbelt.web.kit import template_filters, words
 
 
 @pytest.mark.parametrize(
@@ -45,13 +46,15 @@ def test_tools_are_counted() -> None:
     ],
 )
 def test_recent_times_are_relative(ago: dict[str, int], text: str) -> None:
-    moment = words.moment(timezone.now() - dt.timedelta(**ago))
-    assert moment.words == text
-    assert moment.iso.endswith("+00:00")
+    at = timezone.now() - dt.timedelta(**ago)
+    assert words.since(at) == text
+    assert re.fullmatch(
+        rf'<time datetime="[^"]+\+00:00" title="[^"]+">{text}</time>', template_filters.moment(at)
+    )
 
 
 def test_old_times_are_dates() -> None:
-    assert words.moment(dt.datetime(2024, 3, 5, 12, tzinfo=dt.UTC)).words == "on 5 Mar 2024"
+    assert words.since(dt.datetime(2024, 3, 5, 12, tzinfo=dt.UTC)) == "on 5 Mar 2024"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_switch_states_have_their_words() -> None:
     ],
 )
 def test_future_times_are_relative(seconds: int, text: str) -> None:
-    assert words.ahead(timezone.now() + dt.timedelta(seconds=seconds)).words == text
+    assert words.ahead(timezone.now() + dt.timedelta(seconds=seconds)) == text
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (48_230, "48.2 KB")])

@@ -120,9 +120,6 @@ def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> H
     name, may_undo = user.get_username(), rights.undo_check(user)
     mine = queries.changes(actor=name, size=MAX_CHANGES)
     entries = tuple(audit_words.present(entry, may_undo(entry)) for entry in mine.entries)
-    for entry, shown in zip(mine.entries, entries, strict=True):
-        # In full, because no day stands above it.
-        shown.when = words.moment(entry.at)
     zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
     page = pieces.View(
         user=user,
@@ -140,7 +137,7 @@ def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> H
             f"Browser: {zone.replace('_', ' ')}",
         ),
         password_rules=tuple(password_validation.password_validators_help_texts()),
-        session_ends=words.ahead(request.session.get_expiry_date()),
+        session_ends=request.session.get_expiry_date(),
         tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),
         entries=entries,
         more_entries=f"All {words.number(mine.total)}" if mine.total > len(mine.entries) else "",

@@ -84,16 +84,11 @@ def listing(request: http.Request) -> HttpResponse:
     sources = queries.logged_values("via")
     shown.sources = pieces.choices(sources, given["via"], "Any source", label=audit_words.source)
     # Shared things belong to no agent, so the filter leaves out their changes.
-    shown.of_agent = given["agent"]
     others = {name: value for name, value in shown.narrowed.items() if name != "agent"}
     shown.of_all_url = filters.address(path, others)
-    shown.key = given["key"]
     shown.keys = tuple(key for key in queries.logged_values("key") if key)
     shown.batch = _batch(request, shown.log_page) if given["batch"] else None
-    shown.downloads = tuple(
-        (label, reverse("web:download_audit_log", query={**shown.narrowed, "form": form}))
-        for form, label in (("csv", "CSV"), ("json", "JSON"))
-    )
+    shown.query = urlencode(shown.narrowed)
     shown.views = VIEWS.present(request, given)
     return responses.show(request, shown, "audit/list.html", "audit/_log.html")
 
@@ -103,10 +98,6 @@ def history(request: http.Request, agent: str) -> HttpResponse:
     """Show the history of an agent, or only its entries to htmx."""
     given, header = filters.read(AuditLog(request.GET)), agents.present(queries.summary(agent))
     shown = _log(request, given, agent)
-    for day in shown.days:
-        for entry in day.entries:
-            # Each line would name it.
-            entry.agent = ""
     shown.agent = header
     keys = filter(None, queries.logged_values("key", agent))
     shown.keys = pieces.choices(keys, given["key"], "Any toolkit or tool")
@@ -210,30 +201,28 @@ def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pi
     )
     stored = access_index.catalog_view().catalog
     recorded = (
-        (
+        audit_words.present(
             entry,
-            audit_words.present(
-                entry,
-                may_undo(entry),
-                is_open=not agent and rights.may_read(request.user, entry.subject_kind),
-                stored=stored,
-            ),
+            may_undo(entry),
+            is_open=not agent and rights.may_read(request.user, entry.subject_kind),
+            stored=stored,
         )
         for entry in log_page.entries
     )
     # What has ended and is still to be recorded belongs on the first page.
     waiting = [] if log_page.has_newer else queries.unrecorded(**asked_for)
-    unrecorded = ((entry, audit_words.present_unrecorded(entry, stored)) for entry in waiting)
+    unrecorded = (audit_words.present(entry, False, stored=stored) for entry in waiting)
     # At the same moment, what is still to be recorded comes first.
-    lines = heapq.merge(unrecorded, recorded, key=lambda pair: pair[0].at, reverse=True)
+    lines = heapq.merge(unrecorded, recorded, key=lambda line: line.when, reverse=True)
     people, actions = (queries.logged_values(column, agent) for column in ("actor", "action"))
     names = [name for name in FILTERS if given[name] and not (agent and name == "agent")]
     narrowed = {name: str(given[name]) for name in names} | periods.address_parameters(given)
     return pieces.View(
+        given=given,
         log_page=log_page,
         days=tuple(
-            pieces.View(words=day, entries=tuple(line for _, line in pairs))
-            for day, pairs in itertools.groupby(lines, key=lambda pair: words.day(pair[0].at))
+            pieces.View(words=day, entries=tuple(entries))
+            for day, entries in itertools.groupby(lines, key=lambda line: words.day(line.when))
         ),
         people=pieces.choices(people, given["person"], "Anyone", label=audit_words.actor),
         actions=pieces.choices(actions, given["action"], "Any change", label=_action),
@@ -270,7 +259,6 @@ def _batch(request: http.Request, log_page: Any) -> pieces.View | None:
     return pieces.View(
         words=f"{words.counted(log_page.total, 'change')} made together by {by}.",
         entry=batch[0].id if is_undoable else None,
-        all_url=request.path,
     )
 
 

@@ -88,14 +88,12 @@ def of_agent(request: http.Request, agent: str) -> HttpResponse:
     """Ask whether the tools, or the toolkits, that the Access page shows (or of them, the selected ones) shall be set
     alike.
     """
-    responses.declare(request, _home(agent))
+    narrowed = filters.read(access.Access(request.GET))
+    responses.declare(request, filters.address(_home(agent), narrowed))
     form = SetAll(request.GET)
     what, on = form.setting()
-    narrowed, picked = filters.read(access.Access(request.GET)), form.cleaned_data["pick"]
-    tools_shown, toolkits_shown = access.matching(queries.access(agent), narrowed, picked)
-    keys = toolkits_shown if what == "toolkits" else tools_shown
-    responses.declare(request, filters.address(_home(agent), narrowed))
-    return _asked(request, [agent], keys, on)
+    shown = access.matching(queries.access(agent), narrowed, form.cleaned_data["pick"])
+    return _asked(request, [agent], shown[what], on)
 
 
 @require_safe

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 from collections.abc import Sequence
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -15,6 +13,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import first_steps, overview, usage
 from toolbelt.core import catalog
 from toolbelt.web import agents
+from toolbelt.web.calls import charts
 from toolbelt.web.calls import views as calls
 from toolbelt.web.kit import audit_words, context_saved, http, periods, pieces, responses, words
 from toolbelt.web.review import concerns
@@ -40,19 +39,18 @@ def page(request: http.Request) -> HttpResponse:
         max_agents=MAX_AGENTS,
         calls_since=periods.midnight(first) if may_see_calls else None,
     )
-    more = concerns.count(loaded.attention) - MAX_CONCERNS
+    noticed = concerns.lines(loaded.attention)
     count = len(loaded.attention.agents)
     begun = None if loaded.calls else first_steps.load()
     steps = [begun.has_server, begun.is_reviewed, bool(begun.agent), begun.is_connected] if begun else []
-    rest = loaded.today.total - len(loaded.today.entries)
     shown = pieces.View(
-        configured=bool(count),
+        count=count,
         steps=begun,
         # With the first call, the last step, all steps disappear.
         next_step=1 + [*steps, False].index(False),
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
-        concerns=tuple(itertools.islice(concerns.lines(loaded.attention), MAX_CONCERNS)),
-        more_concerns=f"and {words.number(more)} more" if more > 0 else "",
+        concerns=[present() for present in noticed[:MAX_CONCERNS]],
+        more_concerns=len(noticed) - MAX_CONCERNS,
         entries=tuple(
             audit_words.present(
                 entry,
@@ -62,16 +60,13 @@ def page(request: http.Request) -> HttpResponse:
             )
             for entry in loaded.today.entries
         ),
-        more_entries=f"{words.number(rest)} more today" if rest else "All changes",
-        last=""
-        if loaded.last is None
-        else f"{audit_words.sentence(loaded.last)}, {words.moment(loaded.last.at).words}",
+        more_entries=loaded.today.total - len(loaded.today.entries),
+        last=loaded.last and f"{audit_words.sentence(loaded.last)}, {words.since(loaded.last.at)}",
         usage=_usage(loaded.calls, first, today) if loaded.calls else None,
         uncalled=_uncalled(loaded.attention.stored, loaded.calls, today) if loaded.calls else "",
         saved=context_saved.of_all() if may_see_calls else None,
-        may_see_calls=may_see_calls,
         agents=tuple(map(agents.present, loaded.listed)),
-        more_agents=f"All {words.number(count)} agents" if count > MAX_AGENTS else "",
+        more_agents=count > MAX_AGENTS,
     )
     return responses.show(request, shown, "home/home.html")
 
@@ -89,16 +84,15 @@ def _uncalled(stored: catalog.Catalog, usage_by_day: Sequence[usage.OfDay], toda
 
 
 def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
-    by_day = {usage.day: usage for usage in usage_by_day}
-    days = [first + dt.timedelta(days=number) for number in range((last - first).days + 1)]
-    calls = [by_day[day].calls if day in by_day else 0 for day in days]
-    wrong = [by_day[day].refused + by_day[day].failed if day in by_day else 0 for day in days]
+    days = charts.every_day(usage_by_day, first, last)
+    calls = [day.calls for day in days]
+    wrong = [day.refused + day.failed for day in days]
     maximum, total, errors = max(calls), sum(calls), sum(wrong)
     if not total:
         return None
     points = [_point(place, count, maximum) for place, count in enumerate(calls)]
     width = STEP * (len(days) - 1)
-    busiest = days[calls.index(maximum)]
+    busiest = days[calls.index(maximum)].day
     before, week = sum(calls[-14:-7]), sum(calls[-7:])
     # A week with few calls is not compared with.
     change = f", {words.signed(round(100 * (week - before) / before))} %" if before >= 20 else ""
@@ -106,27 +100,15 @@ def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
         line=" ".join(points),
         area=" ".join([f"0,{HEIGHT}", *points, f"{width},{HEIGHT}"]),
         wrong=" ".join(_point(place, count, maximum) for place, count in enumerate(wrong)),
-        days=tuple(_day(place, day, calls[place], wrong[place]) for place, day in enumerate(days)),
+        days=list(zip(range(-STEP // 2, width, STEP), days, wrong, strict=True)),
         width=width,
         height=HEIGHT,
         words=f"{words.number(total)} calls in {len(days)} days, the most on {busiest:%-d %B}: "
         f"{words.number(maximum)}; {words.counted(errors, 'error')}",
-        first=f"{days[0]:%-d %b}",
         today=calls[-1],
         week=week,
         change=change,
         errors=f"{100 * errors / total:.1f} %",
-    )
-
-
-def _day(place: int, day: dt.date, calls: int, wrong: int) -> pieces.View:
-    """Return one day of the sparkline: its words, and the address of its calls."""
-    period = {"period": periods.CUSTOM, "since": day.isoformat(), "until": day.isoformat()}
-    return pieces.View(
-        left=place * STEP - STEP // 2,
-        words=f"{day:%A, %-d %B}: {words.counted(calls, 'call')}"
-        + (f", {words.counted(wrong, 'error')}" if wrong else ""),
-        url=reverse("web:calls", query={"view": "log", **period}),
     )
 
 

@@ -43,22 +43,13 @@ def page(request: http.Request) -> HttpResponse:
     lines = paging.part(fitting_kits, given["offset"], TOOLKITS_AT_ONCE)
     shown = pieces.View(
         rows=tuple(
-            pieces.View(
-                toolkit=toolkits.line(toolkits.use_of(index, kit)),
-                cells=tuple(
-                    toolkits.cell(access, kit, may_change=access.agent.key in own) for access in columns.items
-                ),
+            (
+                toolkits.line(toolkits.use_of(index, kit)),
+                [toolkits.cell(access, kit, may_change=access.agent.key in own) for access in columns.items],
             )
             for kit in lines.items
         ),
-        agents=tuple(
-            pieces.View(
-                key=access.agent.key,
-                url=f"{request.path}?{filters.query_string({'q': given['q'], 'agent': access.agent.key})}",
-                set=f"{words.number(len(access.agent.switches))} set",
-            )
-            for access in columns.items
-        ),
+        agents=[access.agent for access in columns.items],
         one=is_one,
         clear="Reset to default" if is_one else "Reset",
         filters=given,

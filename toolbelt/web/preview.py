@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -18,7 +18,7 @@ from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import definitions, errors, resolution, rules, surface
 from toolbelt.core import sessions as conversations
-from toolbelt.runtime import context_use, explain, rendering, surfaces
+from toolbelt.runtime import context_use, rendering, surfaces
 from toolbelt.web import agents, connect
 from toolbelt.web.compare import view_model as compare
 from toolbelt.web.kit import (
@@ -40,6 +40,7 @@ MAX_MOMENTS = 20
 # How many of the tools that are sent are listed at once.
 TOOLS_AT_ONCE = 200
 _VIEWS = {"tools": "Tools", "policy": "Policy", "json": "Provider JSON", "why": "Why?"}
+_SUBAGENTS = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
 _FORMATS = {
     "openai_chat": "OpenAI Chat",
     "openai_responses": "OpenAI Responses",
@@ -81,10 +82,8 @@ def page(request: http.Request, agent: str) -> HttpResponse:
     try:
         answer = surfaces.ask(agent, message=given["message"], **asked)
     except errors.Invalid as invalid:
-        trouble, asked = f"The preview ignores the session and the request: {invalid}", {}
+        trouble = f"The preview ignores the session and the request: {invalid}"
         answer = surfaces.ask(agent, message=given["message"])
-    about = {name: given[name] for name in ("message", "session", "request", "subagent", "at") if given[name]}
-    why_url = f"{request.path}?{urlencode({**about, 'view': 'why'})}"
     version, then = None, None
     if given["at"]:
         try:
@@ -97,84 +96,62 @@ def page(request: http.Request, agent: str) -> HttpResponse:
             )
         except (errors.NotFound, errors.Invalid) as error:
             trouble = f"{trouble} Cannot show the earlier version: {error}".strip()
-    longest = answer if then is None or len(answer.tools) >= len(then.tools) else then
     summary = queries.summary(agent)
     if summary.agent.archived:
         raise errors.Archived(agent)
-    header = agents.present(summary)
-    shown = pieces.View(
-        agent=header,
-        question=_question(agent, given, view, form),
+    about = {name: given[name] for name in ("message", "session", "request", "subagent", "at") if given[name]}
+    shared = {
+        "agent": agents.present(summary),
+        "view": view,
+        "why_url": f"{request.path}?{urlencode({**about, 'view': 'why'})}",
+    }
+
+    def preview(
+        shown: surface.Surface, other: surface.Surface | None, mark: str, place: str
+    ) -> dict[str, Any]:
+        """Return a surface in this view; the ``mark`` is on the tools that the ``other`` one does not have."""
+        return {
+            **shared,
+            "model": model_panel.view(shown, given["message"]),
+            "tools": _tools(shown, given["offset"], other or shown, mark) if view == "tools" else (),
+            "sent": _sent(shown, form, place) if view == "json" else None,
+            "why": _why(shown, given["tool"]) if view == "why" else None,
+        }
+
+    now = pieces.View(
+        **preview(answer, then, "added since", "provider-json"),
+        given=given,
         trouble=trouble,
-        view=view,
-        model=model_panel.view(answer, given["message"]),
-        saved=context_saved.of_agent(agent, context_use.count(answer)),
-        revision=answer.revision,
-        fingerprint=answer.fingerprint.removeprefix("sha256:")[:12],
-        tools=_tools(answer, why_url, given["offset"], then, "added since") if view == "tools" else (),
-        pages=_sent_part(longest, given["offset"]).pages(given, request.path) if view == "tools" else None,
-        sent=_sent(answer, form) if view == "json" else None,
-        why=_why(agent, given["tool"], asked, answer) if view == "why" else None,
-        past=_past(header, version, answer, then, given, view, form, why_url)
-        if version is not None and then is not None
-        else None,
-        may_change=rights.may_flip(request.user, agent),
-        cut=connect.cut_instructions(answer.policy)
-        if view == "policy" or (view == "json" and form == "mcp")
-        else (),
-    )
-    template = "preview/_previewed.html" if request.htmx else "preview/preview.html"
-    return render(request, template, {"page": shown})
-
-
-def _past(
-    header: Any,
-    version: agent_versions.Version,
-    answer: surface.Surface,
-    then: surface.Surface,
-    filters: Mapping[str, Any],
-    view: str,
-    form: str,
-    why_url: str,
-) -> pieces.View:
-    key = version.agent.key
-    return pieces.View(
-        words=compare.version(version),
-        moment=words.moment(version.last.at) if version.last else None,
-        notes=tuple(compare.past_warnings(version)),
-        compare_url=compare.url(comparing.format_version(key, version.moment), key),
-        agent=header,
-        view=view,
-        model=model_panel.view(then, filters["message"]),
-        tools=_tools(then, why_url, filters["offset"], answer, "removed since") if view == "tools" else (),
-        sent=_sent(then, form, "provider-json-then") if view == "json" else None,
-        why=_why_then(filters["tool"], then) if view == "why" else None,
-    )
-
-
-def _question(agent: str, filters: Mapping[str, Any], view: str, form: str) -> pieces.View:
-    stored_sessions = sessions.page(agent, limit=MAX_SESSIONS).sessions
-    kinds = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
-    return pieces.View(
-        message=filters["message"],
-        session=filters["session"],
-        request=filters["request"],
-        tool=filters["tool"],
-        subagents=pieces.choices(kinds, filters["subagent"]),
+        subagents=pieces.choices(_SUBAGENTS, given["subagent"]),
         views=pieces.choices(_VIEWS, view),
         # The best known first, then whatever else there is.
         formats=pieces.choices(
             {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
         ),
-        sessions=tuple(
-            pieces.Choice(
-                value=stored.session.key,
-                label=f"changed {words.moment(stored.changed).words}",
-            )
-            for stored in stored_sessions
-        ),
-        moments=tuple(_moments(agent, filters["at"])),
+        sessions=sessions.page(agent, limit=MAX_SESSIONS).sessions,
+        moments=tuple(_moments(agent, given["at"])),
+        saved=context_saved.of_agent(agent, context_use.count(answer)),
+        revision=answer.revision,
+        fingerprint=answer.fingerprint.removeprefix("sha256:")[:12],
+        known=sorted(answer.resolution.context.catalog.tools) if view == "why" else (),
+        may_change=rights.may_flip(request.user, agent),
+        cut=connect.cut_instructions(answer.policy)
+        if view == "policy" or (view == "json" and form == "mcp")
+        else (),
     )
+    if view == "tools":
+        longest = answer if then is None or len(answer.tools) >= len(then.tools) else then
+        now.pages = _sent_part(longest, given["offset"]).pages(given, request.path)
+    if version is not None and then is not None:
+        now.past = pieces.View(
+            **preview(then, answer, "removed since", "provider-json-then"),
+            words=compare.version(version),
+            moment=version.last.at if version.last else None,
+            notes=tuple(compare.past_warnings(version)),
+            compare_url=compare.url(comparing.format_version(agent, version.moment), agent),
+        )
+    template = "preview/_previewed.html" if request.htmx else "preview/preview.html"
+    return render(request, template, {"page": now})
 
 
 def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
@@ -184,23 +161,24 @@ def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
         number = chosen.isdigit()
         yield pieces.Choice(value=chosen, label=f"after change {chosen}" if number else chosen, chosen=True)
     for entry in changes:
-        label = f"after {audit_words.sentence(entry)}, {words.moment(entry.at).words}"
+        label = f"after {audit_words.sentence(entry)}, {words.since(entry.at)}"
         yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
 
 
 def _tools(
-    answer: surface.Surface,
-    why: str,
-    offset: int | str,
-    other: surface.Surface | None = None,
-    mark: str = "",
+    answer: surface.Surface, offset: int | str, other: surface.Surface, mark: str
 ) -> tuple[pieces.View, ...]:
     """List what is sent, in the order in which it is sent; marked, what ``other`` does not have."""
-    there = other.resolution.active if other is not None else answer.resolution.active
     maximum = max((definition.tokens for definition in answer.tools), default=0)
     return tuple(
-        _tool(answer, definition, maximum, why, "" if definition.name in there else mark)
-        for definition in _sent_part(answer, offset).items
+        pieces.View(
+            key=tool.name,
+            tokens=tool.tokens,
+            decision=answer.because.get(tool.name),
+            percent=round(100 * tool.tokens / maximum) if maximum else 0,
+            mark=mark if tool.name in answer.because and tool.name not in other.resolution.active else "",
+        )
+        for tool in _sent_part(answer, offset).items
     )
 
 
@@ -210,59 +188,32 @@ def _sent_part(answer: surface.Surface, offset: int | str) -> paging.Part[defini
     return paging.part(sent, offset, TOOLS_AT_ONCE)
 
 
-def _tool(
-    answer: surface.Surface, definition: definitions.Definition, maximum: int, why: str, mark: str
-) -> pieces.View:
-    decision = answer.because.get(definition.name)
-    return pieces.View(
-        key=definition.name,
-        tokens=definition.tokens,
-        decision=decision,
-        percent=round(100 * definition.tokens / maximum) if maximum else 0,
-        why_url=f"{why}&{urlencode({'tool': definition.name})}",
-        mark=mark if decision else "",
-    )
-
-
-def _sent(answer: surface.Surface, form: str, place: str = "provider-json") -> pieces.View:
+def _sent(answer: surface.Surface, form: str, place: str) -> pieces.View:
     """Return what a provider is sent, as JSON, or the ``troubles`` for which it would not take it."""
-    sent = pieces.View(id=place, label=_FORMATS.get(form, form), text="", size="", troubles=())
+    sent = pieces.View(id=place, label=_FORMATS.get(form, form), text="")
     try:
         sent.text = json.dumps(rendering.render(answer, form), indent=2, ensure_ascii=False)
     except errors.Invalid as invalid:
         sent.troubles = tuple(problem.message for problem in invalid.problems)
-    sent.size = words.size(len(sent.text.encode()))
+    sent.size = len(sent.text.encode())
     return sent
 
 
-def _why(agent: str, tool: str, asked: Mapping[str, Any], answer: surface.Surface) -> pieces.View:
-    """Return why a tool is on or off; or ``trouble``, if there is no such tool; neither, before one is named."""
-    why = pieces.View(tool=tool, steps=(), trouble="", known=sorted(answer.resolution.context.catalog.tools))
-    try:
-        explained = explain.why(agent, tool, **asked) if tool else None
-    except errors.NotFound as unknown:
-        explained, why.trouble = None, str(unknown)
-    if explained is not None:
-        _decide(why, explained.decision, explained.trace)
-    return why
+def _why(answer: surface.Surface, tool: str) -> pieces.View:
+    """Return why a tool is on or off, with the steps that lead to it; the budget of the agent decides behind them all.
 
-
-def _why_then(tool: str, then: surface.Surface) -> pieces.View:
-    why = pieces.View(tool=tool, steps=(), trouble="", known=())
-    context = then.resolution.context
+    If there is no such tool, it is a ``trouble``, and there is neither before one is named.
+    """
+    context, why = answer.resolution.context, pieces.View(tool=tool)
     if tool in context.catalog.tools:
-        _decide(why, then.resolution.decision(tool), resolution.trace(context, tool))
+        why.decision = decision = answer.resolution.decision(tool)
+        why.decisive, why.steps = decision.question, resolution.trace(context, tool)
+        if decision.code == "budget":
+            question = "Do the tools that are on fit the agent's budget?"
+            why.decisive = 0
+            why.steps += (
+                resolution.Step(0, question, rules.Answer(decision.state, decision.code, decision.origin)),
+            )
+    elif tool:
+        why.trouble = str(errors.NotFound("tool", tool, context.catalog.tools))
     return why
-
-
-def _decide(why: pieces.View, decision: resolution.Decision, trace: Iterable[resolution.Step]) -> None:
-    """Add the decision, and the steps that lead to it; the budget of the agent decides behind them all."""
-    why.decision = decision
-    why.decisive = decision.question
-    why.steps = tuple(trace)
-    if decision.code == "budget":
-        question = "Do the tools that are on fit the agent's budget?"
-        why.decisive = 0
-        why.steps += (
-            resolution.Step(0, question, rules.Answer(decision.state, decision.code, decision.origin)),
-        )

@@ -11,14 +11,7 @@ from django.http import HttpResponse
 
 from toolbelt.control.catalog import blocking
 from toolbelt.web.access import views
-from toolbelt.web.kit import (
-    fields,
-    http,
-    pieces,
-    responses,
-    titles,
-    words,
-)
+from toolbelt.web.kit import fields, http, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from django.urls import reverse
 
+from toolbelt.control.access import access_index
 from toolbelt.control.reports import queries
 from toolbelt.core import errors, keys, resolution
 from toolbelt.web.kit import pieces, words
@@ -35,22 +36,17 @@ def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pie
 
     ``may`` says whether the reader may change entries of a kind; an "agent" is this one.
     """
-    stored, agent = access.catalog, access.agent.key
+    stored = access.catalog
     toolkit, tool = stored.toolkits.get(key), stored.tools.get(key)
-    if toolkit is not None:
-        members = [member.tool for member in toolkit.members if member.tool in stored.tools]
-    elif tool is not None:
-        members = [key]
-    else:
+    if toolkit is None and tool is None:
         raise errors.NotFound("tool", key, stored.tools)
-    ordered = sorted((access.decision(member) for member in members), key=_reason)
+    members = access_index.members(stored, toolkit) if toolkit is not None else (key,)
+    ordered = sorted(map(access.decision, members), key=_reason)
     return pieces.View(
-        agent=agent,
+        agent=access.agent.key,
         key=key,
         title=(toolkit.title if toolkit else tool.title if tool else "") or key,
-        rules_url=reverse("web:preview", args=[agent], query={"view": "why", "tool": key})
-        if toolkit is None
-        else "",
+        is_tool=toolkit is None,
         decisions=tuple(
             _decision(access, list(each), key if toolkit else "", may)
             for _, each in itertools.groupby(ordered, key=_reason)
@@ -80,13 +76,10 @@ def _decision(
         decision=decision,
         tools=tuple(decision.tool for decision in decisions[:MAX_NAMES]),
         more=len(decisions) - MAX_NAMES,
-        by=newest.actor if newest else "",
-        when=words.moment(newest.at) if newest else None,
+        newest=newest,
         way=_way(access, decision, toolkit, may),
         # What would keep it off if the first reason were gone.
-        also=tuple(
-            pieces.View(decision=denial, way=_way(access, denial, toolkit, may)) for denial in further
-        ),
+        also=[(denial, _way(access, denial, toolkit, may)) for denial in further],
     )
 
 
@@ -122,7 +115,7 @@ def _page(
 
 
 def _link(text: str, view: str, name: str, anchor: str = "") -> pieces.View:
-    return pieces.View(words=text, url=reverse(f"web:{view}", args=[name]) + anchor, on="", was="")
+    return pieces.View(words=text, url=reverse(f"web:{view}", args=[name]) + anchor)
 
 
 def _flip(access: queries.Access, decision: resolution.Decision, toolkit: str) -> pieces.View:

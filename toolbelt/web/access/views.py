@@ -12,7 +12,6 @@ from django import forms
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
@@ -53,11 +52,8 @@ class Access(forms.Form):
     """What narrows the Access page: nonsense in an address narrows nothing."""
 
     q = fields.Query()
-    show = forms.ChoiceField(
-        required=False,
-        choices=[(word, word) for word in ("", "active", "overridden", "destructive")],
-    )
-    sort = forms.ChoiceField(required=False, choices=[("", ""), ("policy", "policy")])
+    show = forms.ChoiceField(required=False, choices=list(_SHOW_CHOICES.items()))
+    sort = forms.ChoiceField(required=False, choices=list(_SORTS.items()))
     message = forms.CharField(required=False, max_length=4000)
     offset = fields.Offset()
 
@@ -133,9 +129,7 @@ def render_partial(
     # Of the tools and sections that the page says it shows.
     tools, sections = (request.POST.get(name, "").split() for name in ("tools", "sections"))
     page = pieces.View(
-        agent=agents.present(
-            access.summary, may_undo=audit_words.may_undo_quickly(request.user, access.last)
-        ),
+        agent=_header(request, access),
         sections=tuple(
             tool_sections.section(access, group)
             for group in tool_sections.groups(access)
@@ -151,6 +145,11 @@ def render_partial(
     )
     response = render(request, "kit/_answer.html", {"page": page, "confirmation": question}, status=status)
     return as_of(response, agent, page.revision)
+
+
+def _header(request: http.Request, access: queries.Access) -> pieces.View:
+    may_undo = audit_words.may_undo_quickly(request.user, access.last)
+    return agents.present(access.summary, may_undo=may_undo)
 
 
 def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
@@ -173,25 +172,19 @@ def _page(request: http.Request, access: queries.Access, given: Mapping[str, Any
     shown = paging.part(pairs, _place(pairs, given, opened), SECTIONS_AT_ONCE)
     sections = []
     for group, keys in shown.items:
-        is_open = group.id in opened or (narrowed and few)
-        filled = tuple(tool_sections.row(access, key) for key in keys) if is_open or few else None
-        url = f"{request.path}?{urlencode({**_address(given), 'open': group.id})}"
-        sections.append(
-            tool_sections.section(
-                access, group, matching=len(keys), shown=filled, is_open=is_open, open_url=url
-            )
-        )
+        section = tool_sections.section(access, group)
+        section.open, section.matching = group.id in opened or (narrowed and few), len(keys)
+        # The rows of a section that is closed are fetched when it is opened.
+        section.tools = [tool_sections.row(access, key) for key in keys] if section.open or few else None
+        sections.append(section)
     parameters = {**_address(given), "offset": ""}
     return pieces.View(
-        agent=agents.present(
-            access.summary, may_undo=audit_words.may_undo_quickly(request.user, access.last)
-        ),
+        agent=_header(request, access),
         # What the menu beside each control offers.
         acts=pieces.View(
             words=pieces.SETTINGS[:2],
             spans=tuple(periods.SPANS.items()),
             bulk=tuple((what, what.capitalize(), pieces.SETTINGS) for what in ("tools", "toolkits")),
-            zone=timezone.localtime().strftime("%Z"),
             may_block=request.user.has_perms(_BLOCK),
         ),
         filter=pieces.View(
@@ -213,6 +206,7 @@ def _page(request: http.Request, access: queries.Access, given: Mapping[str, Any
                 for sort, label in _SORTS.items()
             ),
         ),
+        query=urlencode(_address(given)),
         groups=tuple(_groups(sections, Counter(states.values()), given, narrowed, opened)),
         pages=shown.pages(_address(given), request.path),
         model=model_panel.view(access.surface, given["message"], change),
@@ -230,7 +224,7 @@ def _groups(
 ) -> Iterator[pieces.View]:
     """Return the sections under their headings; in the order of the policy there are none."""
     if given["sort"]:
-        yield pieces.View(state="", label="", count=0, folds=False, open=True, sections=tuple(sections))
+        yield pieces.View(sections=tuple(sections))
         return
     for state, each in itertools.groupby(sections, key=lambda section: section.state):
         inside = tuple(each)
@@ -248,14 +242,16 @@ def _groups(
 
 
 def matching(
-    access: queries.Access, given: Mapping[str, Any], picked: Collection[str] = ()
-) -> tuple[list[str], list[str]]:
-    """Return the tools that the filter shows, once each, and the toolkits that have some of them; only those of the
-    sections that are ``picked``, if any are.
+    access: queries.Access, given: Mapping[str, Any], picked: Collection[str]
+) -> dict[str, list[str]]:
+    """Return the ``tools`` that the filter shows, once each, and the ``toolkits`` that have some of them; only those of
+    the sections that are ``picked``, if any are.
     """
     pairs = [pair for pair in _matching(access, given) if not picked or pair[0].id in picked]
-    tools = dict.fromkeys(key for _, keys in pairs for key in keys)
-    return list(tools), [group.key for group, keys in pairs if keys and group.toolkit is not None]
+    return {
+        "tools": list(dict.fromkeys(key for _, keys in pairs for key in keys)),
+        "toolkits": [group.key for group, keys in pairs if keys and group.toolkit is not None],
+    }
 
 
 def _matching(

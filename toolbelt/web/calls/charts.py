@@ -17,25 +17,29 @@ MAX_LABELS = 5
 
 def chart(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
     """Draw a bar a day; days without calls are there, and where there are too many days, the last of them."""
-    if not usage_by_day or last < first:
-        return None
-    by_day = {usage.day: usage for usage in usage_by_day}
-    days = _days(first, last)
-    count = len(days)
-    maximum = max((by_day[day].calls for day in days if day in by_day), default=0)
+    days = every_day(usage_by_day, first, last)
+    maximum = max((day.calls for day in days), default=0)
     if not maximum:
         return None
-    top, width = _top(maximum), STEP * count - (STEP - WIDTH)
+    top, width = _top(maximum), STEP * len(days) - (STEP - WIDTH)
     total = sum(day.calls for day in usage_by_day)
     busiest = max(usage_by_day, key=lambda day: day.calls)
     return pieces.View(
-        bars=tuple(_bar(place, day, by_day.get(day), top) for place, day in enumerate(days)),
+        bars=[(place * STEP, day, _parts(day, top)) for place, day in enumerate(days)],
         width=width,
         scale=tuple(map(words.number, (top, top // 2, 0))),
-        days=_labels(days, width, WIDTH / 2),
-        words=f"{words.number(total)} calls in {count} days, "
+        days=_labels([day.day for day in days], width, WIDTH / 2),
+        words=f"{words.number(total)} calls in {len(days)} days, "
         f"most on {busiest.day:%-d %B}: {words.number(busiest.calls)}",
     )
+
+
+def every_day(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> list[usage.OfDay]:
+    """Return the days of a chart, also those without calls."""
+    by_day = {day.day: day for day in usage_by_day}
+    return [
+        by_day.get(day) or usage.OfDay(day=day, calls=0, refused=0, failed=0) for day in _days(first, last)
+    ]
 
 
 def _days(first: dt.date, last: dt.date) -> list[dt.date]:
@@ -46,7 +50,7 @@ def _days(first: dt.date, last: dt.date) -> list[dt.date]:
 
 def lines(durations: Sequence[usage.DurationsOfDay], first: dt.date, last: dt.date) -> pieces.View | None:
     """Draw how long calls took as two lines, from day to day on which any ran."""
-    days = _days(first, last) if last >= first else []
+    days = _days(first, last)
     by_day = {day.day: day for day in durations}
     ran = [(place, by_day[date]) for place, date in enumerate(days) if date in by_day]
     if len(ran) < 2:
@@ -60,17 +64,7 @@ def lines(durations: Sequence[usage.DurationsOfDay], first: dt.date, last: dt.da
     return pieces.View(
         median=points(lambda day: day.median),
         slow=points(lambda day: day.slow),
-        dots=tuple(
-            pieces.View(
-                x=place * STEP,
-                left=place * STEP - STEP // 2,
-                date=day.day.isoformat(),
-                day=f"{day.day:%A, %-d %B}",
-                median=words.duration(day.median),
-                slow=words.duration(day.slow),
-            )
-            for place, day in ran
-        ),
+        dots=[(place * STEP - STEP // 2, day) for place, day in ran],
         width=width,
         scale=tuple(map(words.duration, (top, top // 2, 0))),
         days=_labels(days, width, 0),
@@ -87,44 +81,31 @@ def _top(maximum: int) -> int:
     return next(unit * times for times in (1, 2, 3, 4, 5) if unit * times >= maximum)
 
 
-def _labels(days: Sequence[dt.date], width: float, middle: float) -> tuple[pieces.View, ...]:
+def _labels(days: Sequence[dt.date], width: float, middle: float) -> list[tuple[str, str, dt.date]]:
     """Return the days that are named below a chart: the first, the last, and some between, each with its place in
-    percent.
+    percent and the side of it that is there.
     """
     last = len(days) - 1
     count = min(last, MAX_LABELS - 1)
     places = sorted({round(last * number / count) for number in range(count + 1)}) if count else [0]
-    return tuple(
-        pieces.View(
-            at=f"{100 * (place * STEP + middle) / width:.1f}" if width else "50",
-            anchor="middle" if count < 1 or 0 < place < last else "start" if not place else "end",
-            words=f"{days[place]:%-d %b}",
+    return [
+        (
+            f"{100 * (place * STEP + middle) / width:.1f}" if width else "50",
+            "middle" if count < 1 or 0 < place < last else "start" if not place else "end",
+            days[place],
         )
         for place in places
-    )
-
-
-def _bar(place: int, day: dt.date, calls: usage.OfDay | None, top: int) -> pieces.View:
-    total, refused, failed = (calls.calls, calls.refused, calls.failed) if calls else (0, 0, 0)
-    # A few failed calls must remain visible.
-    heights = [
-        max(2, round(HEIGHT * count / top)) if count else 0
-        for count in (failed, refused, total - refused - failed)
     ]
-    bottoms = [HEIGHT - sum(heights[: number + 1]) for number in range(3)]
-    wrong = f", {words.number(refused)} refused, {words.number(failed)} failed" if refused or failed else ""
-    return pieces.View(
-        x=place * STEP,
-        date=day.isoformat(),
-        day=f"{day:%A, %-d %B}",
-        words=f"{words.counted(total, 'call')}{wrong}",
-        calls=total,
-        refused_calls=refused,
-        failed_calls=failed,
-        good_y=max(0, bottoms[2]),
-        good=heights[2],
-        refused_y=bottoms[1],
-        refused=heights[1],
-        failed_y=bottoms[0],
-        failed=heights[0],
-    )
+
+
+def _parts(day: usage.OfDay, top: int) -> list[tuple[str, int, int]]:
+    """Return the parts of a bar, from the bottom: what they count, and where each begins and how high it is."""
+    parts, bottom = [], HEIGHT
+    counts = {"failed": day.failed, "refused": day.refused, "good": day.calls - day.refused - day.failed}
+    for name, count in counts.items():
+        if count:
+            # A few failed calls must remain visible.
+            height = max(2, round(HEIGHT * count / top))
+            bottom -= height
+            parts.append((name, max(0, bottom), height))
+    return parts

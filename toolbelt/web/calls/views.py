@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import itertools
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -44,7 +43,6 @@ LOG, UNUSED = "log", "unused"
 USUAL_DAYS = (30, 7, 1)
 MAX_CALLS = 300_000
 MAX_TOOLS = 12
-MAX_ERROR_LENGTH = 240
 AT_ONCE = 30
 # What is not among so many choices is narrowed to from its own page, or from the figures.
 MAX_CHOICES = 1000
@@ -113,19 +111,10 @@ def one(request: http.Request, call: int) -> HttpResponse:
     agents = {access.agent.key for access in index.agents}
     shown = _line(record, index.catalog.tools, agents, period_since(record.at))
     shown.error = texts.text(record.error) if record.error else None
-    shown.plugin = texts.visible(record.plugin)
-    shown.plugin_url = (
-        reverse("web:plugin", args=[record.plugin]) if record.plugin in index.catalog.plugins else ""
-    )
-    shown.session = texts.visible(record.session)
-    shown.request_id = texts.visible(record.request_id)
-    shown.arguments = (
-        None
-        if record.arguments is None
-        else texts.text(json.dumps(record.arguments, indent=2, ensure_ascii=False, sort_keys=True))
-    )
-    others = {"view": LOG, "agent": record.agent, "tool": record.tool}
-    shown.others_url = reverse("web:calls", query=others)
+    shown.has_plugin = record.plugin in index.catalog.plugins
+    if record.arguments is not None:
+        written = json.dumps(record.arguments, indent=2, ensure_ascii=False, sort_keys=True)
+        shown.arguments = texts.text(written)
     return responses.show(request, shown, "calls/call.html")
 
 
@@ -136,8 +125,8 @@ def download(request: http.Request) -> HttpResponseBase:
     given = filters.read(Calls(request.GET))
     first, last = periods.days(given)
     # Without a period, for the one that the page begins with.
-    first = first or usual_first_day(last or timezone.localdate(), **_narrowing(given))
-    batches = usage.walk(**_narrowing(given), **periods.time_range(first, last))
+    first = first or usual_first_day(last or timezone.localdate(), **_narrowed(given))
+    batches = usage.walk(**_narrowed(given), **periods.time_range(first, last))
     rows = ([[getattr(call, name) for name in _COLUMNS] for call in calls] for calls in batches)
     return downloads.send(request, downloads.csv_lines(_COLUMNS, rows), "calls", "csv")
 
@@ -149,28 +138,21 @@ def _page(given: Mapping[str, Any], path: str, may_flip: Callable[[str], bool]) 
         given = {**given, "session": "", "tool": "", "outcome": ""}
     today = timezone.localdate()
     chosen, last = periods.days(given)
-    first = chosen or usual_first_day(last or today, **_narrowing(given))
+    first = chosen or usual_first_day(last or today, **_narrowed(given))
     kept = _address_parameters(given)
+    parameters = _narrowed(given) | periods.address_parameters(given)
     shown = pieces.View(
         tab=tab,
         tabs=tuple(_tabs(given, path)),
         agents=pieces.choices(_offered("agent", given["agent"]), given["agent"], "Any agent"),
         period=periods.present(given, first=first),
-        narrowed=bool(_narrowed(given) or periods.address_parameters(given)),
-        tools=(),
-        outcomes=(),
-        session=None,
-        download_url="",
-        figures=(),
-        calls=(),
-        unused=None,
-        news=None,
+        narrowed=bool(parameters),
     )
     if tab == UNUSED:
         shown.unused = unused.present(given, kept, periods.time_range(first, last), path, may_flip)
         shown.matches = shown.unused.matches
         return shown
-    matching = _narrowing(given) | periods.time_range(first, last)
+    matching = _narrowed(given) | periods.time_range(first, last)
     log = usage.page(**matching, older_than=given["older"] or None, size=AT_ONCE if tab == LOG else 1)
     shown.tools = pieces.choices(_offered("tool", given["tool"]), given["tool"], "Any tool")
     shown.outcomes = pieces.choices(
@@ -178,12 +160,7 @@ def _page(given: Mapping[str, Any], path: str, may_flip: Callable[[str], bool]) 
         given["outcome"],
         "Any outcome",
     )
-    shown.session = (
-        pieces.View(value=given["session"], words=texts.visible(words.cut(given["session"], 80)))
-        if given["session"]
-        else None
-    )
-    parameters = _narrowed(given) | periods.address_parameters(given)
+    shown.session = given["session"]
     shown.download_url = reverse("web:download_calls", query=parameters)
     if not (given["older"] or (last and last < today)):
         shown.news = _news(path, kept, newest=log.calls[0].id if log.calls else 0, words="")
@@ -201,7 +178,7 @@ def _page(given: Mapping[str, Any], path: str, may_flip: Callable[[str], bool]) 
 def _tabs(given: Mapping[str, Any], path: str) -> Iterable[pieces.View]:
     """Return the tabs; the others keep the filters that they have."""
     for name, title in TABS.items():
-        names = ("agent",) if name == UNUSED else ("agent", "session", "tool", "outcome")
+        names = ("agent",) if name == UNUSED else VIEWS.names
         kept = {"view": name} | {field: given[field] for field in names} | periods.address_parameters(given)
         yield pieces.View(title=title, url=filters.address(path, kept), is_current=name == given["view"])
 
@@ -223,11 +200,10 @@ def _add_usage(
     page.day_url = f"{path}?{urlencode({'view': LOG, **_narrowed(given), 'period': periods.CUSTOM})}&"
     page.chart = charts.chart(usage.by_day(**matching), *days)
     page.lines = charts.lines(usage.durations_by_day(**matching), *days)
-    page.figures = tuple(
-        itertools.islice(_figures(by_tool, there, path, kept), None if is_whole else MAX_TOOLS)
-    )
+    figures = list(_figures(by_tool, there, path, kept))
+    page.figures = figures if is_whole else figures[:MAX_TOOLS]
     page.every_url = "" if is_whole else f"{path}?{urlencode({**kept, 'every': 'yes'})}"
-    page.every_words = f"Show all {words.number(len(by_tool))}"
+    page.total = len(by_tool)
 
 
 def _count_news(given: Mapping[str, Any], path: str) -> pieces.View:
@@ -235,9 +211,9 @@ def _count_news(given: Mapping[str, Any], path: str) -> pieces.View:
     newest = given["newer"] or 0
     # No older call is counted then, so the first day, which may take long to choose, is not needed.
     first, last = periods.days(given)
-    since = first or (None if newest else usual_first_day(last or timezone.localdate(), **_narrowing(given)))
+    since = first or (None if newest else usual_first_day(last or timezone.localdate(), **_narrowed(given)))
     period = periods.time_range(since, last)
-    count = usage.count_newer(newest, maximum=MAX_NEWS, **_narrowing(given), **period)
+    count = usage.count_newer(newest, maximum=MAX_NEWS, **_narrowed(given), **period)
     many = f"{words.number(count)} or more new calls" if count == MAX_NEWS else ""
     new = many or words.counted(count, "new call")
     return _news(path, _address_parameters(given), newest=newest, words=new if count else "")
@@ -266,11 +242,7 @@ def _address_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _narrowed(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in _narrowing(given).items() if value}
-
-
-def _narrowing(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in ("agent", "session", "tool", "outcome")}
+    return {name: given[name] for name in VIEWS.names if given[name]}
 
 
 def usual_first_day(last: dt.date, **narrowing: Any) -> dt.date:
@@ -297,9 +269,7 @@ def _figures(
         key = tool.tool
         yield pieces.View(
             usage=tool,
-            tool=texts.visible(key),
             mark="" if key in there else "Toolbelt's own" if key in keys.RESERVED else "unknown",
-            tool_url=reverse("web:tool", args=[key]) if key in there else "",
             calls_url=f"{path}?{urlencode({'view': LOG, **parameters, 'tool': key})}",
             share=_percent(tool.calls, maximum),
             error_share=f"{_percent(tool.errors, tool.calls)} %" if tool.errors else "",
@@ -317,19 +287,14 @@ def _line(
     decision = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
     return pieces.View(
         call=call,
-        url=reverse("web:call", args=[call.id]),
-        agent=texts.visible(call.agent),
         agent_url=reverse("web:agent_access", args=[call.agent]) if call.agent in agents else "",
-        tool=texts.visible(call.tool),
         tool_url=reverse("web:tool", args=[call.tool]) if call.tool in there else "",
         state=state,
         outcome=word,
-        error=texts.visible(words.cut(call.error, MAX_ERROR_LENGTH)),
         # Why the agent had the tool or not, as of the call.
         why_url=reverse("web:preview", args=[call.agent], query=decision)
         if call.tool in there and call.agent in agents
         else "",
-        session=texts.visible(words.cut(call.session, 80)),
         session_url=session_url(call.agent, call.session, **period) if call.session else "",
     )
 

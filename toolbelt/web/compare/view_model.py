@@ -60,8 +60,7 @@ def page(
             f"Compare {chosen.removeprefix(_LOADOUT)} with" if chosen else "Choose the first agent"
         )
         shown.others = tuple(
-            pieces.View(label=key, url=f"{path}?{urlencode(dict(sorted({**there, empty: key}.items())))}")
-            for key in part.items
+            (key, f"{path}?{urlencode(dict(sorted({**there, empty: key}.items())))}") for key in part.items
         )
         shown.others_pages = part.pages(there, path)
     return shown
@@ -113,15 +112,12 @@ def _differences(
     active = [outcome for outcome in outcomes if outcome.rank < _NEITHER]
     shown = outcomes if given["show"] == "all" else active
     part = paging.part(shown, given["offset"], OUTCOMES_AT_ONCE)
-    spent = comparison.a.resolved.spent, comparison.b.resolved.spent
     closed = {row.id for row in comparison.rows if parts and row.part not in parts}
     return pieces.View(
         a=_side(comparison.a),
         b=_side(comparison.b),
         a_spelled=names["a"],
         b_spelled=names["b"],
-        tools_delta=words.signed(spent[1].tools - spent[0].tools),
-        tokens_delta=words.signed(spent[1].tokens - spent[0].tokens),
         groups=tuple(_groups(comparison, closed)),
         count=len(comparison.rows),
         copyable=len(comparison.rows) - len(comparison.lost | closed),
@@ -134,8 +130,7 @@ def _differences(
         ),
         total=len(outcomes),
         to=comparison.b.key if parts is not None else "",
-        why_not=_why_not(comparison, parts),
-        swap_url=f"{path}?{urlencode({'a': names['b'], 'b': names['a']})}",
+        is_now=comparison.b.is_now,
     )
 
 
@@ -152,39 +147,20 @@ def _outcome(outcome: comparing.Outcome, comparison: comparing.Comparison) -> pi
 
 def _on_only_for(side: comparing.Side, comparison: comparing.Comparison) -> str:
     """Return the heading above a side's tools, which names the version if both sides are the same agent."""
-    name = side.key or side.loadout
-    return (
-        f"On only for {name}, {_about(side)}"
-        if comparison.a.key == comparison.b.key
-        else f"On only for {name}"
-    )
-
-
-def _why_not(comparison: comparing.Comparison, parts: tuple[str, ...] | None) -> str:
-    if not comparison.rows or parts is not None:
-        return ""
-    if not comparison.b.is_now:
-        return "You can only copy to the current version of an agent: swap the sides."
-    return "You need permission to change agents to copy differences."
+    heading = f"On only for {side.key or side.loadout}"
+    return f"{heading}, {_about(side)}" if comparison.a.key == comparison.b.key else heading
 
 
 def _side(side: comparing.Side) -> pieces.View:
-    spent = side.resolved.spent
-    at = None
-    notes: tuple[str, ...] = ()
-    agent = side.resolved.context.agent
-    if side.version is not None:
-        at = side.version.last.at if side.version.last else None
-        notes = tuple(past_warnings(side.version))
+    version = side.version
     return pieces.View(
         name=side.key or side.loadout,
         about=_about(side),
-        at=at,
-        profile=agents.profile(agent, side.loadout) if side.key else "loadout",
-        tools=words.number(spent.tools),
-        tokens=words.about(spent.tokens),
-        shares=model_panel.shares(spent),
-        notes=notes,
+        at=version.last.at if version and version.last else None,
+        profile=agents.profile(side.resolved.context.agent, side.loadout) if side.key else "loadout",
+        spent=side.resolved.spent,
+        shares=model_panel.shares(side.resolved.spent),
+        notes=tuple(past_warnings(version)) if version else (),
         url=_url_of(side),
     )
 
@@ -251,7 +227,7 @@ def _value(row: belts.Row, value: Any, side: comparing.Side) -> str:
         case "switch":
             end = grants.parse_time(value.get("ends")) if isinstance(value, Mapping) else None
             state = words.state(value["on"] if isinstance(value, Mapping) else value)
-            return f"{state} until {words.moment(end).full}" if end else state
+            return f"{state} until {words.in_full(end)}" if end else state
         case "always-on":
             if value is None:
                 return "not always on"

@@ -116,7 +116,7 @@ def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | No
         who=actor(entry.actor, entry.via),
         actor=entry.actor,
         did=f"{act} (an undo)" if entry.undoes else act,
-        when=words.moment(entry.at),
+        when=entry.at,
         entry=entry.id if may_undo and is_undoable(entry) and not is_creation else None,
         history_url=f"{history}#change-{entry.id}",
     )
@@ -143,16 +143,16 @@ def present(
     entry: queries.Entry, may_undo: bool, *, is_open: bool = False, stored: catalog.Catalog | None = None
 ) -> pieces.View:
     """Return one entry of the log for a page; the contents of a restricted kind of thing only if ``is_open``. With the
-    ``stored`` catalog, what was changed has its title and leads to its page.
+    ``stored`` catalog, what was changed has its title and leads to its page. ``version_of`` is the agent that can be
+    shown as it was after the change: not if it is still to be recorded, and has no ``id``.
     """
     undone = entry.undone
-    is_version = entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
-    key = entry.subject_key
+    is_version = entry.id and entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
     return pieces.View(
         id=entry.id,
         who=actor(entry.actor, entry.via),
         via=source(entry.via),
-        when=words.clock(entry.at),
+        when=entry.at,
         did=did(entry),
         subject=subject(entry),
         **_named(entry, stored),
@@ -161,11 +161,9 @@ def present(
         differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
         reason=entry.reason,
         undoable=may_undo and is_undoable(entry),
-        undone=f"undone by {actor(undone.actor)}, {words.moment(undone.at).words}" if undone else "",
-        batch_url=reverse("web:audit_log", query={"batch": str(entry.batch)}) if entry.of_several else "",
-        then_url=reverse("web:preview", args=[key], query={"at": entry.id}) if is_version else "",
-        compare_url=reverse("web:compare", query={"a": f"{key}@{entry.id}", "b": key}) if is_version else "",
-        waits="",
+        undone=f"undone by {actor(undone.actor)}, {words.since(undone.at)}" if undone else "",
+        batch=entry.batch if entry.of_several else None,
+        version_of=entry.subject_key if is_version else "",
     )
 
 
@@ -192,14 +190,6 @@ def _agent(entry: queries.Entry, *, is_open: bool) -> str:
         about = entry.after or entry.before
         return str(about.get("agent", "")) if isinstance(about, Mapping) else ""
     return entry.subject_key if entry.subject_kind == "agent" and entry.key else ""
-
-
-def present_unrecorded(entry: queries.Entry, stored: catalog.Catalog | None = None) -> pieces.View:
-    """Return a setting that has ended and is not recorded yet: it has no version that could be shown."""
-    shown = present(entry, False, stored=stored)
-    shown.then_url = shown.compare_url = ""
-    shown.waits = f"Ended at {shown.when.words}; the audit log records it with the next change."
-    return shown
 
 
 def source(via: str) -> str:

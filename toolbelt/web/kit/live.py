@@ -1,23 +1,21 @@
 """How an open page learns of changes: from a stream of revisions.
 
-The page has the revision that it was made of (``chrome.revision``, read before everything else). At ``web:live`` it
-receives the current revision, and it reloads itself when that is another one. The view answers once; over ASGI,
-`toolbelt.front.event_stream` continues the response as a stream.
+The page has the revision that it was made of (``chrome.counts.revision``, read before everything else). At
+``web:live`` it receives the current revision, and it reloads itself when that is another one. The view answers once;
+over ASGI, `toolbelt.front.event_stream` continues the response as a stream.
 """
 
 from __future__ import annotations
 
-import functools
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
 from django import db
 from django.conf import settings
 from django.contrib import auth
-from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
-from django.utils.module_loading import import_string
 from django.views.decorators.http import require_GET
 
 from toolbelt.control.reports import queries
@@ -74,7 +72,7 @@ def signed_in_user(session_key: str) -> str | None:
     if not session_key:
         return None
     request = HttpRequest()
-    request.session = _store()(session_key)
+    request.session = importlib.import_module(settings.SESSION_ENGINE).SessionStore(session_key)
     user = auth.get_user(request)
     return str(user.pk) if user.is_authenticated else None
 
@@ -91,9 +89,3 @@ def is_still_in(session_key: str, user: str) -> bool:
 def session_key(cookies: Mapping[str, str]) -> str:
     """Return the key of the session, from the cookies of a request; empty without one."""
     return cookies.get(settings.SESSION_COOKIE_NAME, "")
-
-
-@functools.cache
-def _store() -> type[SessionBase]:
-    store: type[SessionBase] = import_string(f"{settings.SESSION_ENGINE}.SessionStore")
-    return store

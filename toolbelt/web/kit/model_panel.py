@@ -10,7 +10,6 @@ from toolbelt.web.kit import pieces, words
 MAX_SIZE = 8
 # How many sizes are listed at all.
 MAX_SIZES = 100
-_THEM = {True: "it", False: "them"}
 _ON_EXCEED = {
     "warn": "this agent only gets a warning",
     "refuse": "you cannot turn on more tools",
@@ -22,43 +21,19 @@ def view(answer: surface.Surface, message: str = "", change: effects.Effect | No
     """Return the panel of a surface; ``message`` is what was tried, ``change`` what the last change did."""
     by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
     maximum = by_size[0].tokens if by_size else 0
-    sizes = tuple(
-        pieces.View(
-            key=definition.name, tokens=definition.tokens, percent=_percent(definition.tokens, maximum)
-        )
-        for definition in by_size[:MAX_SIZES]
-    )
-    stored, spent, budget = answer.resolution.context.catalog, answer.spent, answer.spent.budget
-    most_tools, most_tokens = (budget.max_tools, budget.max_tokens) if budget is not None else (None, None)
+    sizes = [(definition, _percent(definition.tokens, maximum)) for definition in by_size[:MAX_SIZES]]
+    stored, spent = answer.resolution.context.catalog, answer.spent
+    conflicts = [warning.message for warning in answer.warnings if warning.code == "options-conflict"]
     return pieces.View(
-        tools=words.number(spent.tools),
-        tokens=words.number(spent.tokens),
+        spent=spent,
         shares=shares(spent, words.number),
-        most_tools=words.number(most_tools) if most_tools is not None else "",
-        most_tokens=words.limit(most_tokens) if most_tokens is not None else "",
         percent=_filled(spent),
-        over=spent.is_exceeded,
-        warnings=tuple(
-            warnings(
-                spent,
-                len(answer.resolution.deferred),
-                [warning.message for warning in answer.warnings if warning.code == "options-conflict"],
-            )
-        ),
+        warnings=tuple(warnings(spent, len(answer.resolution.deferred), conflicts)),
         effect=effect(change) if change is not None else None,
         largest=sizes[:MAX_SIZE],
         others=sizes[MAX_SIZE:],
-        smaller=words.number(len(by_size) - len(sizes)) if len(by_size) > len(sizes) else "",
-        policy=tuple(
-            pieces.View(
-                kind="tool" if s.tool else "toolkit",
-                name=s.tool or s.toolkit,
-                on=s.state == "on",
-                text=s.text,
-                tokens=section_tokens(stored, s),
-            )
-            for s in answer.policy.sections
-        ),
+        smaller=len(by_size) - len(sizes),
+        policy=[(section, section_tokens(stored, section)) for section in answer.policy.sections],
         loadable=answer.policy.loadable,
         directive=directive(answer.directive, message),
     )
@@ -83,9 +58,8 @@ def section_tokens(stored: catalog.Catalog, section: policy.Section) -> str:
 def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> Iterator[str]:
     """Return what needs attention, in a sentence each; tools by their number, because they may be hundreds."""
     if deferred:
-        yield (
-            f"{words.tools(deferred)} deferred by the budget: the agent can load {_THEM[deferred == 1]} on request."
-        )
+        them = "it" if deferred == 1 else "them"
+        yield f"{words.tools(deferred)} deferred by the budget: the agent can load {them} on request."
     if spent.is_exceeded and spent.budget is not None:
         yield f"Over budget: {_ON_EXCEED[spent.budget.on_exceed]}."
     yield from conflicts

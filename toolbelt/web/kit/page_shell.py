@@ -50,9 +50,9 @@ _log = structlog.get_logger(__name__)
 def chrome_context(request: http.Request) -> dict[str, Any]:
     """Return the frame of a page (a context processor): the user, and at which part of the dashboard this is.
 
-    ``address`` is where the page's forms lead back to, and the page shows all that was written up to ``revision``.
-    ``is_answer``: the page answers a form, so another page, or none, is at its address. A visitor who has not logged in
-    sees no navigation.
+    ``address`` is where the page's forms lead back to, and the page shows all that was written up to the revision of
+    the ``counts``. ``is_answer``: the page answers a form, so another page, or none, is at its address. A visitor who
+    has not logged in sees no navigation.
     """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
@@ -67,10 +67,7 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
         density=preferences.chosen(request, "density"),
         here=part,
         address=responses.current_address(request),
-        agents=counts.agents,
-        sub_apps=counts.sub_apps,
-        revision=counts.revision,
-        to_look_at=counts.to_review,
+        counts=counts,
         may_see_calls=rights.may_read(user, "call_record"),
         may_see_tokens=rights.may_read(user, "api_token"),
         request_id=request_ids.current(),

@@ -52,25 +52,16 @@ def address_parameters(filters: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(filters[name]) for name in names if filters[name]}
 
 
-def present(
-    filters: Mapping[str, Any],
-    *,
-    anything: str = "",
-    first: dt.date | None = None,
-    last: dt.date | None = None,
-) -> pieces.View:
-    """Return what the reader chooses from; ``anything`` labels no choice. ``first`` and ``last`` are shown if none was
-    chosen.
+def present(filters: Mapping[str, Any], *, anything: str = "", first: dt.date | None = None) -> pieces.View:
+    """Return what the reader chooses from; ``anything`` labels no choice. If none was chosen, the period is the one
+    from ``first`` until today.
     """
-    chosen = filters["period"] or (CUSTOM if filters["since"] or filters["until"] else "")
-    since, until = filters["since"] or first, filters["until"] or last
+    since, until = filters["since"], filters["until"]
+    chosen = filters["period"] or (CUSTOM if since or until else "")
     if not chosen and first is not None:
-        chosen = _preset_of(first)
-    return pieces.View(
-        choices=pieces.choices(_LABELS, chosen, anything),
-        since=since.isoformat() if since else "",
-        until=until.isoformat() if until else "",
-    )
+        back = (timezone.localdate() - first).days
+        chosen = next((name for name, period in _PRESETS.items() if period == (back, 0)), CUSTOM)
+    return pieces.View(choices=pieces.choices(_LABELS, chosen, anything), since=since or first, until=until)
 
 
 def midnight(day: dt.date) -> dt.datetime:
@@ -86,9 +77,3 @@ def end(span: str) -> dt.datetime:
     # To the next full minute.
     whole = now.replace(second=0, microsecond=0)
     return whole + dt.timedelta(hours=int(span.removesuffix("h")), minutes=0 if whole == now else 1)
-
-
-def _preset_of(first: dt.date) -> str:
-    """Return the preset that begins on this day and lasts until today."""
-    back = (timezone.localdate() - first).days
-    return next((name for name, period in _PRESETS.items() if period == (back, 0)), CUSTOM)

@@ -17,12 +17,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme
-from django_htmx.http import (
-    HttpResponseClientRedirect,
-    HttpResponseClientRefresh,
-    replace_url,
-    reswap,
-)
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh, replace_url, reswap
 
 from toolbelt.control import actors, writing
 from toolbelt.control.people import rights
@@ -251,12 +246,12 @@ def back(request: http.Request, otherwise: str) -> str:
     return address if ours else otherwise
 
 
-def current_address(request: http.Request, home: str = "") -> str:
+def current_address(request: http.Request) -> str:
     """Return the address of the page that this request shows, or leads back to."""
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()
     how = getattr(request, "answers", None)
-    return back(request, home or (how.home if how is not None else request.path)).partition("#")[0]
+    return back(request, how.home if how is not None else request.path).partition("#")[0]
 
 
 def show(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
 from django import template
+from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -27,8 +27,11 @@ for print_value in (
 ):
     register.filter(print_value.__name__, print_value)
 register.filter("counted", words.counted)
+register.filter("cut_to", words.cut)
 register.filter("listing", words.listing)
 register.filter("words_used", words.words_used)
+register.filter("since", words.since)
+register.filter("in_full", words.in_full)
 register.filter("state_word", words.state_of)
 register.filter("visible", texts.visible)
 register.filter("pieces", texts.pieces)
@@ -82,30 +85,42 @@ def consequences(effect: effects.Effect) -> tuple[str, ...]:
 
 
 @register.filter
-def delta(counts: Sequence[int]) -> str:
+def delta(before: int, after: int) -> str:
     """Print the difference between a count before and after, with its sign."""
-    before, after = counts
     return words.signed(after - before)
 
 
 @register.filter
 def moment(at: datetime | None) -> SafeString | str:
     """Print a point in time that has passed, as seen from now."""
-    return _time(words.moment(at)) if at else ""
+    return _time(at, words.since(at)) if at else ""
 
 
 @register.filter
 def ahead(at: datetime) -> SafeString:
     """Print a point in time that is still to come, as seen from now."""
-    return _time(words.ahead(at))
+    return _time(at, words.ahead(at))
 
 
 @register.filter
 def moment_in_full(at: datetime) -> SafeString:
     """Print a point in time with its day and zone."""
-    shown = words.moment(at)
-    return _time(replace(shown, words=shown.full))
+    return _time(at, words.in_full(at))
 
 
-def _time(at: words.Moment) -> SafeString:
-    return format_html('<time datetime="{}" title="{}">{}</time>', at.iso, at.full, at.words)
+@register.filter
+def weekday(day: date) -> str:
+    """Print a day with its weekday: ``Monday, 3 March``. Django's filter for dates takes a page of days too long."""
+    return f"{day:%A, %-d %B}"
+
+
+@register.filter
+def clock(at: datetime) -> SafeString:
+    """Print a point in time by its hour, for lists that say the day above."""
+    local = timezone.localtime(at)
+    return _time(at, f"{local:%H:%M}", f"{local:%-d %b %Y, %H:%M:%S %Z}")
+
+
+def _time(at: datetime, text: str, title: str = "") -> SafeString:
+    iso = timezone.localtime(at).isoformat(timespec="seconds")
+    return format_html('<time datetime="{}" title="{}">{}</time>', iso, title or words.in_full(at), text)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog
 from toolbelt.web.kit import texts
@@ -9,14 +12,9 @@ from toolbelt.web.kit import texts
 
 def title_of(stored: catalog.Catalog, kind: str, key: str) -> str:
     """Return the title of a toolkit, plugin or sub-app; empty if it has none, or one that is the same as its key."""
-    entry: catalog.Toolkit | catalog.Plugin | catalog.SubApp | None = None
-    match kind:
-        case "toolkit":
-            entry = stored.toolkits.get(key)
-        case "plugin":
-            entry = stored.plugins.get(key)
-        case "sub_app":
-            entry = stored.sub_apps.get(key)
+    kinds: dict[str, Mapping[str, Any]]
+    kinds = {"toolkit": stored.toolkits, "plugin": stored.plugins, "sub_app": stored.sub_apps}
+    entry = kinds.get(kind, {}).get(key)
     title = entry.title if entry is not None else ""
     return "" if title == key else texts.visible(title)
 

@@ -11,17 +11,6 @@ from toolbelt.web.kit import pieces, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Risk:
-    """What a tool may do, as it states it.
-
-    `kind` says of what is not a tool what it is: then that is shown in place of the risk.
-    """
-
-    word: risks.Stated
-    kind: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """A word beside a section's title. `tone` is "quiet", "accent", "warning" or "danger"."""
 
@@ -74,16 +63,8 @@ def state(access: queries.Access, group: Group) -> str:
     return "request" if loadable else "off"
 
 
-def section(
-    access: queries.Access,
-    group: Group,
-    *,
-    matching: int = 0,
-    shown: tuple[pieces.View, ...] | None = None,
-    is_open: bool = False,
-    open_url: str = "",
-) -> pieces.View:
-    """Return one section."""
+def section(access: queries.Access, group: Group) -> pieces.View:
+    """Return one section, without its rows."""
     tools = [key for key in group.tools if key not in access.catalog.non_tools]
     active = [key for key in tools if access.decision(key).state == "active"]
     overridden = [key for key in group.tools if key in access.agent.overrides]
@@ -99,13 +80,9 @@ def section(
         switch=_switch(access, toolkit, tools or group.tools) if toolkit is not None else None,
         active=len(active),
         total=len(tools),
-        matching=matching,
         tokens=_tokens(access, group, active),
         hint=_hint(access, group, [access.decision(key).state for key in group.tools]),
         overrides=tuple(f"{key}={words.stored(access.agent.overrides[key])}" for key in overridden),
-        open=is_open,
-        tools=shown,
-        open_url=open_url,
     )
 
 
@@ -170,7 +147,7 @@ def _switch(access: queries.Access, toolkit: catalog.Toolkit, tools: Sequence[st
     return switch(
         on,
         [access.decision(key) for key in tools],
-        since=f"by {newest.actor}, {words.moment(newest.at).words}" if is_newest and newest else "",
+        since=f"by {newest.actor}, {words.since(newest.at)}" if is_newest and newest else "",
         until=_until(access, toolkit.key),
         by=_by(access, toolkit.key),
     )
@@ -243,12 +220,9 @@ def _futile(decisions: Collection[resolution.Decision]) -> str:
     return f"turning it on has no effect: {reasons.explain_briefly(next(iter(decisions)))}"
 
 
-def risk(tool: catalog.Tool) -> Risk:
-    """Return what stands beside a tool's name: what it may do, or that it is no tool."""
-    return Risk(
-        word=risks.stated(tool),
-        kind=words.KINDS[tool.kind] if tool.kind != "tool" else "",
-    )
+def risk(tool: catalog.Tool) -> str:
+    """Return what stands beside a tool's name: what it may do, as it states it, or what it is if it is no tool."""
+    return risks.stated(tool) if tool.kind == "tool" else words.KINDS[tool.kind]
 
 
 def purpose(tool: catalog.Tool) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -37,15 +36,6 @@ KINDS = {
     "template": "resource template",
     "elicitation": "asks users",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """A point in time: `iso` for machines, `words` to read ("3 min ago"), `full` on hovering."""
-
-    iso: str
-    words: str
-    full: str
 
 
 def number(count: int) -> str:
@@ -165,30 +155,34 @@ def switch_result(key: str, on: Any, agent: str) -> str:
     return sentence if end is None else f"{sentence} until {until(end.at)}"
 
 
-def moment(at: datetime) -> Moment:
-    """Print a point in time, as seen from now."""
-    local = timezone.localtime(at)
-    return Moment(
-        iso=local.isoformat(timespec="seconds"), words=_since(at), full=local.strftime("%-d %b %Y, %H:%M %Z")
-    )
+def since(at: datetime) -> str:
+    """Print a point in time that has passed, as seen from now."""
+    seconds = (timezone.now() - at).total_seconds()
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min ago"
+    if seconds < 24 * 3600:
+        return f"{int(seconds // 3600)} h ago"
+    days = (timezone.localdate() - timezone.localdate(at)).days
+    if days <= 1:
+        return "yesterday"
+    return f"{days} d ago" if days < 31 else f"on {timezone.localdate(at):%-d %b %Y}"
 
 
-def ahead(at: datetime) -> Moment:
+def in_full(at: datetime) -> str:
+    """Print a point in time with its day and zone: ``3 Mar 2025, 09:00 UTC``."""
+    return f"{timezone.localtime(at):%-d %b %Y, %H:%M %Z}"
+
+
+def ahead(at: datetime) -> str:
     """Print a point in time that is still to come, as seen from now."""
     seconds = (at - timezone.now()).total_seconds()
     if seconds < 3600:
-        text = f"in {max(1, round(seconds / 60))} min"
-    elif seconds < 36 * 3600:
-        text = f"in {round(seconds / 3600)} h"
-    else:
-        text = f"in {round(seconds / (24 * 3600))} d"
-    return replace(moment(at), words=text)
-
-
-def clock(at: datetime) -> Moment:
-    """Print a point in time by its hour, for lists that say the day above."""
-    local = timezone.localtime(at)
-    return replace(moment(at), words=local.strftime("%H:%M"), full=local.strftime("%-d %b %Y, %H:%M:%S %Z"))
+        return f"in {max(1, round(seconds / 60))} min"
+    if seconds < 36 * 3600:
+        return f"in {round(seconds / 3600)} h"
+    return f"in {round(seconds / (24 * 3600))} d"
 
 
 def day(at: datetime) -> str:
@@ -261,20 +255,6 @@ def listing(names: list[str] | tuple[str, ...], maximum: int = 3) -> str:
     if len(names) <= maximum:
         return ", ".join(names)
     return f"{', '.join(names[:maximum])} and {len(names) - maximum} more"
-
-
-def _since(at: datetime) -> str:
-    seconds = (timezone.now() - at).total_seconds()
-    if seconds < 60:
-        return "just now"
-    if seconds < 3600:
-        return f"{int(seconds // 60)} min ago"
-    if seconds < 24 * 3600:
-        return f"{int(seconds // 3600)} h ago"
-    days = (timezone.localdate() - timezone.localdate(at)).days
-    if days <= 1:
-        return "yesterday"
-    return f"{days} d ago" if days < 31 else f"on {timezone.localdate(at):%-d %b %Y}"
 
 
 def about_tool(stored: catalog.Catalog, key: str) -> str:

@@ -130,7 +130,7 @@ def line(
         retired=f"and {words.number(provider.retired)} retired" if provider.retired else "",
         reach=reach(provider),
         waiting=provider.to_review,
-        seen=words.moment(listing.answered) if listing is not None and listing.answered else None,
+        seen=listing.answered if listing is not None else None,
         is_refreshing=is_refreshing(provider, since),
         can_refresh=provider.connection is not None or plugin.status == "failed",
         active=plugin.active,

@@ -33,21 +33,15 @@ def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool =
     """Return one tool to review."""
     word, tone, about = _KINDS[tool_change.kind]
     tool = tool_change.tool
-    delta = tool_change.tokens_after - tool_change.tokens_before
-    findings = words.counted(len(tool_change.flags), "finding")
     return pieces.View(
-        plugin=tool.plugin,
-        findings=findings if tool_change.flags else "",
         value=f"{tool_change.key}={tool_change.shown}",
         key=tool_change.key,
         word=word,
         tone=tone,
         about=about.format(previous=tool_change.previous),
         tool=tool,
-        tokens=words.number(
-            tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before
-        ),
-        delta=words.signed(delta),
+        tokens=tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before,
+        delta=words.signed(tool_change.tokens_after - tool_change.tokens_before),
         users=_users(tool_change),
         flags=tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags),
         description=texts.text(tool.description)

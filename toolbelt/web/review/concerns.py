@@ -2,124 +2,120 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from django.urls import reverse
 
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import attention, queries
+from toolbelt.core import catalog
 from toolbelt.web import agents
 from toolbelt.web.kit import model_panel, pieces, texts, words
 
 MAX_ERROR_LENGTH = 160
 _DEFERRED = "deferred by budget"
+# Presents a line when it is called: pages show some of the lines, and count all.
+Line = Callable[[], pieces.View]
 
 
-def count(noticed: attention.Attention) -> int:
-    """Return how many lines :func:`lines` yields."""
-    others = count_others(noticed) - len(noticed.blocked)
-    return others + len(noticed.to_review) + bool(noticed.blocked)
+def lines(noticed: attention.Attention) -> list[Line]:
+    """Return what needs attention: blocks and failures, then what waits for an operator, then what is unusual."""
+    blocked = (
+        _each(_block, noticed.blocked) if len(noticed.blocked) < 2 else _each(_blocks, [noticed.blocked])
+    )
+    return [*blocked, *_failures(noticed), *_each(_review, noticed.to_review.items()), *_unusual(noticed)]
 
 
-def count_others(noticed: attention.Attention) -> int:
-    """Return how many lines :func:`other_concerns` yields."""
-    return (
-        len(noticed.broken)
-        + len(noticed.not_running)
-        + len(_troubled(noticed))
-        + len(noticed.blocked)
-        + len(noticed.stale)
-        + len({missing.loadout for missing in noticed.unresolved})
+def others(noticed: attention.Attention) -> list[Line]:
+    """Return what needs attention beside the tools to review, with each block on its own."""
+    return [*_each(_block, noticed.blocked), *_failures(noticed), *_unusual(noticed)]
+
+
+def _failures(noticed: attention.Attention) -> list[Line]:
+    """Return what has failed, then the agents with a conflict or over their budget, then those whose budget defers
+    tools.
+    """
+    troubled = [summary for summary in noticed.agents if agents.trouble(summary.inventory)]
+    troubled.sort(key=lambda summary: agents.trouble(summary.inventory) == _DEFERRED)
+    return [
+        *_each(_failed, noticed.broken),
+        *_each(_not_running, noticed.not_running),
+        *_each(_of_agent, troubled),
+    ]
+
+
+def _unusual(noticed: attention.Attention) -> list[Line]:
+    by_loadout = itertools.groupby(noticed.unresolved, operator.attrgetter("loadout"))
+    return [
+        *_each(_stale, noticed.stale),
+        *_each(_unresolved, [(loadout, tuple(missing)) for loadout, missing in by_loadout]),
+    ]
+
+
+def _each(present: Callable[[Any], pieces.View], things: Iterable[Any]) -> list[Line]:
+    return [functools.partial(present, thing) for thing in things]
+
+
+def _line(state: str, title: str, about: str, url: str, act: str = "View") -> pieces.View:
+    """Return one line: ``state`` is the shape beside it, and ``act`` what the link at ``url`` says."""
+    return pieces.View(state=state, title=title, about=about, url=url, act=act)
+
+
+def _failed(failed: attention.FailedPlugin) -> pieces.View:
+    plugin = failed.plugin
+    return _line(
+        "unavailable",
+        f"{texts.visible(plugin.title or plugin.name)} has failed",
+        texts.visible(words.cut(failed.error, MAX_ERROR_LENGTH)) or "Its tools are unavailable.",
+        reverse("web:plugin", args=[plugin.name]),
     )
 
 
-def lines(noticed: attention.Attention) -> Iterator[pieces.View]:
-    """Yield what needs attention: blocks and failures, then what waits for an operator, then what is unusual.
-
-    ``state`` is the shape beside it, and ``act`` what the link at ``url`` says.
-    """
-    if len(noticed.blocked) == 1:
-        yield from _blocked(noticed)
-    elif noticed.blocked:
-        yield pieces.View(
-            state="denied",
-            title=f"{len(noticed.blocked)} entries blocked for everyone",
-            about=words.listing([name for _, name in noticed.blocked]),
-            url=f"{reverse('web:review')}#attention",
-            act="View",
-        )
-    yield from _failures(noticed)
-    yield from map(_of_agent, _troubled(noticed))
-    yield from _reviews(noticed)
-    yield from _stale(noticed.stale)
-    yield from _unresolved(noticed.unresolved)
+def _not_running(plugin: catalog.Plugin) -> pieces.View:
+    return _line(
+        "unavailable",
+        f"{words.tools(len(plugin.not_running))} of {texts.visible(plugin.title or plugin.name)} not running",
+        "No running process can run them. Restart Toolbelt's servers with the plugin listed, or turn it off.",
+        reverse("web:plugin", args=[plugin.name]),
+    )
 
 
-def other_concerns(noticed: attention.Attention) -> Iterator[pieces.View]:
-    """Yield what needs attention beside the tools to review, with each block on its own."""
-    yield from _blocked(noticed)
-    yield from _failures(noticed)
-    yield from map(_of_agent, _troubled(noticed))
-    yield from _stale(noticed.stale)
-    yield from _unresolved(noticed.unresolved)
+def _review(waiting: tuple[str, int]) -> pieces.View:
+    plugin, count = waiting
+    return _line(
+        "discoverable",
+        f"{words.tools(count)} of {texts.visible(plugin)} {'awaits' if count == 1 else 'await'} review",
+        "New or changed tools are unavailable until you approve them.",
+        reverse("web:review", query={"plugin": plugin}),
+        "Review",
+    )
 
 
-def _failures(noticed: attention.Attention) -> Iterator[pieces.View]:
-    for provider in noticed.broken:
-        yield pieces.View(
-            state="unavailable",
-            title=f"{texts.visible(provider.plugin.title or provider.plugin.name)} has failed",
-            about=texts.visible(words.cut(provider.error, MAX_ERROR_LENGTH)) or "Its tools are unavailable.",
-            url=reverse("web:plugin", args=[provider.plugin.name]),
-            act="View",
-        )
-    for absent in noticed.not_running:
-        yield pieces.View(
-            state="unavailable",
-            title=f"{words.tools(len(absent.not_running))} of {texts.visible(absent.title or absent.name)} not running",
-            about="No running process can run them. Restart Toolbelt's servers with the plugin listed, or turn it off.",
-            url=reverse("web:plugin", args=[absent.name]),
-            act="View",
-        )
+def _block(blocked: tuple[str, str]) -> pieces.View:
+    kind, name = blocked
+    title = f"{kind.capitalize()} {texts.visible(name)} is blocked for everyone"
+    return _line(
+        "denied", title, "No agent gets it, whatever its settings.", reverse(f"web:{kind}", args=[name])
+    )
 
 
-def _reviews(noticed: attention.Attention) -> Iterator[pieces.View]:
-    for plugin, waiting in noticed.to_review.items():
-        yield pieces.View(
-            state="discoverable",
-            title=f"{words.tools(waiting)} of {texts.visible(plugin)} {'awaits' if waiting == 1 else 'await'} review",
-            about="New or changed tools are unavailable until you approve them.",
-            url=reverse("web:review", query={"plugin": plugin}),
-            act="Review",
-        )
-
-
-def _blocked(noticed: attention.Attention) -> Iterator[pieces.View]:
-    for kind, name in noticed.blocked:
-        yield pieces.View(
-            state="denied",
-            title=f"{kind.capitalize()} {texts.visible(name)} is blocked for everyone",
-            about="No agent gets it, whatever its settings.",
-            url=reverse(f"web:{kind}", args=[name]),
-            act="View",
-        )
-
-
-def _troubled(noticed: attention.Attention) -> list[queries.Summary]:
-    """Return the agents with a conflict or over their budget, then those whose budget defers tools."""
-    troubled = [summary for summary in noticed.agents if agents.trouble(summary.inventory)]
-    return sorted(troubled, key=lambda summary: agents.trouble(summary.inventory) == _DEFERRED)
+def _blocks(blocked: Sequence[tuple[str, str]]) -> pieces.View:
+    title = f"{len(blocked)} entries blocked for everyone"
+    names = words.listing([name for _, name in blocked])
+    return _line("denied", title, names, f"{reverse('web:review')}#attention")
 
 
 def _of_agent(summary: queries.Summary) -> pieces.View:
     trouble = agents.trouble(summary.inventory)
-    return pieces.View(
-        state="discoverable" if trouble == _DEFERRED else "unavailable",
-        title=f"{summary.agent.key}: {trouble}",
-        about=_budget(summary) if "budget" in trouble else _warnings(summary),
-        url=reverse("web:agent_access", args=[summary.agent.key]),
-        act="View",
+    return _line(
+        "discoverable" if trouble == _DEFERRED else "unavailable",
+        f"{summary.agent.key}: {trouble}",
+        _budget(summary) if "budget" in trouble else _warnings(summary),
+        reverse("web:agent_access", args=[summary.agent.key]),
     )
 
 
@@ -144,31 +140,28 @@ def _budget(summary: queries.Summary) -> str:
     return f"{', '.join(limits)}. {_warnings(summary)}"
 
 
-def _unresolved(every: Iterable[unresolved.Unresolved]) -> Iterator[pieces.View]:
-    for loadout, of_loadout in itertools.groupby(every, lambda name: name.loadout):
-        listed = tuple(of_loadout)
-        denies = any(missing.field == "disabled" for missing in listed)
-        names = words.listing(tuple(dict.fromkeys(missing.name for missing in listed)))
-        yield pieces.View(
-            state="denied" if denies else "discoverable",
-            title=f"{loadout}: names that do not exist",
-            about=f"{names}. " + ("Disabling them has no effect." if denies else "They add no tools."),
-            url=reverse("web:loadout", args=[loadout]),
-            act="View",
-        )
+def _unresolved(of_loadout: tuple[str, Sequence[unresolved.Unresolved]]) -> pieces.View:
+    loadout, listed = of_loadout
+    denies = any(missing.field == "disabled" for missing in listed)
+    names = words.listing(tuple(dict.fromkeys(missing.name for missing in listed)))
+    return _line(
+        "denied" if denies else "discoverable",
+        f"{loadout}: names that do not exist",
+        f"{names}. {'Disabling them has no effect.' if denies else 'They add no tools.'}",
+        reverse("web:loadout", args=[loadout]),
+    )
 
 
-def _stale(every: Iterable[tuple[queries.Summary, Sequence[attention.Stale]]]) -> Iterator[pieces.View]:
-    for summary, overrides in every:
-        agent, count = summary.agent.key, len(overrides)
-        reasons = [
-            f"{stale.tool} ({'on' if stale.on else 'off'}: {attention.explain_stale(summary, stale)})"
-            for stale in overrides
-        ]
-        yield pieces.View(
-            state="dormant",
-            title=f"{count} override{' has' if count == 1 else 's have'} no effect for {agent}",
-            about=words.listing(reasons, 2),
-            url=reverse("web:agent_access", args=[agent]) + "?show=overridden",
-            act="View",
-        )
+def _stale(of_agent: tuple[queries.Summary, Sequence[attention.Stale]]) -> pieces.View:
+    summary, overrides = of_agent
+    agent, count = summary.agent.key, len(overrides)
+    reasons = [
+        f"{stale.tool} ({'on' if stale.on else 'off'}: {attention.explain_stale(summary, stale)})"
+        for stale in overrides
+    ]
+    return _line(
+        "dormant",
+        f"{count} override{' has' if count == 1 else 's have'} no effect for {agent}",
+        words.listing(reasons, 2),
+        reverse("web:agent_access", args=[agent], query={"show": "overridden"}),
+    )

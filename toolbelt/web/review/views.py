@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -134,16 +134,19 @@ def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
 
 def _page(reviewed: pieces.View, given: Mapping[str, Any]) -> pieces.View:
     """Return the whole page: the review, and a part of what else needs attention."""
-    noticed = attention.load()
-    total = concerns.count_others(noticed)
-    offset = min(given["offset"] or 0, total)
-    items = tuple(itertools.islice(concerns.other_concerns(noticed), offset, offset + paging.AT_ONCE))
-    part = paging.Part(items=items, offset=offset, total=total, size=paging.AT_ONCE)
-    pages = part.pages(given, reverse("web:review"), anchor="#attention")
-    return pieces.View(review=reviewed, concerns=items, others=total, pages=pages)
+    every = concerns.others(attention.load())
+    part = paging.part(every, given["offset"])
+    return pieces.View(
+        review=reviewed,
+        concerns=[present() for present in part.items],
+        others=len(every),
+        pages=part.pages(given, reverse("web:review"), anchor="#attention"),
+    )
 
 
-def _shown(request: http.Request, notice: notices.Notice, status: int, moved: str = "") -> HttpResponse:
+def _shown(
+    request: http.Request, notice: notices.Notice, change: effects.Effect | None, status: int, moved: str = ""
+) -> HttpResponse:
     """Show what is left to decide on, with what else was selected: the part of it for htmx, or the whole page."""
     plugin = request.POST.get("plugin", "")
     review = _review(request, plugin, moved)
@@ -158,13 +161,9 @@ def _shown(request: http.Request, notice: notices.Notice, status: int, moved: st
 
 def _declare(request: http.Request) -> None:
     """Declare that a decision is answered with what is left to decide on."""
-
-    def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
-        return _shown(request, notice, status)
-
     plugin = request.POST.get("plugin", "")
     home = reverse("web:review") + (f"?{urlencode({'plugin': plugin})}" if plugin else "")
-    responses.declare(request, home, parts=parts, undone="Nothing was decided")
+    responses.declare(request, home, parts=functools.partial(_shown, request), undone="Nothing was decided")
 
 
 def _decided(request: http.Request, text: str, *, detail: str = "", keys: Sequence[str]) -> HttpResponse:
@@ -178,7 +177,7 @@ def _moved(request: http.Request, stale: errors.Stale) -> HttpResponse:
     gone = stale.now == "retired"
     became = "is no longer offered" if gone else "changed in the meantime: the new version is listed first"
     notice = notices.Notice(text=f"Nothing was decided: {stale.key} {became}.", tone="refused")
-    return _shown(request, notice, 409, moved=stale.key)
+    return _shown(request, notice, None, 409, moved=stale.key)
 
 
 def _ask(
@@ -233,6 +232,5 @@ def _plugins(by_plugin: Mapping[str, int], chosen: str) -> tuple[pieces.Choice, 
     """Return the plugins to choose from; none, if there is nothing to choose."""
     if len(by_plugin) < 2 and (not chosen or chosen in by_plugin):
         return ()
-    labels = {name: texts.visible(name) for name in by_plugin}
-    every = pieces.Choice(value="", label="All plugins", chosen=not chosen, count=sum(by_plugin.values()))
-    return (every, *pieces.choices(labels, chosen, counts=by_plugin))
+    labels = {"": "All plugins"} | {name: texts.visible(name) for name in by_plugin}
+    return pieces.choices(labels, chosen, counts={"": sum(by_plugin.values())} | dict(by_plugin))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
@@ -23,7 +21,6 @@ MAX_OF_KIND = 7
 MAX_MEANT = 3
 # A toolkit that a text does not name is found if it has one of so many tools that fit best.
 BEST = 3
-Kind = Literal["plugin", "toolkit", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +162,12 @@ def _actions(asked: sentences.Sentence, meant: _Meant, user: rights.User) -> Ite
 def _blocks(verb: str, meant: _Meant, user: rights.User) -> Iterator[pieces.View]:
     """Yield the pages with the button that blocks something for everyone."""
     is_blocked = verb == "unblock"
-    entries: tuple[tuple[Kind, Sequence[str]], ...] = (
-        ("plugin", [plugin.name for plugin in meant.plugins if plugin.blocked == is_blocked]),
-        ("toolkit", [toolkit.key for toolkit in meant.toolkits if toolkit.blocked == is_blocked]),
-        ("tool", [tool.key for tool in meant.tools if tool.blocked == is_blocked]),
-    )
-    for kind, names in entries:
+    entries = {
+        "plugin": [plugin.name for plugin in meant.plugins if plugin.blocked == is_blocked],
+        "toolkit": [toolkit.key for toolkit in meant.toolkits if toolkit.blocked == is_blocked],
+        "tool": [tool.key for tool in meant.tools if tool.blocked == is_blocked],
+    }
+    for kind, names in entries.items():
         if user.has_perm(rights.permission("change", kind)):
             for name in names[:MAX_MEANT]:
                 title = f"{verb.capitalize()} {kind} {name}{' for everyone' if verb == 'block' else ''} …"
@@ -179,9 +176,8 @@ def _blocks(verb: str, meant: _Meant, user: rights.User) -> Iterator[pieces.View
 
 def _explanations(meant: _Meant) -> Iterator[pieces.View]:
     for tool, agent in itertools.product(meant.tools[:MAX_MEANT], meant.agents[:MAX_MEANT]):
-        address = reverse("web:preview", args=[agent.key])
-        query = urlencode({"view": "why", "tool": tool.key})
-        yield _result(f"Why is {tool.key} on or off for {agent.key}?", f"{address}?{query}")
+        address = reverse("web:preview", args=[agent.key], query={"view": "why", "tool": tool.key})
+        yield _result(f"Why is {tool.key} on or off for {agent.key}?", address)
 
 
 def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
@@ -194,16 +190,16 @@ def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
     if of_plugin and _is_exact(meant.what, meant.plugins[0]):
         yield of_plugin.pop()
     for key in (*(toolkit.key for toolkit in toolkits), *(tool.key for tool in tools)):
-        query = urlencode({"agent": agent, "key": key, "on": verb})
-        yield _result(f"Turn {verb} {key} for {agent}", f"{reverse('web:flip')}?{query}")
+        address = reverse("web:flip", query={"agent": agent, "key": key, "on": verb})
+        yield _result(f"Turn {verb} {key} for {agent}", address)
     yield from of_plugin
 
 
 def _bulk(plugin: catalog.Plugin, verb: str, agent: str) -> str:
     """Return the address that asks whether to turn all tools of a plugin on or off; ``*`` is all agents."""
     state = "tools-true" if verb == "on" else "tools-false"
-    query = urlencode({"plugin": plugin.name, "every": "yes", "for": agent, "set": state})
-    return f"{reverse('web:bulk_tools')}?{query}"
+    query = {"plugin": plugin.name, "every": "yes", "for": agent, "set": state}
+    return reverse("web:bulk_tools", query=query)
 
 
 def _tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:

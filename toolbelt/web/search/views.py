@@ -11,17 +11,7 @@ from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index, switches
 from toolbelt.control.people import rights
-from toolbelt.web.kit import (
-    fields,
-    filters,
-    http,
-    model_panel,
-    notices,
-    pieces,
-    responses,
-    titles,
-    words,
-)
+from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces, responses, titles, words
 from toolbelt.web.search import view_model
 
 MAX_LIST_LENGTH = 10_000
