@@ -1,6 +1,6 @@
 """Sample upstream servers with tools to review, for screenshots. No server is contacted.
 
-One server has changed, with every kind of change; one runs as a command and was just added; and one has failed.
+One server has changes of every kind, one runs as a command and was just added, and one has failed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PATH = {"type": "string", "description": "A path below the root of the project."
 
 
 def tool(name: str, description: str, properties: dict[str, Any], **hints: bool) -> dict[str, Any]:
-    """Return a tool in MCP's form. Its first argument is required."""
+    """Return a tool in the format of MCP. Its first argument is required."""
     schema = {"type": "object", "properties": properties, "required": list(properties)[:1]}
     return {"name": name, "description": description, "inputSchema": schema, "annotations": hints}
 
@@ -73,7 +73,7 @@ FORECAST = tool(
 )
 
 
-def let_answer(actor: actors.Actor) -> None:
+def add_servers(actor: actors.Actor) -> None:
     """Add the servers with their responses."""
     shell = actors.Actor(name=actor.name, via="command")
     headers = {"Authorization": "Bearer ${MCP_FILES_TOKEN}"}
@@ -86,10 +86,10 @@ def let_answer(actor: actors.Actor) -> None:
     _record(actor, "project_files", *FIRST)
     approved = {change.key: change.shown for change in upstream_servers.review("project_files").waiting}
     decisions.approve(actor, "project_files", approved, reason="Read line by line.")
-    missed = errors.Problem(path="tools.run", message="Its inputSchema cannot be used: it is no mapping.")
-    _record(actor, "project_files", *NOW, problems=(missed,))
-    reached = {"command": "uvx", "args": ["mcp-server-weather"], "env": {"WEATHER_KEY": "${WEATHER_KEY}"}}
-    upstream_servers.add(shell, "weather", reached, title="Weather")
+    problem = errors.Problem(path="tools.run", message="Its inputSchema cannot be used: it is no mapping.")
+    _record(actor, "project_files", *NOW, problems=(problem,))
+    weather = {"command": "uvx", "args": ["mcp-server-weather"], "env": {"WEATHER_KEY": "${WEATHER_KEY}"}}
+    upstream_servers.add(shell, "weather", weather, title="Weather")
     _record(actor, "weather", FORECAST, stderr="INFO starting\nWARNING no cache directory, going without")
     upstream_servers.add(shell, "tickets", {"url": "https://tickets.example/mcp"}, title="Tickets")
     upstream_servers.record(
@@ -97,8 +97,8 @@ def let_answer(actor: actors.Actor) -> None:
     )
 
 
-def _record(actor: actors.Actor, name: str, *tools: dict[str, Any], **said: Any) -> None:
-    answer = upstream_servers.Answer(
-        tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **said
+def _record(actor: actors.Actor, name: str, *tools: dict[str, Any], **fields: Any) -> None:
+    response = upstream_servers.Answer(
+        tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **fields
     )
-    upstream_servers.record(actor, name, answer)
+    upstream_servers.record(actor, name, response)

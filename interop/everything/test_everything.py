@@ -310,7 +310,7 @@ async def test_the_user_is_asked_and_the_server_gets_the_answer(mode: str, token
     ("entry", "name"),
     [("prompt_args-prompt", "args-prompt"), ("prompt_completable-prompt", "completable-prompt")],
 )
-async def test_a_prompt_that_is_switched_off_is_not_listed_and_refused(
+async def test_a_prompt_that_is_switched_off_is_hidden_and_refused(
     mode: str, token: str, entry: str, name: str
 ) -> None:
     events = Events()
@@ -337,7 +337,7 @@ async def test_a_prompt_that_is_switched_off_is_not_listed_and_refused(
     [("resource_features_md", FEATURES), ("template_Dynamic_Text_Resource", TEXT)],
     ids=["resource", "template"],
 )
-async def test_a_resource_that_is_switched_off_is_not_listed_and_refused(
+async def test_a_resource_that_is_switched_off_is_hidden_and_refused(
     mode: str, token: str, entry: str, uri: str
 ) -> None:
     events = Events()

@@ -143,7 +143,7 @@ def manage(environment: interop.Environment, *arguments: str) -> str:
         "TOOLBELT_ENV_FILE": os.devnull,
     }
     command = [sys.executable, str(interop.HERE / "manage.py"), *arguments]
-    return interop._do(command, cwd=interop.HERE, env=variables).strip().rpartition("\n")[2]
+    return interop._run_setup(command, cwd=interop.HERE, env=variables).strip().rpartition("\n")[2]
 
 
 def check_thinking(client: Client, sessions: list[str]) -> None:
