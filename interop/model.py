@@ -1,6 +1,6 @@
-"""A server that speaks the protocols of four model providers, and replies by a rule or a script instead of a model.
+"""A server for the protocols of four model providers, which replies by a rule or a script instead of a model.
 
-It speaks Chat Completions and Responses of OpenAI, Messages of Anthropic, and Gemini's generateContent, each with and
+It supports Chat Completions and Responses of OpenAI, Messages of Anthropic, and Gemini's generateContent, each with and
 without streaming, and records every request.
 """
 

@@ -104,18 +104,15 @@ class Fitted:
 def main(path: Path, *, is_semantic: bool = False) -> None:
     """Train, print the recall, and write the files; with ``is_semantic``, only those of the sentence model."""
     sets = search_benchmark.read(path)
-    names = [set_.name for set_ in sets]
+    names = [request_set.name for request_set in sets]
     start = _start(sets, is_semantic)
     fitted = [
-        start.fit(names, lambda number: number % 2 == 1),
-        start.fit(names, lambda number: number % 2 == 0),
+        start.fit(names, _in_half(1)),
+        start.fit(names, _in_half(0)),
     ]
     # The examples of even requests use vectors fitted to the odd ones, and vice versa.
     halves = [
-        {
-            set_.name: examples(set_, fitted[half], lambda number, half=half: number % 2 == half)  # type: ignore[misc]
-            for set_ in sets
-        }
+        {request_set.name: examples(request_set, fitted[half], _in_half(half)) for request_set in sets}
         for half in (0, 1)
     ]
     rankers = [rank(list(half.values())) for half in halves]
@@ -127,7 +124,7 @@ def main(path: Path, *, is_semantic: bool = False) -> None:
     ranker = rank([*halves[0].values(), *halves[1].values()])
     terms: Any = ranker.terms
     if is_semantic:
-        left_out = {set_.name: _leave_one_out(start, sets, set_)[1] for set_ in sets}
+        left_out = {request_set.name: _leave_one_out(start, sets, request_set)[1] for request_set in sets}
         _print("recall@5, sets that were left out", left_out)
         terms[LEARNED] = ranking.weights().terms[LEARNED]
         TARGET.joinpath("sentences.bin").write_bytes(train_sentences.pack(everything.matrix))
@@ -136,6 +133,11 @@ def main(path: Path, *, is_semantic: bool = False) -> None:
     terms[LEARNED] = _leave_each_out(start, sets)
     TARGET.joinpath("vectors.bin").write_bytes(vectors.pack(vectors.rows(everything.table)))
     _write(ranking.FILE, ranking.TERMS, ranker)
+
+
+def _in_half(half: int) -> Callable[[int], bool]:
+    """Return whether a request, by number, is in a half of its set: 0 for even numbers, 1 for odd ones."""
+    return lambda number: number % 2 == half
 
 
 def _start(sets: Sequence[search_benchmark.RequestSet], is_semantic: bool) -> Start:
@@ -168,54 +170,53 @@ def _leave_each_out(start: Start, sets: Sequence[search_benchmark.RequestSet]) -
     recalls: dict[str, float] = {}
     scored: list[dict[str, Examples]] = [{}, {}]
     gains = {}
-    for set_ in sets:
-        (fitted, ranker), recalls[set_.name] = _leave_one_out(start, sets, set_)
-        gains[set_.name] = ranker.gains
+    for request_set in sets:
+        (fitted, ranker), recalls[request_set.name] = _leave_one_out(start, sets, request_set)
+        gains[request_set.name] = ranker.gains
         for half in (0, 1):
-            words = _words(set_, lambda number, half=half: number % 2 != half)  # type: ignore[misc]
-            chosen = lambda number, half=half: number % 2 == half  # noqa: E731
-            scored[half][set_.name] = [
+            words = _words(request_set, _in_half(1 - half))
+            scored[half][request_set.name] = [
                 replace(example, terms=np.stack([example.terms @ ranker.terms, example.terms[:, LEARNED]], 1))
                 if len(example.right)
                 else example
-                for example in examples(set_, fitted, chosen, words)
+                for example in examples(request_set, fitted, _in_half(half), words)
             ]
     _print("recall@5, sets that were left out", recalls)
     learned_weights = [float(train(list(half.values()), fixed=1)[1]) for half in scored]
     _print("  with learned words", {
-        set_.name: sum(
+        request_set.name: sum(
             recall(
-                scored[half][set_.name],
-                ranking.Weights(terms=np.array([1.0, learned_weights[1 - half]]), gains=gains[set_.name]),
+                scored[half][request_set.name],
+                ranking.Weights(terms=np.array([1.0, learned_weights[1 - half]]), gains=gains[request_set.name]),
             )
             for half in (0, 1)
         ) / 2
-        for set_ in sets
+        for request_set in sets
     })  # fmt: skip
     return sum(learned_weights) / 2
 
 
 def _leave_one_out(
-    start: Start, sets: Sequence[search_benchmark.RequestSet], set_: search_benchmark.RequestSet
+    start: Start, sets: Sequence[search_benchmark.RequestSet], request_set: search_benchmark.RequestSet
 ) -> tuple[tuple[Fitted, ranking.Weights], float]:
     """Return the vectors and the ranker trained on the other sets, and their recall on this one."""
-    others = [other for other in sets if other is not set_]
-    fitted = start.fit([other.name for other in others], lambda number: number % 2 == 0)
-    ranker = rank([examples(other, fitted, lambda number: number % 2 == 1) for other in others])
-    return (fitted, ranker), recall(examples(set_, fitted, lambda number: True), ranker)
+    others = [other for other in sets if other is not request_set]
+    fitted = start.fit([other.name for other in others], _in_half(0))
+    ranker = rank([examples(other, fitted, _in_half(1)) for other in others])
+    return (fitted, ranker), recall(examples(request_set, fitted, lambda number: True), ranker)
 
 
-def _words(set_: search_benchmark.RequestSet, chosen: Callable[[int], bool]) -> learned.LearnedWords:
+def _words(request_set: search_benchmark.RequestSet, chosen: Callable[[int], bool]) -> learned.LearnedWords:
     """Return the words learned if each chosen request leads to calls of the first tool of each of its groups."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for number in filter(chosen, range(len(set_.texts))):
-        for group in set_.groups[number]:
-            counts[group[0]].update(queries.parse(set_.texts[number]).words.keys())
+    for number in filter(chosen, range(len(request_set.texts))):
+        for group in request_set.groups[number]:
+            counts[group[0]].update(queries.parse(request_set.texts[number]).words.keys())
     return learned.LearnedWords((tool, dict(words.most_common(60))) for tool, words in counts.items())
 
 
 def examples(
-    set_: search_benchmark.RequestSet,
+    request_set: search_benchmark.RequestSet,
     fitted: Fitted,
     chosen: Callable[[int], bool],
     words: learned.LearnedWords = learned.NOTHING,
@@ -226,19 +227,19 @@ def examples(
         mock.patch.object(vectors, "table", return_value=fitted.table),
         mock.patch.object(sentence_model, "load", return_value=fitted.embed),
     ):
-        index = tool_index.of(set_.stored)
+        index = tool_index.of(request_set.stored)
         if fitted.embed is not None:
             # Clears the vectors of another fit.
             sentences.use()
             sentences.prepare(index)
         everything = range(len(index.keys))
-        numbers = [number for number in range(len(set_.texts)) if chosen(number)]
+        numbers = [number for number in range(len(request_set.texts)) if chosen(number)]
         for number in numbers[:: -(-len(numbers) // MAX_REQUESTS)]:
-            query = queries.parse(set_.texts[number])
+            query = queries.parse(request_set.texts[number])
             near = sentences.of_query(index, query.text, queries.clause_texts(query.text))
             candidates = features.candidates(index, query, everything, words, near)
             at = {index.keys[candidate.place]: row for row, candidate in enumerate(candidates)}
-            groups = [[at[key] for key in group if key in at] for group in set_.groups[number]]
+            groups = [[at[key] for key in group if key in at] for group in request_set.groups[number]]
             right = np.zeros(len(candidates))
             right[[row for group in groups for row in group]] = 1
             result.append(
@@ -247,7 +248,7 @@ def examples(
                     by_clause=[candidate.by_clause for candidate in candidates],
                     right=right,
                     groups=groups,
-                    needed=len(set_.groups[number]),
+                    needed=len(request_set.groups[number]),
                 )
             )
     return result

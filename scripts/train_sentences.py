@@ -35,15 +35,17 @@ def prepare(
 ) -> Start:
     """Return the start of every fit. ``groups`` are those of the word vectors, by the positions of the tools."""
     tools = {
-        set_.name: sorted(
-            (documents.of(set_.stored, tool) for tool in set_.stored.tools.values()), key=lambda doc: doc.key
+        request_set.name: sorted(
+            (documents.of(request_set.stored, tool) for tool in request_set.stored.tools.values()),
+            key=lambda doc: doc.key,
         )
-        for set_ in sets
+        for request_set in sets
     }
     return Start(
         tools={name: np.array(embed([doc.sentence for doc in docs])) for name, docs in tools.items()},
         requests={
-            set_.name: np.array(embed([queries.parse(text).text for text in set_.texts])) for set_ in sets
+            request_set.name: np.array(embed([queries.parse(text).text for text in request_set.texts]))
+            for request_set in sets
         },
         groups=groups,
     )

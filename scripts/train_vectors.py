@@ -49,14 +49,15 @@ class Start:
 def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
     """Return the start of every fit."""
     docs = {
-        set_.name: sorted(
-            (documents.of(set_.stored, tool) for tool in set_.stored.tools.values()), key=lambda doc: doc.key
+        request_set.name: sorted(
+            (documents.of(request_set.stored, tool) for tool in request_set.stored.tools.values()),
+            key=lambda doc: doc.key,
         )
-        for set_ in sets
+        for request_set in sets
     }
     places = {name: {doc.key: place for place, doc in enumerate(in_order)} for name, in_order in docs.items()}
     texts = [[*doc.name, *doc.text, *doc.group_text] for in_order in docs.values() for doc in in_order]
-    texts += [words.words_of(text) for set_ in sets for text in set_.texts]
+    texts += [words.words_of(text) for request_set in sets for text in request_set.texts]
     known = _vocabulary(texts)
     numbers = {word: number for number, word in enumerate(known)}
     tools = {
@@ -68,13 +69,16 @@ def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
         rows=_components(_sentence_vectors(known)),
         weights=np.log(1 / (shares + 0.003)) / 5,
         tools=tools,
-        requests={set_.name: _bags([_counted(text) for text in set_.texts], numbers) for set_ in sets},
+        requests={
+            request_set.name: _bags([_counted(text) for text in request_set.texts], numbers)
+            for request_set in sets
+        },
         groups={
-            set_.name: [
-                [[places[set_.name][key] for key in group] for group in request_groups]
-                for request_groups in set_.groups
+            request_set.name: [
+                [[places[request_set.name][key] for key in group] for group in request_groups]
+                for request_groups in request_set.groups
             ]
-            for set_ in sets
+            for request_set in sets
         },
     )
 

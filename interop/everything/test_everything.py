@@ -1,4 +1,4 @@
-"""Tests that prompts, resources and questions of a published MCP server pass Toolbelt if the agent may use them.
+"""Tests that prompts, resources and questions of a published MCP server reach the agents that may use them.
 
 The official client connects to the server directly and through Toolbelt, in both eras of the protocol.
 """
@@ -368,7 +368,7 @@ async def test_updates_end_when_a_resource_is_switched_off(mode: str, token: str
         with switched_off("resource_features_md"):
             await events.changes["resources"].wait_for(1)
             before, others = events.changes[FEATURES].count, events.changes[STARTUP].count
-            # The server announces both in turns.
+            # The server announces both resources alternately.
             await events.changes[STARTUP].wait_for(others + 2)
             assert events.changes[FEATURES].count == before
 

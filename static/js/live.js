@@ -7,7 +7,7 @@
   const current = () => document.getElementById("revision");
   if (!window.htmx || !window.toolbelt || !indicator || !current()) return;
 
-  const UPDATED = ["#main", "#model", "header.frame"];
+  const SELECTORS = ["#main", "#model", "header.frame"];
   // In milliseconds.
   const RECONNECT_AFTER = 5000;
   const MAX_SILENCE = 40000;
@@ -28,7 +28,7 @@
   const IS_STILL = "still" in indicator.dataset;
   const INTERVAL_TEXT = `every ${POLL_INTERVAL / 1000} s`;
 
-  let control = null;
+  let activeController = null;
   let timer = 0;
   let watchdog = 0;
   let pause = MIN_PAUSE;
@@ -55,7 +55,7 @@
   // Read the stream until it ends, and connect again after a pause.
   async function listen() {
     stop();
-    const controller = (control = new AbortController());
+    const controller = (activeController = new AbortController());
     let isPolling = false;
     try {
       const address = `${indicator.dataset.url}?${new URLSearchParams({ agent: indicator.dataset.agent })}`;
@@ -74,7 +74,7 @@
         for (const event of events) isPolling = handleEvent(event) || isPolling;
       }
     } catch {
-      if (controller.signal.aborted && control !== controller) return;
+      if (controller.signal.aborted && activeController !== controller) return;
     }
     clearTimeout(watchdog);
     if (isPolling) {
@@ -106,8 +106,8 @@
   function stop() {
     clearTimeout(timer);
     clearTimeout(watchdog);
-    const before = control;
-    control = null;
+    const before = activeController;
+    activeController = null;
     before?.abort();
   }
 
@@ -147,7 +147,7 @@
       // The operator has sent a request in the meantime, so this response is out of date.
       if (requestsBefore !== requests || href !== location.href || inFlight) return refresh();
       current().value = revision.value;
-      const hasChanges = window.toolbelt.patchPage(page, UPDATED);
+      const hasChanges = window.toolbelt.patchPage(page, SELECTORS);
       if (hasChanges) document.getElementById("live").textContent ||= "The page was updated.";
     } catch {
       refreshTimer = setTimeout(refresh, MAX_PAUSE / 6);
@@ -202,7 +202,7 @@
       hiddenTimer = setTimeout(stop, STOP_AFTER_HIDDEN);
       return;
     }
-    if (!control || control.signal.aborted) listen();
+    if (!activeController || activeController.signal.aborted) listen();
     if (POLL_INTERVAL) poll();
   });
   addEventListener("pagehide", stop);

@@ -24,7 +24,7 @@
     pendingChanges.add(xhr);
     for (const elt of document.querySelectorAll(".htmx-request")) if (pendingReads.has(elt)) delayedReads.add(elt);
     xhr.addEventListener("readystatechange", () => keepForm(xhr, requestConfig.elt));
-    // Listen to the request itself: htmx sends no event if it fails in some ways, or if its form was removed.
+    // Listen to the request itself, because htmx sends no events for it if its form was removed.
     xhr.addEventListener("loadend", () => finishChange(xhr));
   });
 
