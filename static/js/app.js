@@ -29,7 +29,7 @@
   const queryAll = (selector, within = document) => [...within.querySelectorAll(selector)];
   const byId = (id) => document.getElementById(id);
 
-  // The theme. The menu and the account page both offer it.
+  // The theme. All its controls on a page show the same choice.
   function showTheme() {
     const theme = root.dataset.theme ?? "system";
     for (const radio of queryAll("[data-theme-choice] input")) radio.checked = radio.value === theme;
@@ -233,7 +233,7 @@
     else notify(TEMPLATES_BY_STATUS[status] ?? (status >= 500 ? "went-wrong" : "not-done"), requestId);
   });
 
-  // Parts that load when they are opened. `toggle` is also sent when they are closed, so it is no trigger.
+  // The event `opened`, which loads parts when they are opened: `toggle` is also sent when they are closed.
   document.addEventListener(
     "toggle",
     ({ target, newState }) => {

@@ -86,7 +86,7 @@
     pause = Math.min(pause * 2, MAX_PAUSE);
   }
 
-  // Handle an event, and return whether the server sends one event a connection instead of a stream.
+  // Handle an event. Return whether the server sends a single event for each connection, instead of a stream.
   function handleEvent(event) {
     const [, kind] = /^event: (\w+)/.exec(event) ?? [];
     if (!kind) return false;
