@@ -200,9 +200,9 @@ def _figures() -> dict[str, Any]:
     compile_seconds = time.perf_counter() - started
     del compiled
 
-    answer = surfaces.ask("ada")
-    if len(answer.tools) != ACTIVE:
-        raise SystemExit(f"the bench agent has {len(answer.tools)} active tools, not {ACTIVE}")
+    built = surfaces.ask("ada")
+    if len(built.tools) != ACTIVE:
+        raise SystemExit(f"the bench agent has {len(built.tools)} active tools, not {ACTIVE}")
     with CaptureQueriesContext(connection) as queries:
         surfaces.ask("ada", session="s", request_id="r")
     snapshot, _ = snapshots.take("ada", "s", "r")

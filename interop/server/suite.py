@@ -173,11 +173,11 @@ def ask_user(params: types.CallToolRequestParams) -> types.CallToolResult | type
     """Ask the question of this turn, or return the result after the last. The state is the number of the turn."""
     turn = int(params.request_state or 0)
     questions = QUESTIONS[params.name]
-    answered = params.input_responses or {}
-    if params.request_state is not None and questions[turn][0] in answered:
+    responses = params.input_responses or {}
+    if params.request_state is not None and questions[turn][0] in responses:
         turn += 1
     if turn == len(questions):
-        text = f"Elicitation completed: {answered}. state-ok"
+        text = f"Elicitation completed: {responses}. state-ok"
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
     key, message, form = questions[turn]
     question = message or str((params.arguments or {}).get("message"))

@@ -175,21 +175,21 @@ def variants(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield variants of the arguments that differ in one respect, each with a name, once for each kind."""
     required, properties = set(schema.get("required", ())), schema.get("properties", {})
-    yield "a name that the schema does not know", {**arguments, "not_known": 1}
+    yield "an unknown name", {**arguments, "not_known": 1}
     if optional := sorted(arguments.keys() - required):
         yield (
-            "without what is optional",
+            "without optional fields",
             {name: arguments[name] for name in arguments if name not in optional},
         )
     if needed := sorted(arguments.keys() & required):
-        yield "without what is required", {name: arguments[name] for name in arguments if name != needed[0]}
+        yield "without a required field", {name: arguments[name] for name in arguments if name != needed[0]}
     for name in sorted(properties.keys() - required):
-        yield "null for what is optional", {**arguments, name: None}
+        yield "null for an optional field", {**arguments, name: None}
         break
     for name, field_schema in sorted(properties.items()):
         if name in required and "default" in field_schema:
             yield (
-                "without what is required and has a default",
+                "without a required field that has a default",
                 {k: v for k, v in arguments.items() if k != name},
             )
             break
