@@ -182,7 +182,7 @@ def switched_off(entry: str) -> Iterator[None]:
         kit.override(f"{PREFIX}{entry}", None, KEY)
 
 
-async def answer(request: Any) -> Any:
+async def result_of(request: Any) -> Any:
     """Return the result of a request as MCP writes it, or the error's code and message."""
     try:
         return plain(await mcp_checks.in_time(request))
@@ -216,7 +216,7 @@ async def prompts(client: mcp.Client, prefix: str = "") -> list[Any]:
     listed = by_key("name", (await client.list_prompts()).prompts)
     return [
         listed,
-        *[await answer(client.get_prompt(f"{prefix}{name}", arguments)) for name, arguments in PROMPTS],
+        *[await result_of(client.get_prompt(f"{prefix}{name}", arguments)) for name, arguments in PROMPTS],
     ]
 
 
@@ -224,11 +224,11 @@ async def completions(client: mcp.Client, prefix: str = "") -> list[Any]:
     """Complete arguments of a prompt, one of which depends on another, and of a template."""
     prompt = types.PromptReference(name=f"{prefix}completable-prompt")
     return [
-        await answer(client.complete(prompt, {"name": "department", "value": "S"})),
-        await answer(client.complete(prompt, {"name": "name", "value": ""}, {"department": "Sales"})),
-        await answer(client.complete(prompt, {"name": "name", "value": "Zoë"}, {"department": "Sales"})),
-        await answer(client.complete(TEMPLATE, {"name": "resourceId", "value": "12"})),
-        await answer(client.complete(TEMPLATE, {"name": "resourceId", "value": "twelve"})),
+        await result_of(client.complete(prompt, {"name": "department", "value": "S"})),
+        await result_of(client.complete(prompt, {"name": "name", "value": ""}, {"department": "Sales"})),
+        await result_of(client.complete(prompt, {"name": "name", "value": "Zoë"}, {"department": "Sales"})),
+        await result_of(client.complete(TEMPLATE, {"name": "resourceId", "value": "12"})),
+        await result_of(client.complete(TEMPLATE, {"name": "resourceId", "value": "twelve"})),
     ]
 
 
@@ -237,7 +237,7 @@ async def resources(client: mcp.Client) -> list[Any]:
     listed = by_key("uri", (await client.list_resources()).resources)
     listed.pop("toolbelt://policy", None)
     templates = by_key("uriTemplate", (await client.list_resource_templates()).resource_templates)
-    read = [await answer(client.read_resource(uri)) for uri in (FEATURES, TEXT, f"{TEXT}x", f"{BLOB}x")]
+    read = [await result_of(client.read_resource(uri)) for uri in (FEATURES, TEXT, f"{TEXT}x", f"{BLOB}x")]
     blob = (await client.read_resource(BLOB)).contents[0]
     assert isinstance(blob, types.BlobResourceContents)
     return [listed, templates, *read, blob.mime_type, plain(base64.b64decode(blob.blob).decode())]
@@ -247,11 +247,11 @@ async def questions(client: mcp.Client, events: Events, prefix: str = "") -> lis
     """Let the server ask, and answer in each possible way."""
     results: list[Any] = []
     for events.answer in ANSWERS:
-        results.append(await answer(client.call_tool(f"{prefix}trigger-elicitation-request", {})))
+        results.append(await result_of(client.call_tool(f"{prefix}trigger-elicitation-request", {})))
         results.append(plain(events.questions[-1].requested_schema))
     page = {"url": "https://example.com/agree", "elicitationId": "e1", "message": "Please agree."}
     for events.answer in (types.ElicitResult(action="accept"), types.ElicitResult(action="decline")):
-        results.append(await answer(client.call_tool(f"{prefix}trigger-url-elicitation", page)))
+        results.append(await result_of(client.call_tool(f"{prefix}trigger-url-elicitation", page)))
         results.append(events.questions[-1].url)
     return results
 
@@ -319,17 +319,17 @@ async def test_a_prompt_that_is_switched_off_is_hidden_and_refused(
     argument = {"name": "department", "value": "S"}
     arguments = {"city": "Bonn", "department": "Sales", "name": "Eve"}
     async with through_toolbelt(mode, token, events) as client:
-        assert "messages" in await answer(client.get_prompt(prompt.name, arguments))
+        assert "messages" in await result_of(client.get_prompt(prompt.name, arguments))
         with switched_off(entry):
             await events.changes["prompts"].wait_for(1)
             assert name not in by_key("name", (await client.list_prompts()).prompts)
-            code, message = await answer(client.get_prompt(prompt.name, arguments))
+            code, message = await result_of(client.get_prompt(prompt.name, arguments))
             assert code == INVALID_PARAMS
-            unknown = await answer(client.get_prompt(missing.name, arguments))
+            unknown = await result_of(client.get_prompt(missing.name, arguments))
             assert unknown == (code, message.replace(prompt.name, missing.name))
-            assert await answer(client.complete(prompt, argument)) == (code, message)
+            assert await result_of(client.complete(prompt, argument)) == (code, message)
         await events.changes["prompts"].wait_for(2)
-        assert "messages" in await answer(client.get_prompt(prompt.name, arguments))
+        assert "messages" in await result_of(client.get_prompt(prompt.name, arguments))
 
 
 @pytest.mark.parametrize(
@@ -342,22 +342,22 @@ async def test_a_resource_that_is_switched_off_is_hidden_and_refused(
 ) -> None:
     events = Events()
     async with through_toolbelt(mode, token, events) as client:
-        assert "contents" in await answer(client.read_resource(uri))
+        assert "contents" in await result_of(client.read_resource(uri))
         with switched_off(entry):
             await events.changes["resources"].wait_for(1)
             assert uri not in by_key("uri", (await client.list_resources()).resources)
             templates = by_key("uriTemplate", (await client.list_resource_templates()).resource_templates)
             assert (TEMPLATE.uri in templates) == (uri == FEATURES)
-            refused = await answer(client.read_resource(uri))
-            assert refused == await answer(client.read_resource("demo://nothing"))
+            refused = await result_of(client.read_resource(uri))
+            assert refused == await result_of(client.read_resource("demo://nothing"))
             assert refused[0] == (RESOURCE_NOT_FOUND if mode == "legacy" else INVALID_PARAMS)
             if mode == "legacy":
-                assert await answer(client.subscribe_resource(uri)) == refused
+                assert await result_of(client.subscribe_resource(uri)) == refused
             else:
                 async with client.listen(resource_subscriptions=[uri]) as stream:
                     assert not stream.honored.resource_subscriptions
         await events.changes["resources"].wait_for(2)
-        assert "contents" in await answer(client.read_resource(uri))
+        assert "contents" in await result_of(client.read_resource(uri))
 
 
 async def test_updates_end_when_a_resource_is_switched_off(mode: str, token: str) -> None:
@@ -378,10 +378,10 @@ async def test_the_user_is_not_asked_if_elicitation_is_switched_off(mode: str, t
     events.answer = ANSWERS[0]
     async with through_toolbelt(mode, token, events) as client:
         with switched_off("elicitation"):
-            refused = await answer(client.call_tool(f"{PREFIX}trigger-elicitation-request", {}))
+            refused = await result_of(client.call_tool(f"{PREFIX}trigger-elicitation-request", {}))
         assert events.questions == []
         assert refused["isError"]
         assert "Elicitation not supported" in str(refused)
-        allowed = await answer(client.call_tool(f"{PREFIX}trigger-elicitation-request", {}))
+        allowed = await result_of(client.call_tool(f"{PREFIX}trigger-elicitation-request", {}))
         assert len(events.questions) == 1
         assert "Zoë" in str(allowed)
