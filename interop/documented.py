@@ -1,4 +1,4 @@
-"""The programs of the documentation, with this server's address, for the parts to run."""
+"""The programs of the documentation, which the parts run with this server's address."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ PAGE, OWN_TOOLS = PAGES / "use-with-frameworks.md", PAGES / "bring-the-tools-you
 
 
 def program(heading: str, page: Path = PAGE, **known: Any) -> dict[str, Any]:
-    """Run the first program under a heading, with the names that it calls the reader's; give what it defines."""
+    """Run the first program under a heading, and return what it defines.
+
+    ``known`` are the names that the program expects its reader to define.
+    """
     exec(compile(_code(heading, page=page), heading, "exec"), known)  # noqa: S102 (our own page)
     return known
 
 
 def check_own_tools(heading: str, model: Callable[[list[Any]], Any]) -> None:
-    """Run the program of the page on a program's own tools, as it is shown there and in the same process.
+    """Run the program of the page on a program's own tools, as documented and with Toolbelt in the same process.
 
     ``model`` returns a model that replies by a script.
     """
     _check_own_tools(heading, model, _code(heading, page=OWN_TOOLS))
-    # As the page says: only the connection is another.
-    shown = _code(heading, page=OWN_TOOLS)
-    line = next(line for line in shown.splitlines() if line.startswith("connection = "))
-    other = 'connection = in_process.connection("seller")'
-    _check_own_tools(heading, model, shown.replace(line, other), in_process=in_process)
+    # As the page says, only the connection differs.
+    code = _code(heading, page=OWN_TOOLS)
+    line = next(line for line in code.splitlines() if line.startswith("connection = "))
+    replacement = 'connection = in_process.connection("seller")'
+    _check_own_tools(heading, model, code.replace(line, replacement), in_process=in_process)
 
 
 def _check_own_tools(heading: str, model: Callable[[list[Any]], Any], code: str, **known: Any) -> None:
@@ -59,19 +62,19 @@ def _check_own_tools(heading: str, model: Callable[[list[Any]], Any], code: str,
     kit.approve("shop")
     kit.override("cancel_order", True, "seller")
     assert answer("Refund order 7, cancel order 8.", kit.session()) == "Refunded."
-    refused, ran = kit.recorded(2, after=before, agent="seller")
-    assert (ran["tool"], ran["outcome"]) == ("refund", "ok")
+    refused, completed = kit.recorded(2, after=before, agent="seller")
+    assert (completed["tool"], completed["outcome"]) == ("refund", "ok")
     assert (refused["tool"], refused["outcome"]) == ("cancel_order", "tool-denied")
     assert shop.ORDERS[8] == "paid"
 
 
 def recipe(heading: str, **known: Any) -> dict[str, Any]:
-    """Run a recipe for MCP, and before it what all of them share."""
+    """Run a recipe for MCP, after the program that all of them share."""
     return program(heading, **program("Other frameworks, over MCP", **known))
 
 
 def module(heading: str) -> str:
-    """Return the module of JavaScript under a heading."""
+    """Return the JavaScript module under a heading."""
     return _code(heading, "js")
 
 

@@ -1,4 +1,4 @@
-"""Toolbelt in a part's own process, on the server's database, with the server's settings."""
+"""Toolbelt in the process of a part, on the server's database, with the server's settings."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-# The server's plugins are not importable here, and none of them is called here.
-_NOT_HERE = frozenset({"TOOLBELT_PLUGINS_FILE", "PYTHONPATH"})
+# The server's plugins cannot be imported in this process, which does not call them either.
+_EXCLUDED = frozenset({"TOOLBELT_PLUGINS_FILE", "PYTHONPATH"})
 
 
 @functools.cache
 def _set_up() -> Any:
-    kept = json.loads(Path(os.environ["TOOLBELT_MANAGE"]).read_text(encoding="utf-8"))["environment"]
-    os.environ.update({name: value for name, value in kept.items() if name not in _NOT_HERE})
+    environment = json.loads(Path(os.environ["TOOLBELT_MANAGE"]).read_text(encoding="utf-8"))["environment"]
+    os.environ.update({name: value for name, value in environment.items() if name not in _EXCLUDED})
     os.environ["DJANGO_SETTINGS_MODULE"] = "toolbelt.settings"
     import django
 

@@ -28,14 +28,14 @@ Start = Callable[..., scenario.Play]
 
 @dataclass
 class Shop:
-    """A program with two tools. ``ran`` is what ran; ``is_away`` cuts its line to Toolbelt.
+    """A program with two tools. ``ran`` lists the calls that ran; ``is_cut_off`` cuts its connection to Toolbelt.
 
-    With ``is_in_process``, there is no line: Toolbelt runs in the same process.
+    With ``is_in_process``, Toolbelt runs in the same process, so there is no connection to cut.
     """
 
     is_in_process: bool = False
     ran: list[Any] = field(default_factory=list)
-    is_away: bool = False
+    is_cut_off: bool = False
 
     @property
     def tools(self) -> list[Callable[..., Any]]:
@@ -54,41 +54,43 @@ class Shop:
 
     def play(self, start: Start, **more: Any) -> scenario.Play:
         """Return a player whose model can call these tools."""
-        connection = in_process.connection(AGENT) if self.is_in_process else self._line()
+        connection = in_process.connection(AGENT) if self.is_in_process else self._http_connection()
         play = start(connection, local_tools=self.tools, plugin=PLUGIN, **more)
         if not _declared:
-            _declared.append(play(kit.session(), "Hello.", ["Hello."]).said)
-            # Each framework derives another schema from the same function.
+            _declared.append(play(kit.session(), "Hello.", ["Hello."]).answer)
+            # Each framework derives a different schema from the same function.
             kit.approve(PLUGIN)
         return play
 
-    def _line(self) -> http.Http:
-        blocking = http.BlockingHttp(kit.ADDRESS, AGENT, token(), transport=_Line(self), pauses=())
+    def _http_connection(self) -> http.Http:
+        blocking = http.BlockingHttp(
+            kit.ADDRESS, AGENT, token(), transport=_CuttableTransport(self), pauses=()
+        )
         return http.Http(
-            kit.ADDRESS, AGENT, token(), transport=_AsyncLine(self), pauses=(), blocking=blocking
+            kit.ADDRESS, AGENT, token(), transport=_CuttableAsyncTransport(self), pauses=(), blocking=blocking
         )
 
 
-class _Line(httpx.BaseTransport):
-    """A line to Toolbelt that can be cut."""
+class _CuttableTransport(httpx.BaseTransport):
+    """A transport to Toolbelt that can be cut."""
 
     def __init__(self, shop: Shop) -> None:
         self._shop, self._inner = shop, httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if self._shop.is_away:
+        if self._shop.is_cut_off:
             raise httpx.ConnectError("cut")
         return self._inner.handle_request(request)
 
 
-class _AsyncLine(httpx.AsyncBaseTransport):
-    """The same for event loops, of which a framework may start several."""
+class _CuttableAsyncTransport(httpx.AsyncBaseTransport):
+    """A transport for event loops, of which a framework may start several."""
 
     def __init__(self, shop: Shop) -> None:
         self._shop = shop
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if self._shop.is_away:
+        if self._shop.is_cut_off:
             raise httpx.ConnectError("cut")
         async with httpx.AsyncHTTPTransport() as inner:
             response = await inner.handle_async_request(request)
@@ -97,19 +99,19 @@ class _AsyncLine(httpx.AsyncBaseTransport):
         return httpx.Response(response.status_code, headers=headers, content=content)
 
 
-# What the program's model replied when the tools were declared.
+# The model's reply when the tools were first declared.
 _declared: list[str] = []
 
 
 @functools.cache
 def token() -> str:
-    """Issue a token of the agent whose program has the tools."""
+    """Issue a token for the agent whose program has the tools."""
     return kit.manage("token", "issue", "--agent", AGENT)
 
 
 @contextlib.contextmanager
 def overridden(tool: str, on: bool) -> Iterator[None]:
-    """Override a tool for the agent, and turn it on again."""
+    """Override a tool for the agent, and turn it on afterwards."""
     kit.override(tool, on, AGENT)
     try:
         yield
@@ -118,7 +120,7 @@ def overridden(tool: str, on: bool) -> Iterator[None]:
 
 
 def recorded(play: scenario.Play, session: str) -> dict[str, Any]:
-    """Return the call of a session, once it is recorded. Other sessions' calls may be recorded meanwhile."""
+    """Wait until the call of a session is recorded, and return it. Other sessions' calls may be recorded meanwhile."""
     [call] = kit.recorded(1, agent=AGENT, session=scenario.recorded_session(play, session))
     return call
 
@@ -133,41 +135,41 @@ CALL = scenario.Call(REFUND, {"order": 7, "reason": "broken"})
 
 def test_a_tool_of_the_program_runs_once_it_is_admitted_and_is_recorded(start: Start, shop: Shop) -> None:
     play, session = shop.play(start), kit.session()
-    played = play(session, "Refund order 7.", [CALL, "Done."])
-    assert {REFUND, FIND} <= set(played.steps[0].tools)
-    assert played.steps[0].tools[REFUND]["required"][0] == "order"
+    run = play(session, "Refund order 7.", [CALL, "Done."])
+    assert {REFUND, FIND} <= set(run.steps[0].tools)
+    assert run.steps[0].tools[REFUND]["required"][0] == "order"
     assert shop.ran == [("refund", 7, "broken")]
-    [result] = played.results
+    [result] = run.results
     assert "Order 7 is refunded." in result.text
     assert not result.is_error
-    assert played.said == "Done."
+    assert run.answer == "Done."
     assert recorded(play, session)["outcome"] == "ok"
 
 
-def test_an_operator_switches_it_off_during_the_run_and_it_does_not_run(start: Start, shop: Shop) -> None:
+def test_a_tool_that_an_operator_turns_off_during_the_run_does_not_run(start: Start, shop: Shop) -> None:
     def off_then_call() -> scenario.Reply:
         kit.override(REFUND, False, AGENT)
         return CALL
 
     play = shop.play(start)
     with overridden(REFUND, True):
-        played = play(kit.session(), "Refund order 7.", [off_then_call, "I cannot."])
-    [refused] = played.results
+        run = play(kit.session(), "Refund order 7.", [off_then_call, "I cannot."])
+    [refused] = run.results
     assert "tool-" in refused.text
     assert refused.is_error is not False
     assert shop.ran == []
-    assert [REFUND in step.tools for step in played.steps] == [True, False]
-    assert played.said == "I cannot."
+    assert [REFUND in step.tools for step in run.steps] == [True, False]
+    assert run.answer == "I cannot."
 
 
-def test_arguments_are_checked_before_it_runs(start: Start, shop: Shop) -> None:
+def test_arguments_are_checked_before_a_tool_runs(start: Start, shop: Shop) -> None:
     wrong = scenario.Call(REFUND, {"order": "seven"})
-    played = shop.play(start)(kit.session(), "Refund order 7.", [wrong, "I cannot."])
-    assert "invalid-arguments" in played.results[0].text
+    run = shop.play(start)(kit.session(), "Refund order 7.", [wrong, "I cannot."])
+    assert "invalid-arguments" in run.results[0].text
     assert shop.ran == []
 
 
-def test_an_exception_in_it_is_recorded_and_the_framework_handles_it(start: Start, shop: Shop) -> None:
+def test_an_exception_in_a_tool_is_recorded_and_the_framework_handles_it(start: Start, shop: Shop) -> None:
     play, session = shop.play(start), kit.session()
     script: scenario.Script = [scenario.Call(FIND, {"order": 8}), "I cannot."]
     # Some frameworks end the run, others let the model read the exception.
@@ -178,48 +180,50 @@ def test_an_exception_in_it_is_recorded_and_the_framework_handles_it(start: Star
     assert call["error"] == "LookupError: There is no order 8."
 
 
-def test_while_toolbelt_is_away_calls_are_refused_and_the_run_goes_on(start: Start) -> None:
+def test_calls_are_refused_while_toolbelt_is_unreachable_and_the_run_continues(start: Start) -> None:
     shop = Shop()
 
-    def away_then_call() -> scenario.Reply:
-        shop.is_away = True
+    def cut_off_then_call() -> scenario.Reply:
+        shop.is_cut_off = True
         return CALL
 
-    played = shop.play(start)(kit.session(), "Refund order 7.", [away_then_call, "Later."])
-    assert "unreachable" in played.results[0].text
+    run = shop.play(start)(kit.session(), "Refund order 7.", [cut_off_then_call, "Later."])
+    assert "unreachable" in run.results[0].text
     assert shop.ran == []
-    assert played.steps[1].tools == played.steps[0].tools
-    assert played.said == "Later."
+    assert run.steps[1].tools == run.steps[0].tools
+    assert run.answer == "Later."
 
 
-def test_with_the_owners_setting_they_run_and_are_recorded_later(start: Start) -> None:
+def test_with_offline_allow_tools_run_while_toolbelt_is_unreachable_and_are_recorded_later(
+    start: Start,
+) -> None:
     shop, session = Shop(), kit.session()
 
-    def away_then_call() -> scenario.Reply:
-        shop.is_away = True
+    def cut_off_then_call() -> scenario.Reply:
+        shop.is_cut_off = True
         return CALL
 
     play = shop.play(start, offline="allow")
-    play(session, "Refund order 7.", [away_then_call, "Done."])
+    play(session, "Refund order 7.", [cut_off_then_call, "Done."])
     assert shop.ran == [("refund", 7, "broken")]
-    shop.is_away = False
+    shop.is_cut_off = False
     play(session, "Thanks.", ["You are welcome."])
     call = recorded(play, session)
     assert call["outcome"] == "ok"
     assert "without an admission" in call["error"]
 
 
-def test_what_an_operator_has_denied_stays_refused_even_then(start: Start) -> None:
+def test_a_denied_tool_is_refused_while_toolbelt_is_unreachable_even_with_offline_allow(start: Start) -> None:
     shop = Shop()
 
-    def away_then_call() -> scenario.Reply:
-        shop.is_away = True
+    def cut_off_then_call() -> scenario.Reply:
+        shop.is_cut_off = True
         return CALL
 
     play = shop.play(start, offline="allow")
-    # Pydantic AI counts a call of a tool that it has not given as a retry.
+    # Pydantic AI counts a call of a tool that it did not offer as a retry.
     with overridden(REFUND, False), contextlib.suppress(Exception):
-        play(kit.session(), "Refund order 7.", [away_then_call, "I cannot."])
+        play(kit.session(), "Refund order 7.", [cut_off_then_call, "I cannot."])
     assert shop.ran == []
 
 

@@ -1,8 +1,8 @@
 """Checks that any MCP client must pass at Toolbelt's endpoint.
 
-A part says in :meth:`Checks.connecting` how its client connects; these checks then run with that client. So all of
-them prove the same: listing, calling, refusing, subscribing, and both ways to load on demand. Of the standard library
-and pytest alone, as kit.py is.
+A part defines in :meth:`Checks.connecting` how its client connects, and the checks run with that client. They cover
+listing, calling, refusals, subscriptions, and both ways to load tools on request. This module uses only the standard
+library and pytest, like kit.py.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ TOKENS = {kit.AGENT: kit.TOKEN, GUEST: kit.OTHER_TOKEN}
 INVALID_PARAMS = -32602
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 META_TOOLS = {"call_tool", "list_toolkits", "load_tools", "search_tools", "unload_tools"}
-# Longer than anything here takes: a wait that reaches it is a defect.
-SECONDS = 20.0
+# Longer than anything here takes, so a wait that reaches it is a defect.
+TIMEOUT = 20.0
 
-Answered = TypeVar("Answered")
+T = TypeVar("T")
 
 
-class Refused(Exception):
-    """The server answered a request with an error instead of a result."""
+class RequestError(Exception):
+    """The server responded to a request with an error instead of a result."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code, self.message = code, message
@@ -37,63 +37,65 @@ class Refused(Exception):
 
 
 class Client(Protocol):
-    """A client that is connected, and hears of changes from then on."""
+    """A connected client, which is notified of changes from then on."""
 
     @property
     def version(self) -> str:
-        """The revision of the protocol that both speak."""
+        """The negotiated revision of the protocol."""
 
     @property
     def instructions(self) -> str:
-        """What the server tells the model, empty for nothing."""
+        """The server's instructions for the model, or an empty text."""
 
     @property
     def changes(self) -> Changes:
-        """What it heard of changes."""
+        """The notifications that the client received."""
 
     async def tools(self) -> Mapping[str, Any]:
-        """List all tools, by name, as MCP writes them."""
+        """List all tools by name, as MCP writes them."""
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Call a tool, and give the result as MCP writes it. Raises :class:`Refused`."""
+        """Call a tool, and return the result as MCP writes it. Raise :class:`RequestError` for an error."""
 
 
 class Changes:
-    """How often a client heard that its list of tools changed."""
+    """The number of times that a client was notified of a changed list."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._heard = asyncio.Condition()
+        self._condition = asyncio.Condition()
 
-    async def hear(self) -> None:
-        async with self._heard:
+    async def record(self) -> None:
+        """Record a notification."""
+        async with self._condition:
             self.count += 1
-            self._heard.notify_all()
+            self._condition.notify_all()
 
-    async def reach(self, count: int) -> None:
-        """Wait until it heard of that many."""
-        async with asyncio.timeout(SECONDS), self._heard:
-            await self._heard.wait_for(lambda: self.count >= count)
+    async def wait_for(self, count: int) -> None:
+        """Wait until the client was notified this many times."""
+        async with asyncio.timeout(TIMEOUT), self._condition:
+            await self._condition.wait_for(lambda: self.count >= count)
 
 
 def address(agent: str, session: str = "") -> str:
-    """Return where an agent's endpoint is, for clients that keep a session and for those that keep none."""
+    """Return the address of an agent's endpoint, or of a session at it."""
     return f"{kit.ADDRESS}/mcp/{agent}" + (f"/s/{session}" if session else "")
 
 
-async def aside(act: Any, *given: Any) -> Any:
-    """Do as an operator does, beside what the client has under way."""
-    return await asyncio.to_thread(act, *given)
+async def in_thread(action: Any, *arguments: Any) -> Any:
+    """Run an operator's action in a thread."""
+    return await asyncio.to_thread(action, *arguments)
 
 
-async def in_time(awaited: Awaitable[Answered]) -> Answered:
-    async with asyncio.timeout(SECONDS):
+async def in_time(awaited: Awaitable[T]) -> T:
+    """Await a result, with a time limit."""
+    async with asyncio.timeout(TIMEOUT):
         return await awaited
 
 
 @contextlib.contextmanager
 def listing(agent: str = kit.AGENT) -> Iterator[None]:
-    """Let the list of an agent's clients grow by load_tools, instead of dispatching."""
+    """Let load_tools extend the list of an agent's clients, instead of dispatching calls."""
     kit.operator("PATCH", f"agents/{agent}", {"changes": {"mcp_loading": "list"}})
     try:
         yield
@@ -102,8 +104,8 @@ def listing(agent: str = kit.AGENT) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def as_found(*toolkits: str, agent: str = kit.AGENT) -> Iterator[None]:
-    """Leave an agent's switches of these toolkits as they were."""
+def restored_switches(*toolkits: str, agent: str = kit.AGENT) -> Iterator[None]:
+    """Restore an agent's switches of these toolkits afterwards."""
     before = kit.operator("GET", f"agents/{agent}/tools-config")
     try:
         yield
@@ -112,8 +114,8 @@ def as_found(*toolkits: str, agent: str = kit.AGENT) -> Iterator[None]:
             kit.switch(toolkit, before.get(toolkit), agent)
 
 
-def own(tools: Mapping[str, Any]) -> set[str]:
-    """Return the names of the desk's tools and of Toolbelt's own; the demo gives every agent a few more."""
+def tested_tools(tools: Mapping[str, Any]) -> set[str]:
+    """Return the names of the desk's tools and of Toolbelt's own, without the demo's."""
     return {name for name in tools if name.startswith("desk__") or name in META_TOOLS}
 
 
@@ -122,15 +124,15 @@ def text(result: Mapping[str, Any]) -> str:
     return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 
-def said(result: Mapping[str, Any]) -> Any:
-    """Return what a tool answered, which stands in the text as JSON."""
+def structured_content(result: Mapping[str, Any]) -> Any:
+    """Return the structured content of a result, read from its text, which has it as JSON."""
     assert not result.get("isError"), result
     return json.loads(next(block["text"] for block in result["content"] if block["type"] == "text"))
 
 
 @contextlib.contextmanager
 def single_error() -> Iterator[None]:
-    """Raise the only error of a group, or of a group of groups, in place of the group."""
+    """Raise the only error of a group, or of nested groups, instead of the group."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -142,7 +144,7 @@ def single_error() -> Iterator[None]:
 
 @pytest.mark.anyio
 class Checks(abc.ABC):
-    """The proof; ``version`` is the revision that this client comes to speak."""
+    """The checks. ``version`` is the revision that the client negotiates."""
 
     version = HANDSHAKE
 
@@ -152,19 +154,19 @@ class Checks(abc.ABC):
 
     @contextlib.asynccontextmanager
     async def connected(self, agent: str = kit.AGENT, session: str = "") -> AsyncIterator[Client]:
-        """Connect, and raise what goes wrong as it is."""
+        """Connect, and raise errors without their groups."""
         with single_error():
             async with self.connecting(agent, session) as client:
                 yield client
 
-    async def test_the_list_holds_what_the_agent_may_use(self) -> None:
+    async def test_the_list_contains_the_tools_that_the_agent_may_use(self) -> None:
         async with self.connected() as client:
             assert client.version == self.version
             tools = await in_time(client.tools())
-            assert own(tools) == {
+            assert tested_tools(tools) == {
                 "call_tool",
                 "search_tools",
-                *(f"desk__{one}" for one in ("add", "fail", "order", "wait")),
+                *(f"desk__{name}" for name in ("add", "fail", "order", "wait")),
             }
             assert [*tools] == sorted(tools)
             add = tools["desk__add"]
@@ -173,7 +175,7 @@ class Checks(abc.ABC):
             assert add["annotations"]["readOnlyHint"] is True
             assert add["_meta"] == {"toolbelt/toolkits": ["arithmetic"]}
         async with self.connected(GUEST) as client:
-            assert own(await in_time(client.tools())) == {"desk__wait"}
+            assert tested_tools(await in_time(client.tools())) == {"desk__wait"}
 
     async def test_the_policy_is_the_instructions(self) -> None:
         async with self.connected() as client:
@@ -185,7 +187,7 @@ class Checks(abc.ABC):
         async with self.connected() as client:
             await in_time(client.tools())
             result = await in_time(client.call("desk__add", {"a": 2, "b": 40}))
-            assert said(result) == {"sum": 42}
+            assert structured_content(result) == {"sum": 42}
             assert result["structuredContent"] == {"sum": 42}
             order = {"lines": [{"item": "pen", "count": 3}, {"item": "ink"}], "pace": "rush"}
             result = await in_time(client.call("desk__order", {"order": order}))
@@ -193,79 +195,83 @@ class Checks(abc.ABC):
         newest, *others = kit.recorded(before + 1, agent=kit.AGENT, tool="desk__order")
         assert (newest["outcome"], len(others)) == ("ok", before)
 
-    async def test_what_goes_wrong_in_a_tool_is_a_result_that_the_model_reads(self) -> None:
+    async def test_an_error_in_a_tool_is_a_result_that_the_model_reads(self) -> None:
         async with self.connected() as client:
             failed = await in_time(client.call("desk__fail", {"because": "rain"}))
             assert failed["isError"] is True
             assert "The desk is closed: rain." in text(failed)
-            unfit = await in_time(client.call("desk__add", {"a": "two"}))
-            assert unfit["isError"] is True
-            assert "'b' is a required property" in text(unfit)
+            invalid = await in_time(client.call("desk__add", {"a": "two"}))
+            assert invalid["isError"] is True
+            assert "'b' is a required property" in text(invalid)
 
-    async def test_what_is_hidden_is_refused_like_what_there_is_not(self) -> None:
+    async def test_a_hidden_tool_is_refused_like_one_that_does_not_exist(self) -> None:
         async with self.connected(GUEST) as client:
             refusals = []
             for tool in ("desk__add", "desk__nothing"):
-                with pytest.raises(Refused) as refused:
+                with pytest.raises(RequestError) as refused:
                     await in_time(client.call(tool, {"a": 1, "b": 2}))
                 assert refused.value.code == INVALID_PARAMS
                 refusals.append(refused.value.message.replace(tool, "that"))
             assert refusals[0] == refusals[1]
 
-    async def test_a_flip_reaches_the_agents_clients_and_no_others(self) -> None:
+    async def test_a_flip_notifies_only_the_agents_clients(self) -> None:
         async with self.connected() as desk, self.connected(GUEST) as guest:
-            with as_found("arithmetic"):
+            with restored_switches("arithmetic"):
                 assert "desk__add" in await in_time(desk.tools())
-                await aside(kit.switch, "arithmetic", False)
-                await desk.changes.reach(1)
+                await in_thread(kit.switch, "arithmetic", False)
+                await desk.changes.wait_for(1)
                 assert "desk__add" not in await in_time(desk.tools())
-                with pytest.raises(Refused) as refused:
+                with pytest.raises(RequestError) as refused:
                     await in_time(desk.call("desk__add", {"a": 1, "b": 2}))
                 assert refused.value.code == INVALID_PARAMS
-            await desk.changes.reach(2)
+            await desk.changes.wait_for(2)
             assert "desk__add" in await in_time(desk.tools())
             assert guest.changes.count == 0
-            await aside(kit.override, "desk__fail", True, GUEST)
+            await in_thread(kit.override, "desk__fail", True, GUEST)
             try:
-                await guest.changes.reach(1)
-                assert own(await in_time(guest.tools())) == {"desk__fail", "desk__wait"}
+                await guest.changes.wait_for(1)
+                assert tested_tools(await in_time(guest.tools())) == {"desk__fail", "desk__wait"}
             finally:
-                await aside(kit.override, "desk__fail", None, GUEST)
-            await guest.changes.reach(2)
+                await in_thread(kit.override, "desk__fail", None, GUEST)
+            await guest.changes.wait_for(2)
             assert (desk.changes.count, guest.changes.count) == (2, 2)
 
-    async def test_a_flip_that_changes_nothing_tells_no_one(self) -> None:
+    async def test_a_flip_without_an_effect_notifies_no_client(self) -> None:
         async with self.connected() as client:
-            with as_found("desk_notes", "orders"):
-                # On for arithmetic already; and on twice.
-                await aside(kit.override, "desk__add", True)
-                await aside(kit.override, "desk__add", None)
-                await aside(kit.switch, "orders", False)
-                await client.changes.reach(1)
-            await client.changes.reach(2)
+            with restored_switches("desk_notes", "orders"):
+                # The tool is already on by its toolkit, so these overrides have no effect.
+                await in_thread(kit.override, "desk__add", True)
+                await in_thread(kit.override, "desk__add", None)
+                await in_thread(kit.switch, "orders", False)
+                await client.changes.wait_for(1)
+            await client.changes.wait_for(2)
             assert client.changes.count == 2
 
-    async def test_a_tool_hidden_a_moment_ago_is_refused_at_once(self) -> None:
+    async def test_a_hidden_tool_is_refused_immediately(self) -> None:
         async with self.connected() as client:
             for _ in range(5):
-                assert said(await in_time(client.call("desk__add", {"a": 1, "b": 1}))) == {"sum": 2}
-                with kit.switched("arithmetic", on=False), pytest.raises(Refused):
+                assert structured_content(await in_time(client.call("desk__add", {"a": 1, "b": 1}))) == {
+                    "sum": 2
+                }
+                with kit.switched("arithmetic", on=False), pytest.raises(RequestError):
                     await in_time(client.call("desk__add", {"a": 1, "b": 1}))
 
-    async def test_dispatch_searches_and_calls_in_a_list_that_stays(self) -> None:
+    async def test_dispatch_searches_and_calls_without_changing_the_list(self) -> None:
         async with self.connected() as client:
             before = await in_time(client.tools())
-            found = said(await in_time(client.call("search_tools", {"query": "put a note"})))["results"]
-            hit = next(one for one in found if one["tool"] == "desk__add_note")
+            results = structured_content(await in_time(client.call("search_tools", {"query": "put a note"})))[
+                "results"
+            ]
+            hit = next(result for result in results if result["tool"] == "desk__add_note")
             assert hit["input_schema"]["required"] == ["text"]
-            noted = {"tool": "desk__add_note", "arguments": {"text": self.version}}
-            assert f"Noted: {self.version}" in text(await in_time(client.call("call_tool", noted)))
+            arguments = {"tool": "desk__add_note", "arguments": {"text": self.version}}
+            assert f"Noted: {self.version}" in text(await in_time(client.call("call_tool", arguments)))
             assert await in_time(client.tools()) == before
-            with kit.switched("desk_notes", on=False), pytest.raises(Refused) as refused:
-                await in_time(client.call("call_tool", noted))
+            with kit.switched("desk_notes", on=False), pytest.raises(RequestError) as refused:
+                await in_time(client.call("call_tool", arguments))
             assert refused.value.code == INVALID_PARAMS
 
-    async def test_a_list_grows_by_loading_where_the_revision_allows_it(self) -> None:
+    async def test_loading_extends_the_list_if_the_revision_allows_it(self) -> None:
         with listing():
             async with self.connected(session=kit.session()) as client:
                 before = {*await in_time(client.tools())}
@@ -274,48 +280,54 @@ class Checks(abc.ABC):
                     return
                 assert {"load_tools", "list_toolkits", "unload_tools"} <= before
                 assert (
-                    said(await in_time(client.call("load_tools", {"toolkit": "desk_notes"})))["status"]
+                    structured_content(await in_time(client.call("load_tools", {"toolkit": "desk_notes"})))[
+                        "status"
+                    ]
                     == "loaded"
                 )
-                await client.changes.reach(1)
-                grown = {*await in_time(client.tools())}
-                assert grown - before == {"desk__add_note", "desk__read_notes"}
+                await client.changes.wait_for(1)
+                extended = {*await in_time(client.tools())}
+                assert extended - before == {"desk__add_note", "desk__read_notes"}
                 assert "Noted: hello" in text(await in_time(client.call("desk__add_note", {"text": "hello"})))
                 assert (
-                    said(await in_time(client.call("unload_tools", {"toolkit": "desk_notes"})))["status"]
+                    structured_content(await in_time(client.call("unload_tools", {"toolkit": "desk_notes"})))[
+                        "status"
+                    ]
                     == "unloaded"
                 )
-                await client.changes.reach(2)
+                await client.changes.wait_for(2)
                 assert {*await in_time(client.tools())} == before
 
-    async def test_two_conversations_load_apart(self) -> None:
+    async def test_a_load_affects_only_its_own_session(self) -> None:
         if self.version == MODERN:
             pytest.skip("lists do not grow in this revision")
         with listing():
             async with (
-                self.connected(session=kit.session()) as one,
-                self.connected(session=kit.session()) as two,
+                self.connected(session=kit.session()) as first,
+                self.connected(session=kit.session()) as second,
             ):
-                await in_time(one.call("load_tools", {"toolkit": "desk_notes"}))
-                await one.changes.reach(1)
-                assert "desk__add_note" in await in_time(one.tools())
-                assert "desk__add_note" not in await in_time(two.tools())
-                assert two.changes.count == 0
+                await in_time(first.call("load_tools", {"toolkit": "desk_notes"}))
+                await first.changes.wait_for(1)
+                assert "desk__add_note" in await in_time(first.tools())
+                assert "desk__add_note" not in await in_time(second.tools())
+                assert second.changes.count == 0
 
-    async def test_a_token_opens_its_own_agents_endpoint_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_token_is_accepted_only_at_its_own_agents_endpoint(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for wrong in ("", "tb_wrong", TOKENS[GUEST]):
             monkeypatch.setitem(TOKENS, kit.AGENT, wrong)
-            with pytest.raises(Exception) as refused:  # noqa: PT011 - each client has errors of its own
-                async with asyncio.timeout(SECONDS), self.connected() as client:
+            with pytest.raises(Exception) as refused:  # noqa: PT011 - each client has its own errors
+                async with asyncio.timeout(TIMEOUT), self.connected() as client:
                     await client.tools()
             assert not isinstance(refused.value, TimeoutError)
 
 
-async def pages(ask: Any) -> AsyncIterator[Any]:
-    """Return all pages of a list; ``ask`` takes a cursor, and gives what has ``nextCursor``."""
+async def pages(fetch_page: Any) -> AsyncIterator[Any]:
+    """Yield all pages of a list. ``fetch_page`` takes a cursor, and returns a page, which may have ``nextCursor``."""
     cursor = None
     while True:
-        page = await ask(cursor)
+        page = await fetch_page(cursor)
         yield page
         if (cursor := page.get("nextCursor")) is None:
             return

@@ -1,7 +1,7 @@
-"""A server that speaks the protocols of four model providers, and replies by a rule or a script instead of a model.
+"""A server for the protocols of four model providers, which replies by a rule or a script instead of a model.
 
-It speaks Chat Completions and Responses of OpenAI, Messages of Anthropic, and Gemini's generateContent, each with and
-without streaming, and keeps every request.
+It supports Chat Completions and Responses of OpenAI, Messages of Anthropic, and Gemini's generateContent, each with and
+without streaming, and records every request.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-SAID = "It is done."
+FINAL_TEXT = "It is done."
 JSON, EVENTS = "application/json", "text/event-stream"
 
 
 @dataclass
-class Asked:
-    """A request: the tools, by the names that the client gives them, what the tools answered, and all of it as sent."""
+class ModelRequest:
+    """A request: the tools, under the client's names, the results of tools, and the body as sent."""
 
     path: str
     tools: list[str]
@@ -30,7 +30,7 @@ class Asked:
 
 @dataclass
 class Reply:
-    """What the model replies: a text, or a call of a tool."""
+    """A reply of the model: a text, or a call of a tool."""
 
     text: str = ""
     tool: str = ""
@@ -38,53 +38,53 @@ class Reply:
     call_id: str = ""
 
 
-class Replying(Protocol):
-    """What a server asks for its replies."""
+class Responder(Protocol):
+    """A source of replies to requests."""
 
-    def reply(self, asked: Asked) -> Reply:
+    def reply(self, request: ModelRequest) -> Reply:
         """Reply to a request."""
         ...
 
 
 @dataclass
 class Model:
-    """Calls the tool whose name ends with ``tool``, once in a conversation; otherwise it replies with a text."""
+    """A model that calls the tool whose name ends with ``tool``, once in a conversation, and then replies with text."""
 
     tool: str
     arguments: dict[str, Any]
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
 
-    def reply(self, asked: Asked) -> Reply:
-        """Note what was asked, and reply."""
-        self.asked.append(asked)
-        name = next((name for name in asked.tools if name.endswith(self.tool)), "")
-        if name and not asked.answers:
+    def reply(self, request: ModelRequest) -> Reply:
+        """Record the request, and reply."""
+        self.requests.append(request)
+        name = next((name for name in request.tools if name.endswith(self.tool)), "")
+        if name and not request.answers:
             return Reply(tool=name, arguments=self.arguments)
-        return Reply(text=SAID)
+        return Reply(text=FINAL_TEXT)
 
     @property
     def offered(self) -> set[str]:
         """Return the names of all tools that were offered."""
-        return {name for one in self.asked for name in one.tools}
+        return {name for request in self.requests for name in request.tools}
 
     @property
     def answers(self) -> str:
-        """Return what the tool answered, as the client told it."""
-        return "\n".join(answer for one in self.asked for answer in one.answers)
+        """Return the results of tools, as the client sent them."""
+        return "\n".join(answer for request in self.requests for answer in request.answers)
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves a model on a port of its own for as long as it is entered."""
+    """A context manager that serves a model on its own port."""
 
     daemon_threads = True
 
-    def __init__(self, model: Replying) -> None:
+    def __init__(self, model: Responder) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.model = model
 
     @property
     def address(self) -> str:
-        """Return where it is, without a path."""
+        """Return the address, without a path."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def __enter__(self) -> Server:
@@ -97,7 +97,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Reads a request of any of the protocols, and writes the reply in its form."""
+    """A handler for requests of all protocols, which writes each reply in the form of its protocol."""
 
     protocol_version = "HTTP/1.1"
     server: Server
@@ -114,16 +114,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length) or b"{}")
         path = self.path.partition("?")[0]
         is_streamed = bool(body.get("stream")) or path.endswith(":streamGenerateContent")
-        speaks = next((speaks for pattern, speaks in PROTOCOLS.items() if re.search(pattern, path)), None)
-        if speaks is None:
+        protocol = next((value for pattern, value in PROTOCOLS.items() if re.search(pattern, path)), None)
+        if protocol is None:
             self._send(JSON, b'{"input_tokens": 1, "totalTokens": 1}')
             return
-        tools, answers, written = speaks
-        asked = Asked(path=path, tools=tools(body), answers=answers(body), body=body)
-        reply = self.server.model.reply(asked)
-        # Clients match answers to calls by their ids, so that no two calls of a conversation share one.
-        reply.call_id = f"call_{len(asked.answers) + 1:08}"
-        events = list(written(reply, body))
+        tools, answers, write_events = protocol
+        request = ModelRequest(path=path, tools=tools(body), answers=answers(body), body=body)
+        reply = self.server.model.reply(request)
+        # Clients match results to calls by id, so each call of a conversation needs its own.
+        reply.call_id = f"call_{len(request.answers) + 1:08}"
+        events = list(write_events(reply, body))
         if is_streamed:
             self._send(EVENTS, b"".join(_event(event) for event in events[:-1]))
         else:
@@ -137,15 +137,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def log_message(self, *of: object) -> None:
+    def log_message(self, *args: object) -> None:
         """Log nothing."""
 
 
 def _event(event: Any) -> bytes:
     if isinstance(event, str):
         return f"data: {event}\n\n".encode()
-    named = f"event: {event['type']}\n" if "type" in event else ""
-    return f"{named}data: {json.dumps(event)}\n\n".encode()
+    prefix = f"event: {event['type']}\n" if "type" in event else ""
+    return f"{prefix}data: {json.dumps(event)}\n\n".encode()
 
 
 def _list(value: Any) -> list[Any]:
@@ -156,8 +156,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-# Each protocol reads the tools and the tool's answers of a request, and writes a reply as its events. The last one is
-# the whole reply, for a request without streaming.
+# Each protocol has three functions. Two read the tools and the results of tools from a request. The third yields the
+# events of a reply, and last the complete reply, for requests without streaming.
 
 
 def _chat_tools(body: dict[str, Any]) -> list[str]:
@@ -165,43 +165,45 @@ def _chat_tools(body: dict[str, Any]) -> list[str]:
 
 
 def _chat_answers(body: dict[str, Any]) -> list[str]:
-    return [_text(one.get("content")) for one in body["messages"] if one["role"] == "tool"]
+    return [_text(message.get("content")) for message in body["messages"] if message["role"] == "tool"]
 
 
 def _chat(reply: Reply, body: dict[str, Any]) -> Iterator[Any]:
-    about = {"id": "chatcmpl-1", "created": 0, "model": body.get("model", "scripted")}
+    common = {"id": "chatcmpl-1", "created": 0, "model": body.get("model", "scripted")}
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool:
         function = {"name": reply.tool, "arguments": json.dumps(reply.arguments)}
         message["tool_calls"] = [{"id": reply.call_id, "type": "function", "function": function}]
     reason = "tool_calls" if reply.tool else "stop"
-    piece = {**message, "tool_calls": [{"index": 0, **call} for call in message.get("tool_calls", ())]}
+    delta = {**message, "tool_calls": [{"index": 0, **call} for call in message.get("tool_calls", ())]}
     if not reply.tool:
-        del piece["tool_calls"]
-    chunk = {**about, "object": "chat.completion.chunk"}
-    yield {**chunk, "choices": [{"index": 0, "delta": piece, "finish_reason": None}]}
+        del delta["tool_calls"]
+    chunk = {**common, "object": "chat.completion.chunk"}
+    yield {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
     yield {**chunk, "choices": [], "usage": usage}
     yield "[DONE]"
     choice = {"index": 0, "message": message, "finish_reason": reason}
-    yield {**about, "object": "chat.completion", "choices": [choice], "usage": usage}
+    yield {**common, "object": "chat.completion", "choices": [choice], "usage": usage}
 
 
 def _responses_tools(body: dict[str, Any]) -> list[str]:
-    """Name the functions, also those within a namespace."""
-    found = []
+    """Return the names of the functions, including those in a namespace."""
+    names = []
     for tool in _list(body.get("tools")):
         inner = _list(tool.get("tools"))
-        found += (
-            [f"{tool['name']}{one['name']}" for one in inner] if inner else [tool.get("name", tool["type"])]
+        names += (
+            [f"{tool['name']}{function['name']}" for function in inner]
+            if inner
+            else [tool.get("name", tool["type"])]
         )
-    return found
+    return names
 
 
 def _responses_answers(body: dict[str, Any]) -> list[str]:
-    items = [one for one in _list(body.get("input")) if isinstance(one, dict)]
-    return [_text(one.get("output")) for one in items if one.get("type") == "function_call_output"]
+    items = [item for item in _list(body.get("input")) if isinstance(item, dict)]
+    return [_text(item.get("output")) for item in items if item.get("type") == "function_call_output"]
 
 
 def _responses(reply: Reply, body: dict[str, Any]) -> Iterator[Any]:
@@ -209,7 +211,7 @@ def _responses(reply: Reply, body: dict[str, Any]) -> Iterator[Any]:
     if reply.tool:
         item = {"type": "function_call", "id": "fc_1", "call_id": reply.call_id, "name": reply.tool}
         for tool in _list(body.get("tools")):
-            # A function within a namespace is called by both names.
+            # A function in a namespace is called by the namespace and its own name.
             if _list(tool.get("tools")) and reply.tool.startswith(tool["name"]):
                 item |= {"name": reply.tool.removeprefix(tool["name"]), "namespace": tool["name"]}
         item |= {"arguments": json.dumps(reply.arguments), "status": "completed"}
@@ -224,35 +226,35 @@ def _responses(reply: Reply, body: dict[str, Any]) -> Iterator[Any]:
         }
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
-    whole = {"id": "resp_1", "object": "response", "created_at": 0, "model": body.get("model", "scripted")}
-    whole |= {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
-    begun = {**whole, "status": "in_progress", "output": []}
-    done = {**whole, "status": "completed", "output": [item], "usage": usage}
+    response = {"id": "resp_1", "object": "response", "created_at": 0, "model": body.get("model", "scripted")}
+    response |= {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
+    started = {**response, "status": "in_progress", "output": []}
+    completed = {**response, "status": "completed", "output": [item], "usage": usage}
     events: list[dict[str, Any]] = [
-        {"type": "response.created", "response": begun},
+        {"type": "response.created", "response": started},
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "status": "in_progress"}},
     ]
     if reply.text:
-        where = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        position = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
         empty = {"type": "output_text", "text": "", "annotations": []}
         events += [
-            {"type": "response.content_part.added", **where, "part": empty},
-            {"type": "response.output_text.delta", **where, "delta": reply.text},
-            {"type": "response.output_text.done", **where, "text": reply.text},
-            {"type": "response.content_part.done", **where, "part": {**empty, "text": reply.text}},
+            {"type": "response.content_part.added", **position, "part": empty},
+            {"type": "response.output_text.delta", **position, "delta": reply.text},
+            {"type": "response.output_text.done", **position, "text": reply.text},
+            {"type": "response.content_part.done", **position, "part": {**empty, "text": reply.text}},
         ]
     else:
-        where = {"item_id": "fc_1", "output_index": 0}
+        position = {"item_id": "fc_1", "output_index": 0}
         events += [
-            {"type": "response.function_call_arguments.delta", **where, "delta": item["arguments"]},
-            {"type": "response.function_call_arguments.done", **where, "arguments": item["arguments"]},
+            {"type": "response.function_call_arguments.delta", **position, "delta": item["arguments"]},
+            {"type": "response.function_call_arguments.done", **position, "arguments": item["arguments"]},
         ]
     events += [
         {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": done},
+        {"type": "response.completed", "response": completed},
     ]
     yield from ({**event, "sequence_number": number} for number, event in enumerate(events))
-    yield done
+    yield completed
 
 
 def _messages_tools(body: dict[str, Any]) -> list[str]:
@@ -260,40 +262,40 @@ def _messages_tools(body: dict[str, Any]) -> list[str]:
 
 
 def _messages_answers(body: dict[str, Any]) -> list[str]:
-    blocks = [block for one in body["messages"] for block in _list(one["content"])]
+    blocks = [block for message in body["messages"] for block in _list(message["content"])]
     return [_text(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
 
 
 def _messages(reply: Reply, body: dict[str, Any]) -> Iterator[Any]:
     usage = {"input_tokens": 1, "output_tokens": 1}
-    whole: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant"}
-    whole |= {"model": body.get("model", "scripted"), "stop_sequence": None, "usage": usage}
+    message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant"}
+    message |= {"model": body.get("model", "scripted"), "stop_sequence": None, "usage": usage}
     reason = "tool_use" if reply.tool else "end_turn"
     block: dict[str, Any] = {"type": "text", "text": reply.text}
-    begun, delta = {**block, "text": ""}, {"type": "text_delta", "text": reply.text}
+    first_block, delta = {**block, "text": ""}, {"type": "text_delta", "text": reply.text}
     if reply.tool:
         block = {"type": "tool_use", "id": "toolu_1", "name": reply.tool, "input": reply.arguments}
-        begun = {**block, "input": {}}
+        first_block = {**block, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(reply.arguments)}
-    yield {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}
-    yield {"type": "content_block_start", "index": 0, "content_block": begun}
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    yield {"type": "content_block_start", "index": 0, "content_block": first_block}
     yield {"type": "content_block_delta", "index": 0, "delta": delta}
     yield {"type": "content_block_stop", "index": 0}
     yield {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": usage}
     yield {"type": "message_stop"}
-    yield {**whole, "content": [block], "stop_reason": reason}
+    yield {**message, "content": [block], "stop_reason": reason}
 
 
 def _gemini_tools(body: dict[str, Any]) -> list[str]:
-    declared = [
+    declarations = [
         tool.get("functionDeclarations") or tool.get("function_declarations") or []
         for tool in _list(body.get("tools"))
     ]
-    return [function["name"] for functions in declared for function in functions]
+    return [function["name"] for functions in declarations for function in functions]
 
 
 def _gemini_answers(body: dict[str, Any]) -> list[str]:
-    parts = [part for one in body["contents"] for part in _list(one.get("parts"))]
+    parts = [part for content in body["contents"] for part in _list(content.get("parts"))]
     return [_text(part["functionResponse"]["response"]) for part in parts if "functionResponse" in part]
 
 
@@ -303,9 +305,9 @@ def _gemini(reply: Reply, body: dict[str, Any]) -> Iterator[Any]:
         part = {"functionCall": {"name": reply.tool, "args": reply.arguments}}
     candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
     usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
-    whole = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
-    yield whole
-    yield whole
+    response = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
+    yield response
+    yield response
 
 
 PROTOCOLS = {

@@ -1,4 +1,4 @@
-"""The checks of an MCP server over HTTP that is restarted: a part defines how it is started, and gets the tests."""
+"""The checks of an MCP server over HTTP that is restarted. A part defines how to start the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS_TO_START = 60
 
 
 class Program:
-    """A server as a process, on a port that it keeps."""
+    """A server process that always uses the same port."""
 
     def __init__(self, checks: Checks) -> None:
         with socket.socket() as free:
@@ -53,14 +53,14 @@ class Program:
                 time.sleep(0.05)
 
     def kill(self) -> None:
-        """Kill the server, so that it forgets its sessions and ends none of them."""
+        """Kill the server, so that it loses its sessions without ending them."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(10)
 
 
 class Checks:
-    """The tests of a server that is built with ``library``, whose ``tool`` is called with ``arguments``."""
+    """The checks of a server built with ``library``, whose ``tool`` is called with ``arguments``."""
 
     library: str
     tool: str = "count"
@@ -68,7 +68,7 @@ class Checks:
 
     @property
     def key(self) -> str:
-        """The name of the plugin, of its namespace, its loadout and its agent."""
+        """The name of the plugin, its namespace, its loadout and its agent."""
         return f"restarted-{self.library}"
 
     def command(self, port: int) -> Sequence[str]:
@@ -99,36 +99,36 @@ class Checks:
     def token(cls, program: Program) -> str:
         return str(kit.operator("POST", "tokens", {"agent": cls().key})["text"])
 
-    def test_a_server_that_was_restarted_answers_the_next_call(self, program: Program, token: str) -> None:
+    def test_a_restarted_server_answers_the_next_call(self, program: Program, token: str) -> None:
         sessions = [kit.session() for _ in range(3)]
         for session in sessions:
-            assert not self._called(token, session)["is_error"]
+            assert not self._call(token, session)["is_error"]
         for _ in range(2):
             program.kill()
             program.start()
             for session in sessions:
-                result = self._called(token, session)
+                result = self._call(token, session)
                 assert not result["is_error"], result
 
-    def test_a_server_that_is_away_is_reported_and_a_refresh_by_another_process_ends_the_pause(
+    def test_an_unreachable_server_is_reported_and_a_refresh_by_another_process_ends_the_pause(
         self, program: Program, token: str
     ) -> None:
         session = kit.session()
-        assert not self._called(token, session)["is_error"]
+        assert not self._call(token, session)["is_error"]
         program.kill()
-        assert self._called(token, session)["is_error"]
+        assert self._call(token, session)["is_error"]
         assert kit.operator("GET", f"plugins/{self.key}/status")["reason"]
         program.start()
         kit.manage("mcp", "refresh", self.key)
-        result = self._called(token, session)
+        result = self._call(token, session)
         assert not result["is_error"], result
         assert not kit.operator("GET", f"plugins/{self.key}/status")["reason"]
 
-    def _called(self, token: str, session: str) -> dict[str, Any]:
-        call = {"tool": f"{self.key}__{self.tool}", "arguments": self.arguments, "session": session}
+    def _call(self, token: str, session: str) -> dict[str, Any]:
+        body = {"tool": f"{self.key}__{self.tool}", "arguments": self.arguments, "session": session}
         request = urllib.request.Request(
             f"{kit.ADDRESS}/api/v1/agents/{self.key}/calls",
-            data=json.dumps(call).encode(),
+            data=json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=60) as response:

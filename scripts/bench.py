@@ -41,29 +41,29 @@ def main() -> int:
 
 def run(
     module: str,
-    about: str | None,
+    description: str | None,
     measure: Callable[[int], dict[str, Any]],
     report: Callable[[list[dict[str, Any]]], None],
-    doing: str,
+    progress: str,
     sizes: Iterable[int] = SIZES,
 ) -> int:
-    """Run a benchmark's command line: each size in a process of its own, then the report or the figures as JSON."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--one", type=int, help="measure this size alone and print it as JSON")
+    """Run a benchmark's command line: each size in its own process, then the report or the figures as JSON."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--size", type=int, help="measure only this size and print the figures as JSON")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
-    if options.one:
-        print(json.dumps(measure(options.one)))
+    if options.size:
+        print(json.dumps(measure(options.size)))
         return 0
     figures = []
     for size in sizes:
-        print(f"{doing.format(size=size)} …", file=sys.stderr, flush=True)
-        figures.append(in_a_process(size, module))
+        print(f"{progress.format(size=size)} …", file=sys.stderr, flush=True)
+        figures.append(run_in_process(size, module))
     print(json.dumps(figures, indent=2)) if options.json else report(figures)
     return 0
 
 
-def in_a_process(size: int, module: str) -> dict[str, Any]:
+def run_in_process(size: int, module: str) -> dict[str, Any]:
     """Run a benchmark of one size in its own process. Return its figures."""
     with tempfile.TemporaryDirectory() as scratch:
         environment = {
@@ -74,13 +74,13 @@ def in_a_process(size: int, module: str) -> dict[str, Any]:
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "PYTHONPATH": str(HERE),
         }
-        done = subprocess.run(
-            [sys.executable, "-m", module, "--one", str(size)],
+        completed = subprocess.run(
+            [sys.executable, "-m", module, "--size", str(size)],
             env=environment,
             stdout=subprocess.PIPE,
             check=True,
         )
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    return json.loads(completed.stdout)  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager
@@ -106,12 +106,12 @@ def filled(size: int) -> Iterator[BaseDatabaseWrapper]:
 
 def address(connection: BaseDatabaseWrapper) -> str:
     """Return the address of the database, for another process."""
-    about = connection.settings_dict
+    settings = connection.settings_dict
     if connection.vendor == "sqlite":
-        return f"sqlite:///{about['NAME']}"
-    login = about["USER"] + (f":{about['PASSWORD']}" if about["PASSWORD"] else "")
-    at = f"{login}@" if login else ""
-    return f"postgres://{at}{about['HOST']}:{about['PORT'] or 5432}/{about['NAME']}"
+        return f"sqlite:///{settings['NAME']}"
+    login = settings["USER"] + (f":{settings['PASSWORD']}" if settings["PASSWORD"] else "")
+    credentials = f"{login}@" if login else ""
+    return f"postgres://{credentials}{settings['HOST']}:{settings['PORT'] or 5432}/{settings['NAME']}"
 
 
 def measure(size: int) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _fill(size: int) -> None:
         models.Tool(
             key=f"ns{n % 20}__tool{n}",
             plugin=plugins[n % 20],
-            # Made different from each other, since equal texts would be kept only once.
+            # Each is different, because equal texts would be stored only once.
             description=f"{real[n % len(real)].get('description') or ''} ({n})",
             input_schema={
                 **(real[n % len(real)].get("inputSchema") or {"type": "object"}),
@@ -195,18 +195,18 @@ def _figures() -> dict[str, Any]:
     compiled = catalog.load(1, "bench")
     memory = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    begun = time.perf_counter()
+    started = time.perf_counter()
     catalog.load(1, "bench")
-    compile_seconds = time.perf_counter() - begun
+    compile_seconds = time.perf_counter() - started
     del compiled
 
-    answer = surfaces.ask("ada")
-    if len(answer.tools) != ACTIVE:
-        raise SystemExit(f"the bench agent has {len(answer.tools)} active tools, not {ACTIVE}")
+    built = surfaces.ask("ada")
+    if len(built.tools) != ACTIVE:
+        raise SystemExit(f"the bench agent has {len(built.tools)} active tools, not {ACTIVE}")
     with CaptureQueriesContext(connection) as queries:
         surfaces.ask("ada", session="s", request_id="r")
     snapshot, _ = snapshots.take("ada", "s", "r")
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "compile_ms": compile_seconds * 1e3,
         "catalog_mb": memory / 1e6,
         "queries": len(queries),
@@ -219,21 +219,21 @@ def _figures() -> dict[str, Any]:
     flips = []
     with mock.patch.object(catalog, "load", wraps=catalog.load) as load:
         for turn in range(40):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             switches.flip(write.replace(confirm=True), "bob", "toolkit0", bool(turn % 2))
             surfaces.ask("bob")
-            flips.append((time.perf_counter() - begun) * 1e6)
-    found["flip_us"] = [statistics.median(flips), sorted(flips)[int(len(flips) * 0.95)]]
-    found["compiled_again"] = load.call_count
+            flips.append((time.perf_counter() - started) * 1e6)
+    figures["flip_us"] = [statistics.median(flips), sorted(flips)[int(len(flips) * 0.95)]]
+    figures["compiled_again"] = load.call_count
 
     client = Client()
-    asked = client.get("/surface")
-    if asked.status_code != 200:
-        raise SystemExit(f"the bench's view answers {asked.status_code}")
-    body = asked.content
+    response = client.get("/surface")
+    if response.status_code != 200:
+        raise SystemExit(f"the benchmark's view returned {response.status_code}")
+    body = response.content
     client.post("/keep", data=body, content_type="application/json")
-    found["bytes"] = len(body)
-    # Taken in turns, so that a busy moment of the machine meets both alike.
+    figures["bytes"] = len(body)
+    # Measured in turns, so that a busy moment of the machine affects all equally.
     bare, full, with_message = [], [], []
     for _ in range(ROUNDS):
         bare.append(_times(lambda: client.get("/bare"), rounds=1, repeats=30))
@@ -241,28 +241,28 @@ def _figures() -> dict[str, Any]:
         with_message.append(
             _times(lambda: client.get("/surface", {"message": MESSAGE}), rounds=1, repeats=30)
         )
-    for name, taken in (("bare_us", bare), ("view_us", full), ("view_message_us", with_message)):
-        found[name] = [statistics.median(t[0] for t in taken), statistics.median(t[1] for t in taken)]
-    return found
+    for name, times in (("bare_us", bare), ("view_us", full), ("view_message_us", with_message)):
+        figures[name] = [statistics.median(t[0] for t in times), statistics.median(t[1] for t in times)]
+    return figures
 
 
-def _times(act: Callable[[], object], rounds: int = ROUNDS, repeats: int = REPEATS) -> list[float]:
+def _times(operation: Callable[[], object], rounds: int = ROUNDS, repeats: int = REPEATS) -> list[float]:
     """Return p50 and p95 of one operation in µs, from the best of several rounds."""
-    act()
+    operation()
     best: list[float] | None = None
     for _ in range(rounds):
-        taken = []
+        times = []
         for _ in range(repeats):
-            begun = time.perf_counter()
-            act()
-            taken.append((time.perf_counter() - begun) * 1e6)
-        taken.sort()
-        now = [statistics.median(taken), taken[int(len(taken) * 0.95)]]
-        best = now if best is None or now[0] < best[0] else best
+            started = time.perf_counter()
+            operation()
+            times.append((time.perf_counter() - started) * 1e6)
+        times.sort()
+        current = [statistics.median(times), times[int(len(times) * 0.95)]]
+        best = current if best is None or current[0] < best[0] else best
     return best or [0.0, 0.0]
 
 
-def report(found: list[dict[str, Any]]) -> None:
+def report(figures: list[dict[str, Any]]) -> None:
     """Print the figures as a table, and which goals are met."""
     rows = [
         ("compile the catalog, ms", "compile_ms"),
@@ -274,15 +274,15 @@ def report(found: list[dict[str, Any]]) -> None:
         ("… with a message, µs", "ask_message_us"),
         ("flip, then surface, µs", "flip_us"),
         ("catalog compiled by 40 flips", "compiled_again"),
-        ("answer, bytes", "bytes"),
+        ("response, bytes", "bytes"),
         ("bare Django view, µs", "bare_us"),
         ("surface through Django, µs", "view_us"),
         ("… with a message, µs", "view_message_us"),
     ]
-    print(f"{'':32}" + "".join(f"{one['size']:>20,} tools" for one in found))
+    print(f"{'':32}" + "".join(f"{entry['size']:>20,} tools" for entry in figures))
     for label, key in rows:
-        print(f"{label:32}" + "".join(f"{_cell(one[key]):>26}" for one in found))
-    first, last = found[0], found[-1]
+        print(f"{label:32}" + "".join(f"{_cell(entry[key]):>26}" for entry in figures))
+    first, last = figures[0], figures[-1]
     print("\nratios, p50")
     for label, key in (
         ("in process", "ask_us"),
@@ -292,17 +292,16 @@ def report(found: list[dict[str, Any]]) -> None:
         print(
             f"  {label:28} {last['size']:,} to {first['size']:,} tools: {last[key][0] / first[key][0]:.2f} ×"
         )
-    for one in found:
-        print(
-            f"  {'against the bare view':28} {one['size']:>6,} tools: {one['view_us'][0] / one['bare_us'][0]:.2f} ×"
-        )
+    for entry in figures:
+        ratio = entry["view_us"][0] / entry["bare_us"][0]
+        print(f"  {'against the bare view':28} {entry['size']:>6,} tools: {ratio:.2f} ×")
     goals = {
         f"{last['size']:,} tools cost at most 1.2 × what {first['size']:,} cost": last["ask_us"][0]
         <= 1.2 * first["ask_us"][0],
         "a surface takes under 150 µs beyond its queries": last["resolve_us"][0] < 150,
         "a compiled catalog is under 60 MB": last["catalog_mb"] < 60,
-        "it compiles in under 1 s": last["compile_ms"] < 1_000,
-        "a flip for one agent does not compile it again": last["compiled_again"] == 0,
+        "the catalog compiles in under 1 s": last["compile_ms"] < 1_000,
+        "a flip for one agent does not compile the catalog again": last["compiled_again"] == 0,
     }
     print("\ngoals")
     for goal, met in goals.items():

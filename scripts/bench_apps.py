@@ -14,7 +14,7 @@ from typing import Any
 
 from starlette import applications, requests, responses, routing
 
-USED = "/used"
+USAGE_PATH = "/used"
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -23,12 +23,12 @@ def measured(application: Application) -> Application:
     """Add an endpoint to an application that returns its process's CPU seconds and memory in bytes."""
 
     async def measured(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http" or scope["path"] != USED:
+        if scope["type"] != "http" or scope["path"] != USAGE_PATH:
             await application(scope, receive, send)
             return
         used = resource.getrusage(resource.RUSAGE_SELF)
-        answer = {"seconds": used.ru_utime + used.ru_stime, "bytes": _memory()}
-        await responses.JSONResponse(answer)(scope, receive, send)
+        figures = {"seconds": used.ru_utime + used.ru_stime, "bytes": _memory()}
+        await responses.JSONResponse(figures)(scope, receive, send)
 
     return measured
 
@@ -43,9 +43,9 @@ def _memory() -> int:
 
 def bare() -> Application:
     """Return the bare application. BENCH_ANSWERS is the directory of the bytes that it returns."""
-    where = Path(os.environ["BENCH_ANSWERS"])
-    answers = {method: (where / method).read_bytes() for method in ("GET", "POST")}
-    headers = {method: json.loads((where / f"{method}.headers").read_text()) for method in answers}
+    directory = Path(os.environ["BENCH_ANSWERS"])
+    bodies = {method: (directory / method).read_bytes() for method in ("GET", "POST")}
+    headers = {method: json.loads((directory / f"{method}.headers").read_text()) for method in bodies}
     unchanged = {name: value for name, value in headers["GET"].items() if name != "content-type"}
 
     async def surface(request: requests.Request) -> responses.Response:
@@ -54,7 +54,7 @@ def bare() -> Application:
             await request.body()
         elif request.headers.get("if-none-match") == unchanged["etag"]:
             return responses.Response(status_code=304, headers=unchanged)
-        return responses.Response(answers[method], headers=headers[method])
+        return responses.Response(bodies[method], headers=headers[method])
 
     route = routing.Route("/api/v1/agents/{agent}/surface", surface, methods=["GET", "POST"])
     return measured(applications.Starlette(routes=[route]))
@@ -62,14 +62,16 @@ def bare() -> Application:
 
 def bare_mcp() -> Application:
     """Return the bare application for a list of tools. BENCH_ANSWERS is the directory of its bytes."""
-    where = Path(os.environ["BENCH_ANSWERS"])
-    answer, headers = (where / "POST").read_bytes(), json.loads((where / "POST.headers").read_text())
+    directory = Path(os.environ["BENCH_ANSWERS"])
+    body, headers = (directory / "POST").read_bytes(), json.loads((directory / "POST.headers").read_text())
 
-    async def listed(request: requests.Request) -> responses.Response:
+    async def list_tools(request: requests.Request) -> responses.Response:
         await request.body()
-        return responses.Response(answer, headers=headers)
+        return responses.Response(body, headers=headers)
 
-    return measured(applications.Starlette(routes=[routing.Route("/mcp/{agent}", listed, methods=["POST"])]))
+    return measured(
+        applications.Starlette(routes=[routing.Route("/mcp/{agent}", list_tools, methods=["POST"])])
+    )
 
 
 def toolbelt() -> Application:

@@ -1,8 +1,8 @@
-"""Measure what a call of an upstream tool costs through Toolbelt, beside a direct connection. (`make bench`)
+"""Measure the cost of a call of an upstream tool through Toolbelt, compared with a direct call. (`make bench`)
 
-An MCP server in a process of its own is called directly, through Toolbelt, and through FastMCP's proxy where its
-environment is there (`make interop ONLY=fastmcp` makes it). Each is asked in turns over 1 and 8 connections in one run.
-CPU is that of all server processes on the way.
+A separate MCP server is called directly, through Toolbelt, and through FastMCP's proxy if its environment exists
+(`make interop ONLY=fastmcp` creates it). Each is called in turns over 1 and 8 connections. The CPU time is that of all
+server processes that handle a call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scripts import bench, bench_http
 CONNECTIONS = (1, 8)
 ROUNDS = 5
 SECONDS = 2.0
-# What Toolbelt may add to a direct call.
+# The goals: how much Toolbelt may add to a direct call, and its share of the direct throughput.
 CPU_MS, TIME_MS, THROUGHPUT = 3.0, 5.0, 0.6
 FASTMCP = bench.HERE / ".interop/fastmcp/bin/python"
 
@@ -38,9 +38,9 @@ import sys, uvicorn
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("upstream", version="1", log_level="CRITICAL")
 @server.tool()
-def add(one: int, other: int) -> int:
+def add(a: int, b: int) -> int:
     "Add two numbers."
-    return one + other
+    return a + b
 uvicorn.run(server.streamable_http_app(), port=int(sys.argv[1]), log_level="critical")
 """
 PROXY = """
@@ -51,8 +51,8 @@ create_proxy(sys.argv[2]).run(transport="http", port=int(sys.argv[1]), show_bann
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
-    """One way to call the tool: its address and headers, and the processes whose CPU time it uses."""
+class Route:
+    """A route to the tool: its address and headers, and the processes whose CPU time it uses."""
 
     name: str
     port: int
@@ -63,22 +63,22 @@ class Way:
 
 
 def main() -> int:
-    """Measure every way, print the table, and list the missed goals."""
+    """Measure every route, print the table, and list the missed goals."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--one", type=int, help="measure here and print the figures as JSON")
+    parser.add_argument("--size", type=int, help="measure in this process, whatever the size, and print JSON")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
-    if options.one:
+    if options.size:
         print(json.dumps(measure()))
         return 0
     print("calling an upstream tool directly and through Toolbelt …", file=sys.stderr, flush=True)
-    found = bench.in_a_process(1, "scripts.bench_calls")
-    print(json.dumps(found, indent=2)) if options.json else report(found)
+    figures = bench.run_in_process(1, "scripts.bench_calls")
+    print(json.dumps(figures, indent=2)) if options.json else report(figures)
     return 0
 
 
 def measure() -> dict[str, Any]:
-    """Fill a database with a hundred tools and one upstream server, and call its tool in every way."""
+    """Fill a database with a hundred tools and one upstream server, and call its tool over every route."""
     with (
         bench.filled(100) as connection,
         tempfile.TemporaryDirectory() as scratch,
@@ -93,18 +93,20 @@ def measure() -> dict[str, Any]:
         write = writing.by("bench", via="command")
         url = f"http://127.0.0.1:{upstream[0]}/mcp"
         upstream_servers.add(write, "up", {"url": url}, trusted=True)
-        upstream_listing.refresh(["up"], lambda name, answer: upstream_servers.record(write, name, answer))
+        upstream_listing.refresh(
+            ["up"], lambda name, response: upstream_servers.record(write, name, response)
+        )
         belts.import_(write, {"agents": [{"key": "caller", "tools": ["up__add"]}]})
         upstream_connections.stop()
         token = tokens.issue(write, agent="caller").text
         address, vendor = bench.address(connection), connection.vendor
         connection.close()
-        ways = [Way(name="direct", port=upstream[0], path="/mcp", tool="add", pids=[upstream[1]])]
+        routes = [Route(name="direct", port=upstream[0], path="/mcp", tool="add", pids=[upstream[1]])]
         with contextlib.ExitStack() as stack:
             toolbelt = stack.enter_context(bench_http.serving("toolbelt", scratch, database=address))
             pid = listener(toolbelt)
-            ways.append(
-                Way(
+            routes.append(
+                Route(
                     name="toolbelt",
                     port=toolbelt,
                     path="/mcp/caller",
@@ -116,80 +118,82 @@ def measure() -> dict[str, Any]:
             if FASTMCP.exists():
                 proxy = stack.enter_context(running([str(FASTMCP), "-c", PROXY], url))
                 pids = [upstream[1], proxy[1]]
-                ways.append(Way(name="fastmcp", port=proxy[0], path="/mcp", tool="add", pids=pids))
-            return {"vendor": vendor, "rounds": rounds(ways)}
+                routes.append(Route(name="fastmcp", port=proxy[0], path="/mcp", tool="add", pids=pids))
+            return {"vendor": vendor, "rounds": rounds(routes)}
 
 
-def rounds(ways: Sequence[Way]) -> dict[str, dict[str, list[list[float]]]]:
-    """Call in every way in turns, so that a busy moment of the machine affects all equally."""
-    found: dict[str, dict[str, list[list[float]]]] = {
-        str(many): {way.name: [] for way in ways} for many in CONNECTIONS
+def rounds(routes: Sequence[Route]) -> dict[str, dict[str, list[list[float]]]]:
+    """Call over every route in turns, so that a busy moment of the machine affects all equally."""
+    figures: dict[str, dict[str, list[list[float]]]] = {
+        str(many): {route.name: [] for route in routes} for many in CONNECTIONS
     }
     for turn in range(ROUNDS + 1):
         for many in CONNECTIONS:
-            for way in ways:
-                taken = called(way, many)
+            for route in routes:
+                measured = measure_calls(route, many)
                 if turn:  # the first one warms up
-                    found[str(many)][way.name].append(taken)
-    return found
+                    figures[str(many)][route.name].append(measured)
+    return figures
 
 
-def called(way: Way, connections: int) -> list[float]:
+def measure_calls(route: Route, connections: int) -> list[float]:
     """Call for a while over several connections. Return CPU ms per call, calls per second, and p50 and p95 in ms."""
-    took: list[float] = []
-    clients = [Client(way) for _ in range(connections)]
-    before, begun = cpu(way.pids), time.perf_counter()
-    threads = [threading.Thread(target=client.call_until, args=(begun + SECONDS, took)) for client in clients]
+    times: list[float] = []
+    clients = [Client(route) for _ in range(connections)]
+    before, started = cpu(route.pids), time.perf_counter()
+    threads = [
+        threading.Thread(target=client.call_until, args=(started + SECONDS, times)) for client in clients
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    passed, spent = time.perf_counter() - begun, cpu(way.pids) - before
-    took.sort()
+    elapsed, spent = time.perf_counter() - started, cpu(route.pids) - before
+    times.sort()
     return [
-        spent / len(took) * 1e3,
-        len(took) / passed,
-        statistics.median(took) * 1e3,
-        took[int(len(took) * 0.95)] * 1e3,
+        spent / len(times) * 1e3,
+        len(times) / elapsed,
+        statistics.median(times) * 1e3,
+        times[int(len(times) * 0.95)] * 1e3,
     ]
 
 
 class Client:
     """One connection of a client of 2025-11-25, after its handshake."""
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
-        self._connection = http.client.HTTPConnection("127.0.0.1", way.port, timeout=60)
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._connection = http.client.HTTPConnection("127.0.0.1", route.port, timeout=60)
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2025-11-25",
         }
-        if way.token:
-            self._headers["Authorization"] = f"Bearer {way.token}"
-        about = {"name": "bench", "version": "1"}
-        asked = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
-        _, headers = self._send({"id": 0, "method": "initialize", "params": asked})
+        if route.token:
+            self._headers["Authorization"] = f"Bearer {route.token}"
+        client_info = {"name": "bench", "version": "1"}
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info}
+        _, headers = self._send({"id": 0, "method": "initialize", "params": params})
         if session := headers.get("mcp-session-id"):
             self._headers["Mcp-Session-Id"] = session
         self._send({"method": "notifications/initialized"})
 
-    def call_until(self, end: float, took: list[float]) -> None:
+    def call_until(self, end: float, times: list[float]) -> None:
         """Call repeatedly."""
         number = 0
-        while (begun := time.perf_counter()) < end:
+        while (started := time.perf_counter()) < end:
             number += 1
-            asked = {"name": self._way.tool, "arguments": {"one": number, "other": 1}}
-            said, _ = self._send({"id": number, "method": "tools/call", "params": asked})
-            if str(number + 1).encode() not in said or b'"isError":true' in said:
-                raise SystemExit(f"an answer that was not expected: {said[:300]!r}")
-            took.append(time.perf_counter() - begun)
+            params = {"name": self._route.tool, "arguments": {"a": number, "b": 1}}
+            response, _ = self._send({"id": number, "method": "tools/call", "params": params})
+            if str(number + 1).encode() not in response or b'"isError":true' in response:
+                raise SystemExit(f"unexpected response: {response[:300]!r}")
+            times.append(time.perf_counter() - started)
 
     def _send(self, message: dict[str, Any]) -> tuple[bytes, Any]:
         body = json.dumps({"jsonrpc": "2.0", **message})
-        self._connection.request("POST", self._way.path, body, self._headers)
-        answer = self._connection.getresponse()
-        return answer.read(), answer.headers
+        self._connection.request("POST", self._route.path, body, self._headers)
+        response = self._connection.getresponse()
+        return response.read(), response.headers
 
 
 @contextlib.contextmanager
@@ -230,33 +234,36 @@ def cpu(pids: Sequence[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def report(found: dict[str, Any]) -> None:
+def report(figures: dict[str, Any]) -> None:
     """Print the figures as a table, the overhead of Toolbelt, and which goals are met."""
-    print(f"\ncalls of an upstream tool, {found['vendor']}, medians of {ROUNDS} rounds of {SECONDS:g} s")
+    print(f"\ncalls of an upstream tool, {figures['vendor']}, medians of {ROUNDS} rounds of {SECONDS:g} s")
     print(f"{'':28}{'CPU, ms':>10}{'calls/s':>10}{'p50, ms':>10}{'p95, ms':>10}")
     goals = []
-    for many, ways in found["rounds"].items():
-        middle = {
-            name: [statistics.median(column) for column in zip(*taken, strict=True)]
-            for name, taken in ways.items()
+    for many, routes in figures["rounds"].items():
+        medians_by_route = {
+            name: [statistics.median(column) for column in zip(*measured, strict=True)]
+            for name, measured in routes.items()
         }
-        for name, figures in middle.items():
-            cells = "".join(f"{figure:>10.2f}" for figure in figures)
+        for name, medians in medians_by_route.items():
+            cells = "".join(f"{figure:>10.2f}" for figure in medians)
             print(f"{f'{many} connection(s), {name}':28}{cells}")
-        direct, through = middle["direct"], middle["toolbelt"]
+        direct, through = medians_by_route["direct"], medians_by_route["toolbelt"]
         goals += [
-            (through[0] - direct[0] <= CPU_MS, f"{many} connection(s): at most {CPU_MS:g} ms CPU on top"),
+            (
+                through[0] - direct[0] <= CPU_MS,
+                f"{many} connection(s): at most {CPU_MS:g} ms of additional CPU",
+            ),
         ]
         if many == "1":
             goals.append(
-                (through[2] - direct[2] <= TIME_MS, f"{many} connection: at most {TIME_MS:g} ms on top")
+                (through[2] - direct[2] <= TIME_MS, f"{many} connection: at most {TIME_MS:g} additional ms")
             )
         else:
-            said = f"{many} connections: at least {THROUGHPUT:.0%} of direct throughput"
-            goals.append((through[1] >= THROUGHPUT * direct[1], said))
+            goal = f"{many} connections: at least {THROUGHPUT:.0%} of direct throughput"
+            goals.append((through[1] >= THROUGHPUT * direct[1], goal))
     print("\ngoals")
-    for met, said in goals:
-        print(f"  {'met   ' if met else 'MISSED'} {said}")
+    for met, goal in goals:
+        print(f"  {'met   ' if met else 'MISSED'} {goal}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Benchmark of the change feed: how soon followers learn of a flip, and what many followers cost. (`make bench`)
 
-Flips are made one after the other, in this process and in another; the time is from the commit to the follower's turn.
-Meanwhile, another follower follows another agent, and must not be notified.
+Flips are made one after the other, in this process and in another. The time is from the commit until the follower runs.
+Meanwhile, a second follower follows another agent, and must not be notified.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any
 from scripts import bench
 
 FLIPS = 1000
-MANY = 500
-# For how long nothing happens while CPU is measured.
+FOLLOWERS = 500
+# The seconds without changes for which CPU is measured.
 IDLE = 5.0
-# ms from the commit to the turn, p95 of the flips.
+# p95 of the ms from the commit until the follower runs.
 GOALS = {("here", "sqlite"): 100, ("here", "postgresql"): 100, ("elsewhere", "sqlite"): 300}
 GOALS["elsewhere", "postgresql"] = 100
-WORDS = {"here": "in the process that hears of it", "elsewhere": "in another process"}
+LABELS = {"here": "in the follower's process", "elsewhere": "in another process"}
 
-# Flips as often as there are lines, and says when each was committed.
+# Flips once for each line of input, and prints the time of each commit.
 _FLIPPER = """
 import sys, time
 import django
@@ -44,14 +44,14 @@ for line in sys.stdin:
 def main() -> int:
     """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--one", type=int, help="measure with a catalog of this size and print it as JSON")
+    parser.add_argument("--size", type=int, help="measure with a catalog of this size and print it as JSON")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
-    if options.one:
-        print(json.dumps(measure(options.one)))
+    if options.size:
+        print(json.dumps(measure(options.size)))
         return 0
-    found = bench.in_a_process(bench.SIZES[0], "scripts.bench_feed")
-    print(json.dumps(found, indent=2)) if options.json else report(found)
+    figures = bench.run_in_process(bench.SIZES[0], "scripts.bench_feed")
+    print(json.dumps(figures, indent=2)) if options.json else report(figures)
     return 0
 
 
@@ -63,22 +63,22 @@ def measure(size: int) -> dict[str, Any]:
         models.Agent.objects.create(key="another")
         vendor, address = connection.vendor, bench.address(connection)
         connection.close()
-        found: dict[str, Any] = {"vendor": vendor}
+        figures: dict[str, Any] = {"vendor": vendor}
         here = flipper()
 
         async def in_a_thread(on: bool) -> float:
             return await asyncio.to_thread(here, on)
 
-        found["here"] = asyncio.run(_followed(in_a_thread))
+        figures["here"] = asyncio.run(_followed(in_a_thread))
         with _another_process(address) as elsewhere:
 
             async def in_another(on: bool) -> float:
                 return await asyncio.to_thread(elsewhere, on)
 
-            found["elsewhere"] = asyncio.run(_followed(in_another))
-        found["idle"] = {count: asyncio.run(_idle(count)) for count in (0, 1, MANY)}
-        found["everyone"] = asyncio.run(_everyone(in_a_thread))
-        return found
+            figures["elsewhere"] = asyncio.run(_followed(in_another))
+        figures["idle"] = {count: asyncio.run(_idle(count)) for count in (0, 1, FOLLOWERS)}
+        figures["everyone"] = asyncio.run(_everyone(in_a_thread))
+        return figures
 
 
 def flipper() -> Callable[[bool], float]:
@@ -90,14 +90,14 @@ def flipper() -> Callable[[bool], float]:
     from toolbelt.store import commits, snapshots
 
     committed: list[float] = []
-    tell = commits.committed
+    notify = commits.committed
 
-    def noted() -> None:
-        # Before the notification: its receiver may be faster than this thread.
+    def record_and_notify() -> None:
+        # Before the notification, because its receiver may run before this thread continues.
         committed.append(time.monotonic())
-        tell()
+        notify()
 
-    commits.committed = noted
+    commits.committed = record_and_notify
     write = writing.by("bench", via="command")
     toolkit = sorted(snapshots.find("ada", None).catalog.toolkits)[0]
     switches.flip(write.replace(confirm=True), "ada", toolkit, False)
@@ -124,7 +124,7 @@ def _another_process(address: str) -> Iterator[Callable[[bool], float]]:
     )
     to, back = running.stdin, running.stdout
     if to is None or back is None:
-        raise SystemExit("there is no other process")
+        raise SystemExit("the other process has no pipes")
 
     def flip(on: bool) -> float:
         to.write("true\n" if on else "false\n")
@@ -136,10 +136,10 @@ def _another_process(address: str) -> Iterator[Callable[[bool], float]]:
 
 
 async def _followed(flip: Callable[[bool], Awaitable[float]]) -> dict[str, Any]:
-    """Flip repeatedly, each time that the last flip was noticed."""
+    """Flip repeatedly, each time after the follower was notified of the previous flip."""
     from toolbelt.runtime import feed
 
-    took: list[float] = []
+    times: list[float] = []
     others = 0
 
     async def follow_another(following: feed.Following) -> None:
@@ -150,25 +150,25 @@ async def _followed(flip: Callable[[bool], Awaitable[float]]) -> dict[str, Any]:
     async with feed.changes("ada") as ada, feed.changes("another") as another:
         beside = asyncio.create_task(follow_another(another))
         for number in range(FLIPS):
-            turn = asyncio.ensure_future(_heard(ada))
+            turn = asyncio.ensure_future(_notification_time(ada))
             committed = await flip(number % 2 == 0)
-            took.append(max(0.0, await turn - committed) * 1e3)
-            # Out of step with the watch.
+            times.append(max(0.0, await turn - committed) * 1e3)
+            # The intervals vary, so that they do not coincide with the polling.
             await asyncio.sleep(0.025 + number % 10 / 1000)
     another.close()
     await beside
     await feed.close()
-    took.sort()
+    times.sort()
     return {
-        "p50": statistics.median(took),
-        "p95": took[int(len(took) * 0.95)],
-        "max": took[-1],
-        "heard": len(took),
+        "p50": statistics.median(times),
+        "p95": times[int(len(times) * 0.95)],
+        "max": times[-1],
+        "notified": len(times),
         "others": others,
     }
 
 
-async def _heard(following: Any) -> float:
+async def _notification_time(following: Any) -> float:
     await anext(following)
     return time.monotonic()
 
@@ -193,42 +193,42 @@ async def _idle(followers: int) -> float:
 
 
 async def _everyone(flip: Callable[[bool], Awaitable[float]]) -> float:
-    """Return the ms from a commit until the last of many followers notices it: the median of twenty runs."""
+    """Return the median of the ms from a commit until the last of many followers is notified."""
     from toolbelt.runtime import feed
 
-    took = []
-    following = [feed.changes("ada") for _ in range(MANY)]
-    await asyncio.gather(*[anext(one) for one in following])
+    times = []
+    following = [feed.changes("ada") for _ in range(FOLLOWERS)]
+    await asyncio.gather(*[anext(follower) for follower in following])
     for number in range(20):
-        turns = [asyncio.ensure_future(_heard(one)) for one in following]
+        turns = [asyncio.ensure_future(_notification_time(follower)) for follower in following]
         committed = await flip(number % 2 == 0)
-        took.append(max(await asyncio.gather(*turns)) - committed)
+        times.append(max(await asyncio.gather(*turns)) - committed)
         await asyncio.sleep(0.1)
     await feed.close()
-    return statistics.median(took) * 1e3
+    return statistics.median(times) * 1e3
 
 
-def report(found: dict[str, Any]) -> None:
+def report(figures: dict[str, Any]) -> None:
     """Print the figures, and which goals were missed."""
-    vendor = found["vendor"]
+    vendor = figures["vendor"]
     print(f"the feed, {vendor}, {FLIPS:,} flips")
-    print(f"{'from the commit to the turn of a follower':<52}{'p50, ms':>10}{'p95, ms':>10}{'max, ms':>10}")
-    for where, word in WORDS.items():
-        one = found[where]
-        print(f"  taken {word:<44}{one['p50']:>10.1f}{one['p95']:>10.1f}{one['max']:>10.1f}")
-    print(f"  until the last of {MANY} followers has heard of it{found['everyone']:>12.1f}")
-    print("CPU while nothing happens, ms a second")
-    for count, spent in found["idle"].items():
+    print(f"{'from the commit until a follower runs':<52}{'p50, ms':>10}{'p95, ms':>10}{'max, ms':>10}")
+    for where, word in LABELS.items():
+        entry = figures[where]
+        print(f"  flips {word:<44}{entry['p50']:>10.1f}{entry['p95']:>10.1f}{entry['max']:>10.1f}")
+    print(f"  until the last of {FOLLOWERS} followers is notified    {figures['everyone']:>12.1f}")
+    print("CPU without changes, ms per second")
+    for count, spent in figures["idle"].items():
         print(f"  {count} followers{spent:>10.1f}")
     print("\ngoals")
-    for where, word in WORDS.items():
-        one, goal = found[where], GOALS[where, vendor]
-        _say(one["p95"] <= goal, f"a flip {word} is heard of within {goal} ms (p95)")
+    for where, word in LABELS.items():
+        entry, goal = figures[where], GOALS[where, vendor]
+        _print_goal(entry["p95"] <= goal, f"a follower is notified of a flip {word} within {goal} ms (p95)")
         result = f"{FLIPS:,} flips {word}: none missed, none sent to the followers of another agent"
-        _say(one["heard"] == FLIPS and one["others"] == 0, result)
+        _print_goal(entry["notified"] == FLIPS and entry["others"] == 0, result)
 
 
-def _say(is_met: bool, goal: str) -> None:
+def _print_goal(is_met: bool, goal: str) -> None:
     print(f"  {'met   ' if is_met else 'MISSED'} {goal}")
 
 

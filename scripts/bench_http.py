@@ -32,30 +32,30 @@ from scripts import bench, bench_apps
 
 CONNECTIONS = 8
 SECONDS, ROUNDS = 0.6, 7
-# Each question is of another request, as those of agents are.
+# Each surface is requested with another request id, as agents do.
 REQUESTS = 1000
 KINDS = ("304", "200", "message")
 ADMISSION = "admission"
 PATH = "/api/v1/agents/ada/surface"
-SERVER_S_OWN = frozenset({"connection", "content-length", "date", "server"})
-SAID = {
+SERVER_HEADERS = frozenset({"connection", "content-length", "date", "server"})
+LABELS = {
     "304": "ETag matches (304)",
     "200": "surface unchanged (200)",
     "message": "with a message and triggers",
 }
-# An admission's CPU, against that of a question for a surface that is unchanged.
+# An admission's CPU, against that of a request for a surface that is unchanged.
 ADMISSION_GOAL = 2.0
 CLIENT_TOOL = "bench_client_run"
 # Against the bare application's CPU, for a surface that is unchanged.
 GOALS = {"sqlite": 2.0, "postgresql": 3.0}
 
 
-# By kind and application: what each round took, as in :class:`Taken`.
+# The figures of each round, as in :class:`Measurement`, by kind and application.
 Rounds = dict[str, dict[str, list[list[float]]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class Measurement:
     """The figures of one round: CPU µs per request, requests per second, and response times in ms."""
 
     cpu: float
@@ -64,49 +64,51 @@ class Taken:
     p95: float
 
 
-class Asking(asyncio.Protocol):
+class LoadConnection(asyncio.Protocol):
     """A connection that sends the same request repeatedly. All responses have the same length."""
 
-    def __init__(self, requests: list[bytes], length: int, until: float, took: list[float]) -> None:
-        self._requests, self._length, self._until, self._took = requests, length, until, took
-        self._left = 0
-        self._asked = 0.0
+    def __init__(self, requests: list[bytes], length: int, until: float, times: list[float]) -> None:
+        self._requests, self._length, self._until, self._times = requests, length, until, times
+        self._missing = 0
+        self._sent_at = 0.0
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send the first request."""
         self._transport = cast(asyncio.Transport, transport)
-        self._ask()
+        self._send()
 
     def data_received(self, data: bytes) -> None:
         """Send the next request once the response is complete."""
-        self._left -= len(data)
-        if self._left == 0:
+        self._missing -= len(data)
+        if self._missing == 0:
             now = time.perf_counter()
-            self._took.append(now - self._asked)
+            self._times.append(now - self._sent_at)
             if now < self._until:
-                self._ask()
+                self._send()
             else:
                 self._transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Finish. An incomplete response, or one of another length, is an error."""
         if not self.done.done():
-            if self._left:
-                self.done.set_exception(error or RuntimeError(f"an answer of another length ({self._left})"))
+            if self._missing:
+                self.done.set_exception(
+                    error or RuntimeError(f"a response has another length ({self._missing})")
+                )
             else:
                 self.done.set_result(None)
 
-    def _ask(self) -> None:
-        self._left = self._length
-        self._asked = time.perf_counter()
-        self._transport.write(self._requests[len(self._took) % REQUESTS])
+    def _send(self) -> None:
+        self._missing = self._length
+        self._sent_at = time.perf_counter()
+        self._transport.write(self._requests[len(self._times) % REQUESTS])
 
 
 def main() -> int:
     """Measure every size, print the table, and list the missed goals."""
-    doing = "asking over HTTP, with a catalog of {size:,} tools"
-    return bench.run("scripts.bench_http", __doc__, measure, report, doing)
+    progress = "requesting surfaces over HTTP, with a catalog of {size:,} tools"
+    return bench.run("scripts.bench_http", __doc__, measure, report, progress)
 
 
 def measure(size: int) -> dict[str, Any]:
@@ -118,44 +120,45 @@ def measure(size: int) -> dict[str, Any]:
 
         bencher = writing.by("bench", via="command", reason="bench")
         token = tokens.issue(bencher, agent="ada").text
-        own = entries.read("agent", "ada").get("tools", [])
+        tools = entries.read("agent", "ada").get("tools", [])
         entries.create(bencher, "tool", {"key": CLIENT_TOOL, "description": "Runs in the agent's program."})
-        entries.change(bencher.replace(confirm=True), "agent", "ada", {"tools": [*own, CLIENT_TOOL]})
+        entries.change(bencher.replace(confirm=True), "agent", "ada", {"tools": [*tools, CLIENT_TOOL]})
         address, vendor = bench.address(connection), connection.vendor
         connection.close()
         with serving("toolbelt", scratch, database=address) as toolbelt:
-            requests = prepared(toolbelt, token, Path(scratch))
+            requests = prepare_requests(toolbelt, token, Path(scratch))
             with serving("bare", scratch) as bare:
                 rounds = _rounds({"toolbelt": toolbelt, "bare": bare}, requests)
                 rounds[ADMISSION] = _admissions(toolbelt, requests["200"], _admission_requests(token))
                 memory = {
-                    name: used(port)["bytes"] for name, port in (("toolbelt", toolbelt), ("bare", bare))
+                    name: resource_usage(port)["bytes"]
+                    for name, port in (("toolbelt", toolbelt), ("bare", bare))
                 }
-        kept = (Path(scratch) / "GET").stat().st_size
-    return {"size": size, "vendor": vendor, "rounds": rounds, "memory": memory, "bytes": kept}
+        length = (Path(scratch) / "GET").stat().st_size
+    return {"size": size, "vendor": vendor, "rounds": rounds, "memory": memory, "bytes": length}
 
 
-def prepared(port: int, token: str, where: Path) -> dict[str, list[bytes]]:
-    """Write all requests of each kind, and store the responses for the bare application."""
+def prepare_requests(port: int, token: str, directory: Path) -> dict[str, list[bytes]]:
+    """Return all requests of each kind, and store the responses for the bare application."""
     head = f"Host: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer {token}\r\n"
-    made: dict[str, list[bytes]] = {"200": [], "message": []}
+    requests: dict[str, list[bytes]] = {"200": [], "message": []}
     for number in range(REQUESTS):
-        asked = {"session": "s1", "request_id": f"r{number:03}"}
-        query = urllib.parse.urlencode(asked)
-        made["200"].append(f"GET {PATH}?{query} HTTP/1.1\r\n{head}\r\n".encode())
-        body = json.dumps({**asked, "message": bench.MESSAGE})
-        about = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        made["message"].append(f"POST {PATH} HTTP/1.1\r\n{head}{about}\r\n{body}".encode())
+        parameters = {"session": "s1", "request_id": f"r{number:03}"}
+        query = urllib.parse.urlencode(parameters)
+        requests["200"].append(f"GET {PATH}?{query} HTTP/1.1\r\n{head}\r\n".encode())
+        body = json.dumps({**parameters, "message": bench.MESSAGE})
+        content_headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        requests["message"].append(f"POST {PATH} HTTP/1.1\r\n{head}{content_headers}\r\n{body}".encode())
     for method, kind in (("GET", "200"), ("POST", "message")):
-        response_head, _, answer = once(port, made[kind][0]).partition(b"\r\n\r\n")
+        response_head, _, content = once(port, requests[kind][0]).partition(b"\r\n\r\n")
         pairs = [line.split(": ", 1) for line in response_head.decode().split("\r\n")[1:]]
-        headers = {name: value for name, value in pairs if name not in SERVER_S_OWN}
-        (where / method).write_bytes(answer)
-        (where / f"{method}.headers").write_text(json.dumps(headers))
+        headers = {name: value for name, value in pairs if name not in SERVER_HEADERS}
+        (directory / method).write_bytes(content)
+        (directory / f"{method}.headers").write_text(json.dumps(headers))
         if method == "GET":
-            given = f"If-None-Match: {headers['etag']}\r\n\r\n".encode()
-            made["304"] = [request.removesuffix(b"\r\n") + given for request in made["200"]]
-    return made
+            condition = f"If-None-Match: {headers['etag']}\r\n\r\n".encode()
+            requests["304"] = [request.removesuffix(b"\r\n") + condition for request in requests["200"]]
+    return requests
 
 
 @contextlib.contextmanager
@@ -189,7 +192,7 @@ def serving(name: str, scratch: str, database: str = "") -> Iterator[int]:
     ]
     protocol = "toolbelt.front.protocol:Protocol" if name == "toolbelt" else "httptools"
     command += ["--loop", "uvloop", "--http", protocol, "--no-access-log"]
-    # The log goes where one goes in production: through a pipe or into a file, not onto a screen.
+    # As in production, the log is written to a pipe or a file, not to a terminal.
     with (Path(scratch) / f"{name}.log").open("wb") as log:
         running = subprocess.Popen(command, env=environment, cwd=bench.HERE, stdout=log, stderr=log)
         try:
@@ -200,10 +203,10 @@ def serving(name: str, scratch: str, database: str = "") -> Iterator[int]:
             running.wait()
 
 
-def used(port: int) -> dict[str, float]:
-    """Return what a server's process has used so far."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{bench_apps.USED}") as answer:
-        return json.load(answer)  # type: ignore[no-any-return]
+def resource_usage(port: int) -> dict[str, float]:
+    """Return the CPU seconds and memory that a server's process has used so far."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{bench_apps.USAGE_PATH}") as response:
+        return json.load(response)  # type: ignore[no-any-return]
 
 
 def _wait_for(port: int, running: subprocess.Popen[bytes]) -> None:
@@ -211,151 +214,165 @@ def _wait_for(port: int, running: subprocess.Popen[bytes]) -> None:
         if running.poll() is not None:
             raise SystemExit(f"{running.args!r} ended with {running.returncode}")
         with contextlib.suppress(urllib.error.URLError):
-            used(port)
+            resource_usage(port)
             return
         time.sleep(0.1)
-    raise SystemExit(f"{running.args!r} does not answer")
+    raise SystemExit(f"{running.args!r} does not respond")
 
 
 def _rounds(ports: dict[str, int], requests: dict[str, list[bytes]]) -> Rounds:
     """Send requests in turns, so that a busy moment of the machine affects both equally."""
-    found: Rounds = {kind: {name: [] for name in ports} for kind in KINDS}
+    figures: Rounds = {kind: {name: [] for name in ports} for kind in KINDS}
     lengths = {(kind, name): length(ports[name], requests[kind][0]) for kind in KINDS for name in ports}
     for turn in range(ROUNDS + 1):
         for kind in KINDS:
             for name, port in ports.items():
-                taken = asked(port, requests[kind], lengths[kind, name])
+                measured = measure_load(port, requests[kind], lengths[kind, name])
                 if turn:  # the first one warms up
-                    found[kind][name].append([taken.cpu, taken.rate, taken.p50, taken.p95])
-    return found
+                    figures[kind][name].append([measured.cpu, measured.rate, measured.p50, measured.p95])
+    return figures
 
 
 def _admission_requests(token: str) -> list[bytes]:
-    """Return requests for the admission of a call, each of another request of the agent."""
+    """Return requests for the admission of a call, each with another request id."""
     head = f"Host: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer {token}\r\n"
-    made = []
+    requests = []
     for number in range(REQUESTS):
         call = {"tool": CLIENT_TOOL, "arguments": {}}
         body = json.dumps({"session": "s1", "request_id": f"r{number:03}", "calls": [call]})
-        about = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        content_headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         path = PATH.replace("surface", "calls/admit")
-        made.append(f"POST {path} HTTP/1.1\r\n{head}{about}\r\n{body}".encode())
-    return made
+        requests.append(f"POST {path} HTTP/1.1\r\n{head}{content_headers}\r\n{body}".encode())
+    return requests
 
 
-def _admissions(port: int, questions: list[bytes], admissions: list[bytes]) -> dict[str, list[list[float]]]:
-    """Ask for admissions and for an unchanged surface in turns, and return what each round took."""
-    taken: dict[str, list[list[float]]] = {"surface": [], ADMISSION: []}
-    lengths = {"surface": length(port, questions[0]), ADMISSION: length(port, admissions[0])}
+def _admissions(
+    port: int, surface_requests: list[bytes], admission_requests: list[bytes]
+) -> dict[str, list[list[float]]]:
+    """Request admissions and an unchanged surface in turns, and return the figures of each round."""
+    figures: dict[str, list[list[float]]] = {"surface": [], ADMISSION: []}
+    lengths = {"surface": length(port, surface_requests[0]), ADMISSION: length(port, admission_requests[0])}
     for turn in range(ROUNDS + 1):
-        for name, requests in (("surface", questions), (ADMISSION, admissions)):
-            took = asked(port, requests, lengths[name])
+        for name, requests in (("surface", surface_requests), (ADMISSION, admission_requests)):
+            measured = measure_load(port, requests, lengths[name])
             if turn:  # the first one warms up
-                taken[name].append([took.cpu, took.rate, took.p50, took.p95])
-    return taken
+                figures[name].append([measured.cpu, measured.rate, measured.p50, measured.p95])
+    return figures
 
 
 def length(port: int, request: bytes) -> int:
     """Send requests until the server is warm. Return the length of a response with its head."""
-    answers = [once(port, request) for _ in range(3)]
-    if not answers[-1].startswith((b"HTTP/1.1 200", b"HTTP/1.1 304")):
-        raise SystemExit(f"an answer that was not expected: {answers[-1][:200]!r}")
-    return len(answers[-1]) - len(b"connection: close\r\n")
+    responses = [once(port, request) for _ in range(3)]
+    if not responses[-1].startswith((b"HTTP/1.1 200", b"HTTP/1.1 304")):
+        raise SystemExit(f"unexpected response: {responses[-1][:200]!r}")
+    return len(responses[-1]) - len(b"connection: close\r\n")
 
 
 def once(port: int, request: bytes) -> bytes:
     """Send one request. Return the response with its head."""
-    with socket.create_connection(("127.0.0.1", port)) as opened:
-        opened.sendall(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
-        return b"".join(iter(lambda: opened.recv(1 << 16), b""))
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
 
 
-def asked(port: int, requests: list[bytes], length: int, connections: int = CONNECTIONS) -> Taken:
+def measure_load(
+    port: int, requests: list[bytes], length: int, connections: int = CONNECTIONS
+) -> Measurement:
     """Send requests for a while over several connections. All responses have the same length."""
-    took: list[float] = []
-    before, begun = used(port)["seconds"], time.perf_counter()
-    uvloop.run(_ask(port, requests, length, begun + SECONDS, took, connections))
-    passed = time.perf_counter() - begun
-    spent = used(port)["seconds"] - before
-    took.sort()
-    return Taken(
-        cpu=spent / len(took) * 1e6,
-        rate=len(took) / passed,
-        p50=statistics.median(took) * 1e3,
-        p95=took[int(len(took) * 0.95)] * 1e3,
+    times: list[float] = []
+    before, started = resource_usage(port)["seconds"], time.perf_counter()
+    uvloop.run(_ask(port, requests, length, started + SECONDS, times, connections))
+    elapsed = time.perf_counter() - started
+    spent = resource_usage(port)["seconds"] - before
+    times.sort()
+    return Measurement(
+        cpu=spent / len(times) * 1e6,
+        rate=len(times) / elapsed,
+        p50=statistics.median(times) * 1e3,
+        p95=times[int(len(times) * 0.95)] * 1e3,
     )
 
 
 async def _ask(
-    port: int, requests: list[bytes], length: int, until: float, took: list[float], connections: int
+    port: int, requests: list[bytes], length: int, until: float, times: list[float], connections: int
 ) -> None:
     loop = asyncio.get_running_loop()
-    opened = [
-        await loop.create_connection(lambda: Asking(requests, length, until, took), "127.0.0.1", port)
+    connected = [
+        await loop.create_connection(
+            lambda: LoadConnection(requests, length, until, times), "127.0.0.1", port
+        )
         for _ in range(connections)
     ]
-    await asyncio.gather(*(asking.done for _, asking in opened))
+    await asyncio.gather(*(protocol.done for _, protocol in connected))
 
 
-def report_rounds(found: list[dict[str, Any]], kind: str) -> None:
+def report_rounds(figures: list[dict[str, Any]], kind: str) -> None:
     """Print the medians of the rounds of a kind for both applications, and their ratio."""
     for name in ("bare", "toolbelt"):
-        for label, place, form in (
+        for label, column, form in (
             ("CPU for a request, µs", 0, ",.0f"),
             ("requests a second", 1, ",.0f"),
             ("p50, ms", 2, ".2f"),
             ("p95, ms", 3, ".2f"),
         ):
-            cells = [statistics.median(taken[place] for taken in one["rounds"][kind][name]) for one in found]
+            cells = [
+                statistics.median(measured[column] for measured in entry["rounds"][kind][name])
+                for entry in figures
+            ]
             print(f"  {name:10} {label:32} " + "".join(f"{cell:>20{form}}" for cell in cells))
-    print(f"  {'CPU, toolbelt / bare':44}" + "".join(f"{ratio(one, kind):>18.2f} ×" for one in found))
+    print(f"  {'CPU, toolbelt / bare':44}" + "".join(f"{ratio(entry, kind):>18.2f} ×" for entry in figures))
 
 
-def report(found: list[dict[str, Any]]) -> None:
+def report(figures: list[dict[str, Any]]) -> None:
     """Print the figures and ratios as a table, and which goals are met."""
     print(
-        f"\nover HTTP, {found[0]['vendor']}, {CONNECTIONS} connections, medians of {ROUNDS} rounds of {SECONDS} s"
+        f"\nover HTTP, {figures[0]['vendor']}, {CONNECTIONS} connections, medians of {ROUNDS} rounds of {SECONDS} s"
     )
-    print(f"{'':46}" + "".join(f"{one['size']:>14,} tools" for one in found))
+    print(f"{'':46}" + "".join(f"{entry['size']:>14,} tools" for entry in figures))
     for kind in KINDS:
-        print(SAID[kind])
-        report_rounds(found, kind)
+        print(LABELS[kind])
+        report_rounds(figures, kind)
     for name in ("bare", "toolbelt"):
         print(
-            f"{f'memory, {name}, MB':46}" + "".join(f"{one['memory'][name] / 1e6:>20,.0f}" for one in found)
+            f"{f'memory, {name}, MB':46}"
+            + "".join(f"{entry['memory'][name] / 1e6:>20,.0f}" for entry in figures)
         )
     print("admission of a call that the agent's own program runs")
     for name in ("surface", ADMISSION):
-        cells = [statistics.median(taken[0] for taken in one["rounds"][ADMISSION][name]) for one in found]
+        cells = [
+            statistics.median(measured[0] for measured in entry["rounds"][ADMISSION][name])
+            for entry in figures
+        ]
         print(f"  {name:10} {'CPU for a request, µs':32} " + "".join(f"{cell:>20,.0f}" for cell in cells))
     print(
-        f"  {'CPU, admission / surface':44}" + "".join(f"{_admission_ratio(one):>18.2f} ×" for one in found)
+        f"  {'CPU, admission / surface':44}"
+        + "".join(f"{_admission_ratio(entry):>18.2f} ×" for entry in figures)
     )
-    goal = GOALS[found[0]["vendor"]]
+    goal = GOALS[figures[0]["vendor"]]
     print("\ngoals")
     for kind in ("304", "200"):
-        for one in found:
-            met = "met   " if ratio(one, kind) <= goal else "MISSED"
+        for entry in figures:
+            met = "met   " if ratio(entry, kind) <= goal else "MISSED"
             print(
-                f"  {met} {SAID[kind]}, {one['size']:,} tools: at most {goal:g} × the bare application's CPU"
+                f"  {met} {LABELS[kind]}, {entry['size']:,} tools: at most {goal:g} × the bare application's CPU"
             )
-    for one in found:
-        met = "met   " if _admission_ratio(one) <= ADMISSION_GOAL else "MISSED"
+    for entry in figures:
+        met = "met   " if _admission_ratio(entry) <= ADMISSION_GOAL else "MISSED"
         print(
-            f"  {met} admission, {one['size']:,} tools: at most {ADMISSION_GOAL:g} × the CPU of an unchanged surface"
+            f"  {met} admission, {entry['size']:,} tools: at most {ADMISSION_GOAL:g} × the CPU of an unchanged surface"
         )
 
 
-def _admission_ratio(one: dict[str, Any]) -> float:
+def _admission_ratio(entry: dict[str, Any]) -> float:
     """Return the median of the rounds' ratios of CPU per request, of an admission to an unchanged surface."""
-    rounds = one["rounds"][ADMISSION]
+    rounds = entry["rounds"][ADMISSION]
     pairs = zip(rounds[ADMISSION], rounds["surface"], strict=True)
     return float(statistics.median([admission[0] / surface[0] for admission, surface in pairs]))
 
 
-def ratio(one: dict[str, Any], kind: str) -> float:
+def ratio(entry: dict[str, Any], kind: str) -> float:
     """Return the median of the rounds' ratios of CPU per request."""
-    pairs = zip(one["rounds"][kind]["toolbelt"], one["rounds"][kind]["bare"], strict=True)
+    pairs = zip(entry["rounds"][kind]["toolbelt"], entry["rounds"][kind]["bare"], strict=True)
     return float(statistics.median([toolbelt[0] / bare[0] for toolbelt, bare in pairs]))
 
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from django.test import Client
 
 ROUNDS = 15
-# ms of CPU, and bytes as gzip sends them.
+# ms of CPU, and bytes after gzip.
 MAX_MS, MAX_BYTES = 100, 60_000
-BARE, FLIP = "a bare Django view", "A flip on the screen"
-# An agent with exceptions, whose sections stand open, and one that has nearly everything.
+BARE, FLIP = "a bare Django view", "A flip in the dashboard"
+# An agent with exceptions, whose sections are open, and one that has nearly every tool.
 AGENT, MAX_SIZE, SWITCH = "assistant", "omni", "research"
 PAGES: dict[str, str] = {
     "Home": "/",
@@ -40,7 +40,7 @@ PAGES: dict[str, str] = {
     "Access, with exceptions": f"/agents/{AGENT}/",
     "Access, nearly everything on": f"/agents/{MAX_SIZE}/",
     "Access, filtered": f"/agents/{AGENT}/?q=issue",
-    "Access, a section is opened": f"/agents/{MAX_SIZE}/?open=toolkit-issues",
+    "Access, with a section open": f"/agents/{MAX_SIZE}/?open=toolkit-issues",
     "Preview": f"/agents/{AGENT}/preview/",
     "Preview, nearly everything on": f"/agents/{MAX_SIZE}/preview/",
     "Preview, JSON for a provider": f"/agents/{MAX_SIZE}/preview/?view=json&format=openai_chat",
@@ -50,7 +50,7 @@ PAGES: dict[str, str] = {
     "Settings": f"/agents/{AGENT}/settings/",
     "Search": "/search/?q=turn+off+slack+for+assistant",
     "People": "/people/",
-    "Bulk, before it is done": f"/agents/{AGENT}/bulk/?q=git&set=tools-false",
+    "Bulk, confirmation": f"/agents/{AGENT}/bulk/?q=git&set=tools-false",
     "Matrix": "/matrix/",
     "Compare": "/compare/?a=runner&b=release-captain",
     "Compare, with every tool": f"/compare/?a=loadout:minimal&b={MAX_SIZE}&show=all",
@@ -83,88 +83,90 @@ PAGES: dict[str, str] = {
 def main() -> int:
     """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("only", nargs="*", help="only the pages whose names begin so")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often each is asked for ({ROUNDS})")
+    parser.add_argument("only", nargs="*", help="only pages whose names start with this text")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"how often each page is requested ({ROUNDS})"
+    )
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
     only = tuple(options.only)
     with tempfile.TemporaryDirectory() as scratch, _demo(scratch) as client:
-        found = measure(
+        figures = measure(
             client, {name for name in (*PAGES, FLIP) if not only or name.startswith(only)}, options.rounds
         )
-    print(json.dumps(found, indent=2)) if options.json else report(found)
+    print(json.dumps(figures, indent=2)) if options.json else report(figures)
     return 0
 
 
-def measure(client: Client, wanted: Container[str], rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
+def measure(client: Client, selected: Container[str], rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
     """Measure the selected pages. Return the figures by name."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    acts: dict[str, Callable[[], Any]] = {BARE: lambda: client.get("/bare")}
-    acts |= {name: functools.partial(client.get, to) for name, to in PAGES.items() if name in wanted}
-    if FLIP in wanted:
-        acts[FLIP] = _flips(client)
-    found: dict[str, dict[str, float]] = {}
-    for name, act in acts.items():
-        act()  # once for what is made at the first time
+    actions: dict[str, Callable[[], Any]] = {BARE: lambda: client.get("/bare")}
+    actions |= {name: functools.partial(client.get, to) for name, to in PAGES.items() if name in selected}
+    if FLIP in selected:
+        actions[FLIP] = _flips(client)
+    figures: dict[str, dict[str, float]] = {}
+    for name, action in actions.items():
+        action()  # fills the caches
         with CaptureQueriesContext(connection) as queries:
-            answer = act()
-        if answer.status_code != 200:
-            raise SystemExit(f"{name} answers {answer.status_code}")
-        found[name] = {
+            response = action()
+        if response.status_code != 200:
+            raise SystemExit(f"{name} returned {response.status_code}")
+        figures[name] = {
             "queries": len(queries),
-            "bytes": len(answer.content),
-            "sent": len(gzip.compress(answer.content, 6)),
+            "bytes": len(response.content),
+            "sent": len(gzip.compress(response.content, 6)),
         }
-    taken: dict[str, list[float]] = {name: [] for name in acts}
+    times: dict[str, list[float]] = {name: [] for name in actions}
     for turn in range(rounds):
-        for name, act in acts.items():
-            begun = time.process_time()
-            _call(act, frames=10 * turn)
-            taken[name].append((time.process_time() - begun) * 1e3)
-    for name, times in taken.items():
-        found[name] |= {"ms": statistics.median(times), "best_ms": min(times)}
-    return found
+        for name, action in actions.items():
+            started = time.process_time()
+            _call(action, frames=10 * turn)
+            times[name].append((time.process_time() - started) * 1e3)
+    for name, page_times in times.items():
+        figures[name] |= {"ms": statistics.median(page_times), "best_ms": min(page_times)}
+    return figures
 
 
-def _call(act: Callable[[], Any], frames: int) -> None:
-    """Call it with this many more frames on the stack.
+def _call(action: Callable[[], Any], frames: int) -> None:
+    """Run an action with this many more frames on the stack.
 
     CPython 3.11 allocates frames in chunks of 16 KB. A loop whose calls cross the end of a chunk allocates and frees
     one for every call, and a page can take twice as long. The depth of the stack decides that, so rounds vary it.
     """
     if frames:
-        _call(act, frames - 1)
+        _call(action, frames - 1)
     else:
-        act()
+        action()
 
 
 def _flips(client: Client) -> Callable[[], HttpResponse]:
     """Return a function that flips a switch in the dashboard back and forth."""
     turns = itertools.cycle((("false", "true"), ("true", "false")))
-    shown = client.get(PAGES["Access, with exceptions"]).content.decode()
+    page = client.get(PAGES["Access, with exceptions"]).content.decode()
     parts = {
-        "sections": " ".join(re.findall(r'data-section="([^"]+)"', shown)),
-        "tools": " ".join(re.findall(r'data-tool="([^"]+)"', shown)),
+        "sections": " ".join(re.findall(r'data-section="([^"]+)"', page)),
+        "tools": " ".join(re.findall(r'data-tool="([^"]+)"', page)),
     }
 
     def flip() -> HttpResponse:
         on, was = next(turns)
-        answer: Any = client.post(
+        response: Any = client.post(
             f"/agents/{AGENT}/switches/{SWITCH}/",
             {"on": on, "was": was, **parts},
             headers={"HX-Request": "true"},
         )
-        return answer  # type: ignore[no-any-return]
+        return response  # type: ignore[no-any-return]
 
     return flip
 
 
 @contextlib.contextmanager
 def _demo(scratch: str) -> Iterator[Client]:
-    """Fill a database as `make demo` does, under its settings, which are those of production over plain HTTP; give a
-    browser that is logged in.
+    """Fill a database as `make demo` does, with its settings: those of production, over plain HTTP. Yield a client that
+    is logged in.
     """
     os.environ.update(
         DJANGO_SETTINGS_MODULE="toolbelt.settings",
@@ -194,7 +196,7 @@ def _demo(scratch: str) -> Iterator[Client]:
         call_command("loaddata", "demo", verbosity=0)
         call_command("demo_activity", stdout=io.StringIO())
         olive = writing.by("olive", via="screen")
-        sample_servers.let_answer(olive)
+        sample_servers.add_servers(olive)
         switches.flip(olive.replace(confirm=True), AGENT, SWITCH, True)
         client = Client()
         client.force_login(
@@ -205,17 +207,17 @@ def _demo(scratch: str) -> Iterator[Client]:
         connection.creation.destroy_test_db(name, verbosity=0)
 
 
-def report(found: Mapping[str, Mapping[str, float]]) -> None:
+def report(figures: Mapping[str, Mapping[str, float]]) -> None:
     """Print the figures as a table, and which goals are met."""
-    bare = found[BARE]["ms"]
+    bare = figures[BARE]["ms"]
     print(f"{'':36}{'CPU, ms':>9}{'quietest':>10}{'× bare':>8}{'queries':>9}{'KB':>8}{'KB sent':>9}")
-    for name, one in found.items():
+    for name, entry in figures.items():
         print(
-            f"{name:36}{one['ms']:>9.1f}{one['best_ms']:>10.1f}{one['ms'] / bare:>8.0f}{one['queries']:>9.0f}"
-            f"{one['bytes'] / 1e3:>8.0f}{one['sent'] / 1e3:>9.1f}"
+            f"{name:36}{entry['ms']:>9.1f}{entry['best_ms']:>10.1f}{entry['ms'] / bare:>8.0f}{entry['queries']:>9.0f}"
+            f"{entry['bytes'] / 1e3:>8.0f}{entry['sent'] / 1e3:>9.1f}"
         )
-    slow = [name for name, one in found.items() if one["ms"] >= MAX_MS]
-    large = [name for name, one in found.items() if one["sent"] >= MAX_BYTES]
+    slow = [name for name, entry in figures.items() if entry["ms"] >= MAX_MS]
+    large = [name for name, entry in figures.items() if entry["sent"] >= MAX_BYTES]
     print("\ngoals")
     for goal, missed in (
         (f"every page takes under {MAX_MS} ms", slow),

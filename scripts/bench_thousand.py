@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 from scripts import bench_apps
 
 AGENTS, TOOLS, ROUNDS = 1_000, 10_000, 3
-# ms of time, queries, and bytes as gzip sends them.
+# ms of CPU, and queries.
 MAX_MS, MAX_QUERIES = 300, 20
 
 
 def pages() -> dict[str, str]:
-    """Return every page's name and address."""
-    from scripts import large_installation as made
+    """Return the address of every page by name."""
+    from scripts import large_installation as large
 
-    agent, largest, kit, tool = made.AGENT, made.MAX_SIZE, made.TOOLKIT, made.tool_name(5)
-    found = {
+    agent, largest, kit, tool = large.AGENT, large.MAX_SIZE, large.TOOLKIT, large.tool_name(5)
+    addresses = {
         "Home": "/",
         "Agents": "/agents/",
         "Agents, most tools first": "/agents/?sort=-tools",
@@ -44,9 +44,9 @@ def pages() -> dict[str, str]:
         "Agents, archived": "/agents/?archived=on",
         "Access": f"/agents/{agent}/",
         "Access, nearly everything on": f"/agents/{largest}/",
-        "Access, what is active": f"/agents/{agent}/?show=active",
+        "Access, only active": f"/agents/{agent}/?show=active",
         "Access, filtered": f"/agents/{agent}/?q=issue",
-        "Access, a section is opened": f"/agents/{largest}/?open=toolkit-{kit}",
+        "Access, with a section open": f"/agents/{largest}/?open=toolkit-{kit}",
         "Effect of a switch": f"/agents/{agent}/effect/{kit}/",
         "Effect of a tool": f"/agents/{agent}/effect/{tool}/",
         "Preview": f"/agents/{agent}/preview/",
@@ -60,12 +60,12 @@ def pages() -> dict[str, str]:
         "Settings": f"/agents/{agent}/settings/",
         "Search": f"/search/?q=turn+off+tool+for+{agent}",
         "People": "/people/",
-        "Bulk, before it is done": f"/agents/{agent}/bulk/?q=issue&set=tools-false",
-        "Bulk, of a toolkit": f"/bulk/toolkits/{kit}/?set=toolkits-true",
-        "Bulk, of agents": f"/bulk/agents/?q=agent-00&key={kit}&set=toolkits-true",
-        "Bulk, of tools": f"/bulk/tools/?q=issue&every=yes&also_off=yes&for={agent}&set=tools-false",
+        "Bulk, confirmation": f"/agents/{agent}/bulk/?q=issue&set=tools-false",
+        "Bulk, for a toolkit": f"/bulk/toolkits/{kit}/?set=toolkits-true",
+        "Bulk, for agents": f"/bulk/agents/?q=agent-00&key={kit}&set=toolkits-true",
+        "Bulk, for tools": f"/bulk/tools/?q=issue&every=yes&also_off=yes&for={agent}&set=tools-false",
         "Matrix": "/matrix/",
-        "Matrix, of one agent": f"/matrix/?agent={agent}",
+        "Matrix, with one agent": f"/matrix/?agent={agent}",
         "Matrix, filtered": "/matrix/?q=kit-1",
         "Compare, empty": "/compare/",
         "Compare": f"/compare/?a={agent}&b=agent-0008",
@@ -75,7 +75,7 @@ def pages() -> dict[str, str]:
         "Toolkits, not in use": "/toolkits/?show=unused",
         "Toolkits, most agents first": "/toolkits/?sort=-users",
         "Toolkit": f"/toolkits/{kit}/",
-        "Toolkit, a message tried": f"/toolkits/{kit}/?message=merge+the+release",
+        "Toolkit, with a message": f"/toolkits/{kit}/?message=merge+the+release",
         "Toolkit editor": f"/toolkits/{kit}/edit/",
         "New agent": "/new/agent/",
         "New toolkit": "/new/toolkit/",
@@ -86,13 +86,13 @@ def pages() -> dict[str, str]:
         "Tools, a later page": "/tools/?offset=5000",
         "Tool": f"/tools/{tool}/",
         "Loadouts": "/loadouts/",
-        "Loadout": f"/loadouts/{made.LOADOUT}/",
+        "Loadout": f"/loadouts/{large.LOADOUT}/",
         "Loadout, full": "/loadouts/full/",
-        "Loadout editor": f"/loadouts/{made.LOADOUT}/edit/",
+        "Loadout editor": f"/loadouts/{large.LOADOUT}/edit/",
         "New loadout": "/new/loadout/",
         "Sub-apps": "/sub-apps/",
-        "Sub-app": f"/sub-apps/{made.SUB_APP}/",
-        "Sub-app editor": f"/sub-apps/{made.SUB_APP}/edit/",
+        "Sub-app": f"/sub-apps/{large.SUB_APP}/",
+        "Sub-app editor": f"/sub-apps/{large.SUB_APP}/edit/",
         "New sub-app": "/new/sub-app/",
         "Plugins": "/plugins/",
         "Plugin": "/plugins/server000/",
@@ -100,9 +100,9 @@ def pages() -> dict[str, str]:
         "Calls": "/calls/",
         "Calls of an agent": f"/calls/?agent={agent}",
         "Calls, unused": "/calls/?view=unused",
-        "Changes": "/audit/",
-        "Changes of a person": "/audit/?person=olive",
-        "Belt": "/belt/",
+        "Audit log": "/audit/",
+        "Audit log of a person": "/audit/?person=olive",
+        "Import & export": "/belt/",
         "Tokens": "/tokens/",
         "Status": "/status/",
         "Account": "/account/",
@@ -113,39 +113,41 @@ def pages() -> dict[str, str]:
 
     for model in admin.site._registry:
         name = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-        found[f"Admin, {model._meta.verbose_name_plural}"] = name
-    return found
+        addresses[f"Admin, {model._meta.verbose_name_plural}"] = name
+    return addresses
 
 
 def main() -> int:
     """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("only", nargs="*", help="only the pages whose names begin so")
+    parser.add_argument("only", nargs="*", help="only pages whose names start with this text")
     parser.add_argument("--agents", type=int, default=AGENTS, help=f"how many agents ({AGENTS})")
     parser.add_argument("--tools", type=int, default=TOOLS, help=f"how many tools ({TOOLS})")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often each is asked for ({ROUNDS})")
-    parser.add_argument("--keep", default="", metavar="FILE", help="fill this file once, and find it again")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"how often each page is requested ({ROUNDS})"
+    )
+    parser.add_argument("--keep", default="", metavar="FILE", help="fill this file once, and reuse it")
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as scratch,
         installation(scratch, options.agents, options.tools, options.keep) as client,
     ):
-        found = measure(client, tuple(options.only), options.rounds)
+        figures = measure(client, tuple(options.only), options.rounds)
         if not options.only:
-            found |= deeds(client)
+            figures |= measure_operations(client)
     memory = bench_apps._memory()
-    print(json.dumps(found, indent=2)) if options.json else report(found, memory)
+    print(json.dumps(figures, indent=2)) if options.json else report(figures, memory)
     return 0
 
 
 @contextlib.contextmanager
-def installation(scratch: str, agents: int, tools: int, kept: str = "") -> Iterator[Client]:
-    """Fill a database, with production settings over plain HTTP. Return a client that is logged in.
+def installation(scratch: str, agents: int, tools: int, file: str = "") -> Iterator[Client]:
+    """Fill a database, with production settings over plain HTTP. Yield a client that is logged in.
 
-    ``kept`` is an SQLite file that is filled once and reused.
+    ``file`` is an SQLite file that is filled once and reused.
     """
-    there = bool(kept) and Path(kept).exists()
+    is_filled = bool(file) and Path(file).exists()
     os.environ.update(
         DJANGO_SETTINGS_MODULE="toolbelt.settings",
         TOOLBELT_ENV="demo",
@@ -153,8 +155,8 @@ def installation(scratch: str, agents: int, tools: int, kept: str = "") -> Itera
         TOOLBELT_LOG_LEVEL="ERROR",
         SECRET_KEY=secrets.token_urlsafe(50),
         ALLOWED_HOSTS="testserver",
-        DATABASE_URL=f"sqlite:///{kept}"
-        if kept
+        DATABASE_URL=f"sqlite:///{file}"
+        if file
         else os.environ.get("BENCH_DATABASE_URL", f"sqlite:///{scratch}/thousand.sqlite3"),
     )
     import django
@@ -167,14 +169,14 @@ def installation(scratch: str, agents: int, tools: int, kept: str = "") -> Itera
 
     from scripts import large_installation
 
-    name = "" if kept else connection.creation.create_test_db(verbosity=0)
-    if kept and not there:
+    name = "" if file else connection.creation.create_test_db(verbosity=0)
+    if file and not is_filled:
         call_command("migrate", verbosity=0)
     try:
-        if not there:
-            begun = time.perf_counter()
+        if not is_filled:
+            started = time.perf_counter()
             large_installation.fill(agents=agents, tools=tools)
-            print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+            print(f"filled in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
         client = Client()
@@ -191,51 +193,51 @@ def measure(client: Client, only: tuple[str, ...], rounds: int) -> dict[str, dic
     """Request the pages. Return the figures by name."""
     from toolbelt.core import search
 
-    found: dict[str, dict[str, float]] = {}
+    figures: dict[str, dict[str, float]] = {}
     # The index of the search is built in the background, whose CPU time would count as that of the first pages.
     client.get("/search/?q=issue")
     search.wait()
     for name, to in pages().items():
         if not only or name.startswith(only):
-            found[name] = _asked(lambda to=to: client.get(to), rounds)  # type: ignore[misc]
-            if not found[name].pop("status") == 200:
-                raise SystemExit(f"{name} ({to}) does not answer 200")
-            print(f"{name}: {found[name]['ms']:.0f} ms", file=sys.stderr, flush=True)
-    return found
+            figures[name] = _measure_page(lambda to=to: client.get(to), rounds)  # type: ignore[misc]
+            if not figures[name].pop("status") == 200:
+                raise SystemExit(f"{name} ({to}) did not return 200")
+            print(f"{name}: {figures[name]['ms']:.0f} ms", file=sys.stderr, flush=True)
+    return figures
 
 
-def _asked(act: Callable[[], Any], rounds: int) -> dict[str, float]:
+def _measure_page(action: Callable[[], Any], rounds: int) -> dict[str, float]:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    begun = time.perf_counter()
-    answer = act()  # also makes what is made at the first time
-    first = (time.perf_counter() - begun) * 1e3
+    started = time.perf_counter()
+    response = action()  # also fills the caches
+    first = (time.perf_counter() - started) * 1e3
     with CaptureQueriesContext(connection) as queries:
-        answer = act()
-    asked = len(queries)  # later requests forget them
-    taken = []
+        response = action()
+    query_count = len(queries)  # later requests clear them
+    times = []
     for _ in range(rounds if first < 2_000 else 1):
         gc.collect()
-        begun, cpu = time.perf_counter(), time.process_time()
-        act()
-        taken.append(((time.perf_counter() - begun) * 1e3, (time.process_time() - cpu) * 1e3))
-    ms, cpu_ms = min(taken)
+        started, cpu = time.perf_counter(), time.process_time()
+        action()
+        times.append(((time.perf_counter() - started) * 1e3, (time.process_time() - cpu) * 1e3))
+    ms, cpu_ms = min(times)
     return {
-        "status": answer.status_code,
+        "status": response.status_code,
         "first_ms": first,
         "ms": ms,
         "cpu_ms": cpu_ms,
-        "queries": asked,
-        "bytes": len(answer.content),
+        "queries": query_count,
+        "bytes": len(response.content),
     }
 
 
-def deeds(client: Client) -> dict[str, dict[str, float]]:
+def measure_operations(client: Client) -> dict[str, dict[str, float]]:
     """Measure operations: changing a toolkit's title, flipping a switch, and an agent's first request."""
     from django.db import connection
 
-    from scripts import large_installation as made
+    from scripts import large_installation as large
     from toolbelt.control import writing
     from toolbelt.control.access import switches
     from toolbelt.control.catalog import entries
@@ -244,69 +246,69 @@ def deeds(client: Client) -> dict[str, dict[str, float]]:
     from toolbelt.store import agents
 
     olive = writing.by("olive", via="command")
-    found: dict[str, dict[str, float]] = {}
+    figures: dict[str, dict[str, float]] = {}
 
-    def timed(name: str, act: Callable[[], Any]) -> None:
+    def timed(name: str, action: Callable[[], Any]) -> None:
         from django.test.utils import CaptureQueriesContext
 
         gc.collect()
         with CaptureQueriesContext(connection) as queries:
-            begun, cpu = time.perf_counter(), time.process_time()
-            act()
-            found[name] = {
-                "ms": (time.perf_counter() - begun) * 1e3,
+            started, cpu = time.perf_counter(), time.process_time()
+            action()
+            figures[name] = {
+                "ms": (time.perf_counter() - started) * 1e3,
                 "cpu_ms": (time.process_time() - cpu) * 1e3,
                 "queries": len(queries),
                 "first_ms": 0,
             }
 
     timed(
-        "A toolkit's title is changed",
+        "Change a toolkit's title",
         lambda: entries.change(
-            olive.replace(confirm=True), "toolkit", made.TOOLKIT, {"title": secrets.token_hex(4)}
+            olive.replace(confirm=True), "toolkit", large.TOOLKIT, {"title": secrets.token_hex(4)}
         ),
     )
-    timed("The first page after that", lambda: client.get("/agents/"))
+    timed("First page afterwards", lambda: client.get("/agents/"))
 
     def flip() -> None:
         with contextlib.suppress(errors.Refused):
-            switches.flip(olive.replace(confirm=True), made.AGENT, made.TOOLKIT, True)
+            switches.flip(olive.replace(confirm=True), large.AGENT, large.TOOLKIT, True)
 
-    timed("A switch is flipped", flip)
-    timed("The first page after that again", lambda: client.get("/agents/"))
+    timed("Flip a switch", flip)
+    timed("First page after a flip", lambda: client.get("/agents/"))
     keys = agents.keys()
-    begun = time.perf_counter()
+    started = time.perf_counter()
     times = []
     for key in keys:
-        one = time.perf_counter()
+        request_started = time.perf_counter()
         surfaces.ask(key)
-        times.append((time.perf_counter() - one) * 1e3)
-    found["The first question of an agent"] = {
+        times.append((time.perf_counter() - request_started) * 1e3)
+    figures["First request of an agent"] = {
         "ms": sorted(times)[len(times) // 2],
-        "cpu_ms": (time.perf_counter() - begun) * 1e3 / len(keys),
+        "cpu_ms": (time.perf_counter() - started) * 1e3 / len(keys),
         "queries": 0,
         "first_ms": max(times),
     }
-    return found
+    return figures
 
 
-def report(found: Mapping[str, Mapping[str, float]], memory: int) -> None:
+def report(figures: Mapping[str, Mapping[str, float]], memory: int) -> None:
     """Print the figures as a table, and which goals are met."""
     print(f"{'':40}{'ms':>9}{'CPU, ms':>9}{'first, ms':>11}{'queries':>9}{'KB':>9}")
-    for name, one in found.items():
+    for name, entry in figures.items():
         print(
-            f"{name:40}{one['ms']:>9.0f}{one['cpu_ms']:>9.0f}{one['first_ms']:>11.0f}{one['queries']:>9.0f}"
-            f"{one.get('bytes', 0) / 1e3:>9.0f}"
+            f"{name:40}{entry['ms']:>9.0f}{entry['cpu_ms']:>9.0f}{entry['first_ms']:>11.0f}{entry['queries']:>9.0f}"
+            f"{entry.get('bytes', 0) / 1e3:>9.0f}"
         )
     maximum = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(f"\nmemory of the process: {memory / 1e6:,.0f} MB now, {maximum / 1e6:,.0f} MB at most")
-    # What else the machine does is in the time, and not in the CPU time.
-    slow = [name for name, one in found.items() if one["cpu_ms"] >= MAX_MS and "bytes" in one]
-    many = [name for name, one in found.items() if one["queries"] > MAX_QUERIES and "bytes" in one]
+    print(f"\nmemory of the process: {memory / 1e6:,.0f} MB now, {maximum / 1e6:,.0f} MB at its maximum")
+    # Goals apply to CPU time, which does not contain other load on the machine.
+    slow = [name for name, entry in figures.items() if entry["cpu_ms"] >= MAX_MS and "bytes" in entry]
+    many = [name for name, entry in figures.items() if entry["queries"] > MAX_QUERIES and "bytes" in entry]
     print("\ngoals")
     for goal, missed in (
         (f"every page takes under {MAX_MS} ms of CPU", slow),
-        (f"every page asks at most {MAX_QUERIES} queries", many),
+        (f"every page takes at most {MAX_QUERIES} queries", many),
     ):
         print(f"  MISSED {goal}: {', '.join(missed)}" if missed else f"  met    {goal}")
 

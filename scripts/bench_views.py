@@ -9,7 +9,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from toolbelt.runtime import surfaces
 
-_kept = b""
+_stored = b""
 
 
 @login_not_required
@@ -24,15 +24,15 @@ def surface(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def keep(request: HttpRequest) -> HttpResponse:
     """Set the bytes that the bare view returns."""
-    global _kept
-    _kept = request.body
+    global _stored
+    _stored = request.body
     return HttpResponse(status=204)
 
 
 @login_not_required
 def bare(request: HttpRequest) -> HttpResponse:
     """Return the stored bytes, to measure Django itself."""
-    return HttpResponse(_kept, content_type="application/json")
+    return HttpResponse(_stored, content_type="application/json")
 
 
 urlpatterns = [

@@ -1,8 +1,8 @@
-"""Build docs/deploy/Containerfile without a container engine, start it, and use it as an operator would.
+"""Build docs/deploy/Containerfile without a container engine, start the image, and use it as an operator would.
 
-Needs root, debootstrap and unshare. Each stage is a root file system made by debootstrap, in which the file's
-instructions run (Debian 12 has Python 3.11). The server runs as the image's user, in namespaces of its own, and can
-write only to /data and /tmp, as with a read-only root file system.
+Needs root, debootstrap and unshare. Each stage is a root file system created by debootstrap, in which the file's
+instructions run (Debian 12 has Python 3.11). The server runs as the image's user, in its own namespaces, and can write
+only to /data and /tmp, as with a read-only root file system.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Where pip finds the certificates of its index, if they are not the system's.
+# The variable with the path of pip's certificates, if they are not the system's.
 _CERTIFICATES = "PIP_CERT"
 FILE = ROOT / "docs/deploy/Containerfile"
 PACKAGES = "python3,python3-venv,ca-certificates"
@@ -39,7 +39,7 @@ SETTINGS = {
 
 
 class Image:
-    """A stage of the file: its root file system, and what the instructions have set so far."""
+    """A stage of the file: its root file system, and the settings of the instructions so far."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.workdir, self.user = root, "/", "0"
@@ -50,7 +50,7 @@ class Image:
     def run(
         self, command: list[str], more: Mapping[str, str], options: tuple[str, ...] = ()
     ) -> subprocess.Popen[bytes]:
-        """Start a command in the image, in a process namespace of its own."""
+        """Start a command in the image, in a new process namespace."""
         inside = ["chroot", *options, str(self.root), "env", "-C", self.workdir, *command]
         isolated = [
             "unshare",
@@ -64,7 +64,7 @@ class Image:
 
 
 def build(base: Path, work: Path) -> Image:
-    """Return the last stage of the file, built."""
+    """Build the stages of the file, and return the last."""
     stages: dict[str, Image] = {}
     image = None
     text = FILE.read_text().replace("\\\n", " ")
@@ -82,7 +82,7 @@ def build(base: Path, work: Path) -> Image:
                     (image.root / "usr/local/bin" / program).symlink_to("/usr/bin/python3")
             continue
         if image is None:
-            sys.exit(f"{line!r} comes before FROM")
+            sys.exit(f"{line!r} precedes FROM")
         _apply(image, instruction, rest, stages)
     if image is None:
         sys.exit(f"{FILE} has no stage")
@@ -108,15 +108,15 @@ def _apply(image: Image, instruction: str, rest: str, stages: Mapping[str, Image
                 origin = stages[sources.pop(0).removeprefix("--from=")].root
             for source in sources:
                 path = image.root / Path(image.workdir, target).as_posix().lstrip("/")
-                found = origin / source.lstrip("/")
-                if found.is_dir():
-                    _copy(found, path)
+                origin_path = origin / source.lstrip("/")
+                if origin_path.is_dir():
+                    _copy(origin_path, path)
                 else:
-                    path = path / found.name if target.endswith("/") else path
+                    path = path / origin_path.name if target.endswith("/") else path
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(found, path)
+                    shutil.copy2(origin_path, path)
         case "RUN":
-            # How this machine reaches the package index is no part of the image.
+            # The settings for this machine's package index are not part of the image.
             index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
             if image.run(["sh", "-c", rest], index).wait():
                 sys.exit(f"failed: {rest}")
@@ -136,8 +136,8 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def sealed(image: Image) -> Iterator[None]:
-    """Mount the root file system read-only over itself, with /data and /tmp to write to."""
+def read_only(image: Image) -> Iterator[None]:
+    """Mount the root file system read-only over itself, with writable /data and /tmp."""
     root = image.root
     mounts: list[str] = []
 
@@ -156,12 +156,12 @@ def sealed(image: Image) -> Iterator[None]:
         mounts.pop()
         yield
     finally:
-        for place in reversed(mounts):
-            subprocess.run(["umount", "-l", place], check=False)
+        for mount_point in reversed(mounts):
+            subprocess.run(["umount", "-l", mount_point], check=False)
 
 
 def use(image: Image) -> None:
-    """Migrate, serve, and use the image; end with a sentence if anything is not as it should be."""
+    """Migrate, serve, and use the image. Exit with a message if a check fails."""
     as_user = (f"--userspec={image.user}:{image.user}",)
 
     def run(*command: str, **more: str) -> int:
@@ -191,13 +191,13 @@ def use(image: Image) -> None:
             run("toolbelt", "flip", "assistant", "academic_papers", "on", "--confirm") == 0,
             "a toolkit is flipped",
         )
-        _expect(_surface(image, as_user) != before, "the next surface follows the flip")
+        _expect(_surface(image, as_user) != before, "the next surface has changed by the flip")
     finally:
-        begun = time.monotonic()
+        started = time.monotonic()
         for child in _children(server.pid):
             os.kill(child, signal.SIGTERM)
         code = server.wait(90)
-    _expect(code in (0, 143, -15), f"SIGTERM ends the server ({code}, {time.monotonic() - begun:.1f} s)")
+    _expect(code in (0, 143, -15), f"SIGTERM ends the server ({code}, {time.monotonic() - started:.1f} s)")
 
 
 def _surface(image: Image, options: tuple[str, ...]) -> bytes:
@@ -217,7 +217,7 @@ def _wait() -> None:
             if _status("/healthz") == 200:
                 return
         time.sleep(0.2)
-    sys.exit("the server does not answer")
+    sys.exit("the server does not respond")
 
 
 def _status(path: str) -> int:
@@ -228,23 +228,23 @@ def _status(path: str) -> int:
         return error.code
 
 
-def _expect(holds: bool, what: str) -> None:
-    print(f"{'ok' if holds else 'FAILED'}: {what}", flush=True)
-    if not holds:
+def _expect(is_met: bool, description: str) -> None:
+    print(f"{'ok' if is_met else 'FAILED'}: {description}", flush=True)
+    if not is_met:
         sys.exit(1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "directory", type=Path, help="where the file systems are made; those of an earlier run go"
+        "directory", type=Path, help="where to create the file systems; those of an earlier run are removed"
     )
-    parser.add_argument("--mirror", help="where debootstrap gets packages (default: its own)")
-    given = parser.parse_args()
-    base, work = given.directory / "base", given.directory / "work"
+    parser.add_argument("--mirror", help="the mirror for debootstrap (default: its own)")
+    arguments = parser.parse_args()
+    base, work = arguments.directory / "base", arguments.directory / "work"
     if not (base / "etc/debian_version").exists():
         options = ["--variant=minbase", f"--include={PACKAGES}", "bookworm", str(base)]
-        subprocess.run(["debootstrap", *options, *filter(None, [given.mirror])], check=True)
+        subprocess.run(["debootstrap", *options, *filter(None, [arguments.mirror])], check=True)
     shutil.rmtree(work, ignore_errors=True)
     certificates = "/etc/ssl/certs/ca-certificates.crt"
     for file in (
@@ -257,7 +257,7 @@ def main() -> None:
             (base / file.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, base / file.lstrip("/"))
     image = build(base, work)
-    with sealed(image):
+    with read_only(image):
         use(image)
 
 

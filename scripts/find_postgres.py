@@ -1,4 +1,4 @@
-"""Print the address of the first PostgreSQL server that tests can use, or why there is none.
+"""Print the address of the first PostgreSQL server that tests can use, or the reason why there is none.
 
 Tests create their own database on it, and drop it.
 """
@@ -8,15 +8,15 @@ import sys
 
 import psycopg
 
-USUAL = ("postgres://127.0.0.1:5432/toolbelt", "postgres://postgres:postgres@127.0.0.1:5432/toolbelt")
+DEFAULTS = ("postgres://127.0.0.1:5432/toolbelt", "postgres://postgres:postgres@127.0.0.1:5432/toolbelt")
 
 
 def main() -> int:
-    given = os.environ.get("TEST_DATABASE_URL")
+    configured = os.environ.get("TEST_DATABASE_URL")
     reasons = []
-    for url in (given,) if given else USUAL:
+    for url in (configured,) if configured else DEFAULTS:
         try:
-            # The database that is always there: the one in the address need not be.
+            # This database always exists; the one in the address may not.
             psycopg.connect(url, dbname="postgres", connect_timeout=3).close()
         except psycopg.OperationalError as error:
             reasons.append(str(error).splitlines()[0])

@@ -27,19 +27,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
-PARTS, KEPT = HERE / "interop", HERE / ".interop"
+PARTS, ENVIRONMENTS = HERE / "interop", HERE / ".interop"
 SERVER = PARTS / "server"
-# What the server's database is filled with, beside the demo.
+# The content of the server's database, in addition to the demo.
 BELT, PLUGINS = SERVER / "belt.yaml", SERVER / "plugins.yaml"
-# An MCP server that stands behind Toolbelt there.
+# An upstream MCP server.
 SUITE = SERVER / "suite.py"
 OPERATOR = "olive"
 AGENTS = {"TOOLBELT": "desk", "TOOLBELT_OTHER": "guest"}
-# What a wheel is made of.
+# The sources of a wheel.
 SOURCES = ("LICENSE", "README.md", "pyproject.toml", "fixtures", "static", "templates", "toolbelt")
 SECONDS_TO_START = 60
 
-_OF_TOOLBELT = re.compile(r"^toolbelt-switchboard(?:\[[a-z,-]+\])?", re.MULTILINE)
+_TOOLBELT_REQUIREMENT = re.compile(r"^toolbelt-switchboard(?:\[[a-z,-]+\])?", re.MULTILINE)
 
 Environment = Mapping[str, str]
 
@@ -50,33 +50,31 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a part: whether it is ``good``, and a message."""
+    """The outcome of a part: whether it passed, and a message."""
 
     name: str
-    good: bool
-    words: str
+    passed: bool
+    message: str
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the named parts, or all. Print a line for each, and return 1 if one fails."""
     parser = argparse.ArgumentParser(prog="scripts/interop.sh", description=__doc__)
-    parser.add_argument(
-        "parts", nargs="*", metavar="PART", help="a directory of interop/; all if none is named"
-    )
-    parser.add_argument("--serve", action="store_true", help="start the server, and run nothing")
-    options = parser.parse_args(given)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="a directory of interop/ (all)")
+    parser.add_argument("--serve", action="store_true", help="start the server, but run no part")
+    options = parser.parse_args(arguments)
     known = parts()
     if unknown := sorted({*options.parts} - {*known}):
-        print(f"There is no part named {', '.join(unknown)}: there are {', '.join(known)}.", file=sys.stderr)
+        print(f"Unknown part: {', '.join(unknown)}. The parts are {', '.join(known)}.", file=sys.stderr)
         return 2
-    KEPT.mkdir(exist_ok=True)
+    ENVIRONMENTS.mkdir(exist_ok=True)
     # The server ends with this process.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="toolbelt-interop-") as scratch:
         try:
             with serving(Path(scratch)) as server:
                 if options.serve:
-                    return _wait(server.environment)
+                    return _serve_until_interrupted(server.environment)
                 return _report([run(name, server.environment) for name in options.parts or known])
         except Failed as failed:
             print(failed, file=sys.stderr)
@@ -85,85 +83,93 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def parts() -> tuple[str, ...]:
     """Return the parts in interop/: directories with Python requirements or a Node package."""
-    found = (one for one in PARTS.iterdir() if _packages(one).exists())
-    return tuple(sorted(one.name for one in found))
+    return tuple(sorted(part.name for part in PARTS.iterdir() if _packages(part).exists()))
 
 
 def run(name: str, environment: Environment) -> Outcome:
-    """Set a part up and run its tests."""
+    """Set up a part and run its tests."""
     print(f"\n==> {name}", flush=True)
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
-        good = (_node if _is_node(PARTS / name) else _python)(name, environment)
+        passed = (_node if _is_node(PARTS / name) else _python)(name, environment)
     except Failed as failed:
         print(failed, file=sys.stderr)
-        good = False
-    taken = time.monotonic() - begun
-    return Outcome(name=name, good=good, words=f"{'passed' if good else 'FAILED'} in {taken:.0f} s")
+        passed = False
+    elapsed = time.monotonic() - started
+    message = f"{'passed' if passed else 'FAILED'} in {elapsed:.0f} s"
+    return Outcome(name=name, passed=passed, message=message)
 
 
 def _python(name: str, environment: Environment) -> bool:
     """Run a part's tests with pytest, in its own virtual environment."""
-    where, wanted = KEPT / name, PARTS / name / "requirements.txt"
-    text = wanted.read_text(encoding="utf-8")
-    wheel = _wheel() if _OF_TOOLBELT.search(text) else None
-    python, exact = where / "bin" / "python", KEPT / f"{name}.txt"
+    directory, requirements = ENVIRONMENTS / name, PARTS / name / "requirements.txt"
+    text = requirements.read_text(encoding="utf-8")
+    wheel = _wheel() if _TOOLBELT_REQUIREMENT.search(text) else None
+    python, resolved = directory / "bin" / "python", ENVIRONMENTS / f"{name}.txt"
     extras = (HERE / "pyproject.toml").read_text(encoding="utf-8") if wheel else ""
-    if not _is_stamped(where, stamp := _digest_of(sys.version, text, extras)):
-        shutil.rmtree(where, ignore_errors=True)
-        _do([sys.executable, "-m", "venv", str(where)])
-        # Another package may have this name in an index, so Toolbelt is installed from here.
+    if not _is_stamped(directory, stamp := _digest_of(sys.version, text, extras)):
+        shutil.rmtree(directory, ignore_errors=True)
+        _run_setup([sys.executable, "-m", "venv", str(directory)])
+        # Another package may have this name in an index, so Toolbelt is installed from this checkout.
         address = f"@ {wheel.as_uri()}" if wheel else ""
-        exact.write_text(_OF_TOOLBELT.sub(rf"\g<0> {address}", text), encoding="utf-8")
-        _do([*_pip(python), "--requirement", str(exact)])
-        _stamp(where, stamp)
+        resolved.write_text(_TOOLBELT_REQUIREMENT.sub(rf"\g<0> {address}", text), encoding="utf-8")
+        _run_setup([*_pip(python), "--requirement", str(resolved)])
+        _stamp(directory, stamp)
     elif wheel:
-        _do([*_pip(python), "--no-deps", "--force-reinstall", str(wheel)])
+        _run_setup([*_pip(python), "--no-deps", "--force-reinstall", str(wheel)])
     if (PARTS / name / "package.json").exists():
         _install_programs(name)
     tests = ["-m", "pytest", "-c", str(PARTS / "pytest.ini"), "--rootdir", str(PARTS), str(PARTS / name)]
-    return subprocess.run([python, *tests], cwd=PARTS, env=_around(environment)).returncode == 0
+    return subprocess.run([python, *tests], cwd=PARTS, env=_part_environment(environment)).returncode == 0
 
 
 def _node(name: str, environment: Environment) -> bool:
     """Run a part's ``npm test``, in a copy beside its packages."""
-    where, source = KEPT / name, PARTS / name
+    directory, source = ENVIRONMENTS / name, PARTS / name
     stamp = hashlib.sha256(
-        b"".join(one.read_bytes() for one in sorted(source.glob("package*.json")))
+        b"".join(file.read_bytes() for file in sorted(source.glob("package*.json")))
     ).hexdigest()
-    shutil.copytree(source, where, dirs_exist_ok=True)
-    shutil.copy(PARTS / "kit.mjs", where)
-    if not _is_stamped(where, stamp):
-        shutil.rmtree(where / "node_modules", ignore_errors=True)
-        act = "ci" if (source / "package-lock.json").exists() else "install"
-        _do(["npm", act, "--no-audit", "--no-fund", "--loglevel=error"], cwd=where)
-        _stamp(where, stamp)
-    return subprocess.run(["npm", "test", "--silent"], cwd=where, env=_around(environment)).returncode == 0
+    shutil.copytree(source, directory, dirs_exist_ok=True)
+    shutil.copy(PARTS / "kit.mjs", directory)
+    if not _is_stamped(directory, stamp):
+        shutil.rmtree(directory / "node_modules", ignore_errors=True)
+        npm_command = "ci" if (source / "package-lock.json").exists() else "install"
+        _run_setup(["npm", npm_command, "--no-audit", "--no-fund", "--loglevel=error"], cwd=directory)
+        _stamp(directory, stamp)
+    return (
+        subprocess.run(
+            ["npm", "test", "--silent"], cwd=directory, env=_part_environment(environment)
+        ).returncode
+        == 0
+    )
 
 
 def _install_programs(name: str) -> None:
     """Install the Node programs that a Python part runs, under ``node`` in its environment.
 
-    Packages' install scripts are not run, because some download more.
+    Install scripts of packages are not run, because some download more files.
     """
-    where, source = KEPT / name / "node", PARTS / name / "package.json"
-    if not _is_stamped(where, stamp := _digest_of(source.read_text(encoding="utf-8"))):
-        shutil.rmtree(where, ignore_errors=True)
-        where.mkdir()
-        shutil.copy(source, where)
-        _do(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], cwd=where)
-        _stamp(where, stamp)
+    directory, source = ENVIRONMENTS / name / "node", PARTS / name / "package.json"
+    if not _is_stamped(directory, stamp := _digest_of(source.read_text(encoding="utf-8"))):
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        shutil.copy(source, directory)
+        _run_setup(
+            ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+            cwd=directory,
+        )
+        _stamp(directory, stamp)
 
 
 def _wheel() -> Path:
-    """Build the package as it would be published, so that its extras are tested, too.
+    """Build the package as it would be published, so that its extras are also tested.
 
     Its version contains a digest of the sources, so it is only built again if they have changed.
     """
     digest = _digest()
-    build = KEPT / "wheel" / digest
-    if not (found := [*build.glob("*.whl")]):
-        shutil.rmtree(KEPT / "wheel", ignore_errors=True)
+    build = ENVIRONMENTS / "wheel" / digest
+    if not (wheels := [*build.glob("*.whl")]):
+        shutil.rmtree(ENVIRONMENTS / "wheel", ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix="toolbelt-wheel-") as scratch:
             for name in SOURCES:
                 source, copy = HERE / name, Path(scratch) / name
@@ -174,7 +180,7 @@ def _wheel() -> Path:
             init = Path(scratch) / "toolbelt" / "__init__.py"
             text = init.read_text(encoding="utf-8")
             init.write_text(re.sub(r'(?m)^(__version__ = ".+)"$', rf'\1+{digest}"', text), encoding="utf-8")
-            _do(
+            _run_setup(
                 [
                     sys.executable,
                     "-m",
@@ -187,8 +193,8 @@ def _wheel() -> Path:
                     scratch,
                 ]
             )
-        found = [*build.glob("*.whl")]
-    return found[0]
+        wheels = [*build.glob("*.whl")]
+    return wheels[0]
 
 
 def _digest_of(*texts: str) -> str:
@@ -197,17 +203,19 @@ def _digest_of(*texts: str) -> str:
 
 def _digest() -> str:
     files = (
-        one for name in SOURCES for one in ([HERE / name] if (HERE / name).is_file() else _code(HERE / name))
+        file
+        for name in SOURCES
+        for file in ([HERE / name] if (HERE / name).is_file() else _code(HERE / name))
     )
-    hashed = hashlib.sha256()
-    for one in sorted(files):
-        hashed.update(f"{one.relative_to(HERE)}\0".encode())
-        hashed.update(one.read_bytes())
-    return hashed.hexdigest()[:12]
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(f"{file.relative_to(HERE)}\0".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _code(directory: Path) -> Iterable[Path]:
-    return (one for one in directory.rglob("*") if one.is_file() and "__pycache__" not in one.parts)
+    return (file for file in directory.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +229,10 @@ class Server:
         """Return the ids of the worker processes: one, or several under a supervisor."""
         own = self.running.pid
         children = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="ascii").split()
-        serving = [int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
-        return serving or [own]
+        workers = [
+            int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+        ]
+        return workers or [own]
 
     def stop(self) -> int:
         """Stop the server as an init system does, and wait. Return its exit code."""
@@ -253,9 +263,9 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
         **(more or {}),
     }
 
-    def manage(*said: str) -> str:
-        command = [sys.executable, str(HERE / "manage.py"), *said]
-        return _do(command, cwd=HERE, env=settings).strip().rpartition("\n")[2]
+    def manage(*arguments: str) -> str:
+        command = [sys.executable, str(HERE / "manage.py"), *arguments]
+        return _run_setup(command, cwd=HERE, env=settings).strip().rpartition("\n")[2]
 
     print("==> Filling a database", flush=True)
     manage("migrate", "--verbosity", "0")
@@ -267,25 +277,27 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
         "TOOLBELT_ADDRESS": f"http://127.0.0.1:{port}",
         "TOOLBELT_DATABASE_URL": settings["DATABASE_URL"],
     }
-    # For a part that runs a server of its own.
+    # For parts that run their own server.
     environment |= {"TOOLBELT_CHECKOUT": str(HERE), "TOOLBELT_PYTHON": sys.executable}
     environment["TOOLBELT_OPERATOR_TOKEN"] = manage(
         "token", "issue", "--operator", OPERATOR, "--scope", "write"
     )
-    # The upstream server also acts as an operator. Toolbelt's own variables are never passed to a server.
-    own = {
+    # The upstream server also acts as an operator. Toolbelt never passes its own variables to a server.
+    suite = {
         "SUITE_ADDRESS": environment["TOOLBELT_ADDRESS"],
         "SUITE_TOKEN": environment["TOOLBELT_OPERATOR_TOKEN"],
     }
-    settings |= own
-    given = [one for name in own for one in ("--env", f"{name}=${{{name}}}")]
-    manage("mcp", "add", "suite", "--namespace=", "--trust", *given, "--command", sys.executable, str(SUITE))
+    settings |= suite
+    variables = [part for name in suite for part in ("--env", f"{name}=${{{name}}}")]
+    manage(
+        "mcp", "add", "suite", "--namespace=", "--trust", *variables, "--command", sys.executable, str(SUITE)
+    )
     manage("mcp", "elicitation", "suite")
     for name, agent in AGENTS.items():
         environment[f"{name}_AGENT"] = agent
         environment[f"{name}_TOKEN"] = manage("token", "issue", "--agent", agent)
-    # A part that adds a server which runs as a command does so on the machine, as an operator would.
-    environment["TOOLBELT_MANAGE"] = str(_written_down(scratch / "manage.json", settings))
+    # Servers that run as commands are added with manage.py on the machine, as an operator would.
+    environment["TOOLBELT_MANAGE"] = str(_write_manage_file(scratch / "manage.json", settings))
     print(f"==> Serving at {environment['TOOLBELT_ADDRESS']}", flush=True)
     command = [
         sys.executable,
@@ -300,39 +312,39 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
     command += ["--loop", "uvloop", "--http", "httptools", "--lifespan", "on", "--no-access-log"]
     command += ["--timeout-graceful-shutdown", "5"]
     command += ["--workers", str(workers)] if workers > 1 else []
-    KEPT.mkdir(exist_ok=True)
-    log = KEPT / "server.log"
-    with log.open("wb") as said:
-        running = subprocess.Popen(command, cwd=HERE, env=settings, stdout=said, stderr=said)
+    ENVIRONMENTS.mkdir(exist_ok=True)
+    log = ENVIRONMENTS / "server.log"
+    with log.open("wb") as output:
+        running = subprocess.Popen(command, cwd=HERE, env=settings, stdout=output, stderr=output)
     try:
-        _until_it_answers(environment["TOOLBELT_ADDRESS"], running, log)
+        _wait_until_ready(environment["TOOLBELT_ADDRESS"], running, log)
         yield Server(environment=environment, running=running)
     finally:
         running.terminate()
         running.wait()
 
 
-def _written_down(where: Path, settings: Environment) -> Path:
-    """Write how to run ``manage.py`` on this server's database, readable by this user only."""
-    where.touch(mode=0o600)
+def _write_manage_file(path: Path, settings: Environment) -> Path:
+    """Write the command and settings to run ``manage.py`` on this server's database, readable only by this user."""
+    path.touch(mode=0o600)
     command = [sys.executable, str(HERE / "manage.py")]
-    where.write_text(json.dumps({"command": command, "environment": settings}), encoding="utf-8")
-    return where
+    path.write_text(json.dumps({"command": command, "environment": settings}), encoding="utf-8")
+    return path
 
 
-def _until_it_answers(address: str, running: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + SECONDS_TO_START
-    while time.monotonic() < until and running.poll() is None:
+def _wait_until_ready(address: str, running: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + SECONDS_TO_START
+    while time.monotonic() < deadline and running.poll() is None:
         with (
             contextlib.suppress(urllib.error.URLError, ConnectionError),
             urllib.request.urlopen(f"{address}/healthz"),  # noqa: S310 - its own
         ):
             return
         time.sleep(0.1)
-    raise Failed(f"The server does not answer; what it said is in {log}.")
+    raise Failed(f"The server does not respond; its output is in {log}.")
 
 
-def _wait(environment: Environment) -> int:
+def _serve_until_interrupted(environment: Environment) -> int:
     print("\n".join(f"export {name}={value}" for name, value in environment.items()))
     print("Stop it with Ctrl+C.", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
@@ -343,10 +355,10 @@ def _wait(environment: Environment) -> int:
 
 def _report(outcomes: Sequence[Outcome]) -> int:
     print()
-    width = max(len(one.name) for one in outcomes)
-    for one in outcomes:
-        print(f"  {one.name:<{width}}  {one.words}")
-    failed = [one for one in outcomes if not one.good]
+    width = max(len(outcome.name) for outcome in outcomes)
+    for outcome in outcomes:
+        print(f"  {outcome.name:<{width}}  {outcome.message}")
+    failed = [outcome for outcome in outcomes if not outcome.passed]
     print(f"\n{len(outcomes) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 
@@ -363,31 +375,31 @@ def _is_node(part: Path) -> bool:
     return not (part / "requirements.txt").exists()
 
 
-def _is_stamped(where: Path, stamp: str) -> bool:
-    kept = where / ".installed"
-    return kept.exists() and kept.read_text(encoding="utf-8") == stamp
+def _is_stamped(directory: Path, stamp: str) -> bool:
+    file = directory / ".installed"
+    return file.exists() and file.read_text(encoding="utf-8") == stamp
 
 
-def _stamp(where: Path, stamp: str) -> None:
-    (where / ".installed").write_text(stamp, encoding="utf-8")
+def _stamp(directory: Path, stamp: str) -> None:
+    (directory / ".installed").write_text(stamp, encoding="utf-8")
 
 
 def _pip(python: Path) -> list[str]:
     return [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
 
 
-def _around(environment: Environment) -> dict[str, str]:
-    """Return a part's environment variables: the machine's, the server's, and none that allow telemetry."""
+def _part_environment(environment: Environment) -> dict[str, str]:
+    """Return a part's environment variables: the machine's and the server's, with telemetry disabled."""
     return {**os.environ, "PYTHONPATH": str(PARTS), "OTEL_SDK_DISABLED": "true", **environment}
 
 
-def _do(command: Sequence[str], cwd: Path = HERE, env: Environment | None = None) -> str:
+def _run_setup(command: Sequence[str], cwd: Path = HERE, env: Environment | None = None) -> str:
     """Run a setup command. Return its output."""
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
-    if done.returncode:
-        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+    completed = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    if completed.returncode:
+        last = "\n".join((completed.stdout + completed.stderr).strip().splitlines()[-12:])
         raise Failed(f"{' '.join(command[:6])} … failed:\n{last}")
-    return done.stdout
+    return completed.stdout
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A large installation: many agents and tools, generated from a seed, and written by bulk inserts.
 
-Servers bring 50 to 200 tools each, toolkits bundle 3 to 30 of them, and agents have loadouts, switches, overrides,
-toolkits to load, budgets and grants with an end, as they would after a year of use. The same seed makes the same rows.
+Servers have 50 to 200 tools each, toolkits 3 to 30, and agents have loadouts, switches, overrides, toolkits to load,
+budgets and temporary grants, as they would after a year of use. The same seed generates the same rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CATEGORIES = ("filesystem", "git", "github", "shell", "web", "search", "network"
 KINDS = ("explore", "task", "plan", "review")
 DAYS = 30
 BATCH = 500
-# By the names that pages are asked for: an agent with exceptions, one that has everything, and one of everything else.
+# The entries whose pages are requested: an agent with exceptions, an agent with everything, and one entry of each kind.
 AGENT, MAX_SIZE, TOOLKIT, LOADOUT, SUB_APP = "agent-0007", "agent-0000", "kit-003", "house-05", "app-1"
 
 _Row = TypeVar("_Row", bound=orm.Model)
@@ -35,16 +35,16 @@ _Row = TypeVar("_Row", bound=orm.Model)
 
 def fill(*, agents: int = 1_000, tools: int = 10_000, changes: int = 5_000, calls: int = 20_000) -> None:
     """Fill an empty database with this many agents, tools, audit entries and call records."""
-    dice = random.Random(1)  # noqa: S311  the same rows each time is what is wanted
+    dice = random.Random(1)  # noqa: S311  the rows must be the same each time
     with transaction.atomic():
         plugins = _plugins(dice, tools)
-        every = _tools(dice, plugins, tools)
-        toolkits = _toolkits(dice, every)
-        _loadouts(dice, plugins, every)
-        people = _agents(dice, agents, every, toolkits)
-        _sub_apps(dice, people, every)
-        _tokens(dice, people)
-        _activity(dice, people, every, toolkits, changes, calls)
+        tool_rows = _tools(dice, plugins, tools)
+        toolkits = _toolkits(dice, tool_rows)
+        _loadouts(dice, plugins, tool_rows)
+        agent_rows = _agents(dice, agents, tool_rows, toolkits)
+        _sub_apps(dice, agent_rows, tool_rows)
+        _tokens(dice, agent_rows)
+        _activity(dice, agent_rows, tool_rows, toolkits, changes, calls)
 
 
 def tool_name(number: int) -> str:
@@ -57,7 +57,7 @@ def _insert(rows: Sequence[_Row]) -> list[_Row]:
 
 
 @functools.cache
-def _real() -> list[dict[str, Any]]:
+def _demo_tools() -> list[dict[str, Any]]:
     """Return the tools of the demo's servers, whose descriptions and schemas have realistic sizes."""
     return [
         tool
@@ -74,7 +74,7 @@ def _plugins(dice: random.Random, tools: int) -> list[models.Plugin]:
                 name=f"server{number:03}",
                 namespace=f"server{number:03}",
                 title=f"Server {number}",
-                description="Made up.",
+                description="An example.",
                 category=dice.choice(CATEGORIES),
                 status="failed" if number % 31 == 30 else "ready",
                 error="The server answered 502." if number % 31 == 30 else "",
@@ -89,23 +89,23 @@ def _plugins(dice: random.Random, tools: int) -> list[models.Plugin]:
 
 
 def _tools(dice: random.Random, plugins: Sequence[models.Plugin], count: int) -> list[models.Tool]:
-    real = _real()
+    real = _demo_tools()
     rows: list[models.Tool] = []
     sizes = [dice.randint(50, 200) for _ in plugins]
     owners = [plugin for plugin, size in zip(plugins, sizes, strict=True) for _ in range(size)]
     for number in range(count):
-        about, plugin = real[number % len(real)], owners[number * len(owners) // count]
+        source, plugin = real[number % len(real)], owners[number * len(owners) // count]
         rows.append(
             models.Tool(
                 key=f"{plugin.name}__tool_{number:05}",
                 plugin=plugin,
                 title=f"Tool {number}",
-                description=f"{about.get('description') or ''} ({number})",
+                description=f"{source.get('description') or ''} ({number})",
                 input_schema={
-                    **(about.get("inputSchema") or {"type": "object"}),
+                    **(source.get("inputSchema") or {"type": "object"}),
                     "$comment": str(number),
                 },
-                annotations=about.get("annotations") or {},
+                annotations=source.get("annotations") or {},
                 default_on=number % 400 == 0,
                 seen=number % 50 != 49,
                 retired=number % 211 == 210,
@@ -119,19 +119,19 @@ def _tools(dice: random.Random, plugins: Sequence[models.Plugin], count: int) ->
 def _toolkits(dice: random.Random, tools: Sequence[models.Tool]) -> list[models.Toolkit]:
     toolkits: list[models.Toolkit] = []
     members: list[tuple[int, Sequence[models.Tool]]] = []
-    place = 0
-    while place < len(tools) * 0.9:
+    start = 0
+    while start < len(tools) * 0.9:
         size = dice.randint(3, 30)
         number = len(toolkits)
-        held = list(tools[place : place + size])
+        bundled = list(tools[start : start + size])
         if number % 10 == 9:
-            # Some bundle what other toolkits and servers have, too.
-            held = list(dict.fromkeys([*held, *dice.sample(tools, 4)]))
+            # Some also contain tools of other toolkits and servers.
+            bundled = list(dict.fromkeys([*bundled, *dice.sample(tools, 4)]))
         toolkits.append(
             models.Toolkit(
                 key=f"kit-{number:03}",
                 title=f"Kit {number}",
-                description="What belongs together, made up.",
+                description="An example of tools that belong together.",
                 policy="Work with care. Tools: {active_tools}.",
                 policy_when_off="Not now." if number % 40 == 39 else "",
                 triggers=[{"name": "merge", "all": [["merge", "ship"], ["release", "pr"]]}],
@@ -139,8 +139,8 @@ def _toolkits(dice: random.Random, tools: Sequence[models.Tool]) -> list[models.
                 position=number,
             )
         )
-        members.append((number, held))
-        place += size
+        members.append((number, bundled))
+        start += size
     toolkits = _insert(toolkits)
     _insert(
         [
@@ -150,8 +150,8 @@ def _toolkits(dice: random.Random, tools: Sequence[models.Tool]) -> list[models.
                 position=position,
                 options={"region": "eu"} if number % 60 == 59 and position == 0 else None,
             )
-            for number, held in members
-            for position, tool in enumerate(held)
+            for number, bundled in members
+            for position, tool in enumerate(bundled)
         ]
     )
     return toolkits
@@ -163,7 +163,7 @@ def _loadouts(dice: random.Random, plugins: Sequence[models.Plugin], tools: Sequ
         [
             models.Loadout(
                 name=f"house-{number:02}",
-                description="A profile of the house, made up.",
+                description="An example of a profile.",
                 parent=f"house-{number % 10:02}" if number >= 10 else "",
                 plugins=dice.sample(names, 1),
                 discoverable=[f"{dice.choice(names)[:-1]}*"],
@@ -180,7 +180,7 @@ def _agents(
 ) -> list[models.Agent]:
     rows: list[models.Agent] = []
     for number in range(count):
-        has = dice.random()
+        access = dice.random()
         budget = dice.random()
         rows.append(
             models.Agent(
@@ -188,13 +188,13 @@ def _agents(
                 title=f"Agent {number}",
                 role=dice.choice(("support", "research", "release", "operations", "")),
                 model="a-model",
-                # One has every category, and with it nearly every tool.
+                # One agent has every category, and so nearly every tool.
                 loadout="full"
                 if number == 0
                 else f"house-{dice.randrange(LOADOUTS):02}"
-                if has < 0.5
+                if access < 0.5
                 else "",
-                kind=dice.choice(KINDS) if 0.5 <= has < 0.55 else "",
+                kind=dice.choice(KINDS) if 0.5 <= access < 0.55 else "",
                 protected=number % 20 == 19,
                 archived=number % 100 == 99,
                 max_tools=dice.randint(20, 200) if budget < 0.2 else None,
@@ -228,8 +228,8 @@ def _agents(
             models.AgentToolkit(agent=agent, toolkit=toolkit, initial=position == 0, position=position)
             for position, toolkit in enumerate(may_load)
         ]
-    for one in (switches, overrides, always, allowed):
-        _insert(one)
+    for rows_of_model in (switches, overrides, always, allowed):
+        _insert(rows_of_model)
     return agents
 
 
@@ -258,7 +258,7 @@ def _tokens(dice: random.Random, agents: Sequence[models.Agent]) -> None:
             models.ApiToken(
                 prefix=f"tb_{number:08}",
                 digest=f"{dice.getrandbits(256):064x}",
-                name="made up",
+                name="example",
                 agent=agent,
             )
             for number, agent in enumerate(agents)
@@ -289,13 +289,13 @@ def _activity(
 ) -> None:
     now = timezone.now()
 
-    def moments(count: int) -> list[dt.datetime]:
+    def random_times(count: int) -> list[dt.datetime]:
         return sorted(now - dt.timedelta(seconds=dice.randrange(DAYS * 86_400)) for _ in range(count))
 
-    made: list[models.AuditEntry] = []
-    for at in moments(changes):
+    entries: list[models.AuditEntry] = []
+    for at in random_times(changes):
         on = dice.random() < 0.7
-        made.append(
+        entries.append(
             models.AuditEntry(
                 at=at,
                 actor=dice.choice(("olive", "otto", "oona")),
@@ -308,19 +308,19 @@ def _activity(
                 after=on,
             )
         )
-    _insert(made)
+    _insert(entries)
     _insert(
         [
             models.CallRecord(
                 at=at,
                 agent=dice.choice(agents).key,
                 session="chat-1",
-                # Of many tools, few are called often.
+                # A few of the tools are called often.
                 tool=(tool := tools[min(int(dice.expovariate(1 / 150)), len(tools) - 1)]).key,
                 plugin=tool.key.partition("__")[0],
                 outcome="ok" if dice.random() < 0.95 else "tool-failed",
                 duration_ms=dice.randrange(5, 900),
             )
-            for at in moments(calls)
+            for at in random_times(calls)
         ]
     )

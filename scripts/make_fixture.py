@@ -13,9 +13,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
 TARGET = HERE / "fixtures/demo.yaml"
-# What runs make, not what operators configured.
-LEFT_OUT = ("auditentry", "agentsession", "revision", "agentrevision", "listing")
-# What the process that finds a plugin broken stores beside its entry.
+# Models whose rows are created at runtime, not configured by operators.
+EXCLUDED = ("auditentry", "agentsession", "revision", "agentrevision", "listing")
+# Errors of plugins, which are stored by the process that finds them.
 ERRORS = {
     "github_archived": "Its server exited with code 1: this package is archived, use github/github-mcp-server."
 }
@@ -42,8 +42,8 @@ def main() -> int:
 
         call_command("migrate", verbosity=0)
         demo = writing.by("demo", via="import")
-        done = belts.import_(demo, belt.build())
-        # The versions that its operators approved are those that the program declares.
+        imported = belts.import_(demo, belt.build())
+        # Declare the tools, so that their approved versions are those of the program.
         client_plugins.declare(demo, demo_today.PLUGIN, client_plugins.declared(demo_today.PLUGIN))
         for name, error in ERRORS.items():
             plugins.set_error(name, error)
@@ -52,12 +52,12 @@ def main() -> int:
             "toolbelt",
             natural_foreign=True,
             natural_primary=True,
-            exclude=[f"toolbelt.{model}" for model in LEFT_OUT],
+            exclude=[f"toolbelt.{model}" for model in EXCLUDED],
             format="yaml",
             output=str(TARGET),
             verbosity=0,
         )
-    print(f"{TARGET.relative_to(HERE)}: {done.created} entries, {TARGET.stat().st_size / 1e6:.1f} MB")
+    print(f"{TARGET.relative_to(HERE)}: {imported.created} entries, {TARGET.stat().st_size / 1e6:.1f} MB")
     return 0
 
 

@@ -1,6 +1,6 @@
 """Sample upstream servers with tools to review, for screenshots. No server is contacted.
 
-One server has changed, with every kind of change; one runs as a command and was just added; and one has failed.
+One server has changes of every kind, one runs as a command and was just added, and one has failed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PATH = {"type": "string", "description": "A path below the root of the project."
 
 
 def tool(name: str, description: str, properties: dict[str, Any], **hints: bool) -> dict[str, Any]:
-    """Return a tool in MCP's form. Its first argument is required."""
+    """Return a tool in the format of MCP. Its first argument is required."""
     schema = {"type": "object", "properties": properties, "required": list(properties)[:1]}
     return {"name": name, "description": description, "inputSchema": schema, "annotations": hints}
 
@@ -73,7 +73,7 @@ FORECAST = tool(
 )
 
 
-def let_answer(write: writing.Write) -> None:
+def add_servers(write: writing.Write) -> None:
     """Add the servers with their responses."""
     shell = writing.by(write.actor.name, via="command")
     headers = {"Authorization": "Bearer ${MCP_FILES_TOKEN}"}
@@ -86,10 +86,12 @@ def let_answer(write: writing.Write) -> None:
     _record(write, "project_files", *FIRST)
     approved = {change.key: change.shown for change in upstream_servers.review("project_files").to_review}
     decisions.approve(write.replace(reason="Read line by line."), "project_files", approved)
-    missed = errors.Problem(path="tools.run", message="Its inputSchema cannot be used: it is no mapping.")
-    _record(write, "project_files", *NOW, problems=(missed,))
-    reached = {"command": "uvx", "args": ["mcp-server-weather"], "env": {"WEATHER_KEY": "${WEATHER_KEY}"}}
-    upstream_servers.add(shell, "weather", reached, title="Weather")
+    problem = errors.Problem(
+        path="tools.run", message="Its inputSchema cannot be used: it is not a JSON object."
+    )
+    _record(write, "project_files", *NOW, problems=(problem,))
+    weather = {"command": "uvx", "args": ["mcp-server-weather"], "env": {"WEATHER_KEY": "${WEATHER_KEY}"}}
+    upstream_servers.add(shell, "weather", weather, title="Weather")
     _record(write, "weather", FORECAST, stderr="INFO starting\nWARNING no cache directory, going without")
     upstream_servers.add(shell, "tickets", {"url": "https://tickets.example/mcp"}, title="Tickets")
     upstream_servers.record(
@@ -97,8 +99,8 @@ def let_answer(write: writing.Write) -> None:
     )
 
 
-def _record(write: writing.Write, name: str, *tools: dict[str, Any], **said: Any) -> None:
-    answer = upstream_servers.Answer(
-        tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **said
+def _record(write: writing.Write, name: str, *tools: dict[str, Any], **fields: Any) -> None:
+    response = upstream_servers.Answer(
+        tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **fields
     )
-    upstream_servers.record(write, name, answer)
+    upstream_servers.record(write, name, response)

@@ -1,10 +1,10 @@
 """Take screenshots of the demo, as operators see it, on its own database.
 
-A picture that documentation shows is in docs/screens and is replaced there; all others go to build/screens, which git
-ignores. To show another one, copy it from there to docs/screens.
+Screenshots in docs/screens, which the documentation shows, are replaced; all others are written to build/screens, which
+git ignores. To show another one, copy it from there to docs/screens.
 
-Needs Chromium (CHROMIUM says where it is, if it has another name); pngquant, if it is there, makes them small.
-Run it again whenever a page looks different; names of scenes after the command take only those.
+Requires Chromium (CHROMIUM is its path, if it has another name). Uses pngquant, if installed, to reduce the files. Run
+this again when a page looks different. Arguments are the names of scenes, to take only these.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ ROOT = Path(__file__).resolve().parent.parent
 SHOWN = ROOT / "docs" / "screens"
 OTHERS = ROOT / "build" / "screens"
 PASSWORD = secrets.token_urlsafe(12)
-# Name, width, height, colours. Wide enough for the panel beside the page.
+# Name, width, height, color scheme. Wide enough for the panel beside the page.
 LOOKS = (
     ("light", 1440, 900, "light"),
     ("dark", 1440, 900, "dark"),
     ("phone", 390, 844, "light"),
     ("phone-dark", 390, 844, "dark"),
 )
-# More than these have few pages, if any: the files are to stay small.
-COLOURS = "128"
+# The maximum colors of a file. Few pages have more, and the files stay small.
+COLORS = "128"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
@@ -49,8 +49,8 @@ def main() -> None:
     names = (os.environ.get("CHROMIUM", ""), "chromium-headless-shell", "chromium", "google-chrome")
     chromium = next(filter(None, map(shutil.which, filter(None, names))), None)
     if chromium is None:
-        sys.exit("There is no Chromium: install it (on Debian: apt-get install chromium).")
-    wanted = {name: scene for name, scene in SCENES.items() if name in (sys.argv[1:] or SCENES)}
+        sys.exit("Chromium is not installed: install it (on Debian: apt-get install chromium).")
+    selected = {name: scene for name, scene in SCENES.items() if name in (sys.argv[1:] or SCENES)}
     OTHERS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         served, filled = Path(folder, "served.sqlite3"), Path(folder, "filled.sqlite3")
@@ -58,21 +58,21 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
             olive = _log_in(browser, address)
             _copy(served, filled)
-            for look, width, height, colours in LOOKS:
+            for look, width, height, scheme in LOOKS:
                 _copy(filled, served)
-                for name, (path, act) in wanted.items():
+                for name, (path, prepare) in selected.items():
                     context = browser.new_context(
                         base_url=address,
                         storage_state=None if name == "login" else olive,
                         viewport={"width": width, "height": height},
-                        color_scheme="dark" if colours == "dark" else "light",
+                        color_scheme="dark" if scheme == "dark" else "light",
                         is_mobile=width < 600,
                         has_touch=width < 600,
                     )
                     page = context.new_page()
                     page.goto(path)
-                    act(page)
-                    page.wait_for_timeout(300)  # until what moves has come to rest
+                    prepare(page)
+                    page.wait_for_timeout(300)  # until animations have ended
                     file = f"{name}-{look}.png"
                     picture = (SHOWN if (SHOWN / file).exists() else OTHERS) / file
                     page.screenshot(path=picture)
@@ -100,9 +100,9 @@ def open_menu(page: Page) -> None:
 def flip(page: Page) -> None:
     """Turn a toolkit off, so that the page shows a notice with its effect."""
     section = page.locator("[data-section='toolkit-research']")
-    cleared = section.get_by_role("button", name="Reset to default")
-    if cleared.is_visible():  # the look before this one has left it off
-        cleared.click()
+    reset = section.get_by_role("button", name="Reset to default")
+    if reset.is_visible():  # the previous look has turned it off
+        reset.click()
     section.get_by_role("switch").click()
     page.locator("#toast").get_by_text("research is off").wait_for()
     page.evaluate("scrollTo(0, 0)")
@@ -159,7 +159,7 @@ def issue(page: Page) -> None:
     page.get_by_label("Name", exact=True).fill("Nightly build of the handbook")
     page.get_by_role("button", name="Issue").click()
     page.get_by_text("not shown again").wait_for()
-    # Not even of a database that is gone by now.
+    # Hide the token, although its database no longer exists.
     page.locator("#token-text code").evaluate("(code) => { code.textContent = 'tb_' + 'x'.repeat(44) }")
 
 
@@ -231,7 +231,7 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
 
 @contextlib.contextmanager
 def _demo(file: Path) -> Iterator[str]:
-    """Fill a database and serve it. Return the address."""
+    """Fill a database and serve it. Yield the address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -252,7 +252,7 @@ def _demo(file: Path) -> Iterator[str]:
     call_command("migrate", verbosity=0)
     call_command("loaddata", "demo", verbosity=0)
     call_command("demo_activity", verbosity=0)
-    _let_things_happen()
+    _create_activity()
     connections.close_all()
     config = uvicorn.Config("toolbelt.asgi:application", port=port, log_level="error", lifespan="on")
     server = uvicorn.Server(config)
@@ -274,8 +274,8 @@ def _copy(source: Path, target: Path) -> None:
         read.backup(written)
 
 
-def _let_things_happen() -> None:
-    """Create users, some of whom change something."""
+def _create_activity() -> None:
+    """Create a user, and changes by several operators."""
     from django.contrib.auth import get_user_model
 
     from scripts import sample_servers
@@ -306,9 +306,9 @@ def _let_things_happen() -> None:
     sessions.equip(olive.replace(reason="Reads, for once."), "assistant", "release-notes", "research")
     tokens.issue(olive, agent="assistant", name="Chat on the intranet")
     tokens.issue(olive, user="olive", scope="read", name="Dashboards")
-    gone = tokens.issue(sam, agent="runner", name="The old build server")
-    tokens.revoke(sam.replace(reason="It was shut down."), gone.token.prefix)
-    sample_servers.let_answer(olive)
+    revoked = tokens.issue(sam, agent="runner", name="The old build server")
+    tokens.revoke(sam.replace(reason="It was shut down."), revoked.token.prefix)
+    sample_servers.add_servers(olive)
 
 
 def _log_in(browser: Browser, address: str) -> StorageState:
@@ -325,10 +325,10 @@ def _log_in(browser: Browser, address: str) -> StorageState:
 
 
 def _make_small(picture: Path) -> None:
-    """Reduce the colors with pngquant, if it is installed: a third of the size."""
+    """Reduce the colors with pngquant, if it is installed, which reduces the size to a third."""
     if pngquant := shutil.which("pngquant"):
         subprocess.run(
-            [pngquant, "--force", "--strip", "--nofs", "--output", picture, COLOURS, picture], check=True
+            [pngquant, "--force", "--strip", "--nofs", "--output", picture, COLORS, picture], check=True
         )
 
 

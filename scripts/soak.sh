@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run the long tests, which attack a running server or take its database away, on SQLite, and on PostgreSQL if a server
+# Run the long tests, which attack a running server or disconnect its database, on SQLite, and on PostgreSQL if a server
 # responds (TEST_DATABASE_URL, or one on this machine).
 set -eu
 cd "$(dirname "$0")/.."

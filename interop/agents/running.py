@@ -1,4 +1,4 @@
-"""An agent that is run once, in a home of its own, with the scripted model."""
+"""Run an agent once, in a new home directory, with the scripted model."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 
 import kit
 import model
-from agents import Agent, Place
+from agents import Agent, Workspace
 
 PACKAGES = Path(sys.prefix) / "node/node_modules"
-SECONDS = 180
-# A proxy that does not exist, for whatever an agent requests beyond this machine.
-NOBODY = "http://127.0.0.1:9"
+TIMEOUT = 180
+# The address of a proxy that does not exist, for requests beyond this machine.
+UNREACHABLE = "http://127.0.0.1:9"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of it: what the model was offered and told, and what the agent printed."""
+    """The tools that the model was offered, the results that it received, and the agent's output."""
 
     offered: set[str]
     answers: str
@@ -31,12 +31,12 @@ class Run:
 
 
 def run(agent: Agent, *, tool: str, arguments: dict[str, object]) -> Run:
-    """Ask an agent something, with a model that calls the tool if it is offered."""
+    """Run an agent with a model that calls the tool if it is offered."""
     scripted = model.Model(tool=tool, arguments=arguments)
     with tempfile.TemporaryDirectory(prefix="toolbelt-agent-") as home, model.Server(scripted) as server:
-        place = Place(Path(home), Path(home) / "project", server.address)
-        place.project.mkdir()
-        agent.setup(place)
+        workspace = Workspace(Path(home), Path(home) / "project", server.address)
+        workspace.project.mkdir()
+        agent.setup(workspace)
         program = PACKAGES / (agent.program if "/" in agent.program else f".bin/{agent.program}")
         env = {
             "PATH": os.pathsep.join([str(program.parent), str(PACKAGES / ".bin"), os.environ["PATH"]]),
@@ -47,23 +47,23 @@ def run(agent: Agent, *, tool: str, arguments: dict[str, object]) -> Run:
             "NO_COLOR": "1",
             "DO_NOT_TRACK": "1",
             "DISABLE_TELEMETRY": "1",
-            "HTTPS_PROXY": NOBODY,
-            "HTTP_PROXY": NOBODY,
+            "HTTPS_PROXY": UNREACHABLE,
+            "HTTP_PROXY": UNREACHABLE,
             "NO_PROXY": "127.0.0.1,localhost",
             "TOOLBELT_TOKEN": kit.TOKEN,
-            **agent.env(place),
+            **agent.env(workspace),
         }
         try:
-            for command in agent.commands(place):
-                _do(["sh", "-c", command], env, place.project)
-            printed = _do([str(program), *agent.arguments], env, place.project)
+            for command in agent.commands(workspace):
+                _run(["sh", "-c", command], env, workspace.project)
+            printed = _run([str(program), *agent.arguments], env, workspace.project)
         finally:
-            _end_what_was_left(home)
+            _kill_daemons(home)
     return Run(scripted.offered, scripted.answers, printed)
 
 
-def _do(command: list[str], env: dict[str, str], cwd: Path) -> str:
-    done = subprocess.run(
+def _run(command: list[str], env: dict[str, str], cwd: Path) -> str:
+    completed = subprocess.run(
         command,
         env=env,
         cwd=cwd,
@@ -71,13 +71,13 @@ def _do(command: list[str], env: dict[str, str], cwd: Path) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT,
     )
-    return done.stdout
+    return completed.stdout
 
 
-def _end_what_was_left(home: str) -> None:
-    """End the daemons that an agent leaves behind: what still runs in this home directory of its own."""
+def _kill_daemons(home: str) -> None:
+    """Kill the daemons that an agent leaves behind: the processes with this home directory."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if f"HOME={home}".encode() in (process / "environ").read_bytes().split(b"\0"):

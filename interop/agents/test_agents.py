@@ -1,4 +1,4 @@
-"""Tests that coding agents, configured as documented, list and call Toolbelt's tools, and lose them when denied."""
+"""Tests that coding agents, configured as documented, list and call Toolbelt's tools, and lose those that are off."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from agents import AGENTS, Agent
 ADD, ARGUMENTS = "desk__add", {"a": 2, "b": 40}
 
 
-def own(agent: Agent, offered: set[str]) -> set[str]:
-    """Return Toolbelt's tools among those that the model was offered, by the names that Toolbelt gives them."""
+def desk_tools(agent: Agent, offered: set[str]) -> set[str]:
+    """Return Toolbelt's names of the desk's tools that the model was offered."""
     names = {name.removeprefix(agent.prefix) for name in offered if name.startswith(agent.prefix)}
     return {name for name in names if name.startswith("desk__")}
 
 
 def granted() -> set[str]:
-    """Return what the agent may use of the desk's tools, as the API says."""
+    """Return the desk's tools that the agent may use, according to the API."""
     tools = kit.operator("GET", f"agents/{kit.AGENT}/surface")["tools"]
     return {tool["name"] for tool in tools if tool["name"].startswith("desk__")}
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
-def test_an_agent_is_offered_what_is_granted_and_calls_it(agent: Agent) -> None:
+def test_an_agent_offers_and_calls_the_granted_tools(agent: Agent) -> None:
     before = kit.newest(tool=ADD, agent=kit.AGENT)
     with kit.switched("arithmetic", True):
         run = running.run(agent, tool=ADD, arguments=ARGUMENTS)
-        assert own(agent, run.offered) == granted(), run.printed
+        assert desk_tools(agent, run.offered) == granted(), run.printed
     assert ADD in granted()
-    assert "desk__add_note" not in own(agent, run.offered), "it may be loaded, and is not"
+    assert "desk__add_note" not in desk_tools(agent, run.offered), "it may be loaded, but was not"
     assert "42" in run.answers
     assert "It is done." in run.printed
     (call,) = kit.recorded(1, after=before, tool=ADD, agent=kit.AGENT)
@@ -37,12 +37,12 @@ def test_an_agent_is_offered_what_is_granted_and_calls_it(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
-def test_what_is_switched_off_is_not_offered_to_the_next_run(agent: Agent) -> None:
+def test_the_next_run_does_not_offer_a_tool_that_is_switched_off(agent: Agent) -> None:
     before = kit.newest(tool=ADD, agent=kit.AGENT)
     with kit.switched("arithmetic", False):
         run = running.run(agent, tool=ADD, arguments=ARGUMENTS)
-        assert own(agent, run.offered) == granted(), run.printed
-    assert ADD not in own(agent, run.offered)
-    assert own(agent, run.offered), "other tools are there"
+        assert desk_tools(agent, run.offered) == granted(), run.printed
+    assert ADD not in desk_tools(agent, run.offered)
+    assert desk_tools(agent, run.offered), "other tools must remain"
     assert "It is done." in run.printed
     assert kit.newest(tool=ADD, agent=kit.AGENT) == before

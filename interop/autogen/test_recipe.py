@@ -12,7 +12,7 @@ from autogen_ext.models import openai
 class TestAutoGen(recipe.PythonChecks):
     heading = "AutoGen"
     lists_each = "step"
-    # It also lists the tools before a call.
+    # AutoGen also lists the tools before a call.
     refusal = "tool 'desk__add' not found"
 
     def model(self, address: str) -> Any:

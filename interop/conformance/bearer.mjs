@@ -1,12 +1,12 @@
-// How does a suite that knows no tokens get past the door? Node tells of each request before it is sent, and there the
-// agent's token is put on it; so the suite still speaks to Toolbelt itself, and no proxy is between them.
+// The agent's token for the conformance suite, which has no option for tokens. Node announces each request before it is
+// sent, and the token is added then, so the suite needs no proxy.
 
 import { subscribe } from "node:diagnostics_channel";
 
 const { origin, host } = new URL(process.env.CONFORMANCE_URL);
 const bearer = `Bearer ${process.env.CONFORMANCE_TOKEN}`;
 
-// By fetch and undici, or by node:http; only where it goes to Toolbelt, whatever it says of the host.
+// Requests of fetch and undici, or of node:http, and only those to Toolbelt, whatever their Host header.
 subscribe("undici:request:create", ({ request }) => {
   if (request.origin === origin) request.addHeader("authorization", bearer);
 });

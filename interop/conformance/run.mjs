@@ -1,8 +1,8 @@
-// Does Toolbelt pass what the official conformance suite asks of servers, at each revision of the protocol?
+// The official conformance suite for servers, at each revision of the protocol.
 //
-// An agent of its own has the tools that the suite calls by name; server/suite.py gives them, an upstream server
-// behind Toolbelt. What does not apply stands in not-applicable-REVISION.yaml, with the reason: the suite fails if
-// something else fails or warns, and if one of those passes.
+// An agent for the suite has the tools that it calls by name, which are those of an upstream server, server/suite.py.
+// not-applicable-REVISION.yaml lists the scenarios that do not apply, with reasons. The suite fails if another scenario
+// fails or warns, and if a listed one passes.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync } from "node:fs";
@@ -17,7 +17,7 @@ const AGENT = "conformance";
 
 const { text: token } = await kit.operator("POST", "tokens", { agent: AGENT, name: "conformance suite" });
 const url = kit.endpoint(AGENT);
-// A server's process starts with the first call of an agent, and the suite waits half a second for some answers.
+// The server's process starts with the first call of an agent, and the suite waits only half a second for some results.
 await fetch(url, {
   method: "POST",
   headers: {
@@ -29,19 +29,19 @@ await fetch(url, {
 });
 const failed = REVISIONS.filter((revision) => {
   console.log(`\n--- ${revision}`);
-  const asked = ["server", "--url", url, "--suite", "all", "--spec-version", revision];
-  asked.push("--expected-failures", `not-applicable-${revision}.yaml`);
-  asked.push("--output-dir", mkdtempSync(join(tmpdir(), "toolbelt-conformance-")));
+  const options = ["server", "--url", url, "--suite", "all", "--spec-version", revision];
+  options.push("--expected-failures", `not-applicable-${revision}.yaml`);
+  options.push("--output-dir", mkdtempSync(join(tmpdir(), "toolbelt-conformance-")));
   const env = {
     ...process.env,
     CONFORMANCE_URL: url,
     CONFORMANCE_TOKEN: token,
     NODE_OPTIONS: `--import=${pathToFileURL("bearer.mjs")}`,
   };
-  const { status, stdout, stderr } = spawnSync("conformance", asked, { env, encoding: "utf8" });
-  // All of it where something is wrong; else how it ended.
+  const { status, stdout, stderr } = spawnSync("conformance", options, { env, encoding: "utf8" });
+  // Print everything on failure, else only the summary.
   console.log(status === 0 ? stdout.slice(stdout.indexOf("=== SUMMARY")) : stdout + stderr);
   return status !== 0;
 });
-if (failed.length) console.error(`Not as expected at ${failed.join(", ")}.`);
+if (failed.length) console.error(`The conformance suite failed at ${failed.join(", ")}.`);
 process.exit(failed.length ? 1 : 0);

@@ -14,11 +14,11 @@ import scenario
 
 
 class TestDSPy(recipe.PythonChecks):
-    """DSPy describes the tools in its prompt, and reads calls from the model's text."""
+    """The checks of the recipe. DSPy describes the tools in its prompt, and reads calls from the model's text."""
 
     heading = "DSPy"
-    own = frozenset({"finish"})
-    ending = ""
+    framework_tools = frozenset({"finish"})
+    final_answer = ""
 
     def model(self, address: str) -> Any:
         return dspy.LM("openai/scripted", api_base=address, api_key="none", cache=False)
@@ -26,21 +26,21 @@ class TestDSPy(recipe.PythonChecks):
     def answer(self, recipe: dict[str, Any], message: str) -> str:
         return asyncio.run(recipe["answer"](message))
 
-    def tools(self, asked: model.Asked) -> set[str]:
-        return {*re.findall(r"^ *\(\d+\) (\w+), whose description", recipe.system(asked), re.MULTILINE)}
+    def tools(self, request: model.ModelRequest) -> set[str]:
+        return {*re.findall(r"^ *\(\d+\) (\w+), whose description", recipe.system(request), re.MULTILINE)}
 
-    def results(self, asked: model.Asked) -> list[str]:
-        (prompt,) = [one["content"] for one in asked.body["messages"] if one["role"] == "user"]
+    def results(self, request: model.ModelRequest) -> list[str]:
+        (prompt,) = [message["content"] for message in request.body["messages"] if message["role"] == "user"]
         return re.findall(
             r"\[\[ ## observation_\d+ ## \]\]\n(.*?)\n\n(?=\[\[ ## |Respond )", prompt, re.DOTALL
         )
 
-    def written(self, reply: scenario.Reply, asked: model.Asked) -> model.Reply:
-        if "next_tool_name" not in recipe.system(asked):
-            return _fields(reasoning="The run has ended.", answer=self.ending)
+    def format_reply(self, reply: scenario.Reply, request: model.ModelRequest) -> model.Reply:
+        if "next_tool_name" not in recipe.system(request):
+            return _fields(reasoning="The run has ended.", answer=self.final_answer)
         if isinstance(reply, str):
             # The answer is requested separately, after this.
-            self.ending, reply = reply, scenario.Call("finish")
+            self.final_answer, reply = reply, scenario.Call("finish")
         call = {"next_tool_name": reply.name, "next_tool_args": json.dumps(reply.arguments)}
         return _fields(next_thought="I need a tool.", **call)
 

@@ -1,4 +1,4 @@
-"""Tests that Toolbelt reaches a published server, built with the TypeScript SDK, again after it was restarted."""
+"""Tests that Toolbelt reconnects to a published server, built with the TypeScript SDK, after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that Toolbelt reaches a server built with FastMCP again after it was restarted."""
+"""Tests that Toolbelt reconnects to a server built with FastMCP after a restart."""
 
 from __future__ import annotations
 

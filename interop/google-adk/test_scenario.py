@@ -20,21 +20,23 @@ from toolbelt.adapters.connection import http
 
 
 class Scripted(models.BaseLlm):
-    """Replies as the script says, and keeps what it was sent."""
+    """A model that replies as the script says, and records its requests."""
 
-    left: list[Any]
+    replies: list[Any]
     steps: list[Any]
 
     async def generate_content_async(
         self, llm_request: models.LlmRequest, stream: bool = False
     ) -> AsyncIterator[models.LlmResponse]:
         config = llm_request.config
-        declared = [one for tool in config.tools or () for one in tool.function_declarations or ()]
-        told = {one.name: one.parameters_json_schema or one.parameters for one in declared}
+        functions = [function for tool in config.tools or () for function in tool.function_declarations or ()]
+        schemas = {
+            function.name: function.parameters_json_schema or function.parameters for function in functions
+        }
         calling = config.tool_config.function_calling_config if config.tool_config else None
         choice = "required" if calling and calling.mode == types.FunctionCallingConfigMode.ANY else None
-        self.steps.append(scenario.Step(str(config.system_instruction), told, choice))
-        reply = await asyncio.to_thread(scenario.next_of, self.left)
+        self.steps.append(scenario.Step(str(config.system_instruction), schemas, choice))
+        reply = await asyncio.to_thread(scenario.next_reply, self.replies)
         if isinstance(reply, str):
             part = types.Part(text=reply)
         else:
@@ -43,23 +45,23 @@ class Scripted(models.BaseLlm):
 
 
 class Player:
-    """Runs an agent from an event loop, another one each time."""
+    """A player that runs the agent from a new event loop each time."""
 
-    # A session of ADK's is one of a user's, and so it is here.
+    # ADK's sessions belong to a user, so the recorded key contains the user.
     before_session = "u/"
 
     def __init__(self, loads: Any = "step") -> None:
         self.toolbelt = google_adk.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN), loads=loads)
-        self.kept = sessions.InMemorySessionService()
+        self.session_service = sessions.InMemorySessionService()
 
-    def events(self, runner: runners.Runner, **given: Any) -> list[Any]:
+    def events(self, runner: runners.Runner, **arguments: Any) -> list[Any]:
         async def collected() -> list[Any]:
-            return [event async for event in runner.run_async(**given)]
+            return [event async for event in runner.run_async(**arguments)]
 
         return asyncio.run(collected())
 
-    def __call__(self, session: str, message: str, script: scenario.Script, *own: Any) -> scenario.Played:
-        model = Scripted(model="scripted", left=list(script), steps=[])
+    def __call__(self, session: str, message: str, script: scenario.Script, *own: Any) -> scenario.Run:
+        model = Scripted(model="scripted", replies=list(script), steps=[])
         agent = agents.LlmAgent(
             name="assistant",
             model=model,
@@ -67,18 +69,23 @@ class Player:
             tools=[*own, self.toolbelt],
             before_tool_callback=self.toolbelt.before_tool_callback,
         )
-        runner = runners.Runner(app_name="interop", agent=agent, session_service=self.kept)
-        known = asyncio.run(self.kept.get_session(app_name="interop", user_id="u", session_id=session))
-        if known is None:
-            asyncio.run(self.kept.create_session(app_name="interop", user_id="u", session_id=session))
+        runner = runners.Runner(app_name="interop", agent=agent, session_service=self.session_service)
+        existing = asyncio.run(
+            self.session_service.get_session(app_name="interop", user_id="u", session_id=session)
+        )
+        if existing is None:
+            asyncio.run(
+                self.session_service.create_session(app_name="interop", user_id="u", session_id=session)
+            )
         content = types.Content(role="user", parts=[types.Part(text=message)])
         events = self.events(runner, user_id="u", session_id=session, new_message=content)
-        answers = [answer for event in events for answer in event.get_function_responses()]
+        responses = [response for event in events for response in event.get_function_responses()]
         results = [
-            scenario.Result(str(one.name), _text(one.response), "error" in one.response) for one in answers
+            scenario.Result(str(response.name), _text(response.response), "error" in response.response)
+            for response in responses
         ]
-        assert not self.toolbelt._steps, "what was asked is kept for longer than a step"
-        return scenario.Played(model.steps, results, events[-1].content.parts[0].text)
+        assert not self.toolbelt._steps, "the state of a step must not outlive the step"
+        return scenario.Run(model.steps, results, events[-1].content.parts[0].text)
 
 
 def _text(response: dict[str, Any]) -> str:
@@ -86,10 +93,10 @@ def _text(response: dict[str, Any]) -> str:
 
 
 class Blocking(Player):
-    """Runs an agent from a thread."""
+    """A player that runs the agent from a thread."""
 
-    def events(self, runner: runners.Runner, **given: Any) -> list[Any]:
-        return list(runner.run(**given))
+    def events(self, runner: runners.Runner, **arguments: Any) -> list[Any]:
+        return list(runner.run(**arguments))
 
 
 @pytest.fixture(params=[Player, Blocking])
@@ -105,30 +112,32 @@ def pinned() -> Player:
 
 @pytest.fixture(params=[Player, Blocking])
 def start(request: pytest.FixtureRequest) -> Any:
-    def start(connection: Any, **more: Any) -> Player:
+    def start(connection: Any, **options: Any) -> Player:
         player: Player = request.param()
-        player.toolbelt = google_adk.Toolbelt(connection, **more)
+        player.toolbelt = google_adk.Toolbelt(connection, **options)
         return player
 
     return start
 
 
-def test_the_programs_own_tools_stay(play: Player) -> None:
+def test_the_program_keeps_its_own_tools(play: Player) -> None:
     def shout(text: str) -> str:
         """Shout."""
         return text.upper()
 
-    played = play(kit.session(), "Shout!", [scenario.Call("shout", {"text": "hey"}), "Done."], shout)
-    assert {"shout", "desk__add"} < set(played.steps[0].tools)
-    assert "HEY" in played.results[0].text
+    run = play(kit.session(), "Shout!", [scenario.Call("shout", {"text": "hey"}), "Done."], shout)
+    assert {"shout", "desk__add"} < set(run.steps[0].tools)
+    assert "HEY" in run.results[0].text
 
 
 def test_the_documented_program_runs() -> None:
-    model = Scripted(model="scripted", left=[scenario.ADD, "Five."], steps=[])
+    model = Scripted(model="scripted", replies=[scenario.ADD, "Five."], steps=[])
     answer = documented.program("Google ADK", model=model)["answer"]
     assert answer("What is it?", kit.session()) == "Five."
     assert "desk__add" in model.steps[0].tools
 
 
 def test_the_documented_program_with_its_own_tools_runs() -> None:
-    documented.check_own_tools("Google ADK", lambda script: Scripted(model="scripted", left=script, steps=[]))
+    documented.check_own_tools(
+        "Google ADK", lambda script: Scripted(model="scripted", replies=script, steps=[])
+    )

@@ -21,7 +21,7 @@ from toolbelt.adapters.connection import http
 
 
 class Scripted(language_models.BaseChatModel):
-    """Replies as the script says, and keeps what it was sent."""
+    """A model that replies as the script says, and records its requests."""
 
     script: list[Any]
     steps: list[Any]
@@ -32,16 +32,18 @@ class Scripted(language_models.BaseChatModel):
     def _llm_type(self) -> str:
         return "scripted"
 
-    def bind_tools(self, given: Any, *, tool_choice: Any = None, **more: Any) -> Any:
-        told = [function_calling.convert_to_openai_tool(one)["function"] for one in given]
-        return self.model_copy(update={"bound": {"tools": told, "choice": tool_choice}})
+    def bind_tools(self, bound_tools: Any, *, tool_choice: Any = None, **options: Any) -> Any:
+        functions = [function_calling.convert_to_openai_tool(tool)["function"] for tool in bound_tools]
+        return self.model_copy(update={"bound": {"tools": functions, "choice": tool_choice}})
 
-    def _generate(self, given: list[Any], stop: Any = None, run_manager: Any = None, **more: Any) -> Any:
-        system = "".join(one.text for one in given if one.type == "system")
-        told = {one["name"]: one["parameters"] for one in self.bound.get("tools", ())}
+    def _generate(
+        self, received: list[Any], stop: Any = None, run_manager: Any = None, **options: Any
+    ) -> Any:
+        system = "".join(message.text for message in received if message.type == "system")
+        schemas = {function["name"]: function["parameters"] for function in self.bound.get("tools", ())}
         choice = {"any": "required"}.get(self.bound.get("choice"), self.bound.get("choice"))
-        self.steps.append(scenario.Step(system, told, choice))
-        reply = scenario.next_of(self.script)
+        self.steps.append(scenario.Step(system, schemas, choice))
+        reply = scenario.next_reply(self.script)
         if isinstance(reply, str):
             return _generation(messages.AIMessage(reply))
         call = {"name": reply.name, "args": reply.arguments, "id": f"c{len(self.script)}"}
@@ -53,34 +55,40 @@ def _generation(message: messages.AIMessage) -> outputs.ChatResult:
 
 
 class Blocking:
-    """Invokes from a thread."""
+    """A player that invokes the agent from a thread."""
 
     def __init__(self, loads: Any = "step") -> None:
         self.toolbelt = langchain.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN), loads=loads)
-        self.kept = memory.InMemorySaver()
+        self.checkpointer = memory.InMemorySaver()
 
-    def invoke(self, agent: Any, *given: Any) -> Any:
-        return agent.invoke(*given)
+    def invoke(self, agent: Any, *arguments: Any) -> Any:
+        return agent.invoke(*arguments)
 
-    def __call__(self, session: str, message: str, script: scenario.Script, **more: Any) -> scenario.Played:
+    def __call__(self, session: str, message: str, script: scenario.Script, **options: Any) -> scenario.Run:
         model = Scripted(script=list(script), steps=[])
         agent = agents.create_agent(
-            model, system_prompt="Be brief.", middleware=[self.toolbelt], checkpointer=self.kept, **more
+            model,
+            system_prompt="Be brief.",
+            middleware=[self.toolbelt],
+            checkpointer=self.checkpointer,
+            **options,
         )
         config: Any = {"configurable": {"thread_id": session}}
         before = len(agent.get_state(config).values.get("messages", ()))
-        said = self.invoke(agent, {"messages": [("user", message)]}, config)["messages"][before:]
+        added = self.invoke(agent, {"messages": [("user", message)]}, config)["messages"][before:]
         results = [
-            scenario.Result(one.name, one.text, one.status == "error") for one in said if one.type == "tool"
+            scenario.Result(message.name, message.text, message.status == "error")
+            for message in added
+            if message.type == "tool"
         ]
-        return scenario.Played(model.steps, results, said[-1].text)
+        return scenario.Run(model.steps, results, added[-1].text)
 
 
 class Looping(Blocking):
-    """Invokes from an event loop, another one each time."""
+    """A player that invokes the agent from a new event loop each time."""
 
-    def invoke(self, agent: Any, *given: Any) -> Any:
-        return asyncio.run(agent.ainvoke(*given))
+    def invoke(self, agent: Any, *arguments: Any) -> Any:
+        return asyncio.run(agent.ainvoke(*arguments))
 
 
 @pytest.fixture(params=[Blocking, Looping])
@@ -95,24 +103,24 @@ def pinned() -> Any:
 
 @pytest.fixture(params=[Blocking, Looping])
 def start(request: pytest.FixtureRequest) -> Any:
-    def start(connection: Any, **more: Any) -> Any:
+    def start(connection: Any, **options: Any) -> Any:
         player = request.param()
-        player.toolbelt = langchain.Toolbelt(connection, **more)
+        player.toolbelt = langchain.Toolbelt(connection, **options)
         return player
 
     return start
 
 
-def test_the_programs_own_tools_stay_and_are_its_own_to_run(play: Any) -> None:
+def test_the_program_keeps_and_runs_its_own_tools(play: Any) -> None:
     @tools.tool
     def shout(text: str) -> str:
         """Shout."""
         return text.upper()
 
     script = [scenario.Call("shout", {"text": "hey"}), "Done."]
-    played = play(kit.session(), "Shout!", script, tools=[shout])
-    assert {"shout", "desk__add"} < set(played.steps[0].tools)
-    assert played.results[0].text == "HEY"
+    run = play(kit.session(), "Shout!", script, tools=[shout])
+    assert {"shout", "desk__add"} < set(run.steps[0].tools)
+    assert run.results[0].text == "HEY"
 
 
 @pytest.mark.parametrize(("kind", "choice"), [("enabled", None), ("disabled", "required")])
@@ -127,7 +135,7 @@ def test_a_model_that_thinks_is_not_forced_to_call_a_tool(kind: str, choice: str
     assert "Call one of these tools" in step.system
 
 
-def test_two_tools_of_one_name_are_an_error_that_names_it(play: Any) -> None:
+def test_two_tools_with_the_same_name_are_an_error_that_names_it(play: Any) -> None:
     @tools.tool
     def desk__add(text: str) -> str:
         """Add."""
@@ -144,22 +152,22 @@ def test_the_documented_program_runs() -> None:
     assert "desk__add" in model.steps[0].tools
 
 
-def test_a_run_that_was_interrupted_goes_on_as_the_same_run(play: Any) -> None:
+def test_an_interrupted_run_continues_as_the_same_run(play: Any) -> None:
     session = kit.session()
     config: Any = {"configurable": {"thread_id": session}}
     agent = agents.create_agent(
         Scripted(script=[scenario.ADD, scenario.ADD, "Five."], steps=[]),
         middleware=[play.toolbelt],
-        checkpointer=play.kept,
+        checkpointer=play.checkpointer,
         interrupt_before=["tools"],
     )
     play.invoke(agent, {"messages": [("user", "What is it?")]}, config)
     for _ in range(2):
-        done = play.invoke(agent, None, config)
-    assert done["messages"][-1].text == "Five."
-    one, other = (call["request_id"] for call in kit.recorded(2, session=session))
-    assert one != other
-    assert one.rpartition(".")[0] == other.rpartition(".")[0]
+        state = play.invoke(agent, None, config)
+    assert state["messages"][-1].text == "Five."
+    first, second = (call["request_id"] for call in kit.recorded(2, session=session))
+    assert first != second
+    assert first.rpartition(".")[0] == second.rpartition(".")[0]
 
 
 def test_the_documented_program_with_its_own_tools_runs() -> None:

@@ -11,7 +11,7 @@ from llama_index.llms import openai_like
 
 class TestLlamaIndex(recipe.PythonChecks):
     heading = "LlamaIndex"
-    # Its client loses the message of an error that is not a result.
+    # LlamaIndex's client loses the messages of errors that are not results.
     refusal = "unhandled errors in a TaskGroup"
 
     def model(self, address: str) -> Any:

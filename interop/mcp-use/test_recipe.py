@@ -11,8 +11,8 @@ import recipe
 
 class TestMcpUse(recipe.PythonChecks):
     heading = "mcp-use"
-    # It offers resources as tools, here the one of the policy.
-    own = frozenset({"policy"})
+    # mcp-use offers resources as tools, here the policy.
+    framework_tools = frozenset({"policy"})
 
     def model(self, address: str) -> Any:
         return langchain_openai.ChatOpenAI(model="scripted", base_url=address, api_key="none")

@@ -16,52 +16,52 @@ from mcp.client import streamable_http
 
 class Client:
     def __init__(
-        self, session: mcp.ClientSession, begun: types.InitializeResult, changes: mcp_checks.Changes
+        self, session: mcp.ClientSession, initialized: types.InitializeResult, changes: mcp_checks.Changes
     ) -> None:
         self._session = session
-        self.version, self.instructions = str(begun.protocolVersion), begun.instructions or ""
+        self.version, self.instructions = str(initialized.protocolVersion), initialized.instructions or ""
         self.changes = changes
 
     async def tools(self) -> Mapping[str, Any]:
-        async def ask(cursor: str | None) -> Any:
-            return _written(await self._session.list_tools(cursor))
+        async def fetch_page(cursor: str | None) -> Any:
+            return _to_json(await self._session.list_tools(cursor))
 
-        return {tool["name"]: tool async for page in mcp_checks.pages(ask) for tool in page["tools"]}
+        return {tool["name"]: tool async for page in mcp_checks.pages(fetch_page) for tool in page["tools"]}
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            return _written(await self._session.call_tool(tool, dict(arguments)))
+            return _to_json(await self._session.call_tool(tool, dict(arguments)))
         except mcp.McpError as error:
-            raise mcp_checks.Refused(error.error.code, error.error.message) from error
+            raise mcp_checks.RequestError(error.error.code, error.error.message) from error
 
 
 class TestHandshake(mcp_checks.Checks):
     @contextlib.asynccontextmanager
     async def connecting(self, agent: str, session: str) -> AsyncIterator[Client]:
-        changes, hears = mcp_checks.Changes(), asyncio.Event()
+        changes, listening = mcp_checks.Changes(), asyncio.Event()
 
-        async def answered(response: httpx.Response) -> None:
+        async def on_response(response: httpx.Response) -> None:
             if response.request.method == "GET" and response.is_success:
-                hears.set()
+                listening.set()
 
-        async def heard(message: Any) -> None:
+        async def on_message(message: Any) -> None:
             if isinstance(message, types.ServerNotification) and isinstance(
                 message.root, types.ToolListChangedNotification
             ):
-                await changes.hear()
+                await changes.record()
 
         headers = {"Authorization": f"Bearer {mcp_checks.TOKENS[agent]}"}
         async with (
-            httpx.AsyncClient(headers=headers, timeout=60, event_hooks={"response": [answered]}) as http,
+            httpx.AsyncClient(headers=headers, timeout=60, event_hooks={"response": [on_response]}) as http,
             streamable_http.streamable_http_client(
                 mcp_checks.address(agent, session), http_client=http
             ) as streams,
-            mcp.ClientSession(streams[0], streams[1], message_handler=heard) as speaking,
+            mcp.ClientSession(streams[0], streams[1], message_handler=on_message) as client,
         ):
-            begun = await speaking.initialize()
-            await mcp_checks.in_time(hears.wait())
-            yield Client(speaking, begun, changes)
+            initialized = await client.initialize()
+            await mcp_checks.in_time(listening.wait())
+            yield Client(client, initialized, changes)
 
 
-def _written(message: Any) -> Any:
+def _to_json(message: Any) -> Any:
     return message.model_dump(mode="json", by_alias=True, exclude_none=True)

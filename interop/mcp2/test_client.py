@@ -15,47 +15,47 @@ from mcp.client import streamable_http
 
 
 class Client:
-    def __init__(self, speaking: mcp.Client, changes: mcp_checks.Changes) -> None:
-        self._speaking = speaking
-        self.version, self.instructions = speaking.protocol_version, speaking.instructions or ""
+    def __init__(self, client: mcp.Client, changes: mcp_checks.Changes) -> None:
+        self._client = client
+        self.version, self.instructions = client.protocol_version, client.instructions or ""
         self.changes = changes
 
     async def tools(self) -> Mapping[str, Any]:
-        async def ask(cursor: str | None) -> Any:
-            return _written(await self._speaking.list_tools(cursor=cursor))
+        async def fetch_page(cursor: str | None) -> Any:
+            return _to_json(await self._client.list_tools(cursor=cursor))
 
-        return {tool["name"]: tool async for page in mcp_checks.pages(ask) for tool in page["tools"]}
+        return {tool["name"]: tool async for page in mcp_checks.pages(fetch_page) for tool in page["tools"]}
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            return _written(await self._speaking.call_tool(tool, dict(arguments)))
+            return _to_json(await self._client.call_tool(tool, dict(arguments)))
         except mcp.MCPError as error:
-            raise mcp_checks.Refused(error.code, error.message) from error
+            raise mcp_checks.RequestError(error.code, error.message) from error
 
 
 class TestHandshake(mcp_checks.Checks):
     @contextlib.asynccontextmanager
     async def connecting(self, agent: str, session: str) -> AsyncIterator[Client]:
-        changes, hears = mcp_checks.Changes(), asyncio.Event()
+        changes, listening = mcp_checks.Changes(), asyncio.Event()
 
-        async def answered(response: httpx2.Response) -> None:
+        async def on_response(response: httpx2.Response) -> None:
             if response.request.method == "GET" and response.is_success:
-                hears.set()
+                listening.set()
 
-        async def heard(message: Any) -> None:
+        async def on_message(message: Any) -> None:
             if isinstance(message, types.ToolListChangedNotification):
-                await changes.hear()
+                await changes.record()
 
         async with (
-            _http(agent, answered) as http,
-            mcp.Client(_transport(http, agent, session), mode="legacy", message_handler=heard) as speaking,
+            _http(agent, on_response) as http,
+            mcp.Client(_transport(http, agent, session), mode="legacy", message_handler=on_message) as client,
         ):
-            await mcp_checks.in_time(hears.wait())
-            yield Client(speaking, changes)
+            await mcp_checks.in_time(listening.wait())
+            yield Client(client, changes)
 
 
 class TestModern(mcp_checks.Checks):
-    """Finds out automatically that the server speaks this revision."""
+    """The checks in the newer era, which the client negotiates automatically."""
 
     version, mode = mcp_checks.MODERN, "auto"
 
@@ -64,32 +64,32 @@ class TestModern(mcp_checks.Checks):
         changes = mcp_checks.Changes()
         async with (
             _http(agent) as http,
-            mcp.Client(_transport(http, agent, session), mode=self.mode) as speaking,
-            speaking.listen(tools_list_changed=True) as subscription,
+            mcp.Client(_transport(http, agent, session), mode=self.mode) as client,
+            client.listen(tools_list_changed=True) as subscription,
         ):
             assert subscription.honored.tools_list_changed
 
             async def listen() -> None:
                 async for _ in subscription:
-                    await changes.hear()
+                    await changes.record()
 
-            listening = asyncio.create_task(listen())
+            task = asyncio.create_task(listen())
             try:
-                yield Client(speaking, changes)
+                yield Client(client, changes)
             finally:
-                listening.cancel()
+                task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
-                    await listening
+                    await task
 
 
-def _http(agent: str, *answered: Any) -> httpx2.AsyncClient:
+def _http(agent: str, *hooks: Any) -> httpx2.AsyncClient:
     headers = {"Authorization": f"Bearer {mcp_checks.TOKENS[agent]}"}
-    return httpx2.AsyncClient(headers=headers, timeout=60, event_hooks={"response": [*answered]})
+    return httpx2.AsyncClient(headers=headers, timeout=60, event_hooks={"response": [*hooks]})
 
 
 def _transport(http: httpx2.AsyncClient, agent: str, session: str) -> Any:
     return streamable_http.streamable_http_client(mcp_checks.address(agent, session), http_client=http)
 
 
-def _written(message: Any) -> Any:
+def _to_json(message: Any) -> Any:
     return message.model_dump(mode="json", by_alias=True, exclude_none=True)

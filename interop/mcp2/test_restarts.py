@@ -1,4 +1,4 @@
-"""Tests that Toolbelt reaches a server built with the official SDK again after it was restarted."""
+"""Tests that Toolbelt reconnects to a server built with the official SDK after a restart."""
 
 from __future__ import annotations
 

@@ -23,33 +23,35 @@ agents.set_tracing_disabled(True)
 
 
 class Scripted(agents.Model):
-    """Replies as the script says, and keeps what it was sent."""
+    """A model that replies as the script says, and records its requests."""
 
     def __init__(self, script: scenario.Script) -> None:
-        self.left, self.steps = list(script), []  # type: tuple[list[Any], list[scenario.Step]]
+        self.replies, self.steps = list(script), []  # type: tuple[list[Any], list[scenario.Step]]
 
     async def get_response(
         self,
         system_instructions: Any,
-        input: Any,  # noqa: A002 - so the SDK calls it
+        input: Any,  # noqa: A002 - the SDK's name
         model_settings: Any,
         tools: Any,
-        *more: Any,
-        **yet: Any,
+        *arguments: Any,
+        **options: Any,
     ) -> agents.ModelResponse:
-        told = {tool.name: tool.params_json_schema for tool in tools}
-        self.steps.append(scenario.Step(system_instructions or "", told, model_settings.tool_choice))
-        reply = await asyncio.to_thread(scenario.next_of, self.left)
-        return agents.ModelResponse(output=[_item(reply, len(self.left))], usage=_usage(), response_id=None)
+        schemas = {tool.name: tool.params_json_schema for tool in tools}
+        self.steps.append(scenario.Step(system_instructions or "", schemas, model_settings.tool_choice))
+        reply = await asyncio.to_thread(scenario.next_reply, self.replies)
+        return agents.ModelResponse(
+            output=[_item(reply, len(self.replies))], usage=_usage(), response_id=None
+        )
 
-    async def stream_response(self, *given: Any, **more: Any) -> AsyncIterator[Any]:
-        done = await self.get_response(*given, **more)
+    async def stream_response(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        result = await self.get_response(*arguments, **options)
         response = responses.Response(
             id="r",
             created_at=0,
             model="scripted",
             object="response",
-            output=done.output,
+            output=result.output,
             tool_choice="auto",
             tools=[],
             parallel_tool_calls=False,
@@ -75,17 +77,16 @@ def _item(reply: scenario.Reply, number: int) -> Any:
 
 
 class Player:
-    """Runs an agent in one go."""
+    """A player that runs the agent without streaming."""
 
     def __init__(self, loads: Any = "step") -> None:
         self.loads = loads
-        self.kept = agents.SQLiteSession("kept")
         self.toolbelt: Any = http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN)
 
-    async def run(self, *given: Any, **more: Any) -> Any:
-        return await agents.Runner.run(*given, **more)
+    async def run(self, *arguments: Any, **options: Any) -> Any:
+        return await agents.Runner.run(*arguments, **options)
 
-    def __call__(self, session: str, message: str, script: scenario.Script, **more: Any) -> scenario.Played:
+    def __call__(self, session: str, message: str, script: scenario.Script, **options: Any) -> scenario.Run:
         model = Scripted(script)
         agent = openai_agents.Agent(
             name="Assistant",
@@ -94,25 +95,27 @@ class Player:
             toolbelt=self.toolbelt,
             session=session,
             loads=self.loads,
-            **more,
+            **options,
         )
-        kept = agents.SQLiteSession(session)
-        done = asyncio.run(self.run(agent, message, session=kept, run_config=openai_agents.run_config()))
-        outputs = [item for item in done.new_items if item.type == "tool_call_output_item"]
-        names = {i.raw_item.call_id: i.raw_item.name for i in done.new_items if i.type == "tool_call_item"}
-        results = [scenario.Result(names[one.raw_item["call_id"]], str(one.output), None) for one in outputs]
-        assert agent.model_settings.tool_choice is None, "a directive outlives its turn"
-        return scenario.Played(model.steps, results, done.final_output)
+        history = agents.SQLiteSession(session)
+        result = asyncio.run(self.run(agent, message, session=history, run_config=openai_agents.run_config()))
+        outputs = [item for item in result.new_items if item.type == "tool_call_output_item"]
+        names = {i.raw_item.call_id: i.raw_item.name for i in result.new_items if i.type == "tool_call_item"}
+        results = [
+            scenario.Result(names[item.raw_item["call_id"]], str(item.output), None) for item in outputs
+        ]
+        assert agent.model_settings.tool_choice is None, "a directive must not outlive its turn"
+        return scenario.Run(model.steps, results, result.final_output)
 
 
 class Streaming(Player):
-    """Runs an agent and reads what it streams."""
+    """A player that runs the agent with streaming."""
 
-    async def run(self, *given: Any, **more: Any) -> Any:
-        done = agents.Runner.run_streamed(*given, **more)
-        async for _ in done.stream_events():
+    async def run(self, *arguments: Any, **options: Any) -> Any:
+        result = agents.Runner.run_streamed(*arguments, **options)
+        async for _ in result.stream_events():
             pass
-        return done
+        return result
 
 
 @pytest.fixture(params=[Player, Streaming])
@@ -128,35 +131,35 @@ def pinned() -> Player:
 
 @pytest.fixture(params=[Player, Streaming])
 def start(request: pytest.FixtureRequest) -> Any:
-    def start(connection: Any, **more: Any) -> Player:
+    def start(connection: Any, **options: Any) -> Player:
         player: Player = request.param()
-        player.toolbelt = openai_agents.Toolbelt(connection, **more)
+        player.toolbelt = openai_agents.Toolbelt(connection, **options)
         return player
 
     return start
 
 
-def test_the_programs_own_tools_stay(play: Player) -> None:
+def test_the_program_keeps_its_own_tools(play: Player) -> None:
     @agents.function_tool
     def shout(text: str) -> str:
         """Shout."""
         return text.upper()
 
     script = [scenario.Call("shout", {"text": "hey"}), "Done."]
-    played = play(kit.session(), "Shout!", script, tools=[shout])
-    assert {"shout", "desk__add"} < set(played.steps[0].tools)
-    assert played.results[0].text == "HEY"
+    run = play(kit.session(), "Shout!", script, tools=[shout])
+    assert {"shout", "desk__add"} < set(run.steps[0].tools)
+    assert run.results[0].text == "HEY"
 
 
-def test_a_copy_of_an_agent_asks_as_it_does(play: Player) -> None:
+def test_a_copy_of_an_agent_gets_the_same_tools(play: Player) -> None:
     agent = openai_agents.Agent(name="One", toolbelt=play.toolbelt, model=Scripted(["Done."]))
     copy = agent.clone(name="Other")
-    done = asyncio.run(agents.Runner.run(copy, "What is it?"))
-    assert done.final_output == "Done."
+    result = asyncio.run(agents.Runner.run(copy, "What is it?"))
+    assert result.final_output == "Done."
     assert "desk__add" in copy.model.steps[0].tools
 
 
-def test_two_tools_of_one_name_are_an_error_that_names_it(play: Player) -> None:
+def test_two_tools_with_the_same_name_are_an_error_that_names_it(play: Player) -> None:
     @agents.function_tool
     def desk__add(text: str) -> str:
         """Add."""

@@ -1,4 +1,4 @@
-"""Tests that an agent of Pydantic AI gets and calls what Toolbelt grants it."""
+"""Tests an agent of Pydantic AI."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from toolbelt.adapters.connection import http
 
 
 class Player:
-    """Runs an agent, from a thread."""
+    """A player that runs the agent from a thread."""
 
     def __init__(self, loads: Any = "step") -> None:
         self.histories: dict[str, list[Any]] = {}
         connection = http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN)
-        self.given = {"capabilities": [adapter.Toolbelt(connection, loads=loads)]}
+        self.agent_options = {"capabilities": [adapter.Toolbelt(connection, loads=loads)]}
 
-    def __call__(self, session: str, message: str, script: scenario.Script, **more: Any) -> scenario.Played:
+    def __call__(self, session: str, message: str, script: scenario.Script, **options: Any) -> scenario.Run:
         steps: list[scenario.Step] = []
-        left = list(script)
+        replies = list(script)
 
-        def reply(told: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
+        def reply(received: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
             tools = {tool.name: tool.parameters_json_schema for tool in info.function_tools}
             choice = (info.model_settings or {}).get("tool_choice")
             steps.append(scenario.Step(info.instructions or "", tools, choice))
-            said = scenario.next_of(left)
-            if isinstance(said, str):
-                return messages.ModelResponse([messages.TextPart(said)])
-            return messages.ModelResponse([messages.ToolCallPart(said.name, said.arguments)])
+            next_reply = scenario.next_reply(replies)
+            if isinstance(next_reply, str):
+                return messages.ModelResponse([messages.TextPart(next_reply)])
+            return messages.ModelResponse([messages.ToolCallPart(next_reply.name, next_reply.arguments)])
 
         agent: Any = pydantic_ai.Agent(
-            function.FunctionModel(reply), instructions="Be brief.", **{**self.given, **more}
+            function.FunctionModel(reply), instructions="Be brief.", **{**self.agent_options, **options}
         )
         history = self.histories.get(session)
-        done = agent.run_sync(message, message_history=history, conversation_id=session)
-        self.histories[session] = done.all_messages()
-        parts = [part for one in done.new_messages() for part in one.parts]
-        return scenario.Played(steps, [_result(part) for part in parts if _is_result(part)], done.output)
+        result = agent.run_sync(message, message_history=history, conversation_id=session)
+        self.histories[session] = result.all_messages()
+        parts = [part for message in result.new_messages() for part in message.parts]
+        return scenario.Run(steps, [_result(part) for part in parts if _is_result(part)], result.output)
 
 
 def _is_result(part: Any) -> bool:
@@ -71,35 +71,35 @@ def pinned() -> Player:
 
 @pytest.fixture
 def start() -> Any:
-    def start(connection: Any, **more: Any) -> Player:
+    def start(connection: Any, **options: Any) -> Player:
         player = Player()
-        player.given = {"capabilities": [adapter.Toolbelt(connection, **more)]}
+        player.agent_options = {"capabilities": [adapter.Toolbelt(connection, **options)]}
         return player
 
     return start
 
 
-def test_the_toolset_alone_gives_tools_and_policy(play: Player) -> None:
-    play.given = {"toolsets": [adapter.Toolset(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))]}
-    played = play(kit.session(), "Please add 2 and 3.", [scenario.ADD, "Five."])
-    assert set(played.steps[0].tools) >= {"desk__add", *scenario.LOADERS}
-    assert "Never add in your head" in played.steps[0].system
+def test_the_toolset_alone_provides_tools_and_policy(play: Player) -> None:
+    play.agent_options = {"toolsets": [adapter.Toolset(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))]}
+    run = play(kit.session(), "Please add 2 and 3.", [scenario.ADD, "Five."])
+    assert set(run.steps[0].tools) >= {"desk__add", *scenario.LOADERS}
+    assert "Never add in your head" in run.steps[0].system
 
 
-def test_the_programs_own_tools_stay(play: Player) -> None:
+def test_the_program_keeps_its_own_tools(play: Player) -> None:
     def shout(text: str) -> str:
         """Shout."""
         return text.upper()
 
     script = [scenario.Call("shout", {"text": "hey"}), "Done."]
-    played = play(kit.session(), "Shout!", script, tools=[shout])
-    assert {"shout", "desk__add"} < set(played.steps[0].tools)
-    assert played.results[0].text == "HEY"
+    run = play(kit.session(), "Shout!", script, tools=[shout])
+    assert {"shout", "desk__add"} < set(run.steps[0].tools)
+    assert run.results[0].text == "HEY"
 
 
 def test_the_documented_program_runs() -> None:
-    def reply(told: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
-        if len(told) > 1:
+    def reply(received: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
+        if len(received) > 1:
             return messages.ModelResponse([messages.TextPart("Five.")])
         return messages.ModelResponse([messages.ToolCallPart(scenario.ADD.name, scenario.ADD.arguments)])
 
@@ -110,10 +110,10 @@ def test_the_documented_program_runs() -> None:
 def test_the_documented_program_with_its_own_tools_runs() -> None:
     def scripted(script: list[Any]) -> function.FunctionModel:
         def reply(received: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
-            said = scenario.next_of(script)
-            if isinstance(said, str):
-                return messages.ModelResponse([messages.TextPart(said)])
-            return messages.ModelResponse([messages.ToolCallPart(said.name, said.arguments)])
+            next_reply = scenario.next_reply(script)
+            if isinstance(next_reply, str):
+                return messages.ModelResponse([messages.TextPart(next_reply)])
+            return messages.ModelResponse([messages.ToolCallPart(next_reply.name, next_reply.arguments)])
 
         return function.FunctionModel(reply)
 

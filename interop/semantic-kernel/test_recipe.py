@@ -13,8 +13,8 @@ from semantic_kernel.connectors.ai import open_ai
 class TestSemanticKernel(recipe.PythonChecks):
     heading = "Semantic Kernel"
     prefix = "toolbelt-"
-    # The class of its plugin has a method call_tool, so it leaves out the tool of that name.
-    toolbelts = frozenset({recipe.SEARCH.name})
+    # The plugin class has a method call_tool, so Semantic Kernel leaves out the tool of that name.
+    toolbelt_tools = frozenset({recipe.SEARCH.name})
 
     def model(self, address: str) -> Any:
         client = openai.AsyncOpenAI(base_url=address, api_key="none")
@@ -24,7 +24,7 @@ class TestSemanticKernel(recipe.PythonChecks):
         return asyncio.run(recipe["answer"](message))
 
     def test_what_the_agent_may_load_is_found_and_called(self) -> None:
-        played = self.play(recipe.SEARCH, recipe.DISPATCH, "I cannot.")
-        found, refused = self.results(played.asked[2])
-        assert "desk__add_note" in found
-        assert "not part of the provided tools" in refused
+        run = self.play(recipe.SEARCH, recipe.DISPATCH, "I cannot.")
+        search_result, refusal = self.results(run.requests[2])
+        assert "desk__add_note" in search_result
+        assert "not part of the provided tools" in refusal

@@ -1,4 +1,4 @@
-"""The tools that the parts call: a desk with quick tools, a slow one, and one that fails."""
+"""The plugin whose tools the parts call: quick tools, a slow one, and one that fails."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def order(order: Order) -> str:
 
 @tool(title="Fail", annotations={"readOnlyHint": True})
 def fail(because: str) -> str:
-    """Fail, for the reason that is given."""
+    """Fail, for the given reason."""
     raise ToolError(f"The desk is closed: {because}.")
 
 
@@ -57,8 +57,8 @@ async def wait(seconds: Annotated[float, Field(ge=0, le=30)]) -> str:
 @tool(title="Add a note", annotations={"readOnlyHint": False, "destructiveHint": False})
 async def add_note(text: str, runtime: RuntimeAPI) -> str:
     """Put a note onto the desk."""
-    kept = await runtime.state.list("note/")
-    await runtime.state.set(f"note/{len(kept):06}", text)
+    notes = await runtime.state.list("note/")
+    await runtime.state.set(f"note/{len(notes):06}", text)
     return f"Noted: {text}"
 
 

@@ -1,9 +1,9 @@
-"""Offer what the official conformance suite asks for, as an MCP server that stands behind Toolbelt.
+"""An upstream MCP server with what the official conformance suite expects.
 
-The suite asks for tools, prompts and resources by name, and wants certain answers: text, an image, sound, resources,
-errors, progress, log messages, questions to the user, and that the list changes. Run by Toolbelt over stdio, so each
-of these answers goes through Toolbelt as any upstream server's does. The list it changes as an operator would: it
-overrides a tool by the HTTP API.
+The suite requests tools, prompts and resources by name, and expects certain results: text, an image, audio, resources,
+errors, progress, log messages, questions to the user, and changes of the list. Toolbelt runs this server over stdio, so
+each result passes through Toolbelt like that of any upstream server. To change the list, the server overrides a tool
+over the HTTP API, as an operator would.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import suite_offers
 from mcp.server import Server, stdio
 from mcp.server.context import ServerRequestContext
 
-# No sound at all.
+# Audio without samples.
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
-NOTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
-# As the suite has it, to see each of these words come back.
+EMPTY_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {}}
+# The suite's own schema, of which it expects each keyword to be preserved.
 SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -62,7 +62,7 @@ ANSWERS: Mapping[str, list[types.ContentBlock]] = {
     "test_embedded_resource": [_resource],
     "test_multiple_content_types": [_text, _image, _resource],
     "test_tool_with_progress": [_text],
-    # These two are called to see that nothing else comes beside the answer.
+    # The suite calls these to check that their results are not accompanied by other messages.
     "test_logging_tool": [_text],
     "test_streaming_elicitation": [_text],
     "test_trigger_tool_change": [_text],
@@ -84,7 +84,7 @@ _TEXT = {"type": "string"}
 _NAME = _form(["name"], name=_TEXT)
 _OPTIONS = ["option1", "option2", "option3"]
 _TITLED = [{"const": f"value{number}", "title": f"Choice {number}"} for number in (1, 2, 3)]
-# What a tool asks, turn by turn: under which key, in which words, by which form.
+# The questions of a tool, turn by turn: key, message, form.
 QUESTIONS: Mapping[str, list[tuple[str, str, Mapping[str, Any]]]] = {
     "test_elicitation": [("user", "", _form(["username", "email"], username=_TEXT, email=_TEXT))],
     "test_elicitation_sep1034_defaults": [
@@ -135,29 +135,29 @@ QUESTIONS: Mapping[str, list[tuple[str, str, Mapping[str, Any]]]] = {
 _hidden: set[str] = set()
 
 
-async def listed(_: ServerRequestContext[Any], __: Any) -> types.ListToolsResult:
+async def list_tools(_: ServerRequestContext[Any], __: Any) -> types.ListToolsResult:
     names = [*ANSWERS, *QUESTIONS, "test_error_handling", "test_tool_with_logging"]
     tools = [
         types.Tool(
-            name=name, description=f"Does as {name} says.", input_schema=dict(SCHEMAS.get(name, NOTHING))
+            name=name, description=f"Does as {name} says.", input_schema=dict(SCHEMAS.get(name, EMPTY_SCHEMA))
         )
         for name in names
     ]
     return types.ListToolsResult(tools=tools)
 
 
-async def called(
+async def call_tool(
     context: ServerRequestContext[Any], params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
     if params.name in QUESTIONS:
-        return asked(params)
+        return ask_user(params)
     if params.name == "test_tool_with_logging":
-        for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-            await context.session.send_log_message("info", said)
+        for line in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+            await context.session.send_log_message("info", line)
             await asyncio.sleep(0.05)
     if params.name == "test_error_handling":
-        said = types.TextContent(type="text", text="This tool intentionally returns an error for testing")
-        return types.CallToolResult(content=[said], is_error=True)
+        content = types.TextContent(type="text", text="This tool intentionally returns an error for testing")
+        return types.CallToolResult(content=[content], is_error=True)
     if params.name == "test_tool_with_progress":
         for percent in (0, 50, 100):
             await context.session.report_progress(percent, 100)
@@ -169,26 +169,26 @@ async def called(
     return types.CallToolResult(content=ANSWERS.get(params.name, [_text]))
 
 
-def asked(params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
-    """Ask what the tool asks in this turn, or say how it went in the end. The turn is all that the state says."""
+def ask_user(params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
+    """Ask the question of this turn, or return the result after the last. The state is the number of the turn."""
     turn = int(params.request_state or 0)
     questions = QUESTIONS[params.name]
-    answered = params.input_responses or {}
-    if params.request_state is not None and questions[turn][0] in answered:
+    responses = params.input_responses or {}
+    if params.request_state is not None and questions[turn][0] in responses:
         turn += 1
     if turn == len(questions):
-        said = f"Elicitation completed: {answered}. state-ok"
-        return types.CallToolResult(content=[types.TextContent(type="text", text=said)])
+        text = f"Elicitation completed: {responses}. state-ok"
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
     key, message, form = questions[turn]
-    shown = message or str((params.arguments or {}).get("message"))
+    question = message or str((params.arguments or {}).get("message"))
     request = types.ElicitRequest(
-        params=types.ElicitRequestFormParams(message=shown, requested_schema=dict(form))
+        params=types.ElicitRequestFormParams(message=question, requested_schema=dict(form))
     )
     return types.InputRequiredResult(input_requests={key: request}, request_state=str(turn))
 
 
 async def flip(tool: str) -> None:
-    """Hide a tool or prompt from the suite's agent, and the next time show it again."""
+    """Hide a tool or prompt from the suite's agent, or show it again if it is hidden."""
     _hidden.symmetric_difference_update({tool})
     address = f"{os.environ['SUITE_ADDRESS']}/api/v1/agents/conformance/overrides/{tool}"
     headers = {"Authorization": f"Bearer {os.environ['SUITE_TOKEN']}"}
@@ -200,8 +200,8 @@ async def main() -> None:
     server = Server(
         "suite",
         version="1",
-        on_list_tools=listed,
-        on_call_tool=called,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
         on_list_prompts=suite_offers.list_prompts,
         on_get_prompt=suite_offers.get_prompt,
         on_list_resources=suite_offers.list_resources,

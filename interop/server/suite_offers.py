@@ -9,7 +9,7 @@ import mcp_types as types
 
 # A red dot.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
-# The prompt that is hidden and shown again, to see that clients are notified.
+# The prompt that is hidden and shown again, to check that clients are notified.
 EXTRA_PROMPT = "test_extra_prompt"
 TEMPLATE = "test://template/{id}/data"
 TEXTS = {
@@ -20,8 +20,10 @@ TEXTS = {
 
 
 def _prompt(name: str, *arguments: str) -> types.Prompt:
-    found = [types.PromptArgument(name=one, description=f"Test {one}.", required=True) for one in arguments]
-    return types.Prompt(name=name, description=f"The suite's {name}.", arguments=found)
+    declared = [
+        types.PromptArgument(name=key, description=f"Test {key}.", required=True) for key in arguments
+    ]
+    return types.Prompt(name=name, description=f"The suite's {name}.", arguments=declared)
 
 
 async def list_prompts(context: Any, params: Any) -> types.ListPromptsResult:
@@ -40,15 +42,15 @@ async def list_prompts(context: Any, params: Any) -> types.ListPromptsResult:
 
 async def get_prompt(context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     """Return a prompt with its arguments filled in."""
-    given = params.arguments or {}
+    arguments = params.arguments or {}
     text = "This is a simple prompt for testing."
     blocks: list[Any] = []
     match params.name:
         case "test_prompt_with_arguments":
-            text = f"Prompt with arguments: arg1='{given.get('arg1')}', arg2='{given.get('arg2')}'"
+            text = f"Prompt with arguments: arg1='{arguments.get('arg1')}', arg2='{arguments.get('arg2')}'"
         case "test_prompt_with_embedded_resource":
             content = types.TextResourceContents(
-                uri=given.get("resourceUri", ""),
+                uri=arguments.get("resourceUri", ""),
                 mime_type="text/plain",
                 text="Embedded resource content for testing.",
             )
@@ -60,26 +62,28 @@ async def get_prompt(context: Any, params: types.GetPromptRequestParams) -> type
             blocks = [types.ImageContent(type="image", data=PNG, mime_type="image/png")]
             text = "Please analyze the image above."
     blocks.append(types.TextContent(type="text", text=text))
-    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=one) for one in blocks])
+    return types.GetPromptResult(
+        messages=[types.PromptMessage(role="user", content=block) for block in blocks]
+    )
 
 
 async def list_resources(context: Any, params: Any) -> types.ListResourcesResult:
     """Return the resources."""
-    found = [
+    resources = [
         types.Resource(uri=uri, name=uri.removeprefix("test://"), mime_type="text/plain") for uri in TEXTS
     ]
-    found.append(types.Resource(uri="test://static-binary", name="static-binary", mime_type="image/png"))
-    return types.ListResourcesResult(resources=found)
+    resources.append(types.Resource(uri="test://static-binary", name="static-binary", mime_type="image/png"))
+    return types.ListResourcesResult(resources=resources)
 
 
 async def list_templates(context: Any, params: Any) -> types.ListResourceTemplatesResult:
-    """Return the one template."""
+    """Return the template."""
     template = types.ResourceTemplate(uri_template=TEMPLATE, name="template", mime_type="application/json")
     return types.ListResourceTemplatesResult(resource_templates=[template])
 
 
 async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-    """Return what a resource holds."""
+    """Return the content of a resource."""
     uri = str(params.uri)
     content: types.TextResourceContents | types.BlobResourceContents
     if uri == "test://static-binary":
@@ -94,6 +98,6 @@ async def read_resource(context: Any, params: types.ReadResourceRequestParams) -
 
 
 async def complete(context: Any, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Return values that begin as the argument does."""
-    values = [one for one in ("paris", "park", "party") if one.startswith(params.argument.value)]
+    """Return the values that start with the argument."""
+    values = [value for value in ("paris", "park", "party") if value.startswith(params.argument.value)]
     return types.CompleteResult(completion=types.Completion(values=values, total=len(values), has_more=False))

@@ -1,4 +1,4 @@
-"""The servers that are compared, and for each of them the calls: every tool, as its own documentation shows it."""
+"""The servers to compare, and the calls of each: every tool, as the server's own documentation shows it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from comparing import Call, Server
 
 PYTHON_PROGRAMS = Path(sys.prefix) / "bin"
 NODE_PROGRAMS = Path(sys.prefix) / "node/node_modules/.bin"
-# Debian calls it so; others are found by their own names.
+# The first is Debian's name.
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -22,13 +22,13 @@ CLOCK = {"times of day": (TIME, "<time>")}
 
 
 def browser() -> str:
-    """Return the path of a browser that the two browser servers drive; empty where there is none."""
-    return next((found for name in BROWSERS if (found := shutil.which(name))), "")
+    """Return the path of a browser for the two browser servers, or an empty text if there is none."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), "")
 
 
 def servers(work: Path, site: str) -> list[Server]:
-    """Return the servers, to be run in a directory; ``site`` is the address of a page that two of them visit."""
-    found = [
+    """Return the servers, which run in a directory. ``site`` is the address of a site that three of them visit."""
+    without_browser = [
         _everything(work),
         _filesystem(work),
         _memory(work),
@@ -40,7 +40,7 @@ def servers(work: Path, site: str) -> list[Server]:
         _excel(work),
         _motherduck(),
     ]
-    return [*found, _playwright(work, site, browser()), _chrome_devtools(work, site, browser())]
+    return [*without_browser, _playwright(work, site, browser()), _chrome_devtools(work, site, browser())]
 
 
 def _node(name: str) -> str:
@@ -60,15 +60,13 @@ def _everything(work: Path) -> Server:
             for kind in ("error", "success", "debug")
         ),
         Call(tool="get-annotated-message", arguments={"messageType": "debug"}, varied=True),
-        Call(
-            tool="get-env", differs="the environment of a process that Toolbelt runs is not that of this one"
-        ),
+        Call(tool="get-env", differs="a process that Toolbelt runs has another environment"),
         Call(tool="get-resource-links", arguments={"count": 2}, varied=True),
         Call(tool="get-resource-reference", arguments={"resourceType": "Text", "resourceId": 1}, varied=True),
         Call(
             tool="get-resource-reference",
             arguments={"resourceType": "Blob", "resourceId": 2},
-            differs="the blob holds the time",
+            differs="the blob contains the time",
         ),
         Call(tool="get-structured-content", arguments={"location": "New York"}, varied=True),
         Call(tool="get-sum", arguments={"a": 2, "b": 3.5}, varied=True),
@@ -142,19 +140,19 @@ def _memory(work: Path) -> Server:
 
     entity = {"name": "John_Smith", "entityType": "person", "observations": ["Speaks fluent Spanish"]}
     company = {"name": "Anthropic", "entityType": "organization", "observations": []}
-    more = {"entityName": "John_Smith", "contents": ["Speaks fluent Spanish", "Graduated in 2019"]}
-    less = {"entityName": "John_Smith", "observations": ["Graduated in 2019"]}
+    addition = {"entityName": "John_Smith", "contents": ["Speaks fluent Spanish", "Graduated in 2019"]}
+    deletion = {"entityName": "John_Smith", "observations": ["Graduated in 2019"]}
     calls = [
         Call(tool="create_entities", arguments={"entities": [entity, company]}),
         Call(tool="create_relations", arguments={"relations": [relation("works_at")]}),
-        Call(tool="add_observations", arguments={"observations": [more]}),
+        Call(tool="add_observations", arguments={"observations": [addition]}),
         Call(
             tool="add_observations", arguments={"observations": [{"entityName": "nobody", "contents": ["x"]}]}
         ),
         Call(tool="read_graph", varied=True),
         Call(tool="search_nodes", arguments={"query": "spanish"}, varied=True),
         Call(tool="open_nodes", arguments={"names": ["John_Smith", "Anthropic"]}, varied=True),
-        Call(tool="delete_observations", arguments={"deletions": [less]}),
+        Call(tool="delete_observations", arguments={"deletions": [deletion]}),
         Call(tool="delete_relations", arguments={"relations": [relation("works_at")]}),
         Call(tool="delete_entities", arguments={"entityNames": ["Anthropic"]}),
         Call(tool="read_graph"),
@@ -205,12 +203,12 @@ def _desktop_commander(work: Path) -> Server:
         "telemetryEnabled": False,
         "clientId": "00000000-0000-4000-8000-000000000000",
     }
-    counts = "it counts the calls that reach it, and the gate lets fewer reach it"
+    counts = "the server counts the calls that it receives, and Toolbelt rejects some calls"
     block = {"file_path": str(work / "a.txt"), "old_string": "two", "new_string": "zwei"}
     python = f"{sys.executable} -i -q"
     calls = [
         Call(tool="set_config_value", arguments={"key": "fileReadLineLimit", "value": 500}, differs=counts),
-        Call(tool="get_config", differs="it names its client and counts the calls"),
+        Call(tool="get_config", differs="the result contains the client and the number of calls"),
         Call(tool="write_file", arguments={**path("b.txt"), "content": "ünïcode ✓ 𝄞\n", "mode": "rewrite"}),
         Call(tool="write_file", arguments={**path("b.txt"), "content": "more\n", "mode": "append"}),
         Call(tool="read_file", arguments={**path("b.txt"), "offset": 0, "length": 10}, varied=True),
@@ -229,7 +227,7 @@ def _desktop_commander(work: Path) -> Server:
         Call(
             tool="start_search",
             arguments={**path("."), "pattern": "a.txt", "searchType": "files"},
-            keep={"search": r"(search_\d+_\d+)"},
+            captures={"search": r"(search_\d+_\d+)"},
         ),
         Call(tool="get_more_search_results", arguments={"sessionId": "{search}"}),
         Call(tool="list_searches"),
@@ -237,13 +235,13 @@ def _desktop_commander(work: Path) -> Server:
         Call(
             tool="start_process",
             arguments={"command": python, "timeout_ms": 3000},
-            keep={"pid": r"PID (\d+)"},
+            captures={"pid": r"PID (\d+)"},
         ),
         Call(tool="interact_with_process", arguments={"pid": "{int:pid}", "input": "print(6 * 7)"}),
         Call(tool="read_process_output", arguments={"pid": "{int:pid}", "timeout_ms": 300}),
         Call(tool="list_sessions"),
         Call(tool="force_terminate", arguments={"pid": "{int:pid}"}),
-        Call(tool="list_processes", differs="the processes of the machine are others by then"),
+        Call(tool="list_processes", differs="the processes of the machine have changed by then"),
         Call(tool="kill_process", arguments={"pid": 99999999}),
         Call(tool="get_usage_stats", differs=counts),
         Call(
@@ -272,17 +270,17 @@ def _desktop_commander(work: Path) -> Server:
         normalised={
             **CLOCK,
             "times of files": (r"\w{3} \w{3} \d\d \d{4} [\d:]+ GMT[^\"\\]*", "<time>"),
-            "seconds taken": (r"\b\d+(\.\d+)?(?=(ms|s)\b)", "<seconds>"),
+            "durations in seconds": (r"\b\d+(\.\d+)?(?=(ms|s)\b)", "<seconds>"),
         },
     )
 
 
 def _time() -> Server:
-    there = {"source_timezone": "America/New_York", "time": "16:30", "target_timezone": "Asia/Tokyo"}
+    conversion = {"source_timezone": "America/New_York", "time": "16:30", "target_timezone": "Asia/Tokyo"}
     calls = [
         Call(tool="get_current_time", arguments={"timezone": "Europe/Warsaw"}, varied=True),
-        Call(tool="convert_time", arguments=there, varied=True),
-        Call(tool="convert_time", arguments={**there, "time": "25:00"}),
+        Call(tool="convert_time", arguments=conversion, varied=True),
+        Call(tool="convert_time", arguments={**conversion, "time": "25:00"}),
         Call(tool="get_current_time", arguments={"timezone": "Nowhere/None"}),
     ]
     return Server(
@@ -297,8 +295,8 @@ def _time() -> Server:
 def _git(work: Path) -> Server:
     repo = str(work)
     git = ["git", "-C", repo, "-c", "user.name=Interop", "-c", "user.email=interop@example.com"]
-    moment = {"GIT_AUTHOR_DATE": "1767323045 +0000", "GIT_COMMITTER_DATE": "1767323045 +0000"}
-    who = {
+    dates = {"GIT_AUTHOR_DATE": "1767323045 +0000", "GIT_COMMITTER_DATE": "1767323045 +0000"}
+    identity = {
         f"GIT_{role}_{part}": value
         for role in ("AUTHOR", "COMMITTER")
         for part, value in (("NAME", "Interop"), ("EMAIL", "interop@example.com"))
@@ -330,12 +328,12 @@ def _git(work: Path) -> Server:
         name="git",
         package="mcp-server-git",
         command=[_python("mcp-server-git"), "--repository", repo],
-        env={**moment, **who},
+        env={**dates, **identity},
         files={"a.txt": "one\n"},
         setup=[
             ["git", "init", "--quiet", "--initial-branch=main", repo],
             [*git, "add", "."],
-            ["env", *(f"{k}={v}" for k, v in moment.items()), *git, "commit", "--quiet", "--message=One"],
+            ["env", *(f"{k}={v}" for k, v in dates.items()), *git, "commit", "--quiet", "--message=One"],
             ["sh", "-c", "echo two >> a.txt; echo b > b.txt"],
         ],
         calls=calls,
@@ -354,7 +352,7 @@ def _fetch(site: str) -> Server:
         name="fetch",
         package="mcp-server-fetch",
         command=[_python("mcp-server-fetch"), "--allow-private-ips"],
-        # With npm within reach, it would download an extractor of articles when it is first asked.
+        # If it finds npm, the server downloads a program that extracts articles on its first call.
         env={"PATH": str(PYTHON_PROGRAMS)},
         calls=calls,
     )
@@ -474,8 +472,11 @@ def _excel(work: Path) -> Server:
         calls=calls,
         normalised={
             **CLOCK,
-            "a workbook holds the time it was written": (r'"blob": "UEsD[^"]*"', '"blob": "<workbook>"'),
-            "and so its size differs": (r'(a\.xlsx\\?": ?)\d+', r"\1<size>"),
+            "a workbook contains the time at which it was written": (
+                r'"blob": "UEsD[^"]*"',
+                '"blob": "<workbook>"',
+            ),
+            "so its size differs": (r'(a\.xlsx\\?": ?)\d+', r"\1<size>"),
         },
     )
 
@@ -536,7 +537,7 @@ def _playwright(work: Path, site: str, browser: str) -> Server:
         calls=calls,
         normalised={
             "times in the names of files": (r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z", "<time>"),
-            "milliseconds taken": (r"\b\d+(?=ms\b)", "<ms>"),
+            "durations in milliseconds": (r"\b\d+(?=ms\b)", "<ms>"),
         },
     )
 
@@ -545,14 +546,14 @@ def _chrome_devtools(work: Path, site: str, browser: str) -> Server:
     def on(tool: str, *, varied: bool = False, differs: str = "", **arguments: object) -> Call:
         return Call(tool=tool, arguments={"pageId": 1, **arguments}, varied=varied, differs=differs)
 
-    measured = "it measures how long things take"
+    measured = "the result contains measured times"
     calls = [
         Call(tool="list_pages", varied=True),
         on("navigate_page", type="url", url=f"{site}/"),
         Call(
             tool="take_snapshot",
             arguments={"pageId": 1},
-            keep={
+            captures={
                 "name": r'uid=(\w+) textbox \\"Name',
                 "agree": r'uid=(\w+) checkbox \\"Agree',
                 "press": r'uid=(\w+) button \\"Press',

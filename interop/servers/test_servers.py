@@ -1,4 +1,4 @@
-"""Tests that a server's tool answers the same bytes through Toolbelt as without it."""
+"""Tests that the tools of published servers return the same bytes through Toolbelt as without it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ import servers
 import wire
 
 HERE = Path(__file__).resolve().parent
-# The same for both sides, one after the other: so no result differs by it.
+# Both sides use this directory, one after the other, so that its path is the same in their results.
 WORK = Path(sys.prefix) / "work"
 REPORT = Path(sys.prefix) / "report"
 PAGE = HERE.parent.parent / "docs/how-to/check-interoperability.md"
-COLUMNS = (comparing.EQUAL, comparing.BOTH_REFUSE, comparing.GATE, comparing.BY_DESIGN)
-# What is listed of a tool on both sides alike. Of the hints it is those of MCP's own.
+COLUMNS = (comparing.EQUAL, comparing.REFUSED_BOTH_WAYS, comparing.REFUSED_BY_TOOLBELT, comparing.BY_DESIGN)
+# The fields of a listed tool that are the same on both sides. Of the hints, only MCP's own are.
 LISTED = ("title", "description", "inputSchema", "outputSchema", "icons", "_meta")
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
@@ -37,7 +37,7 @@ rows: dict[str, str] = {}
 
 
 class Site(http.server.BaseHTTPRequestHandler):
-    """A few pages that say the same each time."""
+    """A few pages with constant content."""
 
     protocol_version = "HTTP/1.1"
 
@@ -53,7 +53,7 @@ class Site(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text.encode())
 
-    def log_message(self, *of: object) -> None:
+    def log_message(self, *args: object) -> None:
         """Log nothing."""
 
 
@@ -69,8 +69,8 @@ SERVERS = {server.name: server for server in servers.servers(WORK, site())}
 
 
 @contextlib.contextmanager
-def fresh(server: comparing.Server) -> Iterator[None]:
-    """Make the directory that a server runs in, and remove it."""
+def working_directory(server: comparing.Server) -> Iterator[None]:
+    """Create the directory that a server runs in, and remove it afterwards."""
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     comparing.prepare(server, WORK)
@@ -82,13 +82,13 @@ def fresh(server: comparing.Server) -> Iterator[None]:
         shutil.rmtree(WORK, ignore_errors=True)
 
 
-def added(server: comparing.Server) -> wire.Through:
-    """Let Toolbelt run a server, for one agent alone; return that agent's connection, in a session of its own."""
+def add_to_toolbelt(server: comparing.Server) -> wire.Through:
+    """Let Toolbelt run a server, for a single agent; return that agent's connection, in a new session."""
     key = f"interop-{server.name}"
-    given = [one for name, value in server.env.items() for one in ("--env", f"{name}={value}")]
-    where = ["--namespace", namespace(server), "--trust", "--cwd", str(WORK), "--timeout", "120"]
-    kit.manage("mcp", "add", key, *where, *given, "--command", *server.command)
-    # Its agent and that agent's token by the HTTP API: each command would take seconds.
+    variables = [part for name, value in server.env.items() for part in ("--env", f"{name}={value}")]
+    options = ["--namespace", namespace(server), "--trust", "--cwd", str(WORK), "--timeout", "120"]
+    kit.manage("mcp", "add", key, *options, *variables, "--command", *server.command)
+    # The agent and its token are created over the HTTP API, because each command would take seconds.
     loadouts = [{"name": key, "plugins": [key]}]
     agents = [{"key": key, "title": server.name, "loadout": key}]
     kit.operator("PUT", "belt", {"loadouts": loadouts, "agents": agents})
@@ -99,11 +99,11 @@ def namespace(server: comparing.Server) -> str:
     return f"interop-{server.name}"
 
 
-def listed(side: comparing.Asked) -> dict[str, dict[str, Any]]:
+def list_tools(side: comparing.Side) -> dict[str, dict[str, Any]]:
     tools: dict[str, dict[str, Any]] = {}
     cursor: dict[str, str] = {}
     while True:
-        page = side.ask("tools/list", cursor)["result"]
+        page = side.request("tools/list", cursor)["result"]
         tools |= {tool["name"]: tool for tool in page["tools"]}
         if "nextCursor" not in page:
             return tools
@@ -111,43 +111,43 @@ def listed(side: comparing.Asked) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_every_tool_answers_the_same_through_toolbelt(name: str) -> None:
+def test_every_tool_returns_the_same_through_toolbelt(name: str) -> None:
     server = SERVERS[name]
     if name in ("playwright", "chrome-devtools") and not servers.browser():
         pytest.skip(f"needs a browser: one of {', '.join(servers.BROWSERS)}")
-    with fresh(server), wire.Direct(server.command, WORK, server.env) as side:
-        tools = listed(side)
+    with working_directory(server), wire.Direct(server.command, WORK, server.env) as side:
+        tools = list_tools(side)
         direct = comparing.results(side, server, tools)
     prefix = f"{namespace(server)}__"
-    with fresh(server), added(server) as through:
+    with working_directory(server), add_to_toolbelt(server) as through:
         try:
             offered = {
                 key.removeprefix(prefix): tool
-                for key, tool in listed(through).items()
+                for key, tool in list_tools(through).items()
                 if key.startswith(prefix)
             }
-            handed_on = comparing.results(through, server, tools, prefix=prefix)
+            results = comparing.results(through, server, tools, prefix=prefix)
         finally:
             kit.operator("PATCH", f"plugins/interop-{name}", {"changes": {"active": False}, "confirm": True})
-    outcomes = comparing.compared(server, tools, direct, handed_on, prefix)
+    outcomes = comparing.compare(server, tools, direct, results, prefix)
     _report(name, outcomes)
 
     assert {call.tool for call in server.calls} == tools.keys() - server.unlisted.keys(), (
-        "each tool is called"
+        "every tool must be called"
     )
     assert offered.keys() == tools.keys() - server.unlisted.keys()
     for tool in offered:
         assert _as_listed(offered[tool]) == _as_listed(tools[tool])
-    wrong = [one for one in outcomes if one.what == comparing.WRONG]
-    assert not wrong, "\n".join(
-        f"{one.tool} {one.variant} {json.dumps(one.arguments)[:200]}\n"
-        f"  direct:  {one.direct[:900]}\n  through: {one.through[:900]}"
-        for one in wrong
+    different = [outcome for outcome in outcomes if outcome.verdict == comparing.DIFFERENT]
+    assert not different, "\n".join(
+        f"{outcome.tool} {outcome.variant} {json.dumps(outcome.arguments)[:200]}\n"
+        f"  direct:  {outcome.direct[:900]}\n  through: {outcome.through[:900]}"
+        for outcome in different
     )
     rows[name] = _row(server, len(tools), outcomes)
 
 
-def test_the_documentation_has_the_table_of_this_run() -> None:
+def test_the_documentation_contains_the_table_of_this_run() -> None:
     if rows.keys() < SERVERS.keys():
         pytest.skip("not all servers were compared")
     head = ["server", "version", "tools", "calls", *COLUMNS]
@@ -159,7 +159,7 @@ def test_the_documentation_has_the_table_of_this_run() -> None:
 
 
 def _row(server: comparing.Server, tools: int, outcomes: list[comparing.Outcome]) -> str:
-    count = collections.Counter(outcome.what for outcome in outcomes)
+    count = collections.Counter(outcome.verdict for outcome in outcomes)
     cells = [
         f"`{server.package}`",
         _version(server.package),
@@ -171,22 +171,22 @@ def _row(server: comparing.Server, tools: int, outcomes: list[comparing.Outcome]
 
 
 def _version(package: str) -> str:
-    own = HERE / "package.json"
-    programs: Mapping[str, str] = json.loads(own.read_text(encoding="utf-8"))["dependencies"]
+    file = HERE / "package.json"
+    programs: Mapping[str, str] = json.loads(file.read_text(encoding="utf-8"))["dependencies"]
     return programs.get(package) or metadata.version(package)
 
 
 def _as_listed(tool: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: tool[name] for name in LISTED if name in tool}
-    # By design: a text begins and ends with what can be seen.
-    found = _trimmed({"description": "", **found})
+    fields = {name: tool[name] for name in LISTED if name in tool}
+    # By design, Toolbelt trims texts.
+    fields = _trimmed({"description": "", **fields})
     annotations = tool.get("annotations", {})
-    found["annotations"] = {name: annotations[name] for name in HINTS if name in annotations}
-    # Older revisions keep the title among the hints.
-    found.setdefault("title", annotations.get("title"))
-    # Toolbelt says there in which toolkits a tool is.
-    found["_meta"] = {k: v for k, v in found.get("_meta", {}).items() if not k.startswith("toolbelt/")}
-    return found
+    fields["annotations"] = {name: annotations[name] for name in HINTS if name in annotations}
+    # Older revisions have the title among the hints.
+    fields.setdefault("title", annotations.get("title"))
+    # Toolbelt adds the toolkits of a tool here.
+    fields["_meta"] = {k: v for k, v in fields.get("_meta", {}).items() if not k.startswith("toolbelt/")}
+    return fields
 
 
 def _trimmed(value: Any) -> Any:
@@ -197,19 +197,20 @@ def _trimmed(value: Any) -> Any:
                 k: v.strip() if k in texts and isinstance(v, str) else _trimmed(v) for k, v in value.items()
             }
         case list():
-            return [_trimmed(one) for one in value]
+            return [_trimmed(item) for item in value]
     return value
 
 
 def _report(name: str, outcomes: list[comparing.Outcome]) -> None:
-    """Write down what became of each call, for reading."""
+    """Write a readable report of the outcome of each call."""
     REPORT.mkdir(exist_ok=True)
     lines = []
-    for one in outcomes:
+    for outcome in outcomes:
         lines.append(
-            f"{one.what}: {one.tool} {one.variant} {json.dumps(one.arguments, ensure_ascii=False)[:300]}"
+            f"{outcome.verdict}: {outcome.tool} {outcome.variant} "
+            f"{json.dumps(outcome.arguments, ensure_ascii=False)[:300]}"
         )
-        if one.what != comparing.EQUAL or '"isError": true' in one.direct:
-            lines += [f"    direct:  {one.direct[:2000]}", f"    through: {one.through[:2000]}"]
+        if outcome.verdict != comparing.EQUAL or '"isError": true' in outcome.direct:
+            lines += [f"    direct:  {outcome.direct[:2000]}", f"    through: {outcome.through[:2000]}"]
     text = re.sub(r"[\u202a-\u202e\u0000]", "?", "\n".join(lines))
     (REPORT / f"{name}.txt").write_text(f"{text}\n", encoding="utf-8")

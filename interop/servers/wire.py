@@ -1,4 +1,4 @@
-"""Two plain JSON-RPC clients: one runs an MCP server itself, the other asks Toolbelt. Both return messages as sent.
+"""Two plain JSON-RPC clients: one runs an MCP server, the other connects to Toolbelt. Both return messages as sent.
 
 No MCP library reads the messages, so that nothing is filled in or left out before they are compared.
 """
@@ -19,8 +19,8 @@ import kit
 
 REVISION = "2025-11-25"
 # Longer than any call here takes.
-SECONDS = 150
-# What the official Python client hands to a server's process; Toolbelt runs servers through that client.
+TIMEOUT = 150
+# The variables that the official Python client, through which Toolbelt runs servers, passes to a server's process.
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 
 _HANDSHAKE: Mapping[str, Any] = {
@@ -43,10 +43,10 @@ class Direct:
             cwd=cwd,
             env={**inherited, **env},
         )
-        self._asked = 0
+        self._last_id = 0
 
     def __enter__(self) -> Self:
-        self.server = self.ask("initialize", _HANDSHAKE)["result"]["serverInfo"]
+        self.server = self.request("initialize", _HANDSHAKE)["result"]["serverInfo"]
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
 
@@ -61,28 +61,28 @@ class Direct:
             self._process.kill()
             self._process.wait()
 
-    def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request and return the response to it; what the server asks meanwhile is refused."""
-        self._asked += 1
-        self._send({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params})
+    def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request and return the response. Requests by the server are refused."""
+        self._last_id += 1
+        self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
         assert self._process.stdout is not None
-        # One that does not answer is ended, which ends its output.
-        limit = threading.Timer(SECONDS, self._process.kill)
+        # A server that does not respond is killed, which ends its output.
+        limit = threading.Timer(TIMEOUT, self._process.kill)
         limit.start()
         try:
-            return self._answer(self._process.stdout)
+            return self._read_response(self._process.stdout)
         finally:
             limit.cancel()
 
-    def _answer(self, lines: Iterable[bytes]) -> dict[str, Any]:
+    def _read_response(self, lines: Iterable[bytes]) -> dict[str, Any]:
         for line in lines:
             message: dict[str, Any] = json.loads(line)
-            if "method" not in message and message.get("id") == self._asked:
+            if "method" not in message and message.get("id") == self._last_id:
                 return message
             if "method" in message and "id" in message:
                 refusal = {"code": -32601, "message": "Method not found"}
                 self._send({"jsonrpc": "2.0", "id": message["id"], "error": refusal})
-        raise EOFError("the server ended, or did not answer")
+        raise EOFError("the server has ended, or did not respond")
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -101,27 +101,27 @@ class Through:
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": REVISION,
         }
-        self._asked = 0
+        self._last_id = 0
 
     def __enter__(self) -> Self:
-        self.ask("initialize", _HANDSHAKE)
+        self.request("initialize", _HANDSHAKE)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End nothing: Toolbelt keeps no connection for a client of this revision."""
+        """Do nothing: Toolbelt keeps no connection for a client of this revision."""
 
-    def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request and return the response to it, which comes as JSON or at the end of a stream."""
-        self._asked += 1
-        body = json.dumps({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params})
-        request = urllib.request.Request(self._address, body.encode(), self._headers)
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-            if (session := answer.headers.get("Mcp-Session-Id")) is not None:
+    def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request and return the response, which is JSON or the last message of a stream."""
+        self._last_id += 1
+        body = json.dumps({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+        post = urllib.request.Request(self._address, body.encode(), self._headers)
+        with urllib.request.urlopen(post, timeout=TIMEOUT) as response:
+            if (session := response.headers.get("Mcp-Session-Id")) is not None:
                 self._headers["Mcp-Session-Id"] = session
-            text = answer.read().decode()
-            is_stream = answer.headers.get_content_type() == "text/event-stream"
+            text = response.read().decode()
+            is_stream = response.headers.get_content_type() == "text/event-stream"
         events = [line[5:] for line in text.splitlines() if line.startswith("data:")] if is_stream else [text]
         messages = [json.loads(event) for event in events if event.strip()]
-        return next(message for message in messages if message.get("id") == self._asked)
+        return next(message for message in messages if message.get("id") == self._last_id)

@@ -1,8 +1,8 @@
-"""Checks that each session has its own state at published servers, whichever of two workers is asked.
+"""Checks that each session has its own state at published servers, whichever of two workers handles a call.
 
-A server of its own with two workers, and three servers over stdio behind it: a browser (Playwright), a list of thoughts
-(sequential thinking) and a memory that is a file. Sessions call them in turns, each call over a TCP connection of its
-own, so that both workers are asked for every session.
+Toolbelt runs with two workers, and with three servers over stdio: a browser (Playwright), a list of thoughts
+(sequential thinking) and a memory in a file. Sessions call them in turns, each call over a new TCP connection, so that
+both workers handle calls of every session.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BIN = HERE / "node_modules" / ".bin"
 SESSIONS = int(os.environ.get("SHARING_SESSIONS", "100"))
 # A browser takes about 300 MB.
 BROWSERS = int(os.environ.get("SHARING_BROWSERS", "16"))
-AT_ONCE = 8
+CONCURRENCY = 8
 CHROMIUM = shutil.which("chromium-headless-shell")
 TOOLS = {
     "browser": ("browser_navigate", "browser_snapshot"),
@@ -42,13 +42,13 @@ TOOLS = {
 
 
 class Client:
-    """Calls tools as the agent, in sessions."""
+    """A client that calls tools as the agent, in sessions."""
 
     def __init__(self, address: str, token: str) -> None:
         self._address, self._token = address, token
 
     def call(self, session: str, tool: str, arguments: dict[str, Any]) -> str:
-        """Return the text that a tool answers."""
+        """Call a tool, and return the text of its result."""
         params = {"name": tool, "arguments": arguments}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         request = urllib.request.Request(
@@ -61,8 +61,8 @@ class Client:
                 "Mcp-Protocol-Version": "2025-11-25",
             },
         )
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            result = json.load(answer)["result"]
+        with urllib.request.urlopen(request, timeout=120) as response:
+            result = json.load(response)["result"]
         text = "\n".join(block.get("text", "") for block in result["content"])
         if result.get("isError"):
             raise AssertionError(f"{tool} in {session}: {text}")
@@ -70,7 +70,7 @@ class Client:
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """A page whose heading says which session it is for."""
+    """A page whose heading contains the name of a session."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -84,7 +84,7 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 def main() -> int:
     if CHROMIUM is None:
-        print("There is no chromium-headless-shell here.", file=sys.stderr)
+        print("chromium-headless-shell is not installed.", file=sys.stderr)
         return 1
     with (
         tempfile.TemporaryDirectory(prefix="sharing-") as scratch,
@@ -95,21 +95,21 @@ def main() -> int:
         add(server.environment, Path(scratch))
         client = Client(server.environment["TOOLBELT_ADDRESS"], token(server.environment))
         sessions = [f"s{number}" for number in range(SESSIONS)]
-        prove_thinking(client, sessions)
-        workers = held_by(server, "server-sequential-thinking")
-        print(f"    held by two workers: {' and '.join(map(str, workers))} processes", flush=True)
+        check_thinking(client, sessions)
+        workers = process_counts(server, "server-sequential-thinking")
+        print(f"    processes of each worker: {' and '.join(map(str, workers))}", flush=True)
         assert len(workers) == 2
-        prove_memory(client, sessions[:10])
-        prove_browser(client, sessions[:BROWSERS], pages.server_port)
+        check_memory(client, sessions[:10])
+        check_browser(client, sessions[:BROWSERS], pages.server_port)
         pages.shutdown()
         server.stop()
-        until_gone(("server-sequential-thinking", "server-memory", "playwright", Path(scratch).name))
-    print("    nothing is left running", flush=True)
+        wait_until_gone(("server-sequential-thinking", "server-memory", "playwright", Path(scratch).name))
+    print("    no process is left running", flush=True)
     return 0
 
 
 def add(environment: interop.Environment, scratch: Path) -> None:
-    """Add the servers, and give their tools to an agent."""
+    """Add the servers, and create an agent with their tools."""
     browser = ["--headless", "--isolated", "--no-sandbox", "--executable-path", str(CHROMIUM)]
     commands = {
         "browser": ["--command", str(BIN / "playwright-mcp"), *browser],
@@ -121,10 +121,10 @@ def add(environment: interop.Environment, scratch: Path) -> None:
         ],
     }
     for name, command in commands.items():
-        # The browser writes what it has seen into its directory.
+        # The browser server writes files into its working directory.
         options = ["--trust", f"--cwd={scratch}", f"--max-connections={SESSIONS}", "--timeout=120"]
         manage(environment, "mcp", "add", name, *options, *command)
-    tools = [f"{name}__{tool}" for name, own in TOOLS.items() for tool in own]
+    tools = [f"{name}__{tool}" for name, names in TOOLS.items() for tool in names]
     belt = scratch / "sharer.json"
     belt.write_text(json.dumps({"agents": [{"key": "sharer", "tools": tools}]}))
     manage(environment, "belt", "import", str(belt))
@@ -134,23 +134,23 @@ def token(environment: interop.Environment) -> str:
     return manage(environment, "token", "issue", "--agent", "sharer")
 
 
-def manage(environment: interop.Environment, *said: str) -> str:
-    """Run a command on the server's database, and return the last line of what it says."""
-    around = {
+def manage(environment: interop.Environment, *arguments: str) -> str:
+    """Run a command on the server's database, and return the last line of its output."""
+    variables = {
         **os.environ,
         "DATABASE_URL": environment["TOOLBELT_DATABASE_URL"],
         "TOOLBELT_ENV": "development",
         "TOOLBELT_ENV_FILE": os.devnull,
     }
-    command = [sys.executable, str(interop.HERE / "manage.py"), *said]
-    return interop._do(command, cwd=interop.HERE, env=around).strip().rpartition("\n")[2]
+    command = [sys.executable, str(interop.HERE / "manage.py"), *arguments]
+    return interop._run_setup(command, cwd=interop.HERE, env=variables).strip().rpartition("\n")[2]
 
 
-def prove_thinking(client: Client, sessions: list[str]) -> None:
-    """Let each session have another number of thoughts, in turns; the server counts them for each connection."""
-    begun = time.monotonic()
+def check_thinking(client: Client, sessions: list[str]) -> None:
+    """Check that the server counts the thoughts of each session separately, which it does for each connection."""
+    started = time.monotonic()
     for turn in range(1, 5):
-        # The sessions go on thinking for one to four turns.
+        # Sessions have one to four thoughts.
         thinking = [session for number, session in enumerate(sessions) if number % 4 + 1 >= turn]
 
         def think(session: str, turn: int = turn) -> int:
@@ -166,14 +166,14 @@ def prove_thinking(client: Client, sessions: list[str]) -> None:
                 ]
             )
 
-        assert {*side_by_side(think, thinking)} == {turn}, turn
+        assert {*run_concurrently(think, thinking)} == {turn}, turn
     print(
-        f"    sequential thinking: {len(sessions)} sessions in {time.monotonic() - begun:.0f} s", flush=True
+        f"    sequential thinking: {len(sessions)} sessions in {time.monotonic() - started:.0f} s", flush=True
     )
 
 
-def prove_memory(client: Client, sessions: list[str]) -> None:
-    """Show that a file is shared by the processes that write to it: connections do not part what is not in them."""
+def check_memory(client: Client, sessions: list[str]) -> None:
+    """Check that the processes share their file: separate connections do not separate state outside of them."""
     for session in sessions:
         entity = {"name": f"of {session}", "entityType": "note", "observations": ["mine"]}
         client.call(session, "graph__create_entities", {"entities": [entity]})
@@ -182,44 +182,46 @@ def prove_memory(client: Client, sessions: list[str]) -> None:
     print(f"    memory: {len(sessions)} sessions, each with its process, read one file", flush=True)
 
 
-def prove_browser(client: Client, sessions: list[str], port: int) -> None:
-    """Let each session open a page of its own, and find that page, and no other, in turns."""
-    begun = time.monotonic()
-    side_by_side(
+def check_browser(client: Client, sessions: list[str], port: int) -> None:
+    """Check that each session finds the page that it has opened, and no other."""
+    started = time.monotonic()
+    run_concurrently(
         lambda session: client.call(
             session, "browser__browser_navigate", {"url": f"http://127.0.0.1:{port}/{session}"}
         ),
         sessions,
     )
     for _ in range(3):
-        found = side_by_side(lambda session: client.call(session, "browser__browser_snapshot", {}), sessions)
-        pages = [re.findall(r"Page of (\w+)\.", text) for text in found]
+        snapshots = run_concurrently(
+            lambda session: client.call(session, "browser__browser_snapshot", {}), sessions
+        )
+        pages = [re.findall(r"Page of (\w+)\.", text) for text in snapshots]
         assert [{*page} for page in pages] == [{session} for session in sessions], pages
-    print(f"    browsers: {len(sessions)} sessions in {time.monotonic() - begun:.0f} s", flush=True)
+    print(f"    browsers: {len(sessions)} sessions in {time.monotonic() - started:.0f} s", flush=True)
 
 
-def side_by_side(act: Any, sessions: Iterable[str]) -> list[Any]:
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        return [*pool.map(act, sessions)]
+def run_concurrently(action: Any, sessions: Iterable[str]) -> list[Any]:
+    with concurrent.futures.ThreadPoolExecutor(CONCURRENCY) as pool:
+        return [*pool.map(action, sessions)]
 
 
-def held_by(server: interop.Server, named: str) -> list[int]:
-    """Return how many processes of a command each worker has started."""
-    counted: Counter[int] = Counter()
+def process_counts(server: interop.Server, command: str) -> list[int]:
+    """Return the number of processes of a command that each worker has started."""
+    counts: Counter[int] = Counter()
     for process in Path("/proc").glob("[0-9]*"):
         try:
             line = (process / "cmdline").read_text(errors="replace")
             parent = int(re.search(r"\nPPid:\s+(\d+)", (process / "status").read_text())[1])  # type: ignore[index]
         except (OSError, TypeError):
             continue
-        if named in line and parent in server.processes():
-            counted[parent] += 1
-    return [*counted.values()]
+        if command in line and parent in server.processes():
+            counts[parent] += 1
+    return [*counts.values()]
 
 
-def until_gone(named: tuple[str, ...]) -> None:
-    """Wait until no process of this proof is left."""
-    own = str(HERE)
+def wait_until_gone(names: tuple[str, ...]) -> None:
+    """Wait until no process of these checks is left."""
+    directory = str(HERE)
     for _ in range(300):
         left = []
         for process in Path("/proc").glob("[0-9]*"):
@@ -227,7 +229,7 @@ def until_gone(named: tuple[str, ...]) -> None:
                 line = (process / "cmdline").read_text(errors="replace")
             except OSError:
                 continue
-            if own in line and any(name in line for name in named) and int(process.name) != os.getpid():
+            if directory in line and any(name in line for name in names) and int(process.name) != os.getpid():
                 left.append(line.replace("\0", " "))
         if not left:
             return

@@ -13,7 +13,7 @@ import smolagents
 
 class TestSmolagents(recipe.PythonChecks):
     heading = "smolagents"
-    own = frozenset({"final_answer"})
+    framework_tools = frozenset({"final_answer"})
 
     def model(self, address: str) -> Any:
         return smolagents.OpenAIModel("scripted", api_base=address, api_key="none")
@@ -21,15 +21,18 @@ class TestSmolagents(recipe.PythonChecks):
     def answer(self, recipe: dict[str, Any], message: str) -> str:
         return recipe["answer"](message)
 
-    def results(self, asked: model.Asked) -> list[str]:
-        # It describes calls and results in messages, and joins what it has to say as the user to one text.
-        spoken = [
-            part["text"] for one in asked.body["messages"] if one["role"] == "user" for part in one["content"]
+    def results(self, request: model.ModelRequest) -> list[str]:
+        # smolagents describes calls and results in messages, and joins those of the user to one text.
+        texts = [
+            part["text"]
+            for message in request.body["messages"]
+            if message["role"] == "user"
+            for part in message["content"]
         ]
-        return re.split(r"^(?:Observation|Error):\n", "\n".join(spoken), flags=re.MULTILINE)[1:]
+        return re.split(r"^(?:Observation|Error):\n", "\n".join(texts), flags=re.MULTILINE)[1:]
 
-    def written(self, reply: scenario.Reply, asked: model.Asked) -> model.Reply:
+    def format_reply(self, reply: scenario.Reply, request: model.ModelRequest) -> model.Reply:
         if isinstance(reply, str):
             # A run ends when the model calls this tool.
             return model.Reply(tool="final_answer", arguments={"answer": reply})
-        return super().written(reply, asked)
+        return super().format_reply(reply, request)

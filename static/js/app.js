@@ -1,5 +1,5 @@
-// What makes the pages quicker to use than plain forms? Everything here is an addition: without it, or without htmx,
-// each control is a form that posts and comes back.
+// Enhancements of the pages: theme, copy buttons, confirmations, notices, keyboard shortcuts, and the focus after a
+// response. Without this file, or without htmx, each control is a plain form.
 (() => {
   "use strict";
 
@@ -9,7 +9,7 @@
     return;
   }
 
-  const kept = {
+  const storage = {
     get(key) {
       try {
         return localStorage.getItem(key);
@@ -22,37 +22,37 @@
         if (value === null) localStorage.removeItem(key);
         else localStorage.setItem(key, value);
       } catch {
-        // No storage: it holds for this page only.
+        // Without storage, the value applies to this page only.
       }
     },
   };
-  const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const queryAll = (selector, within = document) => [...within.querySelectorAll(selector)];
   const byId = (id) => document.getElementById(id);
 
-  // Colours: one choice, shown in each place that offers it.
+  // The theme. All its controls on a page show the same choice.
   function showTheme() {
     const theme = root.dataset.theme ?? "system";
-    for (const radio of every("[data-theme-choice] input")) radio.checked = radio.value === theme;
+    for (const radio of queryAll("[data-theme-choice] input")) radio.checked = radio.value === theme;
   }
 
   function chooseTheme(theme) {
     if (theme === "system") delete root.dataset.theme;
     else root.dataset.theme = theme;
-    kept.set("toolbelt:theme", theme === "system" ? null : theme);
+    storage.set("toolbelt:theme", theme === "system" ? null : theme);
     showTheme();
   }
 
-  // Controls follow the field `was` of a response: overrides show what is stored, unless the operator has just chosen
-  // another state that is still to be sent, and switches show what the model has.
-  const touched = new WeakSet();
+  // Set the controls from the field `was` in the response. An override shows what is stored, unless the operator has
+  // chosen another state that is not sent yet. A switch shows the effective state.
+  const unsent = new WeakSet();
 
-  function follow(form) {
+  function syncControl(form) {
     const was = form.elements.was;
-    if (form.dataset.control === "switch") followSwitch(form, was);
-    else if (!touched.has(form)) followOverride(form, was.value);
+    if (form.dataset.control === "switch") syncSwitch(form, was);
+    else if (!unsent.has(form)) syncOverride(form, was.value);
   }
 
-  function followSwitch(form, was) {
+  function syncSwitch(form, was) {
     const { shown, wants, else: other, label } = was.dataset;
     const button = form.querySelector("[role=switch]");
     button.dataset.stored = was.value;
@@ -65,42 +65,41 @@
     link.firstElementChild.textContent = was.value === "unset" ? label : link.dataset.whenSet;
   }
 
-  function followOverride(form, was) {
+  function syncOverride(form, was) {
     form.querySelector("[data-inherits]").textContent = form.elements.was.dataset.inherits;
-    const stored = every("[type=radio]", form).find((radio) => radio.value === was);
-    const inUse = document.activeElement?.type === "radio" && form.contains(document.activeElement);
+    const stored = queryAll("[type=radio]", form).find((radio) => radio.value === was);
+    const hasFocus = document.activeElement?.type === "radio" && form.contains(document.activeElement);
     stored.checked = true;
-    if (inUse) stored.focus({ preventScroll: true });
+    if (hasFocus) stored.focus({ preventScroll: true });
   }
 
-  // Questions from the server.
-  function openQuestion() {
+  // Confirmations, which the server renders.
+  function openConfirmation() {
     const dialog = byId("dialog")?.querySelector("dialog:not([open])");
     if (!dialog) return;
     dialog.addEventListener("close", () => dialog.remove());
-    for (const menu of every("details.acts[open]")) menu.open = false;
+    for (const menu of queryAll("details.acts[open]")) menu.open = false;
     dialog.showModal();
   }
 
   // Notices and the live region.
-  function tell(templateId, request = "", reason = "") {
+  function notify(templateId, request = "", reason = "") {
     const content = byId(templateId).content.cloneNode(true);
-    for (const place of every("[data-reason]", content)) place.textContent = reason;
-    for (const place of every("[data-request]", content)) place.textContent = request;
+    for (const element of queryAll("[data-reason]", content)) element.textContent = reason;
+    for (const element of queryAll("[data-request]", content)) element.textContent = request;
     byId("live").textContent = content.querySelector("p").textContent;
     byId("toast").replaceChildren(content);
   }
 
   let lastControl = null;
 
-  function dismiss() {
+  function dismissNotice() {
     byId("toast").replaceChildren();
     (lastControl?.isConnected ? lastControl : byId("main")).focus({ preventScroll: true });
   }
 
-  // Copies a text, and returns the word for that. A page that came over plain HTTP has no clipboard: then the text is
-  // selected where it stands.
-  async function put(text, source) {
+  // Copy the text, or select it if there is no clipboard, as on a page over plain HTTP. Return what was done.
+  async function copyOrSelect(text, source) {
     try {
       await navigator.clipboard.writeText(text);
       return "Copied";
@@ -110,61 +109,62 @@
     }
   }
 
-  // That something was copied is news for a moment only, on the screen and in the live region.
-  let fading = 0;
+  // Remove the message after two seconds, from the screen and from the live region.
+  let fadeTimer = 0;
 
-  function announceBriefly(news, after) {
-    clearTimeout(fading);
-    byId("live").textContent = news;
-    fading = setTimeout(() => {
+  function announceBriefly(message, after) {
+    clearTimeout(fadeTimer);
+    byId("live").textContent = message;
+    fadeTimer = setTimeout(() => {
       after();
-      if (byId("live").textContent === news) byId("live").textContent = "";
+      if (byId("live").textContent === message) byId("live").textContent = "";
     }, 2000);
   }
 
-  // A button with a place for the word.
+  // Copy, and show the result in the button.
   async function copy(button) {
     const source = byId(button.dataset.copies);
-    const place = button.querySelector("[data-copy-word]");
-    const word = await put(source.textContent, source);
-    for (const other of every("[data-copy-word]")) other.textContent = "Copy";
-    place.textContent = word;
-    announceBriefly(word, () => (place.textContent = "Copy"));
+    const label = button.querySelector("[data-copy-word]");
+    const word = await copyOrSelect(source.textContent, source);
+    for (const other of queryAll("[data-copy-word]")) other.textContent = "Copy";
+    label.textContent = word;
+    announceBriefly(word, () => (label.textContent = "Copy"));
   }
 
-  // The button beside a key or an id has no place for a word: a check shows that it is copied.
+  // Copy a key or an id. Its button has no text, so a check mark shows the result.
   async function copyKey(button) {
     const key = button.dataset.copy;
-    const word = await put(key, button.previousElementSibling);
-    for (const other of every("[data-copied]")) delete other.dataset.copied;
+    const word = await copyOrSelect(key, button.previousElementSibling);
+    for (const other of queryAll("[data-copied]")) delete other.dataset.copied;
     button.dataset.copied = "";
     announceBriefly(`${word} ${key}`, () => delete button.dataset.copied);
   }
 
-  // A request: what it was sent from, and which parts this page would have use for.
+  // Add to each request which parts this page shows, so that the response contains them.
   document.addEventListener("htmx:configRequest", ({ target, detail }) => {
-    touched.delete(target);
+    unsent.delete(target);
     if (detail.verb === "get") return;
     (target.closest("[popover]") ?? target.querySelector("[popover]:popover-open"))?.hidePopover();
     lastControl = target.contains(document.activeElement) ? document.activeElement : lastControl;
     byId("live").textContent = "";
-    detail.parameters.tools = [...new Set(every("[data-tool]").map((part) => part.dataset.tool))].join(" ");
-    const tried = byId("try-message");
-    if (tried) detail.parameters.message = tried.value;
-    detail.parameters.sections = every("[data-section]").map((part) => part.dataset.section).join(" ");
-    detail.parameters.cells = [...new Set(every("[data-cell]").map((part) => part.dataset.cell))].join(" ");
+    detail.parameters.tools = [...new Set(queryAll("[data-tool]").map((part) => part.dataset.tool))].join(" ");
+    const message = byId("try-message");
+    if (message) detail.parameters.message = message.value;
+    detail.parameters.sections = queryAll("[data-section]").map((part) => part.dataset.section).join(" ");
+    detail.parameters.cells = [...new Set(queryAll("[data-cell]").map((part) => part.dataset.cell))].join(" ");
   });
 
-  // Its answer. An open dialog is closed before it is taken away: only then the focus returns to where it was.
-  let focused = { element: null, place: null };
+  // Before a swap, remember the focus. Close an open dialog before it is removed: only then does the browser restore
+  // the focus.
+  let focused = { element: null, container: null };
 
   document.addEventListener("htmx:beforeSwap", ({ target, detail }) => {
-    // A choice is sent before its form is replaced; then the form stays (order.js).
-    for (const form of detail.requestConfig.verb === "get" ? every("form[data-control=override]", target) : []) {
-      if (touched.has(form)) htmx.trigger(form, "submit");
+    // Send a chosen state before its form is replaced. Then order.js keeps the form.
+    for (const form of detail.requestConfig.verb === "get" ? queryAll("form[data-control=override]", target) : []) {
+      if (unsent.has(form)) htmx.trigger(form, "submit");
     }
     const element = document.activeElement;
-    focused = { element, place: element?.closest('[tabindex="-1"]') };
+    focused = { element, container: element?.closest('[tabindex="-1"]') };
   });
 
   document.addEventListener("htmx:oobBeforeSwap", ({ target }) => {
@@ -172,26 +172,27 @@
   });
 
   document.addEventListener("htmx:afterRequest", () => {
-    every("form[data-control]").forEach(follow);
-    openQuestion();
+    queryAll("form[data-control]").forEach(syncControl);
+    openConfirmation();
     if (document.activeElement === document.body && focused.element && !focused.element.isConnected) {
-      (focused.place?.isConnected ? focused.place : byId("main")).focus({ preventScroll: true });
+      (focused.container?.isConnected ? focused.container : byId("main")).focus({ preventScroll: true });
     }
   });
 
-  // A notice is about the last change only: the next one takes it away, also if it brings none itself.
-  let noticed = null;
+  // A notice is about the last change: the next change removes it, even if it has no notice itself.
+  let previousNotice = null;
 
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
-    if (detail.requestConfig.verb !== "get") noticed = byId("toast")?.firstElementChild;
+    if (detail.requestConfig.verb !== "get") previousNotice = byId("toast")?.firstElementChild;
   });
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
-    if (detail.requestConfig.verb === "get" || !detail.successful || !noticed) return;
-    if (byId("toast").firstElementChild === noticed && !noticed.contains(document.activeElement)) noticed.remove();
-    noticed = null;
+    if (detail.requestConfig.verb === "get" || !detail.successful || !previousNotice) return;
+    const isShown = byId("toast").firstElementChild === previousNotice;
+    if (isShown && !previousNotice.contains(document.activeElement)) previousNotice.remove();
+    previousNotice = null;
   });
 
-  // A form that was not taken came back in its place: to what is wrong in it, which may be far from its button.
+  // The server rejected the form and returned it: scroll to the error, which may be far from the button.
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (![409, 422].includes(detail.xhr.status)) return;
     const form = byId("editor");
@@ -200,7 +201,7 @@
     field?.focus({ preventScroll: true });
   });
 
-  // What a link leads to, in a popover beside it.
+  // Show the target of a link in a popover beside the link.
   document.addEventListener("htmx:afterSwap", ({ detail: { target, requestConfig } }) => {
     if (!target.matches("[popover]")) return;
     const box = requestConfig.elt.getBoundingClientRect();
@@ -211,24 +212,28 @@
     target.style.top = `${Math.max(8, Math.min(box.bottom + 4, innerHeight - target.offsetHeight - 16))}px`;
   });
 
-  // Others have changed what is stored (patch.js).
-  document.addEventListener("toolbelt:patched", () => every("form[data-control]").forEach(follow));
+  // patch.js has applied changes by other operators.
+  document.addEventListener("toolbelt:patched", () => queryAll("form[data-control]").forEach(syncControl));
 
   for (const event of ["htmx:sendError", "htmx:timeout"]) {
-    document.addEventListener(event, () => tell("not-reached"));
+    document.addEventListener(event, () => notify("not-reached"));
   }
-  const TOLD = { 403: "not-yours", 429: "too-often", 502: "not-reached", 503: "not-reached", 504: "not-reached" };
+  const TEMPLATES_BY_STATUS = {
+    403: "not-yours",
+    429: "too-often",
+    502: "not-reached",
+    503: "not-reached",
+    504: "not-reached",
+  };
 
   document.addEventListener("htmx:responseError", ({ detail }) => {
     const status = detail.xhr.status;
-    if (detail.xhr.getResponseHeader("Toolbelt-Unavailable")) {
-      tell("unavailable", detail.xhr.getResponseHeader("X-Request-ID") ?? "", detail.xhr.responseText);
-      return;
-    }
-    tell(TOLD[status] ?? (status >= 500 ? "went-wrong" : "not-done"), detail.xhr.getResponseHeader("X-Request-ID") ?? "");
+    const requestId = detail.xhr.getResponseHeader("X-Request-ID") ?? "";
+    if (detail.xhr.getResponseHeader("Toolbelt-Unavailable")) notify("unavailable", requestId, detail.xhr.responseText);
+    else notify(TEMPLATES_BY_STATUS[status] ?? (status >= 500 ? "went-wrong" : "not-done"), requestId);
   });
 
-  // What is opened, for parts that are asked for only then; `toggle` tells of what is closed, too.
+  // The event `opened`, which loads parts when they are opened: `toggle` is also sent when they are closed.
   document.addEventListener(
     "toggle",
     ({ target, newState }) => {
@@ -237,29 +242,29 @@
     true,
   );
 
-  // The notice that a change takes long, until the response arrives.
-  const PATIENCE = 4000;
-  let patience = null;
+  // Show a notice if a change takes long, until the response arrives.
+  const SLOW_AFTER = 4000;
+  let slowTimer = null;
 
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
     if (detail.requestConfig.verb === "get") return;
-    clearTimeout(patience);
-    patience = setTimeout(() => tell("too-slow"), PATIENCE);
+    clearTimeout(slowTimer);
+    slowTimer = setTimeout(() => notify("too-slow"), SLOW_AFTER);
   });
 
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (detail.requestConfig.verb === "get") return;
-    clearTimeout(patience);
+    clearTimeout(slowTimer);
     document.querySelector("[data-waiting]")?.remove();
   });
 
   document.addEventListener("change", ({ target }) => {
     if (target.matches("[data-theme-choice] input")) chooseTheme(target.value);
-    else if (target.matches("[data-shortcuts]")) kept.set("toolbelt:shortcuts", target.checked ? null : "off");
-    else if (target.form?.dataset.control === "override") touched.add(target.form);
+    else if (target.matches("[data-shortcuts]")) storage.set("toolbelt:shortcuts", target.checked ? null : "off");
+    else if (target.form?.dataset.control === "override") unsent.add(target.form);
   });
 
-  // The second half of a double click would flip back what the first half flipped.
+  // Ignore the second click of a double click: it would undo the first.
   document.addEventListener(
     "click",
     (event) => {
@@ -271,41 +276,41 @@
     true,
   );
 
-  // Nor is a form sent again that leads to another page, while that is on its way; if none comes, it may be.
+  // Do not submit a form twice while its page loads. If no page arrives, allow it again.
   addEventListener("submit", (event) => {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
     if ("sent" in form.dataset) event.preventDefault();
     form.dataset.sent = "";
-    setTimeout(() => delete form.dataset.sent, PATIENCE);
+    setTimeout(() => delete form.dataset.sent, SLOW_AFTER);
   });
   addEventListener("pageshow", () => {
-    for (const form of every("[data-sent]")) delete form.dataset.sent;
+    for (const form of queryAll("[data-sent]")) delete form.dataset.sent;
   });
 
-  // Leaving an editor with changes that are not saved is asked about; what was just sent is saved.
+  // Ask before unsaved changes in an editor are lost. Changes that were just sent are saved.
   let isSaved = false;
   document.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
     isSaved ||= detail.requestConfig.verb === "post" && detail.xhr.getResponseHeader("HX-Redirect") !== null;
   });
   addEventListener("beforeunload", (event) => {
     if (isSaved || document.querySelector("form[data-sent]")) return;
-    // A page that is left before all of its scripts ran has no unsaved changes.
-    if (every("form[data-guarded]").some((form) => window.toolbelt?.isUnsaved(form))) event.preventDefault();
+    // If the page is left before all scripts have run, it has no unsaved changes.
+    if (queryAll("form[data-guarded]").some((form) => window.toolbelt?.isUnsaved(form))) event.preventDefault();
   });
 
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("[data-dismiss]")) dismiss();
-    for (const menu of every("details.acts[open], details.you[open]")) menu.open = menu.contains(target);
-    const copier = target.closest("[data-copies]");
-    if (copier) copy(copier);
-    const keyCopier = target.closest("[data-copy]");
-    if (keyCopier) copyKey(keyCopier);
+    if (target.closest("[data-dismiss]")) dismissNotice();
+    for (const menu of queryAll("details.acts[open], details.you[open]")) menu.open = menu.contains(target);
+    const copyButton = target.closest("[data-copies]");
+    if (copyButton) copy(copyButton);
+    const keyButton = target.closest("[data-copy]");
+    if (keyButton) copyKey(keyButton);
   });
 
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" && event.key !== "?") return;
-    if (event.ctrlKey || event.metaKey || event.altKey || kept.get("toolbelt:shortcuts") === "off") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || storage.get("toolbelt:shortcuts") === "off") return;
     if (event.target.closest("input:not([type=radio], [type=checkbox]), select, textarea, dialog")) return;
     const filter = document.querySelector("[data-filter]");
     if (event.key === "/" && filter) {
@@ -318,13 +323,14 @@
     }
   });
 
-  // In a low window, the link of this page may be among those that are scrolled out of sight. Only the links scroll.
-  const here = document.querySelector(".frame-wide > .menu-links [aria-current]");
-  if (here) {
-    const links = here.parentElement;
-    links.scrollTop += Math.max(0, here.getBoundingClientRect().bottom - links.getBoundingClientRect().bottom + 4);
+  // In a low window, the link to the current page may be out of view. Scroll the links, not the page.
+  const currentLink = document.querySelector(".frame-wide > .menu-links [aria-current]");
+  if (currentLink) {
+    const links = currentLink.parentElement;
+    const overflow = currentLink.getBoundingClientRect().bottom - links.getBoundingClientRect().bottom;
+    links.scrollTop += Math.max(0, overflow + 4);
   }
   showTheme();
-  for (const tick of every("[data-shortcuts]")) tick.checked = kept.get("toolbelt:shortcuts") !== "off";
-  openQuestion();
+  for (const checkbox of queryAll("[data-shortcuts]")) checkbox.checked = storage.get("toolbelt:shortcuts") !== "off";
+  openConfirmation();
 })();

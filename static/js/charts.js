@@ -1,31 +1,31 @@
-// The days of a chart are links: one of them is in the tab order, and the arrow keys move the focus to the days beside
-// it. What the focus or the pointer is on is written beside the chart.
+// Charts. Their days are links: one is in the tab order, and the arrow keys move the focus to the others. The value of
+// the day that has the focus or the pointer is shown beside the chart.
 (() => {
   "use strict";
 
   const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
-  const day = (element) => element.closest("[data-points] a");
+  const dayOf = (element) => element.closest("[data-points] a");
 
-  function read(link, words) {
-    const place = link.closest("section, figure").querySelector("[data-reads]");
-    if (place) place.textContent = words;
+  function showValue(link, text) {
+    const output = link.closest("section, figure").querySelector("[data-reads]");
+    if (output) output.textContent = text;
   }
 
   for (const event of ["focusin", "pointerover"]) {
     document.addEventListener(event, ({ target }) => {
-      const link = day(target);
-      if (link) read(link, link.querySelector("title").textContent);
+      const link = dayOf(target);
+      if (link) showValue(link, link.querySelector("title").textContent);
     });
   }
   for (const event of ["focusout", "pointerout"]) {
     document.addEventListener(event, ({ target }) => {
-      const link = day(target);
-      if (link) read(link, "");
+      const link = dayOf(target);
+      if (link) showValue(link, "");
     });
   }
 
   document.addEventListener("keydown", (event) => {
-    const link = day(event.target);
+    const link = dayOf(event.target);
     if (!link || !(event.key in STEPS) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const days = [...link.closest("[data-points]").querySelectorAll("a")];

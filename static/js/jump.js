@@ -1,4 +1,4 @@
-// Search and jump: a combobox in a dialog (combobox.js). This opens it.
+// The keys and links that open the search dialog, which contains a combobox (combobox.js).
 (() => {
   "use strict";
 

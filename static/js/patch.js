@@ -1,19 +1,19 @@
-// Update a page to the state of the server, element by element, without changing what the operator is using: that stays
-// as it is until it is no longer used, and says what changed.
+// Updates of a page to the state of the server, element by element. What the operator is using is updated only when
+// they have finished with it; until then, a note beside it shows what changed.
 (() => {
   "use strict";
 
-  const every = (selector, within = document) => [...within.querySelectorAll(selector)];
-  // Units: each changes as a whole, or waits as a whole.
+  const queryAll = (selector, within = document) => [...within.querySelectorAll(selector)];
+  // Each unit is updated as a whole, or waits as a whole.
   const UNIT = "li.tool, td, [data-control]";
-  const ARRIVES = "li, tr, td, .switch-words, .section-counts";
-  // What is filled in and then sent. A switch has nothing to fill in, and a filter is at the page's address.
+  const HIGHLIGHTED = "li, tr, td, .switch-words, .section-counts";
+  // Forms whose input could be lost. A switch has no input, and the input of a filter is in the page's address.
   const FORM = "form[method=post]:not([data-control]), form:has(.ticks)";
-  const FILLED = "input:not([type=hidden]), textarea, select";
-  const waiting = new Map();
+  const FIELD = "input:not([type=hidden]), textarea, select";
+  const waitingUpdates = new Map();
   let inUse = new Set();
-  let arrived = new Set();
-  let added = [];
+  let changedElements = new Set();
+  let addedNodes = [];
 
   function unitOf(element) {
     const form = element.closest("form");
@@ -21,49 +21,49 @@
     return unit.closest("li.tool") ?? unit;
   }
 
-  function isOther(field) {
+  function isEdited(field) {
     if (field.matches("[type=checkbox], [type=radio]")) return field.checked !== field.defaultChecked;
     if (!field.matches("select")) return field.value !== field.defaultValue;
     const first = [...field.options].findIndex((option) => option.defaultSelected);
     return field.options.length > 0 && field.selectedIndex !== Math.max(0, first);
   }
 
-  // Whether the form has input that is not stored: typed here, or returned by the server.
+  // Return whether the form has input that is not stored: typed here, or returned by the server.
   function isUnsaved(form) {
-    return "unsaved" in form.dataset || every(FILLED, form).some(isOther);
+    return "unsaved" in form.dataset || queryAll(FIELD, form).some(isEdited);
   }
 
-  // What has the focus or is not saved, what waits for its answer, and what is opened up to be chosen from.
-  function findUsed(root) {
+  // Return the units that have the focus, unsaved input, a pending request or an open menu.
+  function findInUse(root) {
     const active = document.activeElement;
-    const used = every("form.htmx-request, [data-control] details[open], .tool details[open]", root);
-    used.push(...every(FORM, root).filter(isUnsaved));
+    const used = queryAll("form.htmx-request, [data-control] details[open], .tool details[open]", root);
+    used.push(...queryAll(FORM, root).filter(isUnsaved));
     if (root.contains(active) && active.matches("a, button, input, select, textarea, summary")) used.push(active);
     return new Set(used.map(unitOf));
   }
 
-  // By what is a thing known again? A section is known by its title, a line by where it leads.
+  // Identify a section by its title, and a row by its link.
   function keyOf(node) {
     if (node.nodeType !== Node.ELEMENT_NODE) return "";
     if (node.id) return `#${node.id}`;
     if (node.hasAttribute("aria-labelledby")) return `of ${node.getAttribute("aria-labelledby")}`;
     if (!node.matches("li, tr, td, section, article, form")) return "";
-    const about = node.matches("form") ? node : node.querySelector("form[action], a[href]");
-    return about ? `${node.localName} ${about.getAttribute("action") ?? about.getAttribute("href")}` : "";
+    const target = node.matches("form") ? node : node.querySelector("form[action], a[href]");
+    return target ? `${node.localName} ${target.getAttribute("action") ?? target.getAttribute("href")}` : "";
   }
 
-  function isSame(one, other) {
+  function isSame(old, fresh) {
     return (
-      one.nodeType === other.nodeType &&
-      one.nodeName === other.nodeName &&
-      keyOf(one) === keyOf(other) &&
-      one.type === other.type &&
-      one.name === other.name
+      old.nodeType === fresh.nodeType &&
+      old.nodeName === fresh.nodeName &&
+      keyOf(old) === keyOf(fresh) &&
+      old.type === fresh.type &&
+      old.name === fresh.name
     );
   }
 
-  // The operator decides what is open; a row keeps its group, and a form its token.
-  function keeps(element, name) {
+  // Keep what the operator has opened, the group of a row, and the token of a form.
+  function keepsAttribute(element, name) {
     if (name === "data-group") return true;
     if (name === "open") return element.localName === "details";
     return name === "value" && ["csrfmiddlewaretoken", "next"].includes(element.name);
@@ -71,189 +71,191 @@
 
   function patchAttributes(old, fresh) {
     for (const { name } of [...old.attributes]) {
-      if (!fresh.hasAttribute(name) && !keeps(old, name)) old.removeAttribute(name);
+      if (!fresh.hasAttribute(name) && !keepsAttribute(old, name)) old.removeAttribute(name);
     }
     for (const { name, value } of fresh.attributes) {
-      if (old.getAttribute(name) !== value && !keeps(old, name)) old.setAttribute(name, value);
+      if (old.getAttribute(name) !== value && !keepsAttribute(old, name)) old.setAttribute(name, value);
     }
   }
 
   function patch(old, fresh) {
-    if (inUse.has(old)) return hold(old, fresh);
-    // What scripts say, no page knows.
+    if (inUse.has(old)) return holdUpdate(old, fresh);
+    // The server does not know texts that scripts set.
     if (old.dataset && "own" in old.dataset) return;
     if (old.nodeType !== Node.ELEMENT_NODE) {
       if (old.data === fresh.data) return;
       old.data = fresh.data;
-      // That time goes by is no news.
-      if (!old.parentElement.closest("time")) arrived.add(old.parentElement.closest(ARRIVES));
+      // Do not highlight relative times.
+      if (!old.parentElement.closest("time")) changedElements.add(old.parentElement.closest(HIGHLIGHTED));
       return;
     }
-    // Otherwise a field that was edited and restored would not follow.
+    // Without a reset, a field that was edited and restored would keep its old value.
     if (old.matches(FORM)) old.reset();
     patchAttributes(old, fresh);
     patchChildren(old, fresh);
   }
 
   function patchChildren(old, fresh) {
-    // Several may have one key, as the controls of one plugin: then each is the next of them.
-    const known = new Map();
+    // Several children may have the same key, as the controls of one plugin do: match them in order.
+    const childrenByKey = new Map();
     for (const child of old.childNodes) {
       const key = keyOf(child);
-      if (known.has(key)) known.get(key).push(child);
-      else if (key) known.set(key, [child]);
+      if (childrenByKey.has(key)) childrenByKey.get(key).push(child);
+      else if (key) childrenByKey.set(key, [child]);
     }
     let next = old.firstChild;
-    // A row stays where the operator sees it, wherever its state would put it now.
-    const stays = new Set();
-    for (const wanted of [...fresh.childNodes]) {
-      const key = keyOf(wanted);
-      let found = key ? known.get(key)?.shift() : next;
-      while (!key && found && !isSame(found, wanted)) found = found.nextSibling;
-      if (found && isSame(found, wanted)) {
-        if (found === next) next = next.nextSibling;
-        else if ("row" in (found.dataset ?? {})) stays.add(found);
-        else old.insertBefore(found, next);
-        patch(found, wanted);
+    // Rows that stay where the operator sees them, although they would now be sorted elsewhere.
+    const keptInPlace = new Set();
+    for (const freshChild of [...fresh.childNodes]) {
+      const key = keyOf(freshChild);
+      let match = key ? childrenByKey.get(key)?.shift() : next;
+      while (!key && match && !isSame(match, freshChild)) match = match.nextSibling;
+      if (match && isSame(match, freshChild)) {
+        if (match === next) next = next.nextSibling;
+        else if ("row" in (match.dataset ?? {})) keptInPlace.add(match);
+        else old.insertBefore(match, next);
+        patch(match, freshChild);
       } else {
-        const made = document.importNode(wanted, true);
-        old.insertBefore(made, next);
-        added.push(made);
+        const copy = document.importNode(freshChild, true);
+        old.insertBefore(copy, next);
+        addedNodes.push(copy);
       }
     }
     while (next) {
-      const gone = next;
+      const removed = next;
       next = next.nextSibling;
-      if (stays.has(gone)) continue;
-      const used = [...inUse].filter((unit) => gone.contains(unit));
-      if (!used.length) gone.remove();
-      else waiting.set(gone, null);
-      for (const form of used) if (form.matches(FORM)) markForm(form, "This was removed.");
+      if (keptInPlace.has(removed)) continue;
+      const used = [...inUse].filter((unit) => removed.contains(unit));
+      if (!used.length) removed.remove();
+      else waitingUpdates.set(removed, null);
+      for (const form of used) if (form.matches(FORM)) showFormNote(form, "This was removed.");
     }
   }
 
-  // What a form was filled from: that which it says itself (`was`), or all that it shows, but for how long ago that was.
+  // Return what a form was filled from: its fields `was`, or everything that it shows except times.
   function sourceOf(form) {
-    const stored = every("[name=was]", form).map((field) => field.value);
+    const stored = queryAll("[name=was]", form).map((field) => field.value);
     if (stored.length) return stored.join("\n");
     const copy = form.cloneNode(true);
-    for (const other of every("time, [data-mark], [data-own], [name=csrfmiddlewaretoken]", copy)) other.remove();
-    const values = every("input, option", copy).map((field) => field.getAttribute("value"));
+    for (const other of queryAll("time, [data-mark], [data-own], [name=csrfmiddlewaretoken]", copy)) other.remove();
+    const values = queryAll("input, option", copy).map((field) => field.getAttribute("value"));
     return [copy.textContent.replace(/\s+/g, " "), ...values].join("\n");
   }
 
-  // What is in use waits, and says so if it is not what it was.
-  function hold(unit, fresh) {
-    waiting.set(unit, fresh);
-    if (!fresh) return markForm(unit, "This was removed.");
+  // Keep an update for a unit that is in use, and show a note if the stored state differs from what the unit was filled
+  // from.
+  function holdUpdate(unit, fresh) {
+    waitingUpdates.set(unit, fresh);
+    if (!fresh) return showFormNote(unit, "This was removed.");
     const [was, is] = [unit, fresh].map((part) => part.querySelector("[name=was]"));
     if (is?.dataset.now) {
       const by = is.dataset.by || "another operator";
-      mark(unit, was?.value === is.value ? "" : `Changed by ${by}: now ${is.dataset.now}`, is.dataset.what);
+      showNote(unit, was?.value === is.value ? "" : `Changed by ${by}: now ${is.dataset.now}`, is.dataset.what);
     } else if (unit.matches(FORM)) {
-      markForm(unit, sourceOf(unit) === sourceOf(fresh) ? "" : "Another operator changed this.");
+      showFormNote(unit, sourceOf(unit) === sourceOf(fresh) ? "" : "Another operator changed this.");
     }
   }
 
-  function markForm(form, text) {
-    if (!text || !form.querySelector(FILLED)) return mark(form, text);
+  function showFormNote(form, text) {
+    if (!text || !form.querySelector(FIELD)) return showNote(form, text);
     const button = document.createElement("button");
     Object.assign(button, { type: "button", className: "link", textContent: "Discard my changes and show theirs" });
     button.dataset.discards = "";
-    mark(form, `${text} Your unsaved changes are kept.`, "", button);
+    showNote(form, `${text} Your unsaved changes are kept.`, "", button);
   }
 
-  function mark(unit, text, what = "", button = null) {
-    let place = unit.querySelector("[data-mark]");
-    if (!text) return place?.remove();
-    if (!place) {
-      place = document.createElement("p");
-      place.className = "meanwhile";
-      place.dataset.mark = "";
-      unit.append(place);
+  function showNote(unit, text, what = "", button = null) {
+    let note = unit.querySelector("[data-mark]");
+    if (!text) return note?.remove();
+    if (!note) {
+      note = document.createElement("p");
+      note.className = "meanwhile";
+      note.dataset.mark = "";
+      unit.append(note);
     }
-    if (place.dataset.mark === text) return;
-    place.dataset.mark = text;
-    place.replaceChildren(...[text, button].filter(Boolean));
+    if (note.dataset.mark === text) return;
+    note.dataset.mark = text;
+    note.replaceChildren(...[text, button].filter(Boolean));
     document.getElementById("live").textContent = what ? `${what}: ${text}` : text;
   }
 
-  function begin(used) {
+  function beginPatch(used) {
     inUse = used;
-    arrived = new Set();
-    added = [];
+    changedElements = new Set();
+    addedNodes = [];
   }
 
-  function finish(focused) {
-    for (const node of added) if (node.nodeType === Node.ELEMENT_NODE) htmx.process(node);
-    for (const place of arrived) {
-      if (!place) continue;
-      place.classList.add("arrived");
-      place.addEventListener("animationend", () => place.classList.remove("arrived"), { once: true });
+  function finishPatch(focused) {
+    for (const node of addedNodes) if (node.nodeType === Node.ELEMENT_NODE) htmx.process(node);
+    for (const element of changedElements) {
+      if (!element) continue;
+      element.classList.add("arrived");
+      element.addEventListener("animationend", () => element.classList.remove("arrived"), { once: true });
     }
     document.dispatchEvent(new CustomEvent("toolbelt:patched"));
     if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
   }
 
-  // Bring these parts of the page in line with a page that was made just now; say whether anything is new to see.
-  function bring(page, selectors) {
+  // Update the elements that match the selectors from a newly loaded page. Return whether anything visible has changed.
+  function patchPage(page, selectors) {
     const focused = document.activeElement;
-    begin(findUsed(document));
+    beginPatch(findInUse(document));
     for (const selector of selectors) {
-      const [old, fresh] = [document, page].map((side) => side.querySelector(selector));
+      const [old, fresh] = [document, page].map((root) => root.querySelector(selector));
       if (!old || !fresh) continue;
-      for (const unit of [...waiting.keys()]) if (old.contains(unit)) waiting.delete(unit);
+      for (const unit of [...waitingUpdates.keys()]) if (old.contains(unit)) waitingUpdates.delete(unit);
       patch(old, fresh);
     }
-    finish(focused);
-    return arrived.size > 0;
+    finishPatch(focused);
+    return changedElements.size > 0;
   }
 
-  // Let go of: then it is what it is by now.
-  function release() {
-    const used = waiting.size ? [...findUsed(document)] : [];
-    for (const [unit, fresh] of [...waiting]) {
-      if (used.some((one) => unit.contains(one))) continue;
-      settle(unit, fresh);
+  // When the focus leaves, apply the updates that wait.
+  function applyWaiting() {
+    const used = waitingUpdates.size ? [...findInUse(document)] : [];
+    for (const [unit, fresh] of [...waitingUpdates]) {
+      if (used.some((other) => unit.contains(other))) continue;
+      applyUpdate(unit, fresh);
     }
   }
 
-  function settle(unit, fresh) {
-    waiting.delete(unit);
+  function applyUpdate(unit, fresh) {
+    waitingUpdates.delete(unit);
     if (!unit.isConnected) return;
     const focused = document.activeElement;
     unit.querySelector("[data-mark]")?.remove();
-    begin(new Set());
+    beginPatch(new Set());
     if (fresh) patch(unit, fresh);
     else unit.remove();
-    finish(focused);
+    finishPatch(focused);
   }
 
-  // The operator chose the current state over their input.
+  // The operator discards their input for the current state.
   function discard(form) {
-    const [unit, fresh] = [...waiting].find(([one]) => one.contains(form)) ?? [];
+    const [unit, fresh] = [...waitingUpdates].find(([other]) => other.contains(form)) ?? [];
     if (!unit) return;
-    const place = unit.closest('[tabindex="-1"]');
-    settle(unit, fresh);
-    if (document.activeElement === document.body) place?.focus({ preventScroll: true });
+    const container = unit.closest('[tabindex="-1"]');
+    applyUpdate(unit, fresh);
+    if (document.activeElement === document.body) container?.focus({ preventScroll: true });
   }
 
-  document.addEventListener("focusout", () => setTimeout(release));
-  document.addEventListener("toggle", () => setTimeout(release), true);
+  document.addEventListener("focusout", () => setTimeout(applyWaiting));
+  document.addEventListener("toggle", () => setTimeout(applyWaiting), true);
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-discards]")) discard(target.closest("form"));
   });
-  // What an answer of its own has brought is newer than what waited; but a form that came back unsaved still waits.
+  // The response to a unit's own change is newer than the update that waits, so discard the update. A form that was
+  // returned unsaved still waits.
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (detail.requestConfig.verb === "get") return;
-    for (const [unit, fresh] of [...waiting]) {
+    for (const [unit, fresh] of [...waitingUpdates]) {
       if (!unit.contains(detail.requestConfig.elt)) continue;
-      waiting.delete(unit);
+      waitingUpdates.delete(unit);
       const form = unit.isConnected ? unit : document.getElementById(unit.id);
-      if (form?.matches(FORM) && isUnsaved(form)) hold(form, fresh);
+      if (form?.matches(FORM) && isUnsaved(form)) holdUpdate(form, fresh);
       else unit.querySelector("[data-mark]")?.remove();
     }
   });
 
-  window.toolbelt = { bring, isUnsaved };
+  window.toolbelt = { patchPage, isUnsaved };
 })();

@@ -1,4 +1,4 @@
-// Which colours, which time zone, and is there JavaScript? Answered before the first paint, so that nothing flashes.
+// The theme, the time zone, and the class `js`, set before the first paint so that nothing flashes.
 (() => {
   const root = document.documentElement;
   root.classList.add("js");
@@ -9,6 +9,6 @@
     const theme = localStorage.getItem("toolbelt:theme");
     if (theme === "light" || theme === "dark") root.dataset.theme = theme;
   } catch {
-    // No storage: the system decides.
+    // Without storage, the system's theme applies.
   }
 })();
