@@ -84,7 +84,7 @@ class RetryingClient:
         # The question that it must answer before the call continues.
         self.required: Required | None = None
         # Set when the call is parked: called when it continues for another process, or is given up.
-        self.go_on_elsewhere: Callable[[str], None] = lambda key: None
+        self.resume_elsewhere: Callable[[str], None] = lambda key: None
         self.give_up: Callable[[], object] = lambda: None
         self._asked, self._call = asked, call
         self._turn = asyncio.Lock()
@@ -107,7 +107,7 @@ class RetryingClient:
                 finally:
                     self.required = None
                 if waiting.is_elsewhere:
-                    self.go_on_elsewhere(key)
+                    self.resume_elsewhere(key)
                 return given
 
 
@@ -150,7 +150,7 @@ def waiting(required: Required, call: ongoing_call.OngoingCall) -> dict[str, Any
     return _result({_KEY: {"method": elicitation.METHOD, "params": dict(required.question)}}, state)
 
 
-def handed_on(answer: calls.Result, call: ongoing_call.OngoingCall) -> dict[str, Any]:
+def forwarded(answer: calls.Result, call: ongoing_call.OngoingCall) -> dict[str, Any]:
     """Return the result that contains the questions of a server that does not wait."""
     result = answer.mcp or {}
     requests = result["inputRequests"]
@@ -173,7 +173,7 @@ async def result_of(
     if not is_required(answer):
         return await result(answer)
     if is_modern:
-        return handed_on(answer, call)
+        return forwarded(answer, call)
     # In this era, questions are only returned as an error of the server.
     pages = [request["params"] for request in (answer.mcp or {})["inputRequests"].values()]
     raise protocol.ProtocolError(

@@ -42,9 +42,9 @@ class NonToolRequest(ongoing_call.OngoingCall):
             **context,
         )
 
-    def judge_again(self) -> rules.Refusal | None:
+    def check_again(self) -> rules.Refusal | None:
         """Return why a request that waited for its user may not continue; None if it may."""
-        return requests.judge_again(self.head.agent, self.tool, self.find, self.head.session)
+        return requests.check_again(self.head.agent, self.tool, self.find, self.head.session)
 
 
 async def answer(

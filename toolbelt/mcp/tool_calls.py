@@ -231,11 +231,11 @@ async def _result(
     except (protocol.ProtocolError, errors.ToolbeltError):
         # The token has been revoked, for example, but the tool has run.
         now = before.tools
-    if now.digest != before.tools.digest and call.named in _LOADING and not revision.is_modern:
+    if now.digest != before.tools.digest and call.tool_name in _LOADING and not revision.is_modern:
         await _tell_of_loading(exchange, head, now)
     news = exchange.shared.list_tracker.notice(head, now)
     try:
-        result = results.with_news(results.of(answer, call.named), news)
+        result = results.with_news(results.of(answer, call.tool_name), news)
     except protocol.ProtocolError as fault:
         raise protocol.ProtocolError(fault.code, f"{fault.message} {news}".strip()) from None
     return _with_about(result, revision)

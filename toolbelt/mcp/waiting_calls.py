@@ -42,13 +42,13 @@ def park(
     loop = asyncio.get_running_loop()
     task.add_done_callback(lambda _: loop.call_later(KEPT, questions.parked.pop, key, None))
 
-    def go_on_elsewhere(key: str) -> None:
+    def resume_elsewhere(key: str) -> None:
         if questions.parked.pop(key, None) is not None:
             delivering = asyncio.create_task(_deliver(questions, parked, key))
             _delivering.add(delivering)
             delivering.add_done_callback(_delivering.discard)
 
-    client.go_on_elsewhere, client.give_up = go_on_elsewhere, task.cancel
+    client.resume_elsewhere, client.give_up = resume_elsewhere, task.cancel
     return input_required.waiting(required, call)
 
 

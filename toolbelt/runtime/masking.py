@@ -54,11 +54,11 @@ def add(secret: str) -> None:
 
 def mask(text: str) -> str:
     """Return the text without known secrets. Overlapping secrets are replaced together."""
-    known = _known
-    if not _occurs(text, known):
+    known_secrets = _known
+    if not _occurs(text, known_secrets):
         return text
     parts, end = [], 0
-    for begin, span_end in _spans(text, known.forms):
+    for begin, span_end in _spans(text, known_secrets.forms):
         parts += [text[end:begin], MASK]
         end = span_end
     return "".join([*parts, text[end:]])
@@ -98,15 +98,15 @@ def forget() -> None:
         _known = _Known()
 
 
-def _occurs(text: str, known: _Known) -> bool:
-    if not known.forms:
+def _occurs(text: str, known_secrets: _Known) -> bool:
+    if not known_secrets.forms:
         return False
-    if known.expression is not None:
+    if known_secrets.expression is not None:
         try:
-            return known.expression.search(text) is not None
+            return known_secrets.expression.search(text) is not None
         except UnicodeEncodeError:
             pass  # a lone surrogate, which only Python's own search accepts
-    return any(form in text for form in known.forms)
+    return any(form in text for form in known_secrets.forms)
 
 
 def _spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
@@ -140,16 +140,16 @@ def _expression(forms: Iterable[str]) -> Any:
 
 def _forms(secret: str) -> Iterator[str]:
     """Yield the forms in which a secret, and the secrets within it, may occur in a text."""
-    for part in {secret, *_inner_secrets(secret)}:
-        encoded = part.encode(errors="surrogatepass")
+    for variant in {secret, *_inner_secrets(secret)}:
+        encoded = variant.encode(errors="surrogatepass")
         forms = {
-            part,
+            variant,
             urllib.parse.quote(encoded, safe=""),
             urllib.parse.quote(encoded),
             urllib.parse.quote_plus(encoded),
-            json.dumps(part)[1:-1],
-            json.dumps(part, ensure_ascii=False)[1:-1],
-            repr(part)[1:-1],
+            json.dumps(variant)[1:-1],
+            json.dumps(variant, ensure_ascii=False)[1:-1],
+            repr(variant)[1:-1],
             base64.b64encode(encoded).decode().rstrip("="),
             base64.urlsafe_b64encode(encoded).decode().rstrip("="),
         }

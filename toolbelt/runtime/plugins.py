@@ -102,7 +102,7 @@ def runnable() -> frozenset[str]:
 
 def is_loaded(plugin: str) -> bool:
     """Return whether code of this name was loaded here, also if it has failed since."""
-    return any(known.name == plugin for known in registry().list_plugins())
+    return any(loaded.name == plugin for loaded in registry().list_plugins())
 
 
 def report_unserved(plugin: str) -> None:

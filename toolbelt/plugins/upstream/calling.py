@@ -61,14 +61,14 @@ async def run(server: connection.Server, call: Call) -> Mapping[str, Any]:
                 # reason is reported.
                 result = await _attempt(server, call, more)
         except client_features.PagesRequiredError as error:
-            return await _hand_on(error, features)
+            return await _forward_questions(error, features)
         if result.get("resultType") != results.INPUT_REQUIRED:
             return result
         if features is None or not client_features.is_input_required(result):
             break
         try:
-            if (handed_on := await features.hand_on(result)) is not None:
-                return handed_on
+            if (forwarded := await features.forward_questions(result)) is not None:
+                return forwarded
             more = await client_features.answers(result, features)
         except client_features.RefusedError:
             break
@@ -105,14 +105,14 @@ async def follow(
         notifying.cancel()
 
 
-async def _hand_on(
+async def _forward_questions(
     error: client_features.PagesRequiredError, features: client_features.ClientFeatures | None
 ) -> Mapping[str, Any]:
     """Return the questions of an error for the client; raise the error without them if it may not be asked."""
     if features is not None:
         with contextlib.suppress(client_features.RefusedError):
-            if (handed_on := await features.hand_on(error.required, is_error=True)) is not None:
-                return handed_on
+            if (forwarded := await features.forward_questions(error.required, is_error=True)) is not None:
+                return forwarded
     raise error.refusal from error
 
 

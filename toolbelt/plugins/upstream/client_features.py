@@ -50,7 +50,7 @@ class ClientFeatures(Protocol):
     async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the user's answer to a question. Raise RefusedError if the user is not asked."""
 
-    async def hand_on(
+    async def forward_questions(
         self, required: Mapping[str, Any], *, is_error: bool = False
     ) -> Mapping[str, Any] | None:
         """Return the questions that the client receives instead of the result, and repeats the request with answers.
