@@ -92,13 +92,13 @@ class HeadReader:
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
-        self._known: caches.LruCache[Hashable, RequestHead] = caches.LruCache(MAX_KEPT)
+        self._heads: caches.LruCache[Hashable, RequestHead] = caches.LruCache(MAX_KEPT)
 
     def read(self, scope: Mapping[str, Any]) -> RequestHead:
         """Return the parsed head of a request. Raise ProtocolError if it is not valid."""
         # Some servers pass the client as a list, which is not hashable.
-        place = (scope["path"], scope["method"], scope["scheme"], _client(scope), *scope["headers"])
-        head = self._known.get(place)
+        cache_key = (scope["path"], scope["method"], scope["scheme"], _client(scope), *scope["headers"])
+        head = self._heads.get(cache_key)
         if head is None:
             size = sum([len(name) + len(value) for name, value in scope["headers"]])
             if size > MAX_BYTES:
@@ -109,7 +109,7 @@ class HeadReader:
             head = read(scope, self.maximum)
             if size > MAX_KEPT_BYTES:
                 return head
-            self._known.put(place, head)
+            self._heads.put(cache_key, head)
         return head
 
 

@@ -97,7 +97,7 @@ def refused(recording: recordings.Recording, admitted: gates.Admitted, error: Ex
         case TimeoutError() if admitted.left < OVER:
             return refuse(recording, _late(admitted, admitted.seconds), "there was no place for it")
         case registry.Unavailable():
-            plugins.report(recording.plugin, error.life)
+            plugins.report(recording.plugin, error.status)
             return refuse(recording, unavailable(tool), str(error))
         case errors.NotFound() if not plugins.serves(recording.plugin, tool):
             return refuse(recording, unavailable(tool), str(error))

@@ -151,7 +151,7 @@ def progress_of(exchange: relay.Exchange) -> connection.Progress:
     """Return the progress callback of a forwarded call, which notifies its caller."""
 
     async def notify(progress: float, total: float | None, message: str | None) -> None:
-        exchange.tell("progress", [progress, total, message])
+        exchange.send_event("progress", [progress, total, message])
 
     return notify
 
@@ -182,11 +182,11 @@ class RemoteFeatures:
 
     def report_would_ask(self) -> None:
         """Pass on that the server would ask the user if it could."""
-        self._exchange.tell("wanted", None)
+        self._exchange.send_event("wanted", None)
 
     async def log(self, params: Mapping[str, Any]) -> None:
         """Pass on a log message of the server."""
-        self._exchange.tell("log", params)
+        self._exchange.send_event("log", params)
 
     async def _ask(self, event: str, data: Any) -> Any:
         try:

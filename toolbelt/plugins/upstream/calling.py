@@ -1,7 +1,7 @@
 """Calls of a server's tools, and other requests, on its current connection.
 
 A call that finds its server gone, or is refused its session after a restart, has not run: it is sent again, once.
-What the server asks of the user is answered with a repeated request, or handed on to the client.
+Questions of the server to the user are answered with a repeated request, or forwarded to the client.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ async def run(server: connection.Server, call: Call) -> Mapping[str, Any]:
             try:
                 result = await _attempt(server, call, more)
             except live_connection.NotRunError:
-                # As MCP requires, a new session begins; it is listed and judged again. If the server is still away, the
-                # reason is reported.
+                # As MCP requires, a new session begins; it is listed and checked again. If the server is still
+                # unreachable, the reason is reported.
                 result = await _attempt(server, call, more)
         except client_features.PagesRequiredError as error:
             return await _forward_questions(error, features)
@@ -155,7 +155,7 @@ def _request(call: Call, more: Mapping[str, Any]) -> tuple[Any, Callable[..., An
     arguments = call.arguments
     if call.method == results.CALL:
         arguments = {"name": call.name, "arguments": arguments}
-    request, result_type = requests.made(call.method, arguments)
+    request, result_type = requests.build(call.method, arguments)
     if call.features is not None and (call.features.modes or call.features.log_level):
         client_features.prepare(request.params, call.features, more)
         return request, client_features.result_type(result_type).validate_python
@@ -181,7 +181,7 @@ async def _send(
 def _refusal(
     error: Exception, live: live_connection.LiveConnection, call: Call, server: connection.Server
 ) -> errors.ToolbeltError:
-    """Return what a failed request raises. Raise PagesRequiredError if the user has to open pages first."""
+    """Return the exception for a failed request. Raise PagesRequiredError if the user has to open pages first."""
     from mcp.shared.exceptions import MCPError
 
     if not isinstance(error, MCPError):

@@ -92,7 +92,7 @@ class Server:
 
     @property
     def listed(self) -> importing.Answer | None:
-        """Return what the server listed on the current connection, or on the last one."""
+        """Return the lists that the server sent on the current connection, or on the last one."""
         return self._answer
 
     def status(self) -> live_connection.Status:
@@ -120,7 +120,7 @@ class Server:
         self._away.answered_elsewhere(at)
 
     async def tools(self) -> importing.Answer:
-        """Return what the server listed last."""
+        """Return the latest lists of the server."""
         await self.connected()
         if self._answer is None:
             raise live_connection.UnreachableError(self._error or "The server has ended the connection.")

@@ -70,7 +70,7 @@ class Repository:
     def text(
         self, *arguments: str, stdin_data: bytes = b"", environment: Mapping[str, str] | None = None
     ) -> str:
-        """Return what a command on objects prints, as text."""
+        """Return the output of a command on objects, as text."""
         finished = self.objects(*arguments, stdin_data=stdin_data, environment=environment)
         return finished.output.decode(errors="replace").strip()
 
@@ -124,10 +124,10 @@ class Repository:
 
 def open_repository(path: str) -> Repository:
     """Return the repository in exactly this directory. Raise ConfigError if there is none, or git is too old."""
-    own = tempfile.mkdtemp(prefix="toolbelt-git-")
+    scratch = tempfile.mkdtemp(prefix="toolbelt-git-")
     try:
         try:
-            version = _run(["--version"], own).output.decode()
+            version = _run(["--version"], scratch).output.decode()
         except FileNotFoundError:
             version = "none"
         if tuple(map(int, re.findall(r"\d+", version)[:2])) < MIN_VERSION:
@@ -144,17 +144,19 @@ def open_repository(path: str) -> Repository:
         # Without a ceiling, git would look for a repository further up.
         ceiling = {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(path))}
         try:
-            answer = _run(["-C", path, "rev-parse", *options], own, ceiling)
+            answer = _run(["-C", path, "rev-parse", *options], scratch, ceiling)
         except GitError:
             raise config.ConfigError(
                 f"{path!r} is not a git repository. Set repository to the path of one."
             ) from None
         directory, object_store, object_format = answer.output.decode().splitlines()
-        _run(["init", "--quiet", "--bare", "--template=", f"--object-format={object_format}", own], own)
+        _run(
+            ["init", "--quiet", "--bare", "--template=", f"--object-format={object_format}", scratch], scratch
+        )
     except BaseException:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
         raise
-    return Repository(directory=directory, object_store=object_store, own=own)
+    return Repository(directory=directory, object_store=object_store, own=scratch)
 
 
 def _environment(home: str) -> dict[str, str]:
