@@ -225,7 +225,7 @@ def examples(
         index = tool_index.of(one.stored)
         if fitted.embed is not None:
             # Those of another fit are forgotten.
-            sentences.use()
+            sentences.use(sentences.MemoryStore())
             sentences.prepare(index)
         everything = range(len(index.keys))
         numbers = [number for number in range(len(one.texts)) if chosen(number)]
@@ -233,7 +233,7 @@ def examples(
             query = queries.parse(one.texts[number])
             near = sentences.of_query(index, query.text, queries.clause_texts(query.text))
             candidates = features.candidates(index, query, everything, words, near)
-            at = {index.keys[candidate.place]: row for row, candidate in enumerate(candidates)}
+            at = {index.keys[candidate.position]: row for row, candidate in enumerate(candidates)}
             groups = [[at[key] for key in group if key in at] for group in one.groups[number]]
             right = np.zeros(len(candidates))
             right[[row for group in groups for row in group]] = 1

@@ -127,7 +127,7 @@ def admit_at_once(request: Request, context: request_contexts.RequestContext) ->
     gate = gates.Gate(recording, request.subagent, False, lambda: None)
     try:
         return _admit(request, gate, surface.resolution, context.snapshot, is_quick=True)
-    except schema.TooComplex:
+    except schema.TooComplexError:
         return None
 
 

@@ -39,7 +39,7 @@ def admit_at_once(gate: gates.Gate) -> Answer | gates.Admitted | None:
         return None
     try:
         return _admit_tool(gate, *cached, is_quick=True)
-    except schema.TooComplex:
+    except schema.TooComplexError:
         return None
 
 

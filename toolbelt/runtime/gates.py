@@ -104,7 +104,7 @@ class Gate:
     def admit(
         self, resolved: budgets.Resolution, snapshot: resolution.Snapshot, *, is_quick: bool = False
     ) -> calls.Admission | calls.Refusal:
-        """Admit the call or refuse it; with ``is_quick``, raise schema.TooComplex where that takes long."""
+        """Admit the call or refuse it; with ``is_quick``, raise schema.TooComplexError where that takes long."""
         tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
         if self.is_dispatched:
             admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)

@@ -258,7 +258,7 @@ def _why_then(tool: str, then: surface.Surface) -> pieces.View:
 def _decide(why: pieces.View, decision: resolution.Decision, trace: Iterable[resolution.Step]) -> None:
     """Add the decision, and the steps that lead to it; the budget of the agent decides behind them all."""
     why.decision = decision
-    why.decisive = decision.question
+    why.decisive = decision.rule_number
     why.steps = tuple(trace)
     if decision.code == "budget":
         question = "Do the tools that are on fit the agent's budget?"

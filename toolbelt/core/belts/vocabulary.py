@@ -33,7 +33,7 @@ class Kind:
         return tuple(self.shape.fields) if isinstance(self.shape, shapes.Fields) else ()
 
     def place(self) -> tuple[str, ...]:
-        """Return the place of the name inside the entry."""
+        """Return the path of the name inside the entry."""
         return (self.named_by,) if self.named_by else ()
 
 
