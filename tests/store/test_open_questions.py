@@ -18,7 +18,7 @@ def test_pruning_calls_removes_answers_for_a_process_that_was_killed() -> None:
         open_questions.add(key)
         assert open_questions.answer(key, "an answer")
     old = models.OpenQuestion.objects.filter(key="left behind")
-    old.update(at=clock.now() - open_questions.KEPT - dt.timedelta(seconds=1))
+    old.update(at=clock.now() - open_questions.MAX_AGE - dt.timedelta(seconds=1))
 
     recordings.prune(dt.timedelta(days=30))
 

@@ -146,7 +146,7 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
             400,
             f"Mcp-Session-Id is longer than {MAX_SESSION_LENGTH} characters. Send the id that initialize returned.",
         )
-    takes_json, takes_events = _taken(get(b"accept", "*/*"))
+    takes_json, takes_events = _accepted_types(get(b"accept", "*/*"))
     if method == "GET" and takes_events and not takes_json and headers.keys().isdisjoint(_OF_STREAMS):
         raise _fault(405, LEGACY_SSE, headers=ALLOW_POST)
     kind, _, token = get(b"authorization", "").partition(" ")
@@ -229,7 +229,7 @@ def too_large(maximum: int) -> protocol.ProtocolError:
 
 
 @functools.lru_cache(256)
-def _taken(accept: str) -> tuple[bool, bool]:
+def _accepted_types(accept: str) -> tuple[bool, bool]:
     """Return whether a client accepts JSON, and whether it accepts events."""
     kinds = {media_range.partition(";")[0].strip().lower() for media_range in accept.split(",")}
     return (

@@ -144,7 +144,7 @@ def count() -> learned_words.Stats:
 
 
 def erase(*, tool: str = "", agent: str = "") -> int:
-    """Erase the words of a tool, of an agent, or all; return of how many tools there were any.
+    """Erase the words of a tool, of an agent, or all; return the number of tools that had any.
 
     Other processes search without them after at most ``REFRESH_SECONDS``.
     """

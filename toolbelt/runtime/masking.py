@@ -29,7 +29,7 @@ _SCHEME = re.compile(r"(?:bearer|basic|digest|token|api-?key|key) +(\S+) *", re.
 _MAX_EXPRESSION_BYTES = 64 * 1024 * 1024
 
 
-class _Known(NamedTuple):
+class _Secrets(NamedTuple):
     """All forms of the known secrets, and one expression that matches any of them."""
 
     forms: tuple[str, ...] = ()
@@ -37,24 +37,26 @@ class _Known(NamedTuple):
 
 
 _secrets: set[str] = set()
-_known = _Known()
+_known_secrets = _Secrets()
 _lock = threading.Lock()
 
 
 def add(secret: str) -> None:
     """Mask this text from now on. A text that is too short is ignored."""
-    global _known
+    global _known_secrets
     if len(secret) < MIN_LENGTH or secret in _secrets:
         return
     with _lock:
         _secrets.add(secret)
-        forms = {*_known.forms, *_forms(secret)}
-        _known = _Known(tuple(sorted(forms, key=lambda form: (-len(form), form))), _expression(forms))
+        forms = {*_known_secrets.forms, *_forms(secret)}
+        _known_secrets = _Secrets(
+            tuple(sorted(forms, key=lambda form: (-len(form), form))), _expression(forms)
+        )
 
 
 def mask(text: str) -> str:
     """Return the text without known secrets. Overlapping secrets are replaced together."""
-    known_secrets = _known
+    known_secrets = _known_secrets
     if not _occurs(text, known_secrets):
         return text
     parts, end = [], 0
@@ -66,7 +68,7 @@ def mask(text: str) -> str:
 
 def mask_json(document: str) -> str:
     """Return a JSON document without known secrets in its strings and keys; unchanged if it contains none."""
-    if not _occurs(document, _known):
+    if not _occurs(document, _known_secrets):
         return document
     try:
         value = json.loads(document)
@@ -92,13 +94,13 @@ def mask_value(value: Any) -> Any:
 
 def forget() -> None:
     """Forget all secrets. For tests."""
-    global _known
+    global _known_secrets
     with _lock:
         _secrets.clear()
-        _known = _Known()
+        _known_secrets = _Secrets()
 
 
-def _occurs(text: str, known_secrets: _Known) -> bool:
+def _occurs(text: str, known_secrets: _Secrets) -> bool:
     if not known_secrets.forms:
         return False
     if known_secrets.expression is not None:

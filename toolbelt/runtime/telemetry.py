@@ -218,8 +218,8 @@ def mcp_request(method: str, target: str, meta: Any) -> Iterator[Callable[[str],
         exporting.requests.record(time.perf_counter() - begun, attributes)
 
 
-def question(name: str) -> contextlib.AbstractContextManager[object]:
-    """Trace a question over HTTP, if it belongs to a sampled trace."""
+def agent_request(name: str) -> contextlib.AbstractContextManager[object]:
+    """Trace an agent's request over HTTP, if it belongs to a sampled trace."""
     if _exporters is None or not _is_sampled(_exporters):
         return _NOTHING
     from opentelemetry import trace

@@ -32,7 +32,7 @@ Claim = upstream_connections.Claim
 InThread = Callable[..., Awaitable[Any]]
 
 # The maximum number of cached claims of other processes.
-MAX_KNOWN = 4096
+MAX_CACHED = 4096
 
 _log = structlog.get_logger(__name__)
 
@@ -134,7 +134,7 @@ class Claims:
                 " route each session to one host (sticky sessions)."
             )
         with self._lock:
-            if len(self._elsewhere) >= MAX_KNOWN:
+            if len(self._elsewhere) >= MAX_CACHED:
                 self._elsewhere.clear()
             self._elsewhere[plugin, owner] = claim
         return claim

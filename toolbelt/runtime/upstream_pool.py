@@ -147,7 +147,7 @@ class Pool:
                     pooled = self._adopted(name, key, digest)
                 if pooled is None:
                     removed += self._make_room(name, settings, connection_owners.agent_of(key))
-                    pooled = self._made(name, key, digest, settings, make)
+                    pooled = self._create(name, key, digest, settings, make)
                 pooled.running += 1
                 pooled.claim = claim or pooled.claim
                 for server in ("", name):
@@ -277,7 +277,9 @@ class Pool:
             for limit in self._limits(pooled.name, pooled.settings)
         )
 
-    def _made(self, name: str, key: str, digest: str, settings: connections.Connection, make: Make) -> Pooled:
+    def _create(
+        self, name: str, key: str, digest: str, settings: connections.Connection, make: Make
+    ) -> Pooled:
         entry = self._backoffs.get(name)
         if entry is None or entry[0] != digest:
             entry = self._backoffs[name] = digest, backoff.Backoff(limits.Limits())

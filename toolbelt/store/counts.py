@@ -27,8 +27,8 @@ def count() -> Counts:
     """Return the counts."""
     # As `tool_versions.awaits_review`.
     rejected = Q(approved__startswith=tool_versions.REJECTED, blocked=False)
-    held = Q(seen=False) | Q(approved_version__isnull=False) | rejected
-    waiting = models.Tool.objects.filter(held, retired=False, plugin__isnull=False)
+    needs_review = Q(seen=False) | Q(approved_version__isnull=False) | rejected
+    waiting = models.Tool.objects.filter(needs_review, retired=False, plugin__isnull=False)
     revision = (
         models.Revision.objects.order_by().annotate(what=Value("revision")).values_list("what", "number")
     )
@@ -41,8 +41,8 @@ def count() -> Counts:
     return Counts(**dict(rows))
 
 
-def _counted(what: str, rows: QuerySet[Any]) -> QuerySet[Any]:
+def _counted(name: str, rows: QuerySet[Any]) -> QuerySet[Any]:
     # aggregate() would run a query of its own.
     number = Func(F("pk"), function="COUNT", output_field=IntegerField())
-    counted: QuerySet[Any] = rows.order_by().annotate(what=Value(what), number=number)
+    counted: QuerySet[Any] = rows.order_by().annotate(what=Value(name), number=number)
     return counted.values_list("what", "number")

@@ -1,7 +1,7 @@
 """Findings of the checks, their paths and their order.
 
-Rules report a finding by its path inside an entry, a tuple such as ``("members", 2)``. This module turns the path
-into a path (``toolkits.dev.members[2]``), sorts findings in the order of the document, and suggests similar names for
+Rules report a finding by its path inside an entry, a tuple such as ``("members", 2)``. This module writes the path
+as text (``toolkits.dev.members[2]``), sorts findings in the order of the document, and suggests similar names for
 names that do not exist.
 """
 

@@ -65,9 +65,9 @@ class _Comparison:
     def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         self.work = versions.Work(MAX_STEPS)
         self._before, self._after = versions.Version(before, self.work), versions.Version(after, self.work)
-        self._found: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Finding]] = {}
-        # What is compared is kept, because its identities must not become those of something else.
-        self._kept: list[constraints.Schemas] = []
+        self._findings: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Finding]] = {}
+        # Keeps the compared schemas alive, because their ids must not be reused for other objects.
+        self._referenced: list[constraints.Schemas] = []
 
     def run(self) -> list[_Finding]:
         """Return the findings, path by path."""
@@ -93,12 +93,12 @@ class _Comparison:
         befores = tuple(map(self._before.target, befores))
         afters = tuple(map(self._after.target, afters))
         key = tuple(map(id, befores)), tuple(map(id, afters))
-        if key not in self._found:
+        if key not in self._findings:
             # In a circle, what is reached again is reported where it was reached first.
-            self._found[key] = []
-            self._kept += [befores, afters]
-            self._found[key] = self._differences(befores, afters, depth)[: MAX_LISTED + 1]
-        return self._found[key]
+            self._findings[key] = []
+            self._referenced += [befores, afters]
+            self._findings[key] = self._differences(befores, afters, depth)[: MAX_LISTED + 1]
+        return self._findings[key]
 
     def _differences(
         self, befores: constraints.Schemas, afters: constraints.Schemas, depth: int

@@ -58,7 +58,7 @@ class LearnedWords:
     def matches(
         self, stems: Iterable[str], positions: Mapping[str, int], allowed: bytes
     ) -> Mapping[int, float]:
-        """Return the positions of the tools whose words are most similar to these stems, each with its similarity (0–1)."""
+        """Return the positions of the tools whose words are most similar to these stems, each with a similarity."""
         total = sum(allowed[positions[tool]] for tool in self._lengths if tool in positions)
         if not total:
             return {}

@@ -46,19 +46,19 @@ class MemoryStore:
 
     def __init__(self) -> None:
         """Begin without vectors."""
-        self._kept: dict[bytes, bytes] = {}
+        self._vectors: dict[bytes, bytes] = {}
 
     def read(self) -> Mapping[bytes, bytes]:
         """Return all that is kept now."""
-        return dict(self._kept)
+        return dict(self._vectors)
 
     def add(self, vectors: Mapping[bytes, bytes]) -> None:
         """Keep these as well."""
-        self._kept.update(vectors)
+        self._vectors.update(vectors)
 
     def retain(self, used: Mapping[bytes, bytes]) -> None:
         """Keep only these."""
-        self._kept = dict(used)
+        self._vectors = dict(used)
 
 
 _lock = threading.Lock()
