@@ -160,7 +160,7 @@ class EntryForm(_Form):
 
     def _place(self, path: str, message: str) -> Callable[[], None]:
         for formset in self.formsets:
-            if (add := formset.place(path, message)) is not None:
+            if (add := formset.error_adder(path, message)) is not None:
                 return add
         key, subpath = rows.split(path)
         field = self.field_of(key, subpath)

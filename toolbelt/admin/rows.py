@@ -67,7 +67,7 @@ class Rows(_FormSet):
         """Return the value of a line."""
         return self.name(line)
 
-    def place(self, path: str, message: str) -> Callable[[], None] | None:
+    def error_adder(self, path: str, message: str) -> Callable[[], None] | None:
         """Return a function that adds an error at the line to which a path of the entry belongs, or above the table if
         it belongs to no line; None if the path belongs to another part of the entry.
         """
@@ -89,9 +89,9 @@ class Rows(_FormSet):
 
     def lines(self) -> Sequence[Any]:
         """Return the lines that are filled in and not removed, in order."""
-        return sorted((line for line in self.named() if not is_removed(line)), key=_position)
+        return sorted((line for line in self.filled_lines() if not is_removed(line)), key=_position)
 
-    def named(self) -> Sequence[Any]:
+    def filled_lines(self) -> Sequence[Any]:
         """Return the lines that are filled in, including removed ones."""
         return [line for line in self.forms if line.cleaned_data.get(self.target)]
 
@@ -159,9 +159,9 @@ class Settings(Rows):
         on, ends = line.cleaned_data["on"], line.cleaned_data.get("ends")
         return on if ends is None else {"on": on, "ends": grants.format_time(ends)}
 
-    def place(self, path: str, message: str) -> Callable[[], None] | None:
+    def error_adder(self, path: str, message: str) -> Callable[[], None] | None:
         """Return a function that adds an error at the line of the switch or override in the path, or None."""
-        for line in reversed(self.named()):
+        for line in reversed(self.filled_lines()):
             name = self.name(line)
             if path == f"{tools_config.SINGLE}{name}":
                 return self.add_error(line, "on", path, message)

@@ -263,8 +263,8 @@ async def _notify_of_loading(
 ) -> None:
     """Notify the client that loading changed its list: on its own stream if it has one, or before the result."""
     server = exchange.shared
-    seen = streams.StreamState(head.token, head.agent, head.session, True)
-    if server.streams.has_stream(seen, head.client_session):
+    state = streams.StreamState(head.token, head.agent, head.session, True)
+    if server.streams.has_stream(state, head.client_session):
         await server.streams.compare_lists(head.agent)
     elif head.takes_events:
         await exchange.send_messages([protocol.notification(protocol.LIST_CHANGED)])

@@ -217,9 +217,9 @@ def _answer_to_sender(request: SurfaceRequest, may_ask: Callable[[credentials.Be
 
 
 def _build(
-    known: surface.Surface, snapshot: resolution.Snapshot, message: str | None, form: str | None
+    cached_surface: surface.Surface, snapshot: resolution.Snapshot, message: str | None, form: str | None
 ) -> surface_template.SurfaceTemplate:
-    built = known if message is None else surface.of(known.resolution, snapshot, message)
+    built = cached_surface if message is None else surface.of(cached_surface.resolution, snapshot, message)
     return _cut(built, form)
 
 

@@ -222,7 +222,7 @@ def take(
     """Reserve the connection of an owner, and create it if there is none. ``on_change`` gets changed lists."""
     secrets_of = _secrets_of(plugin)
 
-    def make(pooled: upstream_pool.Pooled, away: backoff.Backoff) -> connection.Server:
+    def make(pooled: upstream_pool.Pooled, pause: backoff.Backoff) -> connection.Server:
         def record(answer: Answer) -> None:
             _note_session(pooled)
             server_notifications.record(pooled.name, answer)
@@ -232,7 +232,7 @@ def take(
             environ=environ.Environ(secrets_of),
             on_list=record,
             on_change=lambda answer: on_change(pooled, answer),
-            away=away,
+            pause=pause,
             may_ask=plugin.name in _asking_users,
         )
 

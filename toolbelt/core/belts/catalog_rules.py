@@ -155,7 +155,7 @@ def naming(
     kind: vocabulary.KindName, name: str, index: name_index.NameIndex, problem_of: Callable[[str], str | None]
 ) -> Iterator[findings.Finding]:
     """Check that a name is well-formed and not taken."""
-    at = vocabulary.KINDS[kind].place()
+    at = vocabulary.KINDS[kind].name_path()
     if not name.strip() and at:
         return
     if problem := problem_of(name):

@@ -220,11 +220,11 @@ def _likeliest(
 ) -> list[constraints.Parts]:
     """Return the alternatives, the one first that the new one most likely was: of the same type, at the same place."""
     types = constraints.types(new)
-    places = range(len(olds))
+    indexes = range(len(olds))
     ranked = sorted(
-        places, key=lambda place: (constraints.types(olds[place]) != types, abs(place - position))
+        indexes, key=lambda index: (constraints.types(olds[index]) != types, abs(index - position))
     )
-    return [olds[place] for place in ranked]
+    return [olds[index] for index in ranked]
 
 
 def _more_types(had: frozenset[str], allowed: frozenset[str]) -> str:

@@ -132,7 +132,7 @@ def dampen(count: float) -> float:
     return 1 + math.log(count) if count > 1 else count
 
 
-def meant(document: documents.Document) -> dict[str, float]:
+def vector_words(document: documents.Document) -> dict[str, float]:
     """Return the weighted counts of the words that make a tool's vector."""
     counts: dict[str, float] = {}
     for field_, (_, _, weight) in _FIELDS.items():
@@ -178,7 +178,7 @@ def build(texts: Iterable[documents.Document]) -> Index:
                 parameters=_set(document.parameters, numbers),
                 group_name=_set(document.group_name, numbers),
                 groups=tuple(groups.setdefault(group, len(groups)) for group in document.groups),
-                vector=dot_products.row(vectors.of(meant(document))),
+                vector=dot_products.row(vectors.of(vector_words(document))),
                 sentence=document.sentence if has_model else "",
             )
         )
