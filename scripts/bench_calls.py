@@ -92,10 +92,8 @@ def measure() -> dict[str, Any]:
 
         write = writing.by("bench", via="command")
         url = f"http://127.0.0.1:{upstream[0]}/mcp"
-        upstream_servers.add(write.actor, "up", {"url": url}, trusted=True)
-        upstream_listing.refresh(
-            ["up"], lambda name, answer: upstream_servers.record(write.actor, name, answer)
-        )
+        upstream_servers.add(write, "up", {"url": url}, trusted=True)
+        upstream_listing.refresh(["up"], lambda name, answer: upstream_servers.record(write, name, answer))
         belts.import_(write, {"agents": [{"key": "caller", "tools": ["up__add"]}]})
         upstream_connections.stop()
         token = tokens.issue(write, agent="caller").text

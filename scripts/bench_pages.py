@@ -194,7 +194,7 @@ def _demo(scratch: str) -> Iterator[Client]:
         call_command("loaddata", "demo", verbosity=0)
         call_command("demo_activity", stdout=io.StringIO())
         olive = writing.by("olive", via="screen")
-        sample_servers.let_answer(olive.actor)
+        sample_servers.let_answer(olive)
         switches.flip(olive.replace(confirm=True), AGENT, SWITCH, True)
         client = Client()
         client.force_login(

@@ -44,7 +44,7 @@ def main() -> int:
         demo = writing.by("demo", via="import")
         done = belts.import_(demo, belt.build())
         # The versions that its operators approved are those that the program declares.
-        client_plugins.declare(demo.actor, demo_today.PLUGIN, client_plugins.declared(demo_today.PLUGIN))
+        client_plugins.declare(demo, demo_today.PLUGIN, client_plugins.declared(demo_today.PLUGIN))
         for name, error in ERRORS.items():
             plugins.set_error(name, error)
         call_command(

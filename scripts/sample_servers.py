@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.control import actors
+from toolbelt.control import writing
 from toolbelt.control.servers import decisions, upstream_servers
 from toolbelt.core import errors
 
@@ -73,9 +73,9 @@ FORECAST = tool(
 )
 
 
-def let_answer(actor: actors.Actor) -> None:
+def let_answer(write: writing.Write) -> None:
     """Add the servers with their responses."""
-    shell = actors.Actor(name=actor.name, via="command")
+    shell = writing.by(write.actor.name, via="command")
     headers = {"Authorization": "Bearer ${MCP_FILES_TOKEN}"}
     upstream_servers.add(
         shell,
@@ -83,22 +83,22 @@ def let_answer(actor: actors.Actor) -> None:
         {"url": "https://files.example/mcp", "headers": headers},
         title="Project files",
     )
-    _record(actor, "project_files", *FIRST)
-    approved = {change.key: change.shown for change in upstream_servers.review("project_files").waiting}
-    decisions.approve(actor, "project_files", approved, reason="Read line by line.")
+    _record(write, "project_files", *FIRST)
+    approved = {change.key: change.shown for change in upstream_servers.review("project_files").to_review}
+    decisions.approve(write.replace(reason="Read line by line."), "project_files", approved)
     missed = errors.Problem(path="tools.run", message="Its inputSchema cannot be used: it is no mapping.")
-    _record(actor, "project_files", *NOW, problems=(missed,))
+    _record(write, "project_files", *NOW, problems=(missed,))
     reached = {"command": "uvx", "args": ["mcp-server-weather"], "env": {"WEATHER_KEY": "${WEATHER_KEY}"}}
     upstream_servers.add(shell, "weather", reached, title="Weather")
-    _record(actor, "weather", FORECAST, stderr="INFO starting\nWARNING no cache directory, going without")
+    _record(write, "weather", FORECAST, stderr="INFO starting\nWARNING no cache directory, going without")
     upstream_servers.add(shell, "tickets", {"url": "https://tickets.example/mcp"}, title="Tickets")
     upstream_servers.record(
-        actor, "tickets", upstream_servers.Answer(error="tickets.example: connection refused.")
+        write, "tickets", upstream_servers.Answer(error="tickets.example: connection refused.")
     )
 
 
-def _record(actor: actors.Actor, name: str, *tools: dict[str, Any], **said: Any) -> None:
+def _record(write: writing.Write, name: str, *tools: dict[str, Any], **said: Any) -> None:
     answer = upstream_servers.Answer(
         tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **said
     )
-    upstream_servers.record(actor, name, answer)
+    upstream_servers.record(write, name, answer)

@@ -308,7 +308,7 @@ def _let_things_happen() -> None:
     tokens.issue(olive, user="olive", scope="read", name="Dashboards")
     gone = tokens.issue(sam, agent="runner", name="The old build server")
     tokens.revoke(sam.replace(reason="It was shut down."), gone.token.prefix)
-    sample_servers.let_answer(olive.actor)
+    sample_servers.let_answer(olive)
 
 
 def _log_in(browser: Browser, address: str) -> StorageState:

@@ -194,7 +194,7 @@ SETTINGS: tuple[Setting, ...] = (
     _seconds(
         "RUNNING_SECONDS",
         600,
-        "How long a server's last word about the plugins that it runs counts, so that a restart is not an outage; 0 to"
+        "How long a server's last report of the plugins that it runs is valid, so that a restart is not an outage; 0 to"
         " never find out which tools no server runs.",
         may_be_zero=True,
     ),

@@ -116,9 +116,9 @@ def declared(plugin: str, tools: Sequence[Mapping[str, Any]], *, namespace: str 
         entries.create(
             OPERATOR, "plugin", {"name": plugin, **({"namespace": namespace} if namespace else {})}
         )
-    client_plugins.declare(OPERATOR.actor, plugin, tools)
-    waiting = approvals.review(plugin).waiting
-    decisions.approve(OPERATOR.actor, plugin, {change.key: change.shown for change in waiting})
+    client_plugins.declare(OPERATOR, plugin, tools)
+    changes = approvals.review(plugin).to_review
+    decisions.approve(OPERATOR, plugin, {change.key: change.shown for change in changes})
     stored = snapshots.catalog()
     return [key for key in stored.tools_of_plugin.get(plugin, ()) if not stored.tools[key].retired]
 

@@ -95,7 +95,7 @@ def test_a_toolkit_edit_that_exceeds_a_refusing_budget_is_refused(open_form):
     page = open_form(conftest.toolkit("dev"))
     page = page.line("members", tool=conftest.tool("git__wipe")).send()
     assert not page.was_saved
-    assert "The budget of ada is 4 tools; this would make 5 tools" in page.errors[""][-1]
+    assert "The budget of ada is 4 tools; this change would result in 5 tools" in page.errors[""][-1]
     assert "git__wipe" not in active()
 
 

@@ -124,7 +124,7 @@ def test_a_shared_entry_that_exceeds_an_agents_budget_is_refused(olga: Asking) -
     entries.change(SETUP.replace(confirm=True), "agent", "ada", {"budget": budget})
     answer = olga.post("/sub-apps", NEW["sub-apps"] | {"tool_names": ["kb__find"]})
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
-    assert "The budget of ada is 1 tools; this would make 2 tools" in answer.json()["detail"]
+    assert "The budget of ada is 1 tool; this change would result in 2 tools" in answer.json()["detail"]
 
 
 def test_a_change_based_on_an_outdated_value_returns_the_current_value(olga: Asking) -> None:

@@ -26,7 +26,7 @@ def shown_digests(olga: Asking) -> dict[str, str]:
 
 
 def waiting() -> set[str]:
-    return {change.key for change in upstream_servers.review("files").waiting}
+    return {change.key for change in upstream_servers.review("files").to_review}
 
 
 @pytest.mark.usefixtures("changed")
@@ -105,7 +105,7 @@ def address() -> Iterator[str]:
 def test_a_server_is_refreshed_and_all_its_tools_approved(olga, monkeypatch, address):
     monkeypatch.setenv("SERVED", serving.TOKEN)
     upstream_servers.add(
-        servers.SHELL.actor, "served", {"url": address, "headers": {"Authorization": "Bearer ${SERVED}"}}
+        servers.SHELL, "served", {"url": address, "headers": {"Authorization": "Bearer ${SERVED}"}}
     )
 
     refreshed = olga.post("/plugins/served/refresh", None).json()
@@ -125,7 +125,7 @@ def test_a_server_is_refreshed_and_all_its_tools_approved(olga, monkeypatch, add
 
 @pytest.mark.django_db(transaction=True)
 def test_an_unreachable_servers_status_states_the_reason(olga):
-    upstream_servers.add(servers.SHELL.actor, "gone", {"url": "http://127.0.0.1:9/mcp"})
+    upstream_servers.add(servers.SHELL, "gone", {"url": "http://127.0.0.1:9/mcp"})
     assert olga.get("/plugins/gone/status").json()["state"] == "not-asked"
 
     refreshed = olga.post("/plugins/gone/refresh", None)
@@ -141,7 +141,7 @@ def test_an_unreachable_servers_status_states_the_reason(olga):
 
 def test_the_api_can_change_connection_settings_but_not_the_command(olga):
     command = {"command": "npx", "args": ["-y", "some-server"]}
-    upstream_servers.add(servers.SHELL.actor, "local", command)
+    upstream_servers.add(servers.SHELL, "local", command)
     settings = {"sharing": "agent", "idle": 60, "max_connections": 5}
 
     changed = olga.patch("/plugins/local", {"changes": {"upstream": {**command, **settings}}})

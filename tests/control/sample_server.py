@@ -23,11 +23,11 @@ WRITE = listing.tool("write", "Write a file.", {"path": {"type": "string"}})
 
 
 def add(name: str = "files", **options: Any) -> None:
-    upstream_servers.add(OPERATOR.actor, name, CONNECTION, **options)
+    upstream_servers.add(OPERATOR, name, CONNECTION, **options)
 
 
 def record(*tools: dict[str, Any], name: str = "files", **answer: Any) -> upstream_servers.RecordedTools:
-    return upstream_servers.record(OPERATOR.actor, name, upstream_servers.Answer(tools=tools, **answer))
+    return upstream_servers.record(OPERATOR, name, upstream_servers.Answer(tools=tools, **answer))
 
 
 def stored_tool(key: str) -> catalog.Tool:
@@ -35,11 +35,11 @@ def stored_tool(key: str) -> catalog.Tool:
 
 
 def shown_digests(name: str = "files") -> dict[str, str]:
-    return {change.key: change.shown for change in upstream_servers.review(name).waiting}
+    return {change.key: change.shown for change in upstream_servers.review(name).to_review}
 
 
 def approve_all(name: str = "files", **options: Any) -> decisions.Approved:
-    return decisions.approve(OPERATOR.actor, name, shown_digests(name), **options)
+    return decisions.approve(OPERATOR, name, shown_digests(name), **options)
 
 
 def only_change(name: str = "files") -> approvals.Change:

@@ -26,7 +26,7 @@ def record_listing(*tools: dict[str, Any], **others: list[dict[str, Any]]) -> up
     kinds: dict[str, Any] = {"prompt": [PROMPT], "resource": [README], "template": [USER]} | others
     non_tools: dict[Any, Any] = {kind: tuple(items) for kind, items in kinds.items()}
     return upstream_servers.record(
-        sample_server.OPERATOR.actor, "files", upstream_servers.Answer(tools=tools, non_tools=non_tools)
+        sample_server.OPERATOR, "files", upstream_servers.Answer(tools=tools, non_tools=non_tools)
     )
 
 
@@ -111,7 +111,7 @@ def test_a_missing_or_truncated_list_retires_nothing() -> None:
     record_listing()
 
     upstream_servers.record(
-        sample_server.OPERATOR.actor,
+        sample_server.OPERATOR,
         "files",
         upstream_servers.Answer(non_tools={"resource": (), "template": ()}, cut=frozenset({"template"})),
     )
@@ -186,7 +186,7 @@ def test_a_belt_includes_prompts_and_resources() -> None:
     assert exported["files__resource_readme"]["kind"] == "resource"
     assert exported["files__resource_readme"]["upstream_name"] == "file:///readme"
     assert sample_server.only_change().kind == "changed"
-    assert counts.count().waiting == 1
+    assert counts.count().to_review == 1
 
 
 def test_a_resource_without_a_uri_cannot_be_stored() -> None:
@@ -203,10 +203,10 @@ def test_rejected_prompts_and_resources_are_blocked_until_unblocked_for_review()
     sample_server.add()
     record_listing()
 
-    decisions.reject(sample_server.OPERATOR.actor, "files", sample_server.shown_digests())
+    decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
 
     assert all(sample_server.stored_tool(key).blocked for key in KEYS)
-    assert approvals.waiting() == {"files": {}}
+    assert approvals.review("files").changes == ()
     entries.change(sample_server.OPERATOR, "tool", "files__prompt_sum", {"blocked": None})
     assert not is_available("files__prompt_sum")
-    assert approvals.waiting() == {"files": {"new": 1}}
+    assert [change.kind for change in approvals.review("files").changes] == ["new"]

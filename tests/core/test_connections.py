@@ -66,8 +66,8 @@ def test_a_valid_connection_without_secrets_has_no_problems(valid: dict[str, Any
         ({"url": "ftp://tools.example"}, "url: A URL begins with https://"),
         ({"url": "https://"}, "url: A URL begins with https://"),
         ({"url": "https://tools.example:99999/"}, "url: This is not a URL"),
-        ({"url": "https://tools.example/a b"}, "url: The URL holds a space"),
-        ({"url": "https://me:secret@tools.example/"}, "url: The URL holds a user name or a password"),
+        ({"url": "https://tools.example/a b"}, "url: The URL contains a space"),
+        ({"url": "https://me:secret@tools.example/"}, "url: The URL contains a user name or a password"),
         ({"url": "https://${HOST}/mcp"}, "url: The host of a URL cannot contain a variable"),
         ({"url": "http://169.254.169.254/latest"}, "url: 169.254.169.254 is a cloud platform's own address"),
         (

@@ -46,7 +46,7 @@ def test_a_scenario_can_have_comments_and_optional_keys() -> None:
         ),
         (
             {"expect_error": {"path": "tools"}, "steps": [{"surface": {"agent": "ada"}}]},
-            "no steps, because a refused belt has none; 1",
+            "no steps beside expect_error; 1",
         ),
     ],
 )

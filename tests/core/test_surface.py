@@ -173,7 +173,9 @@ def test_an_exceeded_budget_always_gives_a_warning() -> None:
             building.agent(tools="web__get", budget=agents.Budget(max_tools=1, on_exceed=on_exceed))
         )
         assert codes(result) == ["over-budget"]
-        assert "2 tools and 42 tokens are active; the budget is at most 1 tools" in result.warnings[0].message
+        assert (
+            "2 tools and 42 tokens are active; the budget is at most 1 tool and" in result.warnings[0].message
+        )
     result = surface_of(
         building.agent(allowed="net", initial="net", budget=agents.Budget(max_tools=1, on_exceed="defer"))
     )

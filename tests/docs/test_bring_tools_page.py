@@ -161,9 +161,9 @@ def governed(
 
 def approve() -> None:
     """Approve the declared tools, as an operator does."""
-    waiting = approvals.review("shop").waiting
+    waiting = approvals.review("shop").to_review
     assert {change.key for change in waiting} == NAMES
-    decisions.approve(testing.OPERATOR.actor, "shop", {change.key: change.shown for change in waiting})
+    decisions.approve(testing.OPERATOR, "shop", {change.key: change.shown for change in waiting})
 
 
 def test_the_original_program_runs(start: Start, sdk: str) -> None:
@@ -222,9 +222,9 @@ def test_decorated_functions_are_declared_and_can_be_called(governed: Any) -> No
     exec(compile(code.partition("```py\n")[2].partition("```")[0], str(PAGE), "exec"), known)  # noqa: S102 (our own page)
     run = known["toolbelt"].begin("Find order 7.", "s1")
     run.step("openai_chat")
-    waiting = approvals.review("shop").waiting
+    waiting = approvals.review("shop").to_review
     assert {change.key for change in waiting} == {"find_order", "opening_hours"}
-    decisions.approve(testing.OPERATOR.actor, "shop", {change.key: change.shown for change in waiting})
+    decisions.approve(testing.OPERATOR, "shop", {change.key: change.shown for change in waiting})
     offered = run.step("openai_chat").parameters["tools"]
     assert [tool["function"]["name"] for tool in offered] == ["find_order", "opening_hours"]
     assert run.call("find_order", {"order": 7}).content == {"order": 7, "status": "shipped"}

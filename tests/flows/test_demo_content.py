@@ -40,7 +40,7 @@ def test_the_demo_has_something_of_each_kind_that_needs_attention(demo: None) ->
     assert {failed.plugin.name: failed.error for failed in needs_attention.broken} == {
         "github_archived": "Its server exited with code 1: this package is archived, use github/github-mcp-server."
     }
-    assert needs_attention.waiting == {"helpdesk": 2, "firecrawl": 1, "github_mcp": 26}
+    assert needs_attention.to_review == {"helpdesk": 2, "firecrawl": 1, "github_mcp": 26}
     assert {kind for kind, _ in needs_attention.blocked} == {"tool"}
     assert {summary.agent.key: [item.tool for item in stale] for summary, stale in needs_attention.stale} == {
         "support-desk": ["helpdesk__send_invoice"]
@@ -72,7 +72,7 @@ def test_the_inbox_lists_everything_that_needs_attention(demo: None, admin_clien
 
 def test_the_review_has_a_new_and_a_changed_declared_tool(demo: None) -> None:
     review = approvals.review("helpdesk")
-    assert {change.kind: change.key for change in review.waiting} == {
+    assert {change.kind: change.key for change in review.to_review} == {
         "new": "helpdesk__export_customers",
         "changed": "helpdesk__refund_order",
     }
@@ -87,7 +87,7 @@ def test_the_review_has_a_new_and_a_changed_declared_tool(demo: None) -> None:
 
 def test_more_activity_can_be_generated(demo: None) -> None:
     call_command("demo_activity", days=1, size=0, force=True, verbosity=0)
-    assert len(approvals.review("helpdesk").waiting) == 2
+    assert len(approvals.review("helpdesk").to_review) == 2
 
 
 def test_todays_failed_calls_have_readable_reasons(demo: None) -> None:

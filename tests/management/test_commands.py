@@ -46,7 +46,7 @@ def run(*args: str) -> str:
 def test_surface_prints_tools_policy_and_directive() -> None:
     text = run("surface", "ada", "--message", "what time is it?")
 
-    assert "ada: 1 tools" in text
+    assert "ada: 1 tool," in text
     assert "clock" in text
     assert '<toolkit name="desk">\nUse clock.\n</toolkit>' in text
     assert "focus on clock" in text

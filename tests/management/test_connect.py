@@ -126,7 +126,7 @@ def test_an_existing_server_with_the_same_name_is_only_replaced_on_request(
     [
         ("cursor", "mcp.json", "// mine\n{}", "not JSON, or has comments"),
         ("cursor", "mcp.json", "[]", "not a JSON object"),
-        ("cursor", "mcp.json", '{"mcpServers": []}', "mcpServers is not what"),
+        ("cursor", "mcp.json", '{"mcpServers": []}', "mcpServers has an unexpected form"),
         ("codex", "config.toml", "x = ", "not TOML"),
         (
             "codex",

@@ -235,7 +235,7 @@ def a_missing_plugins_file(settings: Any, patch: pytest.MonkeyPatch, path: Path)
 
 
 def add(name: str, **connection_: Any) -> None:
-    upstream_servers.add(WRITE.actor, name, connection_)
+    upstream_servers.add(WRITE, name, connection_)
 
 
 def a_server_with_a_missing_command(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:

@@ -65,9 +65,9 @@ def test_tools_first_listed_by_another_process_are_reported_as_new(
 ) -> None:
     record = upstream_servers.record
 
-    def record_twice(actor: Any, name: str, answer: Any) -> Any:
+    def record_twice(write: Any, name: str, answer: Any) -> Any:
         record(upstream_servers.SYSTEM, name, answer)
-        return record(actor, name, answer)
+        return record(write, name, answer)
 
     monkeypatch.setattr(upstream_servers, "record", record_twice)
     printed = mcp("add", "files", *command(script))
@@ -84,7 +84,7 @@ def test_new_tools_are_shown_and_approved(mcp: Any, script: scripting.Script) ->
     read, write = versions(mcp("review", "files"))
     assert mcp("approve", "files", read).splitlines() == ["Approved files__read."]
     assert mcp("approve", "files", write[:-4]).splitlines() == ["Approved files__write."]
-    assert mcp("review", "files").splitlines() == ["All 2 tools of files match their approved version."]
+    assert mcp("review", "files").splitlines() == ["All tools of files match their approved version."]
     assert mcp("approve", "files").splitlines() == ["files has no tools to review."]
 
 

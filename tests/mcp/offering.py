@@ -43,7 +43,7 @@ ANSWERS: dict[str, Any] = {
 
 
 def add_server(connection: dict[str, Any], members: tuple[str, ...], name: str = "kb") -> None:
-    configured.add(SETUP.actor, name, connection, trusted=True)
+    configured.add(SETUP, name, connection, trusted=True)
     refresh(name)
     toolkit = {"key": f"{name}_notes", "members": list(members)}
     belts.import_(SETUP, {"toolkits": [toolkit]})
@@ -53,7 +53,7 @@ def add_server(connection: dict[str, Any], members: tuple[str, ...], name: str =
 def refresh(name: str) -> None:
     def record(server: str, answer: upstream_listing.Answer) -> configured.RecordedTools:
         assert not answer.error
-        return configured.record(SETUP.actor, server, answer)
+        return configured.record(SETUP, server, answer)
 
     upstream_listing.refresh([name], record)
 
@@ -64,7 +64,7 @@ def scripted(directory: Path, belt: Mapping[str, Any], **about: Any) -> Iterator
     script = scripting.Script(directory)
 
     def add() -> None:
-        configured.add(SETUP.actor, "files", script.connection, trusted=True, **about)
+        configured.add(SETUP, "files", script.connection, trusted=True, **about)
         refresh("files")
         belts.import_(SETUP, belt)
 

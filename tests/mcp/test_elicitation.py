@@ -341,7 +341,7 @@ def test_the_elicitation_capability_is_announced_to_a_server_unless_blocked(
 
 
 def test_a_question_is_refused_if_it_could_belong_to_two_agents(client: Client, script: scripting.Script):
-    configured.reconnect(SETUP.actor, "files", {**script.connection, "sharing": "shared"})
+    configured.reconnect(SETUP, "files", {**script.connection, "sharing": "shared"})
     bob = of_agent("bob")
 
     async def main() -> None:

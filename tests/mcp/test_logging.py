@@ -123,8 +123,8 @@ def test_messages_beyond_the_limit_are_dropped(script: scripting.Script, monkeyp
 def test_messages_are_forwarded_between_eras(transactional_db: None, is_modern: bool, version: str):
     masking.forget()
     with questioning.served(is_modern=is_modern) as url:
-        configured.add(SETUP.actor, "desk", {"url": url}, trusted=True)
-        upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP.actor, name, answer))
+        configured.add(SETUP, "desk", {"url": url}, trusted=True)
+        upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP, name, answer))
         belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["desk__think"]}]})
         params = {"name": "desk__think", "_meta": {protocol.LOG_LEVEL: "info"}}
         (notifications, last) = client_of_era(version).ask("tools/call", params).messages()

@@ -70,8 +70,8 @@ def server(transactional_db: None, running_server: tuple[str, str]) -> Iterator[
 
 
 def add(url: str) -> None:
-    configured.add(SETUP.actor, "desk", {"url": url}, title="Desk", trusted=True)
-    upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP.actor, name, answer))
+    configured.add(SETUP, "desk", {"url": url}, title="Desk", trusted=True)
+    upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP, name, answer))
     belts.import_(
         SETUP,
         {
@@ -383,8 +383,8 @@ def test_a_server_without_permission_cannot_ask_through_its_result(
     script = scripting.Script(tmp_path)
     script.offers({"server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}})
     script.results_in({"resultType": "input_required", "content": [], **answer})
-    configured.add(SETUP.actor, "stranger", script.connection, trusted=True)
-    upstream_listing.refresh(["stranger"], lambda name, answer: configured.record(SETUP.actor, name, answer))
+    configured.add(SETUP, "stranger", script.connection, trusted=True)
+    upstream_listing.refresh(["stranger"], lambda name, answer: configured.record(SETUP, name, answer))
     belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["stranger__result"]}]})
     client = client_of(tokens.issue(SETUP, agent="ada").text)
     sent = {"name": "stranger__result", "arguments": {}, "_meta": ELICITATION}

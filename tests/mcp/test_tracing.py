@@ -82,10 +82,8 @@ def token(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
     monkeypatch.setenv("MCP_TOKEN", serving.TOKEN)
     with serving.served() as address:
         connection = {"url": address, "headers": {"Authorization": "Bearer ${MCP_TOKEN}"}}
-        upstream_servers.add(SETUP.actor, "sums", connection, trusted=True)
-        upstream_listing.refresh(
-            ["sums"], lambda name, answer: upstream_servers.record(SETUP.actor, name, answer)
-        )
+        upstream_servers.add(SETUP, "sums", connection, trusted=True)
+        upstream_listing.refresh(["sums"], lambda name, answer: upstream_servers.record(SETUP, name, answer))
         belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["sums__add"]}]})
         yield tokens.issue(SETUP, agent="ada").text
         plugins.stop()

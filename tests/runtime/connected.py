@@ -53,13 +53,11 @@ def wait_for_news() -> Iterator[Callable[[], None]]:
 
 
 def add(name: str, connection: dict[str, Any], **given: Any) -> None:
-    configured.add(OPERATOR.actor, name, connection, trusted=True, **given)
+    configured.add(OPERATOR, name, connection, trusted=True, **given)
 
 
 def refresh(*names: str) -> dict[str, configured.RecordedTools]:
-    return upstream_listing.refresh(
-        names, lambda name, answer: configured.record(OPERATOR.actor, name, answer)
-    )
+    return upstream_listing.refresh(names, lambda name, answer: configured.record(OPERATOR, name, answer))
 
 
 def grant(*tools: str) -> None:

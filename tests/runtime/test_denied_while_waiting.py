@@ -60,7 +60,7 @@ async def queued(number: int) -> list[asyncio.Task[calls.Answer]]:
     await until(lambda: sample_plugins.HOLDING)
     tasks += [asyncio.create_task(calls.arun("ada", "kb__hold", {})) for _ in range(number)]
     # Each is admitted in a thread before it waits for a slot.
-    await until(lambda: calls._places.waiting("kb") == number)
+    await until(lambda: calls._slots.waiting("kb") == number)
     return tasks
 
 
@@ -120,7 +120,7 @@ def test_blocking_a_tool_cancels_its_running_call(kb: None) -> None:
     assert isinstance(answer, gate.Refusal)
     assert answer.code == "tool-denied"
     assert sample_plugins.CANCELLED.wait(5)
-    assert models.CallRecord.objects.get().error.startswith("It was stopped while it ran: ")
+    assert models.CallRecord.objects.get().error.startswith("Cancelled while it ran: ")
 
 
 def test_blocking_a_tool_cancels_a_call_that_has_just_started(kb: None) -> None:

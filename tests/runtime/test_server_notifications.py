@@ -115,7 +115,7 @@ def disable() -> None:
 
 
 def reconnect_differently() -> None:
-    configured.reconnect(connected.OPERATOR.actor, "files", {"command": "y"})
+    configured.reconnect(connected.OPERATOR, "files", {"command": "y"})
 
 
 def block() -> None:

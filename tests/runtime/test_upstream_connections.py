@@ -168,7 +168,7 @@ def test_new_connection_settings_apply_to_the_next_call(script: scripting.Script
     names = {"names": ["LEVEL"]}
     assert connected.content("files__environment", names) == {"result": '{"LEVEL": null}'}
 
-    configured.reconnect(connected.OPERATOR.actor, "files", {**script.connection, "env": {"LEVEL": "high"}})
+    configured.reconnect(connected.OPERATOR, "files", {**script.connection, "env": {"LEVEL": "high"}})
 
     assert connected.content("files__environment", names) == {"result": '{"LEVEL": "high"}'}
 
@@ -258,7 +258,7 @@ def test_a_refresh_by_another_process_ends_the_retry_pause(
     assert connected.refusal("files__echo")[0] == "tool-unavailable"
     assert upstream_status.read("files").state == "waiting"
 
-    configured.record(connected.OPERATOR.actor, "files", list_elsewhere(script))
+    configured.record(connected.OPERATOR, "files", list_elsewhere(script))
 
     assert connected.content("files__echo", {"a": 1}) == {"result": '{"a": 1}'}
 

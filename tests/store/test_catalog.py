@@ -82,7 +82,7 @@ def test_an_agent_is_loaded_with_all_its_fields() -> None:
     )
     assert agents.load(0) is None
     totals = counts.count()
-    assert (totals.agents, totals.waiting) == (1, 0)
+    assert (totals.agents, totals.to_review) == (1, 0)
 
 
 def test_an_agent_without_limits_has_no_budget() -> None:

@@ -27,19 +27,19 @@ HOSTILE = listing.tool(
 
 def add(name: str = "files", **given: Any) -> None:
     """Store an upstream server that is connected over HTTP."""
-    upstream_servers.add(SHELL.actor, name, {**REACHED, **given.pop("reached", {})}, **given)
+    upstream_servers.add(SHELL, name, {**REACHED, **given.pop("reached", {})}, **given)
 
 
 def answer(*tools: dict[str, Any], name: str = "files", **fields: Any) -> None:
     """Record a listing of the server's tools."""
     upstream_servers.record(
-        SHELL.actor, name, upstream_servers.Answer(tools=tools, protocol="2025-06-18", **fields)
+        SHELL, name, upstream_servers.Answer(tools=tools, protocol="2025-06-18", **fields)
     )
 
 
 def approve(name: str = "files") -> None:
     """Approve every tool that awaits review."""
-    decisions.approve(SHELL.actor, name, shown(name))
+    decisions.approve(SHELL, name, shown(name))
 
 
 def changed(name: str = "files") -> None:
@@ -52,7 +52,7 @@ def changed(name: str = "files") -> None:
 
 def shown(name: str = "files") -> dict[str, str]:
     """Return the tools that await review, with the version that the page shows."""
-    return {change.key: change.shown for change in upstream_servers.review(name).waiting}
+    return {change.key: change.shown for change in upstream_servers.review(name).to_review}
 
 
 def values(*keys: str, name: str = "files") -> list[str]:

@@ -29,7 +29,7 @@ def test_permissions_and_groups_are_listed_in_plain_words(operator: Client, oliv
     olive.groups.add(auth.Group.objects.create(name="night shift"))
     html = dashboard.text(operator.get("/account/"))
     assert "night shift" in html
-    rights = {right.kind: right.acts for right in operator.get("/account/").context["page"].rights}
+    rights = dict(operator.get("/account/").context["page"].rights)
     assert rights["Agents, their switches and overrides"] == "see, change"
     assert rights["Tools"] == "see"
     assert rights["API tokens"] == "nothing"

@@ -11,6 +11,7 @@ from django.test import Client
 
 from tests.web import dashboard, editor_forms, servers
 from toolbelt.control.servers import client_plugins
+from toolbelt.core import reasons
 from toolbelt.store import snapshots
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -68,23 +69,23 @@ def test_errors_are_shown_at_their_field_and_input_is_kept(
 
 def test_the_developer_instructions_contain_a_valid_declaration(plugin_manager: Client) -> None:
     create(plugin_manager, namespace="shop", agent=["ada", "bob"])
-    page = plugin_manager.get("/plugins/shop/").context["page"].declaring
-    assert page.names == "ada or bob"
-    assert page.command.endswith("manage.py declare shop tools.json")
-    assert page.curl.endswith("http://testserver/api/v1/client-plugins/shop/tools")
-    assert '-d "{\\"tools\\": $(cat tools.json)}"' in page.curl
-    done = client_plugins.declare(servers.SHELL.actor, "shop", json.loads(page.file), agent="ada")
+    html = plugin_manager.get("/plugins/shop/").content.decode()
+    assert "with a token of ada or bob:" in html
+    file, curl, command = re.findall(r'<pre id="declare-[^>]*><code>(.*?)</code>', html, re.DOTALL)
+    assert command.endswith("manage.py declare shop tools.json")
+    assert curl.endswith("http://testserver/api/v1/client-plugins/shop/tools")
+    assert '-d "{\\"tools\\": $(cat tools.json)}"' in curl
+    done = client_plugins.declare(servers.SHELL, "shop", json.loads(file), agent="ada")
     assert done.unseen == ("shop__refund",)
 
 
 def test_declared_tools_are_shown_with_their_review_state(plugin_manager: Client) -> None:
     create(plugin_manager, namespace="shop")
     tools = [{"name": "refund", "description": "Refund an order."}]
-    client_plugins.declare(servers.SHELL.actor, "shop", tools)
-    page = plugin_manager.get("/plugins/shop/").context["page"]
-    assert [(line.tool.key.rpartition("__")[2], line.state, line.users) for line in page.tools] == [
-        ("refund", "unavailable", "new, and not reviewed yet")
-    ]
+    client_plugins.declare(servers.SHELL, "shop", tools)
+    ((tool, closed, users),) = plugin_manager.get("/plugins/shop/").context["page"].tools
+    assert (tool.key.rpartition("__")[2], closed.state, users) == ("refund", "unavailable", ())
+    assert reasons.explain(closed) == "new, and not reviewed yet"
     review = plugin_manager.get("/review/?plugin=shop").context["page"].review
     assert [change.key for change in review.changes] == ["shop__refund"]
 

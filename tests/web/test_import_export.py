@@ -53,7 +53,11 @@ def check(browser: Client, text: str = TEXT) -> Any:
 def shown(response: Any) -> dict[str, Any]:
     """Return the fields of the import form in the response."""
     page = response.context["page"]
-    return {"text": page.text, "revision": page.checked.revision, "shown": page.checked.shown}
+    return {
+        "text": page.text,
+        "revision": page.checked.weighed.revision,
+        "shown": page.checked.weighed.digest,
+    }
 
 
 def problems(response: Any) -> list[str]:
@@ -72,7 +76,7 @@ def test_a_belt_is_exported_whole_or_by_section(importer: Client) -> None:
 def test_exporting_plugins_requires_permission(viewer: Client) -> None:
     assert "plugins" not in yaml.safe_load(viewer.get("/belt/export/").content)
     assert viewer.get("/belt/export/", {"section": "plugins"}).status_code == 403
-    offered = [choice.value for choice in viewer.get("/belt/").context["page"].sections]
+    offered = [section for section, *_ in viewer.get("/belt/").context["page"].sections]
     assert "plugins" not in offered
     assert "agents" in offered
 
@@ -84,9 +88,9 @@ def test_checking_a_belt_previews_changes_and_effects_without_writing(importer: 
     checked = response.context["page"].checked
     assert checked.words == "1 added, 1 changed, 0 unchanged"
     lines = {
-        entry.name: [(line.what, line.before, line.after) for line in entry.lines]
+        entry.name: [(line.what, line.before, line.after) for line in lines]
         for section in checked.sections
-        for entry in section.entries
+        for entry, lines in section.entries
     }
     assert lines["issues"] == [
         ("title", "Issues and reviews", "Issues"),
@@ -99,7 +103,7 @@ def test_checking_a_belt_previews_changes_and_effects_without_writing(importer: 
     assert lines["cleo"] == [("tools_config", "not set", '{"releases": true}')]
     effects = {
         consequence.agent: (consequence.effect.added, consequence.effect.removed, consequence.reasons)
-        for consequence in checked.consequences
+        for consequence in checked.weighed.consequences
     }
     assert effects == {
         "ada": ((), ("github__issue_write",), ()),

@@ -224,9 +224,8 @@ def test_a_tools_agents_are_counted_in_full_and_listed_in_part(superuser: Client
     key = made.tool_name(400 if models.Tool.objects.filter(key=made.tool_name(400)).exists() else 5)
     having = sum(key in access.active for access in access_index.load().agents)
     page = open_page(superuser, f"/tools/{key}/")
-    assert page.users == f"{having} of {len(access_index.load().agents)}"
-    on_request = int((page.on_request or "0").replace(",", ""))
-    assert page.others_total == len(access_index.load().agents) - having - on_request
+    assert (page.on, page.in_all) == (having, len(access_index.load().agents))
+    assert page.others_total == page.in_all - page.on - page.on_request
     assert len(page.others) == min(paging.AT_ONCE, page.others_total)
     assert open_page(superuser, f"/tools/{key}/", agents="nobody").others_total == 0
 

@@ -64,7 +64,7 @@ def test_server_info_and_rejected_tools_are_shown(plugin_manager: Client, viewer
     page = open_page(plugin_manager)
     details = facts(plugin_manager)
     assert (details["Server name"], details["Protocol"]) == ("files 1.0", "MCP 2025-06-18")
-    assert "Its name holds characters that cannot be seen" in page.problems[0]
+    assert "Its name contains invisible characters" in page.problems[0]
     assert page.stderr is not None
     assert open_page(viewer).stderr is None
 
@@ -73,7 +73,7 @@ def test_a_command_server_shows_the_shell_command_instead_of_a_form(
     plugin_manager: Client, belt: None
 ) -> None:
     reached = {"command": "uvx", "args": ["mcp-files", "a b"], "env": {"KEY": "${FILES_KEY}"}}
-    upstream_servers.add(servers.SHELL.actor, "files", reached)
+    upstream_servers.add(servers.SHELL, "files", reached)
     page = open_page(plugin_manager)
     assert page.reached.form is None
     details = facts(plugin_manager)
@@ -143,7 +143,7 @@ def test_invalid_connection_settings_are_rejected_at_their_field(
 def test_a_client_plugin_shows_its_last_declaration_and_tools(plugin_manager: Client, belt: None) -> None:
     assert facts(plugin_manager, "github")["Last declared"] == "never"
     tools = [{"name": "merge", "description": "Merge."}]
-    client_plugins.declare(servers.SHELL.actor, "github", tools)
+    client_plugins.declare(servers.SHELL, "github", tools)
     details = facts(plugin_manager, "github")
     assert (details["Declared"], details["May declare"]) == ("1 tool", "operators")
     assert details["Last declared"].startswith("just now, by ")
@@ -153,17 +153,16 @@ def test_a_client_plugin_shows_its_last_declaration_and_tools(plugin_manager: Cl
 
 
 def test_each_tool_shows_its_agents_or_why_there_are_none(plugin_manager: Client, changed: None) -> None:
-    tools = {
-        line.tool.key.rpartition("__")[2]: (line.state, line.word, line.users)
-        for line in open_page(plugin_manager).tools
-    }
-    assert tools["write"] == ("unavailable", "No agent", "changed since it was approved")
-    assert tools["help"] == ("unavailable", "No agent", "new, and not reviewed yet")
-    assert tools["read"] == ("dormant", "No agent", "")
-    github = {
-        line.tool.key.rpartition("__")[2]: line.users for line in open_page(plugin_manager, "github").tools
-    }
-    assert github["issue_read"] == "ada, bob"
+    row = re.compile(
+        r'<wbr>(\w+)</code></h3>.*?data-state="(\w+)">([^<]+)</p>(?: <p class="reason">([^<]+))?'
+    )
+    tools = {key: found for key, *found in row.findall(dashboard.text(plugin_manager.get(FILES)))}
+    assert tools["write"] == ["unavailable", "No agent", "changed since it was approved"]
+    assert tools["help"] == ["unavailable", "No agent", "new, and not reviewed yet"]
+    assert tools["read"] == ["dormant", "No agent", ""]
+    html = dashboard.text(plugin_manager.get("/plugins/github/"))
+    github = {key: found for key, *found in row.findall(html)}
+    assert github["issue_read"] == ["active", "2 agents", "ada, bob"]
 
 
 def test_only_the_first_of_hundreds_of_tools_are_listed(plugin_manager: Client, belt: None) -> None:
@@ -199,9 +198,9 @@ def test_a_listing_received_during_a_page_load_is_shown_entirely_or_not_at_all(
     refreshed_at = plugins.stamp(timezone.now() - dt.timedelta(seconds=1))
     monkeypatch.setattr(snapshots, "catalog", catalog_with_concurrent_listing)
     page = open_page(plugin_manager, asked=refreshed_at)
-    assert (page.refresh.under_way, page.plugin.waiting) == (True, 0)
+    assert (page.refresh.waiting, page.plugin.waiting) == (["files"], 0)
     page = open_page(plugin_manager, asked=refreshed_at)
-    assert (page.refresh.under_way, page.plugin.waiting) == (False, 1)
+    assert (page.refresh.waiting, page.plugin.waiting) == ([], 1)
 
 
 def test_an_unknown_plugin_is_not_found(viewer: Client, belt: None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.plugins.upstream import importing
+from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_connections, upstream_listing
 from toolbelt.store import snapshots
 from toolbelt.testing import OPERATOR
@@ -131,8 +133,22 @@ def test_an_empty_list_shows_how_to_add_a_server(plugin_manager: Client) -> None
 
 
 def test_installed_but_unlisted_plugins_are_shown_with_their_file_entry(plugin_manager: Client) -> None:
-    installed = {plugin.name: plugin.line for plugin in open_page(plugin_manager).installed}
-    assert installed["memory"] == "- id: memory"
+    installed = {plugin.name: plugin for plugin in open_page(plugin_manager).installed}
+    memory, html = installed["memory"], plugin_manager.get("/plugins/").content.decode()
+    assert f"{memory.distribution}, {memory.module}:{memory.attribute}</p>" in html
+    assert "<code>- id: memory</code>" in html
+
+
+def test_a_running_plugin_outside_the_catalog_is_shown_with_the_command_that_adds_it(
+    plugin_manager: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ghost = SimpleNamespace(name="ghost", state="failed", source="here:ghost", error="It\nbroke.")
+    loaded = SimpleNamespace(available=(), registry=SimpleNamespace(list_plugins=lambda: [ghost]))
+    monkeypatch.setattr(runtime, "loaded", lambda: loaded)
+    html = dashboard.text(plugin_manager.get("/plugins/"))
+    assert "Running, but not in the catalog" in html
+    assert '<h3>ghost</h3> <p class="quiet small">here:ghost</p> <p class="note danger">It broke.</p>' in html
+    assert "manage.py plugins sync</code>" in html
 
 
 @pytest.mark.parametrize("htmx", [True, False])
@@ -214,8 +230,9 @@ def test_a_refresh_lists_servers_that_are_on_and_shows_progress(
     entries.change(OPERATOR, "plugin", "quiet", {"active": False})
     response = dashboard.post(plugin_manager, "/refresh/", htmx=False)
     assert (response.status_code, requested_refreshes[0][0]) == (303, ["files"])
-    page = plugin_manager.get(response.headers["Location"]).context["page"]
-    assert page.refresh.words == "Refreshing files…"
+    shown = plugin_manager.get(response.headers["Location"])
+    page = shown.context["page"]
+    assert "Refreshing files…" in dashboard.text(shown)
     assert [plugin.is_refreshing for plugin in page.plugins] == [False, False, True, False]
     requested_refreshes[0][1]("files", importing.Answer(tools=(servers.READ,)))
     page = plugin_manager.get(response.headers["Location"]).context["page"]
@@ -235,7 +252,7 @@ def test_a_finished_refresh_is_reported_and_polling_stops(
     assert 'hx-trigger="every 1s"' in html
     requested_refreshes[0][1]("files", importing.Answer(tools=(servers.READ, servers.WRITE)))
     response = plugin_manager.get(response.headers["Location"], headers=polled)
-    assert response.context["page"].refresh.words == "1 server responded. 2 tools await review."
+    assert "1 server responded. 2 tools await review." in dashboard.text(response)
     assert "every 1s" not in response.content.decode()
 
 
@@ -245,8 +262,8 @@ def test_a_failed_server_is_named_in_the_refresh_result(
     servers.add()
     response = dashboard.post(plugin_manager, "/plugins/files/refresh/", htmx=False)
     requested_refreshes[0][1]("files", importing.Answer(error="connection refused"))
-    page = plugin_manager.get(response.headers["Location"]).context["page"]
-    assert page.refresh.words == "0 servers responded, files failed."
+    html = dashboard.text(plugin_manager.get(response.headers["Location"]))
+    assert "0 servers responded, files failed." in html
 
 
 def test_a_code_plugin_that_no_process_runs_is_marked_as_not_running(

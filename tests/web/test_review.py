@@ -92,7 +92,7 @@ def test_hostile_texts_are_escaped_and_flagged(plugin_manager: Client, changed: 
         for flag in change(open_page(plugin_manager), "files__help").flags
     ]
     assert any(flag.startswith("overrules instructions: ") for flag in flags)
-    assert "holds characters that cannot be seen" in flags
+    assert "contains invisible characters" in flags
 
 
 @pytest.mark.parametrize("htmx", [True, False])

@@ -50,19 +50,17 @@ def test_the_form_contains_every_field_of_the_toolkit(editor: Client) -> None:
     )
     models.Member.objects.filter(tool__key="github__issue_write").update(options={"draft": True})
     read = form(editor.get(EDIT))
-    assert [(row.key, row.note, row.options, row.open) for row in read.members] == [
-        ("github__issue_read", "First.", "", True),
-        ("github__issue_write", "", '{"draft": true}', True),
+    assert [(row.member, row.note, row.options) for row in read.members] == [
+        ("github__issue_read", "First.", ""),
+        ("github__issue_write", "", '{"draft": true}'),
     ]
     file, nothing = read.triggers
-    assert [field.value for field in file.patterns] == ["bug\ndefect", "open\nfile\n\nissue", "no"]
-    assert (file.whole, file.focus, file.required) == (
-        False,
-        "github__issue_write",
-        True,
-    )
-    assert (nothing.whole, nothing.focus) == (False, "")
-    assert read.others == 1
+    assert (file.any, file.every, file.none) == ("bug\ndefect", "open\nfile\n\nissue", "no")
+    assert (file.about, file.focus, file.choice) == ("some", "github__issue_write", "required")
+    assert (nothing.about, nothing.focus) == ("some", "")
+    html = dashboard.text(editor.get(EDIT))
+    assert html.count("<details open> <summary>Note and options") == 2
+    assert "1 note on tools outside this toolkit is kept." in html
     before = entries.read("toolkit", "issues")
     assert editor_forms.submit(editor, EDIT, SAVE).status_code == 303
     assert entries.read("toolkit", "issues") == before
@@ -79,9 +77,9 @@ def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> 
         ("members", "github__issue_write", "papers"),
         ("policy", "Read before you write.", "Read {active_tools} first."),
     }
-    ada = next(effect for effect in page.reached if effect.agent == "ada")
-    assert (ada.added, ada.removed) == (("papers",), ("github__issue_write",))
-    assert ada.effect.notes == ("changes policy issues",)
+    ada, shown = next(pair for pair in page.reached if pair[0].agent.key == "ada")
+    assert (ada.effect.added, ada.effect.removed) == (("papers",), ("github__issue_write",))
+    assert shown.notes == ("changes policy issues",)
     assert not models.AuditEntry.objects.exists()
     response = editor_forms.resubmit(editor, response, SAVE, reason="Tidier.")
     assert (response.status_code, response.headers["Location"]) == (303, PAGE)
@@ -113,8 +111,8 @@ def test_the_live_preview_updates_the_policy_and_directive(editor: Client) -> No
     assert preview.policy == (
         "You have github__issue_read, github__issue_write.\n- github__issue_read: Look here."
     )
-    assert preview.outcome.focus.tools == ("github__issue_write",)
-    assert form(response).triggers[0].decides
+    assert preview.focus.tools == ("github__issue_write",)
+    assert form(response).triggers[0].trial.decides
     html = dashboard.text(response)
     assert "<form" not in html
     assert "matches first" in html
@@ -139,7 +137,7 @@ def test_an_invalid_pattern_is_reported_at_its_field(editor: Client) -> None:
     )
     assert 'id="trigger-1-any-wrong" hx-swap-oob="innerHTML">&#x27;(oops&#x27;' in dashboard.text(response)
     # The valid patterns are still matched.
-    assert form(response).triggers[0].fires
+    assert form(response).triggers[0].trial.fires
     response = editor_forms.submit(editor, EDIT, SAVE, trigger_any="(oops")
     assert response.status_code == 422
     assert "Not saved." in dashboard.text(response)
@@ -163,7 +161,7 @@ def test_trigger_rows_are_added_moved_and_removed(editor: Client) -> None:
     response = editor_forms.submit(editor, EDIT, SAVE, act="add-triggers-0")
     assert [row.name for row in form(response).triggers] == ["file", "trigger 2"]
     response = editor_forms.resubmit(editor, response, SAVE, act="up-triggers-1")
-    assert [(row.name, row.patterns[0].value) for row in form(response).triggers] == [
+    assert [(row.name, row.any) for row in form(response).triggers] == [
         ("trigger 2", ""),
         ("file", "bug"),
     ]
@@ -213,7 +211,7 @@ def test_a_toolkit_is_created_and_removed(editor: Client) -> None:
         editor, NEW, CREATE, key="reading", add_members="papers shell", policy_when_off="No."
     )
     # Ada already has one of the tools, so only bob gets the text for when it is off.
-    assert [effect.agent for effect in response.context["page"].reached] == ["bob"]
+    assert [one.agent.key for one, _ in response.context["page"].reached] == ["bob"]
     made = editor_forms.resubmit(editor, response, CREATE)
     assert made.headers["Location"] == "/toolkits/reading/"
 
@@ -274,37 +272,37 @@ def test_a_bulk_switch_logs_one_entry_per_agent_in_one_batch(operator: Client) -
 
 
 def test_searching_offers_tools_and_adds_those_selected(editor: Client) -> None:
-    before = [row.key for row in form(editor.get(EDIT)).members]
+    before = [row.member for row in form(editor.get(EDIT)).members]
     searched = editor_forms.submit(editor, EDIT, SAVE, act="add-members-0", add_members="scientific papers")
     assert "papers" in [tool.key for tool in form(searched).found]
-    assert [row.key for row in form(searched).members] == before
+    assert [row.member for row in form(searched).members] == before
     html = dashboard.text(searched)
     assert '<input type="checkbox" name="add_members" value="papers"' in html
     assert 'value="scientific papers"' in html
     added = editor_forms.submit(
         editor, EDIT, SAVE, act="add-members-0", add_members=["scientific papers", "papers", "shell"]
     )
-    assert [row.key for row in form(added).members] == [*before, "papers", "shell"]
+    assert [row.member for row in form(added).members] == [*before, "papers", "shell"]
     nothing = editor_forms.submit(editor, EDIT, SAVE, act="add-members-0", add_members="xyzzy")
     assert "No matching tools." in dashboard.text(nothing)
     everything = editor_forms.submit(
         editor, EDIT, SAVE, act="all-members-0", add_members="scientific papers", shown="papers shell "
     )
-    assert [row.key for row in form(everything).members] == [*before, "papers", "shell"]
+    assert [row.member for row in form(everything).members] == [*before, "papers", "shell"]
     # Saving with an unknown name is an error.
     assert editor_forms.submit(editor, EDIT, SAVE, add_members="xyzzy").status_code == 422
 
 
 def test_known_keys_of_a_list_are_added_and_unknown_keys_are_reported(editor: Client) -> None:
-    before = [row.key for row in form(editor.get(EDIT)).members]
+    before = [row.member for row in form(editor.get(EDIT)).members]
     response = editor_forms.submit(editor, EDIT, SAVE, act="add-members-0", add_members="shell, papers, shel")
-    assert [row.key for row in form(response).members] == [*before, "shell", "papers"]
+    assert [row.member for row in form(response).members] == [*before, "shell", "papers"]
     html = dashboard.text(response)
     assert "No tool is called shel. The others were added." in html
     assert 'value="shel"' in html
     # Existing members are not added again.
     again = editor_forms.submit(editor, EDIT, SAVE, act="add-members-0", add_members=f"{before[0]} shell")
-    assert [row.key for row in form(again).members] == [*before, "shell"]
+    assert [row.member for row in form(again).members] == [*before, "shell"]
 
 
 def test_a_toolkit_above_the_row_limit_cannot_be_edited(editor: Client, monkeypatch: Any) -> None:
@@ -321,7 +319,7 @@ def test_exceeding_the_row_limit_is_rejected_without_losing_rows(editor: Client,
     before = entries.read("toolkit", "issues")
     monkeypatch.setattr("toolbelt.web.toolkits.forms.MAX_ROWS", 2)
     added = editor_forms.submit(editor, EDIT, SAVE, add_members="shell papers", act="add-members-0")
-    assert [row.key for row in form(added).members][-2:] == ["shell", "papers"]
+    assert [row.member for row in form(added).members][-2:] == ["shell", "papers"]
     assert "exceed the limit of this editor" in form(added).problems[""]
     response = editor_forms.resubmit(editor, added, SAVE)
     assert response.status_code == 422
@@ -350,7 +348,7 @@ def test_a_new_toolkit_starts_with_the_selected_tools(editor: Client) -> None:
     page = editor.get(NEW, {"tool": ["papers", "github__issue_read", "papers", "no_such_tool"]}).context[
         "page"
     ]
-    assert [row.key for row in page.form.members] == ["papers", "github__issue_read"]
+    assert [row.member for row in page.form.members] == ["papers", "github__issue_read"]
 
 
 def test_selecting_tools_for_a_toolkit_requires_permission(viewer: Client) -> None:

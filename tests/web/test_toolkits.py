@@ -196,6 +196,8 @@ def test_the_policy_preview_applies_to_the_chosen_agent(operator: Client) -> Non
     dashboard.switch(operator, "issues", "false", "true")
     preview = open_page(operator, whose="ada").preview
     assert (preview.policy, preview.off) == ("You cannot see issues.", True)
+    html = dashboard.text(operator.get(ISSUES, {"message": "a bug", "whose": "ada"}))
+    assert "No directive: none of its tools is on, so its triggers do not apply." in html
 
 
 def test_a_trial_message_is_matched_against_every_trigger(viewer: Client) -> None:
@@ -209,19 +211,23 @@ def test_a_trial_message_is_matched_against_every_trigger(viewer: Client) -> Non
         ("file", True, True),
         ("any word", True, False),
     ]
-    assert preview.outcome.words == "The first step focuses on 1 tool and must call one."
-    assert (preview.outcome.focus.tools, preview.outcome.focus.because) == (("github__issue_write",), "file")
+    assert (preview.focus.tools, preview.focus.because) == (("github__issue_write",), "file")
     preview = open_page(viewer, message="A wish.").preview
     assert [trial.decides for trial in preview.triggers] == [False, True]
-    assert preview.outcome.focus.tools == ("github__issue_read", "github__issue_write")
-    assert open_page(viewer, message="Good morning.").preview.outcome.words.startswith("No directive")
-    assert open_page(viewer).preview.outcome is None
+    assert preview.focus.tools == ("github__issue_read", "github__issue_write")
+    for message, sentence in (
+        ("There is a bug.", "The first step focuses on 1 tool and must call one."),
+        ("A wish.", "The first step focuses on 2 tools."),
+        ("Good morning.", "No directive: no trigger matches this message."),
+    ):
+        assert sentence in dashboard.text(viewer.get(ISSUES, {"message": message}))
+    assert "The message</h3>" not in dashboard.text(viewer.get(ISSUES))
 
 
 def test_a_trial_message_uses_the_chosen_agents_tools(operator: Client) -> None:
     dashboard.override(operator, "github__issue_write", "false", "unset")
-    outcome = open_page(operator, message="a bug", whose="ada").preview.outcome
-    assert outcome.words == "No directive: none of the tools to focus on is on."
+    html = dashboard.text(operator.get(ISSUES, {"message": "a bug", "whose": "ada"}))
+    assert "No directive: none of the tools to focus on is on." in html
 
 
 def test_an_htmx_trial_message_returns_only_its_outcome(viewer: Client) -> None:

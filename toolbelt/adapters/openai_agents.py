@@ -171,7 +171,7 @@ def _format_error(error: Any) -> str | None:
         return None
     return (
         f"unknown-tool: You have no tool named {error.tool_name!r} in this request. Tools that you load can be called "
-        "from the next request on. Tools that you are not granted cannot be called."
+        "from the next request. Tools that you are not granted cannot be called."
     )
 
 

@@ -142,7 +142,7 @@ def _first_step(
 def _too_many(content: Surface, provider: str, maximum: int) -> str:
     meta_tool_count = len(keys.RESERVED.intersection(content.names))
     of_them = f", {meta_tool_count} of them meta-tools" if meta_tool_count else ""
-    beside = f", which leaves room for {meta_tool_count} meta-tools" if meta_tool_count else ""
+    beside = ", which leaves room for the meta-tools" if meta_tool_count else ""
     return (
         f"{len(content.tools)} tools are sent{of_them}, but {provider} accepts at most {maximum}. Turn some off, let "
         f"toolkits be loaded on request, or give the agent a budget of {maximum - meta_tool_count} tools{beside}."

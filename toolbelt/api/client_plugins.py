@@ -101,12 +101,7 @@ def declare_tools(request: HttpRequest, plugin: names.Name, body: Declaration, r
     tools = [tool.model_dump(exclude_none=True) for tool in body.tools]
     with preconditions.checked(request, client_plugins.declared(plugin, agent)) as current:
         declaration = client_plugins.declare(
-            auth.actor(request),
-            plugin,
-            tools,
-            agent=agent,
-            was=current,
-            reason=body.reason,
+            auth.write(request, reason=body.reason), plugin, tools, agent=agent, was=current
         )
     response["ETag"] = preconditions.tag(client_plugins.declared(plugin, agent))
     return client_plugins.document(declaration, client_plugins.keys_by_name(plugin, tools))

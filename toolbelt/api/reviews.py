@@ -191,7 +191,7 @@ def refresh_plugin(request: HttpRequest, name: names.Name) -> Any:
     Returns 409 `refused` if this server process is shutting down: try again.
     """
     results = upstream_listing.refresh(
-        [name], functools.partial(upstream_servers.record, auth.actor(request))
+        [name], functools.partial(upstream_servers.record, auth.write(request))
     )
     if name not in results:
         raise errors.Refused(f"{name} was not refreshed: this process is shutting down. Try again.")

@@ -1,1 +1,1 @@
-"""What operators do: each action is one function, one transaction and one audit entry."""
+"""The actions of operators: each is one function, one transaction and one audit entry."""

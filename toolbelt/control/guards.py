@@ -11,7 +11,18 @@ from typing import Any
 
 from toolbelt import conf
 from toolbelt.control import impacts
-from toolbelt.core import agents, budgets, catalog, conflicts, effects, errors, resolution, risks, surface
+from toolbelt.core import (
+    agents,
+    budgets,
+    catalog,
+    conflicts,
+    counting,
+    effects,
+    errors,
+    resolution,
+    risks,
+    surface,
+)
 
 # How many agents are named whose budgets a change would exceed.
 MAX_NAMED = 3
@@ -64,7 +75,7 @@ def refuse_budgets(changed: Iterable[tuple[str, budgets.Spent, budgets.Spent]]) 
     ]
     if sentences:
         more = len(sentences) - MAX_NAMED
-        others = f" {more} more agent{'' if more == 1 else 's'} would exceed a budget." if more > 0 else ""
+        others = f" {counting.counted(more, 'more agent')} would exceed a budget." if more > 0 else ""
         raise errors.Refused(
             f"{' '.join(sentences[:MAX_NAMED])}{others} Switch something else off first, or raise the budget."
         )
@@ -73,13 +84,12 @@ def refuse_budgets(changed: Iterable[tuple[str, budgets.Spent, budgets.Spent]]) 
 def _describe_excess(agent: str, after: budgets.Spent) -> str:
     budget = after.budget or agents.Budget()
     limits = " and ".join(
-        f"{number} {unit}"
-        for number, unit in ((budget.max_tools, "tools"), (budget.max_tokens, "tokens"))
+        counting.counted(number, unit)
+        for number, unit in ((budget.max_tools, "tool"), (budget.max_tokens, "token"))
         if number is not None
     )
-    return (
-        f"The budget of {agent} is {limits}; this would make {after.tools} tools and {after.tokens} tokens."
-    )
+    tools, tokens = counting.counted(after.tools, "tool"), counting.counted(after.tokens, "token")
+    return f"The budget of {agent} is {limits}; this change would result in {tools} and {tokens}."
 
 
 def effect(stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent) -> effects.Effect:
@@ -121,17 +131,16 @@ def confirmation_reasons(
         ("destructive", "destructive tools"),
         ("not stated", "tools that do not state their risk"),
     ):
-        if named := [tool for tool, stated in added.items() if stated == risk]:
-            reasons.append(f"Enables {words}: {', '.join(named)}.")
+        if tools := [tool for tool, stated in added.items() if stated == risk]:
+            reasons.append(f"Enables {words}: {', '.join(tools)}.")
     limit: int = conf.CONFIRM_OFF_TOOLS
     if on is not True and len(effect.removed) > limit:
-        count = len(effect.removed)
-        reasons.append(f"Turns off {count} tool{'' if count == 1 else 's'}.")
+        reasons.append(f"Turns off {counting.counted(len(effect.removed), 'tool')}.")
     return reasons
 
 
 def describe_effect(key: str, on: bool | None, effect: effects.Effect) -> dict[str, Any]:
-    """Return an effect as plain values, for screens, the API and ConfirmationRequired."""
+    """Return an effect as plain values, for the dashboard, the API and ConfirmationRequired."""
     return {
         "key": key,
         "on": on,
@@ -166,5 +175,5 @@ def _alone(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
 def _effect(
     stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent
 ) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
-    before, after = (surface.build(_alone(stored, each)) for each in (agent, proposed))
+    before, after = (surface.build(_alone(stored, version)) for version in (agent, proposed))
     return before, after, effects.compare(before, after)

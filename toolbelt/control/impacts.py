@@ -30,7 +30,7 @@ def with_sessions(
     is that outside any session, if it is known.
     """
     if effect is None:
-        effect = effects.compare(*(_surface(stored, each, None) for each in (agent, proposed)))
+        effect = effects.compare(*(_surface(stored, version, None) for version in (agent, proposed)))
     live, total = sessions.live(agent.key, clock.now() - LIVE, MAX_SESSIONS)
     affected, breaks = 0, set(effect.breaks)
     for session in live:

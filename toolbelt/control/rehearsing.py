@@ -13,7 +13,7 @@ from toolbelt.store import snapshots
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """What a change would do. ``change`` has the effect that the dashboard shows, live sessions included, and no entry
+    """The effects of a change. ``change`` has the effect that the dashboard shows, live sessions included, and no entry
     in the audit log; ``reasons`` are those for which it would have to be confirmed.
     """
 
@@ -24,7 +24,7 @@ class Rehearsal:
 def rehearse(
     write: writing.Write, act: Callable[[writing.Write], writing.Change], *, agent: str = ""
 ) -> Rehearsal:
-    """Return what ``act`` would do, without doing it; raise as it does, except ConfirmationRequired.
+    """Return the effects of ``act``, without keeping them; raise as it does, except ConfirmationRequired.
 
     ``agent`` is the one that it changes, if it changes one that exists.
     """

@@ -1,4 +1,4 @@
-"""Undoing changes: a change of its own, after a comparison with the current state.
+"""Undoing changes: an undo is itself a change, made after a comparison with the current state.
 
 The state that the change left must still be there; if it has changed since, errors.Stale states what was seen and what
 is there now. Undoing is audited like any change, and can be undone.
@@ -19,36 +19,36 @@ from toolbelt.store import audit, clock, snapshots
 from toolbelt.store import entries as rows
 
 
-def batch_of(entry: int) -> list[audit.Entry]:
+def batch_of(entry_id: int) -> list[audit.Entry]:
     """Return the entries of the same batch as this one (or only itself), newest first, without those that are already
     undone. Raise errors.NotFound.
     """
-    done = audit.find(entry)
-    if done is None:
-        raise errors.NotFound("change", str(entry))
-    if done.batch is None:
-        return [done]
-    return [entry_ for entry_ in audit.of_batch(done.batch) if entry_.undone is None]
+    entry = audit.find(entry_id)
+    if entry is None:
+        raise errors.NotFound("change", str(entry_id))
+    if entry.batch is None:
+        return [entry]
+    return [other for other in audit.of_batch(entry.batch) if other.undone is None]
 
 
-def undo(write: writing.Write, entry: int) -> writing.Change:
+def undo(write: writing.Write, entry_id: int) -> writing.Change:
     """Undo the change with this audit entry id. Undoing counts as confirmation."""
     with writing.begin():
-        done = audit.find(entry)
-        if done is None:
-            raise errors.NotFound("change", str(entry))
-        family, _, act = done.action.partition(".")
-        undo_change = _UNDO.get(done.action) or _UNDO.get(family) or _UNDO.get(act) or _changed
-        return undo_change(write.replace(confirm=True, undoes=done.id), done)
+        entry = audit.find(entry_id)
+        if entry is None:
+            raise errors.NotFound("change", str(entry_id))
+        family, _, act = entry.action.partition(".")
+        undo_change = _UNDO.get(entry.action) or _UNDO.get(family) or _UNDO.get(act) or _changed
+        return undo_change(write.replace(confirm=True, undoes=entry.id), entry)
 
 
-def undo_batch(write: writing.Write, entry: int) -> writing.Change:
+def undo_batch(write: writing.Write, entry_id: int) -> writing.Change:
     """Undo all changes of the same batch as this entry, the last first: all of them, or none.
 
     Those that are already undone stay so. The new entries share a batch, so that they can be undone together.
     """
     with writing.begin():
-        batch = batch_of(entry)
+        batch = batch_of(entry_id)
         if not batch:
             return writing.Change(entry=None, before=None, after=None)
         agent = batch[0].subject_key if batch[0].subject_kind == "agent" else None
@@ -62,62 +62,64 @@ def undo_batch(write: writing.Write, entry: int) -> writing.Change:
     return writing.Change(entry=changes[-1].entry, before=None, after=None, effect=effect)
 
 
-def _switched(write: writing.Write, done: audit.Entry) -> writing.Change:
-    flip = switches.flip if done.action.startswith("switch.") else switches.override
-    now = grants.switch_state(expirations.find(done.subject_key).agent, done.key)
-    if now != done.after:
-        what = f"The {done.action.partition('.')[0]} of {done.key} for {done.subject_key}"
-        raise errors.Stale(what, done.after, now, done.before)
-    end, value = grants.expiry_of(done.before), grants.is_on(done.before)
+def _switched(write: writing.Write, entry: audit.Entry) -> writing.Change:
+    flip = switches.flip if entry.action.startswith("switch.") else switches.override
+    now = grants.switch_state(expirations.find(entry.subject_key).agent, entry.key)
+    if now != entry.after:
+        subject = f"The {entry.action.partition('.')[0]} of {entry.key} for {entry.subject_key}"
+        raise errors.Stale(subject, entry.after, now, entry.before)
+    end, value = grants.expiry_of(entry.before), grants.is_on(entry.before)
     if end is not None and end.at <= clock.now():
         # If the earlier value would have expired by now, its later value is restored.
         value, end = end.then, None
-    return flip(write, done.subject_key, done.key, value, ends=end)
+    return flip(write, entry.subject_key, entry.key, value, ends=end)
 
 
-def _created(write: writing.Write, done: audit.Entry) -> writing.Change:
-    now = entries.read(done.subject_kind, done.subject_key)
-    if now != done.after:
-        raise errors.Stale(f"{done.subject_kind} {done.subject_key}", done.after, now)
-    return entries.remove(write, done.subject_kind, done.subject_key)
+def _created(write: writing.Write, entry: audit.Entry) -> writing.Change:
+    now = entries.read(entry.subject_kind, entry.subject_key)
+    if now != entry.after:
+        raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", entry.after, now)
+    return entries.remove(write, entry.subject_kind, entry.subject_key)
 
 
-def _removed(write: writing.Write, done: audit.Entry) -> writing.Change:
+def _removed(write: writing.Write, entry: audit.Entry) -> writing.Change:
     try:
-        now = entries.read(done.subject_kind, done.subject_key)
+        now = entries.read(entry.subject_kind, entry.subject_key)
     except errors.NotFound:
-        entry = {key: value for key, value in done.before.items() if key != entries.PLACE}
-        change = entries.put(write, done.subject_kind, entry)
-        if entries.PLACE in done.before:
-            ordering.restore(done.subject_kind, done.subject_key, done.before[entries.PLACE])
+        removed = {key: value for key, value in entry.before.items() if key != entries.PLACE}
+        change = entries.put(write, entry.subject_kind, removed)
+        if entries.PLACE in entry.before:
+            ordering.restore(entry.subject_kind, entry.subject_key, entry.before[entries.PLACE])
         return change
-    raise errors.Stale(f"{done.subject_kind} {done.subject_key}", None, now)
+    raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", None, now)
 
 
-def _changed(write: writing.Write, done: audit.Entry) -> writing.Change:
-    return entries.change(write, done.subject_kind, done.subject_key, done.before, was=done.after)
+def _changed(write: writing.Write, entry: audit.Entry) -> writing.Change:
+    return entries.change(write, entry.subject_kind, entry.subject_key, entry.before, was=entry.after)
 
 
-def _ordered(write: writing.Write, done: audit.Entry) -> writing.Change:
+def _ordered(write: writing.Write, entry: audit.Entry) -> writing.Change:
     """Restore the order; entries that no longer exist are skipped."""
-    existing = set(rows.names(done.subject_kind))
+    existing = set(rows.names(entry.subject_kind))
     before, after = (
-        [name for name in side["order"] if name in existing] for side in (done.before, done.after)
+        [name for name in side["order"] if name in existing] for side in (entry.before, entry.after)
     )
-    return ordering.set_order(write, done.subject_kind, before, was=after)
+    return ordering.set_order(write, entry.subject_kind, before, was=after)
 
 
-def _equipped(write: writing.Write, done: audit.Entry) -> writing.Change:
-    return sessions.equip(write, done.subject_key, done.key, done.before or "", was=done.after or "")
+def _equipped(write: writing.Write, entry: audit.Entry) -> writing.Change:
+    return sessions.equip(write, entry.subject_key, entry.key, entry.before or "", was=entry.after or "")
 
 
-def _named(write: writing.Write, done: audit.Entry) -> writing.Change:
-    return roles.set_operators(write, done.subject_key, done.before["operators"], was=done.after["operators"])
+def _operators_set(write: writing.Write, entry: audit.Entry) -> writing.Change:
+    return roles.set_operators(
+        write, entry.subject_key, entry.before["operators"], was=entry.after["operators"]
+    )
 
 
-def _refuse(write: writing.Write, done: audit.Entry) -> writing.Change:
+def _refuse(write: writing.Write, entry: audit.Entry) -> writing.Change:
     raise errors.Refused(
-        f"{done.action} cannot be undone: {_INSTEAD[done.action].format(command=conf.COMMAND)}."
+        f"{entry.action} cannot be undone: {_INSTEAD[entry.action].format(command=conf.COMMAND)}."
     )
 
 
@@ -146,7 +148,7 @@ _UNDO: dict[str, _Undo] = {
     "token": _refuse,
     "user": _refuse,
     "user.create": _refuse,
-    "agent.operators": _named,
+    "agent.operators": _operators_set,
     "session.equip": _equipped,
     "session.evict": _refuse,
 }

@@ -40,7 +40,7 @@ class Fields(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """Who writes something, and what every write has in common.
+    """A write: its author, and what every write has in common.
 
     ``reason`` is the writer's, for the audit log. ``confirm``: they confirm a far-reaching change. Writes that share a
     ``batch`` are one step. ``undoes`` is the audit entry that this write undoes.
@@ -68,7 +68,7 @@ def by(name: str, via: actors.Via, reason: str = "") -> Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a write did. ``entry`` is the audit entry's id, None if nothing had to change.
+    """The result of a write. ``entry`` is the audit entry's id, None if nothing had to change.
 
     ``before`` and ``after`` are what differs. ``result`` is the result as it is stored: an entry, or all switches and
     overrides of an agent; None if the write does not provide it.

@@ -245,11 +245,11 @@ def _of_url(url: str) -> Iterator[tuple[Path, str]]:
         yield at, f"This is not a URL: {error}."
         return
     if _UNSOUND.search(url):
-        yield at, "The URL holds a space, a backslash or a control character: encode them, as %20."
+        yield at, "The URL contains a space, a backslash or a control character: encode it, as in %20."
     elif parts.scheme not in ("http", "https") or not host or port == 0:
         yield at, "A URL begins with https:// or http://, and names a host."
     elif parts.username is not None or parts.password is not None:
-        yield at, f"The URL holds a user name or a password. {_WAY_OUT}"
+        yield at, f"The URL contains a user name or a password. {_WAY_OUT}"
     elif "$" in parts.netloc:
         yield at, "The host of a URL cannot contain a variable: only the path and the query may."
     elif _is_metadata(host):

@@ -10,7 +10,7 @@
     ├── Stale                 the writer: another operator changed the same key; its current value
     ├── ConfirmationRequired  the writer: valid, but with effects that must be confirmed
     ├── Refused               no one: a rule of the product forbids it; the alternative
-    └── Unavailable           the database's administrator: it is away, busy, read-only or full; when to try again
+    └── Unavailable           the database's administrator: unreachable, busy, read-only or full; when to try again
 
 Expected outcomes (a load that is not allowed, a call that is refused) are values, not errors.
 """

@@ -63,7 +63,7 @@ def name_problem(name: str) -> str | None:
         return f"{name!r} is not a name: 1 to 64 letters, digits, _, . or -."
     if not name.strip("."):
         # Browsers and proxies resolve such a segment of a URL, and never request it.
-        return f"{name!r} is not a name: it needs more than dots, which cannot stand alone in an address."
+        return f"{name!r} is not a name: it cannot consist only of dots."
     return None
 
 

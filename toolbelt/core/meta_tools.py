@@ -64,7 +64,7 @@ _SEARCH_PROPERTIES: Mapping[str, Any] = {
         "type": "integer",
         "minimum": 0,
         "maximum": MAX_OFFSET,
-        "description": "For more results: the next_offset of the answer before.",
+        "description": "For more results: the next_offset of the previous answer.",
     },
 }
 DEFINITIONS: Mapping[str, definitions.Definition] = {

@@ -49,7 +49,7 @@ def _of_refusal(expected: Any, steps: list[Any]) -> Iterator[expectations.Mismat
     if not isinstance(path, str) or (isinstance(expected, Mapping) and set(expected) != {"path"}):
         yield "expect_error with a path, and nothing else", _shown(expected)
     if steps:
-        yield "no steps, because a refused belt has none", f"{len(steps)}"
+        yield "no steps beside expect_error", f"{len(steps)}"
 
 
 def expects_something(written: Mapping[str, Any]) -> bool:

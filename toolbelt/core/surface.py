@@ -14,6 +14,7 @@ from typing import Any, Literal
 from toolbelt.core import (
     budgets,
     conflicts,
+    counting,
     definitions,
     directives,
     meta_tools,
@@ -223,18 +224,16 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
     result = []
     spent = resolved.spent
     if resolved.deferred:
-        count = len(resolved.deferred)
         names = budgets.in_short([*dict.fromkeys(d.origin.name for d in resolved.deferred.values())])
-        message = f"The budget deferred {count} {'tool' if count == 1 else 'tools'}: {names}."
+        message = f"The budget deferred {counting.counted(len(resolved.deferred), 'tool')}: {names}."
         result.append(Warning_(code="budget-deferred", message=message))
     if spent.is_exceeded and spent.budget is not None:
-        result.append(
-            Warning_(
-                code="over-budget",
-                message=f"{spent.tools} tools and {spent.tokens} tokens are active; the budget is "
-                f"{_at_most(spent.budget.max_tools)} tools and {_at_most(spent.budget.max_tokens)} tokens.",
-            )
+        message = (
+            f"{counting.counted(spent.tools, 'tool')} and {counting.counted(spent.tokens, 'token')} are active;"
+            f" the budget is {_at_most(spent.budget.max_tools, 'tool')}"
+            f" and {_at_most(spent.budget.max_tokens, 'token')}."
         )
+        result.append(Warning_(code="over-budget", message=message))
     context = resolved.context
     if absent := resolution.not_running(context):
         message = (
@@ -251,5 +250,5 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
     return tuple(result)
 
 
-def _at_most(number: int | None) -> str:
-    return "any number of" if number is None else f"at most {number}"
+def _at_most(number: int | None, noun: str) -> str:
+    return f"any number of {noun}s" if number is None else f"at most {counting.counted(number, noun)}"

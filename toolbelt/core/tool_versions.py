@@ -1,4 +1,4 @@
-"""The version of a tool: the hash of what an operator approves, so that a change waits for review.
+"""The version of a tool: the hash of what an operator approves, so that a change awaits review.
 
 A tool's name, description and schema are approved together, and what else its server lists (its details) beside them.
 """
@@ -66,7 +66,13 @@ def is_rejected(tool: catalog.Tool) -> bool:
 
 
 def awaits_review(tool: catalog.Tool) -> bool:
-    """Return whether a decision about the tool is open, by what is stored of it: nothing is hashed."""
+    """Return whether a plugin's tool awaits a decision, by what is stored of it: nothing is hashed.
+
+    `toolbelt.store.counts` has the same rule as a query. Both miss a changed tool if only the hash of its approved
+    version is stored, as after the import of a belt; the review finds that one by its hash.
+    """
+    if not tool.plugin or tool.retired:
+        return False
     is_open_again = tool.approved.startswith(REJECTED) and not tool.blocked
     return not tool.seen or bool(tool.approved_version) or is_open_again
 

@@ -48,7 +48,7 @@ _REASONS: Mapping[str, Sequence[str]] = {
     "equip": ("Works on files this week.", "Trial of a smaller loadout."),
     "stop": ("The server answers with errors.", "Incident: wrong data was written."),
 }
-_REASONS_BACK = ("The trial is over.", "Works without it.", "Back to normal.", "Done.", "")
+_REASONS_BACK = ("The trial has ended.", "Works without it.", "Back to normal.", "Done.", "")
 
 _FAILURES = (
     ("tool-failed", "The server answered 502."),

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt import conf
-from toolbelt.control import actors
+from toolbelt.control import writing
 from toolbelt.control.servers.client_files import importing
 from toolbelt.core import errors
 
@@ -26,7 +26,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
 
-def run(actor: actors.Actor, options: dict[str, Any]) -> Iterator[str]:
+def run(write: writing.Write, options: dict[str, Any]) -> Iterator[str]:
     """Import the file, and yield what to print. Raise CommandError with the line and reason of each problem."""
     file = options["file"]
     try:
@@ -48,7 +48,7 @@ def run(actor: actors.Actor, options: dict[str, Any]) -> Iterator[str]:
             lines.append("To import only some of its servers, add --only NAME.")
         raise CommandError("\n".join(lines)) from error
     yield from _described(preview)
-    names = () if options["dry_run"] else importing.store(actor, preview, reason=options["reason"])
+    names = () if options["dry_run"] else importing.store(write, preview)
     if names:
         yield f"Stored {', '.join(names)}. Their tools will await review."
     if preview.variables:
@@ -64,7 +64,7 @@ def run(actor: actors.Actor, options: dict[str, Any]) -> Iterator[str]:
 def _described(preview: importing.Preview) -> Iterator[str]:
     for server in preview.servers:
         source = "" if server.name == server.source else f" (in the file: {server.source})"
-        yield f"{server.name}{source}: {importing.shown(server)}"
+        yield f"{server.name}{source}: {importing.connection_text(server)}"
         for section in ("env", "headers"):
             for name, value in server.connection.get(section, {}).items():
                 yield f"  {name}: {value}"

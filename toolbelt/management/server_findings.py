@@ -10,6 +10,7 @@ from pathlib import Path
 from toolbelt import conf, locations
 from toolbelt.control.doctor import findings
 from toolbelt.control.servers import upstream_servers
+from toolbelt.core import counting
 from toolbelt.runtime import environ, plugins, upstream_listing
 
 
@@ -32,10 +33,11 @@ def examine(*, ask: bool = True) -> Iterator[findings.Finding]:
         yield from obstacles
         if not obstacles:
             reachable.append(server.plugin.name)
-        if waiting := sum(server.waiting.values()):
+        if waiting := sum(server.to_review.values()):
             yield findings.Finding(
                 code="server-review",
-                message=f"{waiting} tools of the server {server.plugin.name} await review, so no agent has them.",
+                message=f"The server {server.plugin.name} has {counting.counted(waiting, 'tool')} to review,"
+                " which no agent has.",
                 way_out=f"Run `{conf.COMMAND} mcp review {server.plugin.name}`.",
                 level="note",
             )

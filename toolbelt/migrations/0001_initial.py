@@ -40,12 +40,12 @@ class Migration(migrations.Migration):
                 ('subagent_kinds', toolbelt.models.fields.JSONText(blank=True, default=list, help_text='Kinds of subagent that its own token may ask for.', shape='array')),
                 ('max_tools', models.PositiveIntegerField(blank=True, help_text='The most tools it may have active. Empty: no limit.', null=True)),
                 ('max_tokens', models.PositiveIntegerField(blank=True, help_text='The most tokens its active tools may cost. Empty: no limit.', null=True)),
-                ('on_exceed', models.CharField(choices=[('warn', 'Warn on the surface'), ('refuse', 'Refuse what would pass it'), ('defer', 'Defer toolkits until it fits')], default='warn', help_text='What happens when its tools pass a limit.', max_length=6)),
+                ('on_exceed', models.CharField(choices=[('warn', 'Show a warning'), ('refuse', 'Refuse what would pass it'), ('defer', 'Defer toolkits until it fits')], default='warn', help_text='What happens when its tools pass a limit.', max_length=6)),
                 ('position', models.PositiveIntegerField(default=0, help_text='Where it stands in lists: 0 is first.')),
             ],
             options={
                 'ordering': ['position', 'key'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('key', ''), _negated=True), name='agent_key_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('key'), name='agent_key_unique_in_any_case', violation_error_message='This name is taken by one that differs from it in case alone, or not at all.'), models.CheckConstraint(condition=models.Q(('kind__in', ('', 'explore', 'task', 'plan', 'review', 'general'))), name='agent_kind_one_of', violation_error_message='This is one of: explore, task, plan, review, general.'), models.CheckConstraint(condition=models.Q(('on_exceed__in', ('warn', 'refuse', 'defer'))), name='agent_on_exceed_one_of', violation_error_message='This is one of: warn, refuse, defer.')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('key', ''), _negated=True), name='agent_key_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('key'), name='agent_key_unique_in_any_case', violation_error_message='This name is already taken. Names are compared without regard to case.'), models.CheckConstraint(condition=models.Q(('kind__in', ('', 'explore', 'task', 'plan', 'review', 'general'))), name='agent_kind_one_of', violation_error_message='This is one of: explore, task, plan, review, general.'), models.CheckConstraint(condition=models.Q(('on_exceed__in', ('warn', 'refuse', 'defer'))), name='agent_on_exceed_one_of', violation_error_message='This is one of: warn, refuse, defer.')],
             },
         ),
         migrations.CreateModel(
@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'categories',
                 'ordering': ['name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='category_name_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('name'), name='category_name_unique_in_any_case', violation_error_message='This name is taken by one that differs from it in case alone, or not at all.')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='category_name_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('name'), name='category_name_unique_in_any_case', violation_error_message='This name is already taken. Names are compared without regard to case.')],
             },
         ),
         migrations.CreateModel(
@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['position', 'name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='loadout_name_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('name'), name='loadout_name_unique_in_any_case', violation_error_message='This name is taken by one that differs from it in case alone, or not at all.')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='loadout_name_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('name'), name='loadout_name_unique_in_any_case', violation_error_message='This name is already taken. Names are compared without regard to case.')],
             },
         ),
         migrations.CreateModel(
@@ -96,7 +96,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['position', 'name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='plugin_name_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('name'), name='plugin_name_unique_in_any_case', violation_error_message='This name is taken by one that differs from it in case alone, or not at all.'), models.UniqueConstraint(django.db.models.functions.text.Lower('namespace'), condition=models.Q(('namespace', ''), _negated=True), name='plugin_namespace_unique_in_any_case', violation_error_message='This name is taken by one that differs from it in case alone, or not at all.'), models.CheckConstraint(condition=models.Q(('namespace__contains', '__'), _negated=True), name='plugin_namespace_no_separator', violation_error_message='A double underscore only ends a namespace: use a single one.'), models.CheckConstraint(condition=models.Q(('status__in', ('ready', 'failed'))), name='plugin_status_one_of', violation_error_message='This is one of: ready, failed.')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='plugin_name_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('name'), name='plugin_name_unique_in_any_case', violation_error_message='This name is already taken. Names are compared without regard to case.'), models.UniqueConstraint(django.db.models.functions.text.Lower('namespace'), condition=models.Q(('namespace', ''), _negated=True), name='plugin_namespace_unique_in_any_case', violation_error_message='This name is already taken. Names are compared without regard to case.'), models.CheckConstraint(condition=models.Q(('namespace__contains', '__'), _negated=True), name='plugin_namespace_no_separator', violation_error_message='A double underscore only ends a namespace: use a single one.'), models.CheckConstraint(condition=models.Q(('status__in', ('ready', 'failed'))), name='plugin_status_one_of', violation_error_message='This is one of: ready, failed.')],
             },
         ),
         migrations.CreateModel(
@@ -123,7 +123,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'sub-app',
                 'ordering': ['position', 'key'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('key', ''), _negated=True), name='sub_app_key_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('key'), name='sub_app_key_unique_in_any_case', violation_error_message='This name is taken by one that differs from it in case alone, or not at all.')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('key', ''), _negated=True), name='sub_app_key_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('key'), name='sub_app_key_unique_in_any_case', violation_error_message='This name is already taken. Names are compared without regard to case.')],
             },
         ),
         migrations.CreateModel(
@@ -195,7 +195,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['position', 'key'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('key', ''), _negated=True), name='toolkit_key_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('key'), name='toolkit_key_unique_in_any_case', violation_error_message='This name is taken by one that differs from it in case alone, or not at all.'), models.CheckConstraint(condition=models.Q(('key__contains', '__'), _negated=True), name='toolkit_key_no_separator', violation_error_message='A double underscore only ends a namespace: use a single one.'), models.CheckConstraint(condition=models.Q(('key__in', ['call_tool', 'list_toolkits', 'load_tools', 'search_tools', 'unload_tools']), _negated=True), name='toolkit_key_not_reserved', violation_error_message="This name is reserved for Toolbelt's own tools.")],
+                'constraints': [models.CheckConstraint(condition=models.Q(('key', ''), _negated=True), name='toolkit_key_not_blank', violation_error_message='A name cannot be blank.'), models.UniqueConstraint(django.db.models.functions.text.Lower('key'), name='toolkit_key_unique_in_any_case', violation_error_message='This name is already taken. Names are compared without regard to case.'), models.CheckConstraint(condition=models.Q(('key__contains', '__'), _negated=True), name='toolkit_key_no_separator', violation_error_message='A double underscore only ends a namespace: use a single one.'), models.CheckConstraint(condition=models.Q(('key__in', ['call_tool', 'list_toolkits', 'load_tools', 'search_tools', 'unload_tools']), _negated=True), name='toolkit_key_not_reserved', violation_error_message="This name is reserved for Toolbelt's own tools.")],
             },
         ),
         migrations.CreateModel(
@@ -312,7 +312,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='tool',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('key'), name='tool_key_unique_in_any_case', violation_error_message='This name is taken by one that differs from it in case alone, or not at all.'),
+            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('key'), name='tool_key_unique_in_any_case', violation_error_message='This name is already taken. Names are compared without regard to case.'),
         ),
         migrations.AddConstraint(
             model_name='tool',

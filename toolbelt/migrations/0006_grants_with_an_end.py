@@ -50,10 +50,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='toolkitswitch',
-            constraint=models.CheckConstraint(condition=models.Q(('ends__isnull', False), models.Q(('by', ''), ('then__isnull', True)), _connector='OR'), name='toolkit_switch_ends', violation_error_message='Only what ends says what stands then, and who gave it for so long.'),
+            constraint=models.CheckConstraint(condition=models.Q(('ends__isnull', False), models.Q(('by', ''), ('then__isnull', True)), _connector='OR'), name='toolkit_switch_ends', violation_error_message='A value after the expiry, and its author, require an expiry.'),
         ),
         migrations.AddConstraint(
             model_name='tooloverride',
-            constraint=models.CheckConstraint(condition=models.Q(('ends__isnull', False), models.Q(('by', ''), ('then__isnull', True)), _connector='OR'), name='tool_override_ends', violation_error_message='Only what ends says what stands then, and who gave it for so long.'),
+            constraint=models.CheckConstraint(condition=models.Q(('ends__isnull', False), models.Q(('by', ''), ('then__isnull', True)), _connector='OR'), name='tool_override_ends', violation_error_message='A value after the expiry, and its author, require an expiry.'),
         ),
     ]

@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='agent',
             name='on_exceed',
-            field=models.CharField(choices=[('warn', 'Warn on the surface'), ('refuse', 'Refuse changes that exceed it'), ('defer', 'Defer toolkits until it fits')], default='warn', help_text='What happens when the active tools exceed a limit.', max_length=6),
+            field=models.CharField(choices=[('warn', 'Show a warning'), ('refuse', 'Refuse changes that exceed it'), ('defer', 'Defer toolkits until it fits')], default='warn', help_text='What happens when the active tools exceed a limit.', max_length=6),
         ),
         migrations.AlterField(
             model_name='agent',

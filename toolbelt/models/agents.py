@@ -21,7 +21,7 @@ class Agent(naming.Named):
         GENERAL = "general"
 
     class OnExceed(models.TextChoices):
-        WARN = "warn", "Warn on the surface"
+        WARN = "warn", "Show a warning"
         REFUSE = "refuse", "Refuse changes that exceed it"
         DEFER = "defer", "Defer toolkits until it fits"
 
@@ -153,7 +153,7 @@ def _ends(table: str) -> models.CheckConstraint:
     return models.CheckConstraint(
         condition=models.Q(ends__isnull=False) | models.Q(then__isnull=True, by=""),
         name=f"{table}_ends",
-        violation_error_message="Only what ends says what stands then, and who gave it for so long.",
+        violation_error_message="A value after the expiry, and its author, require an expiry.",
     )
 
 

@@ -52,7 +52,7 @@ def unique_in_any_case(model: str, field: str, condition: models.Q | None = None
         functions.Lower(field),
         condition=condition,
         name=f"{model}_{field}_unique_in_any_case",
-        violation_error_message="This name is taken by one that differs from it in case alone, or not at all.",
+        violation_error_message="This name is already taken. Names are compared without regard to case.",
     )
 
 

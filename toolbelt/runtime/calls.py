@@ -38,7 +38,7 @@ Result = call_answers.Result
 Answer = call_answers.Answer
 unchecked = call_answers.unchecked
 
-_places = call_slots.CallSlots()
+_slots = call_slots.CallSlots()
 
 
 def admit(
@@ -152,7 +152,7 @@ async def carry_out(
 ) -> Answer:
     """Run an admitted call once its plugin has a free slot, and record the outcome."""
     gate = admitted.gate
-    ticket = _places.enter(admitted.plugin, conf.CALLS_PER_PLUGIN)
+    ticket = _slots.enter(admitted.plugin, conf.CALLS_PER_PLUGIN)
     try:
         if not ticket.done():
             await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
@@ -165,7 +165,7 @@ async def carry_out(
         await asyncio.shield(gate.in_thread(recording.end, "cancelled"))
         raise
     finally:
-        _places.leave(admitted.plugin, ticket)
+        _slots.leave(admitted.plugin, ticket)
     if gate.can_probe and record_writer.has_room():
         # Nothing of it waits for the database.
         return call_answers.answered(recording, returned, admitted.definition)

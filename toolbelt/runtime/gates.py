@@ -202,5 +202,5 @@ def blocked(admitted: Admitted) -> DeniedError | None:
         databases.release()
     if isinstance(admission, calls.Refusal):
         because = admitted.gate.recording.reason_text or admission.message
-        return DeniedError(admission, f"It was stopped while it ran: {because}")
+        return DeniedError(admission, f"Cancelled while it ran: {because}")
     return None

@@ -13,27 +13,27 @@ from toolbelt.core import tool_versions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The number of agents that are not archived, the number of plugins' tools to review (new ones, and those held),
-    the number of sub-apps, and the number of the last write of configuration.
+    """The number of agents that are not archived, of plugins' tools to review, and of sub-apps, and the number of the
+    last write of configuration.
     """
 
     agents: int
-    waiting: int
+    to_review: int
     sub_apps: int
     revision: int = 0
 
 
 def count() -> Counts:
     """Return the counts."""
-    # As `tool_versions.awaits_review`.
-    rejected = Q(approved__startswith=tool_versions.REJECTED, blocked=False)
-    needs_review = Q(seen=False) | Q(approved_version__isnull=False) | rejected
-    waiting = models.Tool.objects.filter(needs_review, retired=False, plugin__isnull=False)
+    # As `tool_versions.awaits_review`; `tests/store/test_counts.py` compares them.
+    is_open_again = Q(approved__startswith=tool_versions.REJECTED, blocked=False)
+    is_open = Q(seen=False) | Q(approved_version__isnull=False) | is_open_again
+    to_review = models.Tool.objects.filter(is_open, retired=False, plugin__isnull=False)
     revision = (
         models.Revision.objects.order_by().annotate(what=Value("revision")).values_list("what", "number")
     )
     rows = _counted("agents", models.Agent.objects.filter(archived=False)).union(
-        _counted("waiting", waiting),
+        _counted("to_review", to_review),
         _counted("sub_apps", models.SubApp.objects.all()),
         revision,
         all=True,

@@ -22,16 +22,7 @@ from toolbelt.control.people import rights, roles
 from toolbelt.control.people import tokens as issued
 from toolbelt.control.reports import queries
 from toolbelt.web import tokens
-from toolbelt.web.kit import (
-    audit_words,
-    forms,
-    http,
-    notices,
-    pieces,
-    preferences,
-    responses,
-    words,
-)
+from toolbelt.web.kit import audit_words, forms, http, notices, pieces, preferences, responses, words
 
 MAX_CHANGES = 8
 # The kinds of things, in the order of the pages, by the name of their permissions.
@@ -153,13 +144,11 @@ def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> H
         tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),
         entries=entries,
         more_entries=f"All {words.number(mine.total)}" if mine.total > len(mine.entries) else "",
-        changes_url=reverse("web:audit_log", query={"person": name}),
-        may_see_tokens=rights.may_read(user, "api_token"),
     )
     return responses.show(request, page, "account/account.html", status=status)
 
 
-def _rights(permissions: Iterable[str]) -> Iterable[pieces.View]:
+def _rights(permissions: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Return the permissions in words, by kind; those without a word here are left out."""
     held = {permission.removeprefix("toolbelt.") for permission in permissions}
     for kind, label in _KINDS.items():
@@ -169,4 +158,4 @@ def _rights(permissions: Iterable[str]) -> Iterable[pieces.View]:
             if f"{act}_{kind}" in held
             or (act == "view" and (kind in _SEEN_BY_ALL or f"tool_change{kind}" in held))
         ]
-        yield pieces.View(kind=label, acts=", ".join(acts) or "nothing")
+        yield label, ", ".join(acts) or "nothing"

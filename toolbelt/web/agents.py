@@ -180,7 +180,6 @@ def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> p
     if not toolkits:
         return None
     return pieces.View(
-        action=reverse("web:bulk_agents"),
         fields=paging.hidden_fields(filters, ("sort", "offset")),
         count=f"For all {words.number(len(summaries))} matching agents"
         if len(summaries) > 1

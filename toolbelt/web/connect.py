@@ -9,7 +9,6 @@ import datetime as dt
 import json
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
@@ -84,13 +83,16 @@ def _shown(
     surface = request.build_absolute_uri(reverse("api:get_surface", args=[agent]))
     address, origin = surface.removesuffix("surface"), surface.rpartition("/api/v1/")[0]
     listed = (*settings.surface.tools, *settings.surface.meta_tools)
-    groups = (
-        ("MCP clients", configurations(origin, agent, settings.surface)),
-        ("HTTP API", languages(address, listed[0].name if listed else "a_tool")),
-        ("Frameworks", frameworks(origin, agent)),
-    )
-    ways = [(label, [_with_token(way, issued) for way in every]) for label, every in groups]
-    names = [way.name for _, every in ways for way in every]
+    ways = {
+        "MCP clients": list(configurations(origin, agent, settings.surface)),
+        "HTTP API": list(languages(address, listed[0].name if listed else "a_tool")),
+        "Frameworks": list(frameworks(origin, agent)),
+    }
+    every = [way for group in ways.values() for way in group]
+    if issued is not None:
+        for way in every:
+            _put_token(way, issued.text)
+    names = [way.name for way in every]
     may_see_tokens = rights.may_read(user, "api_token")
     prefix = issued.token.prefix if issued else request.GET.get("token", "")
     shown = pieces.View(
@@ -121,34 +123,10 @@ def _first_request(agent: str, prefix: str = "") -> pieces.View | None:
     return None
 
 
-def _with_token(way: pieces.View, issued: tokens.Issued | None) -> pieces.View:
-    """Return a way to connect with the token where it belongs: in its text, or in ``steps`` before it."""
-    way.steps = ()
-    if issued is None:
-        return way
-    text = way.text.replace("$TOOLBELT_TOKEN", issued.text).replace("YOUR_TOKEN", issued.text)
-    if text == way.text:
-        way.steps = tuple(_steps(way, issued.text))
-    way.text = text
-    return way
-
-
-def _steps(way: pieces.View, token: str) -> Iterator[pieces.View]:
-    if "TOOLBELT_TOKEN" in way.text:
-        yield pieces.View(
-            words=f"In the shell from which you start {way.label}:"
-            if way.is_client
-            else "In the shell that runs the program:",
-            text=f"export TOOLBELT_TOKEN={token}\n",
-            what="the command that sets the token",
-        )
-    else:
-        yield pieces.View(words=f"{way.label} asks for the token:", text=token, what="the token")
-
-
-def snippet(name: str, label: str, text: str, **about: Any) -> pieces.View:
-    """Return the code of a way to connect, without a token; ``is_client``: it configures an MCP client."""
-    return pieces.View(name=name, label=label, text=text, **{"is_client": False, **about})
+def _put_token(way: pieces.View, token: str) -> None:
+    """Put the token into the text of a way to connect, if that is where it belongs (``has_token``)."""
+    text = way.text.replace("$TOOLBELT_TOKEN", token).replace("YOUR_TOKEN", token)
+    way.has_token, way.text = text != way.text, text
 
 
 def _code(template: str, **values: str | bool) -> str:
@@ -167,7 +145,7 @@ def languages(address: str, tool: str) -> Iterator[pieces.View]:
     )
     python = _code("languages/python", address=repr(address), tool=repr(tool))
     for name, text in (("python", python), ("curl", curl)):
-        yield snippet(name, LANGUAGES[name], text)
+        yield pieces.View(name=name, label=LANGUAGES[name], text=text)
 
 
 def framework(name: str, origin: str, agent: str) -> str:
@@ -179,7 +157,7 @@ def frameworks(origin: str, agent: str) -> Iterator[pieces.View]:
     """Return the program of each framework."""
     for name, label in FRAMEWORKS.items():
         install = f"# Needs the extra: {name}\n# Use your own model.\n"
-        yield snippet(name, label, install + framework(name, origin, agent))
+        yield pieces.View(name=name, label=label, text=install + framework(name, origin, agent))
 
 
 def configurations(origin: str, agent: str, answer: surface.Surface) -> Iterator[pieces.View]:
@@ -188,9 +166,13 @@ def configurations(origin: str, agent: str, answer: surface.Surface) -> Iterator
     ``answer`` is what the agent's model gets, for the warnings.
     """
     for client in mcp_clients.CLIENTS:
-        text = mcp_clients.text(client, origin, agent)
-        warnings = (*_cut_instructions(client, answer.policy), *_long_names(client, answer))
-        yield snippet(client.id, client.label, text, note=client.note, warnings=warnings, is_client=True)
+        yield pieces.View(
+            name=client.id,
+            label=client.label,
+            text=mcp_clients.text(client, origin, agent),
+            client=client,
+            warnings=(*_cut_instructions(client, answer.policy), *_long_names(client, answer)),
+        )
 
 
 def cut_instructions(given: policy.Policy) -> tuple[str, ...]:

@@ -34,8 +34,6 @@ from toolbelt.web.kit import forms as kit
 
 # How many entries of a section, and problems, are shown; the rest is counted.
 MAX_ENTRIES, MAX_PROBLEMS = 100, 200
-_TITLES = {"sub_apps": "Sub-apps"}
-_TYPES = {"yaml": "application/yaml", "json": "application/json"}
 
 
 class Import(kit.Change):
@@ -71,7 +69,7 @@ def export(request: http.Request) -> HttpResponse:
     name = f"belt-{timezone.localdate():%Y-%m-%d}.{kind}"
     return HttpResponse(
         text,
-        content_type=f"{_TYPES[kind]}; charset=utf-8",
+        content_type=f"application/{kind}; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )
 
@@ -94,7 +92,7 @@ def import_(request: http.Request) -> HttpResponse:
     )
     try:
         done = belt_effects.apply(
-            responses.write(request, given), document, revision=given["revision"], shown=given["shown"]
+            responses.write(request, given), document, revision=given["revision"], seen_digest=given["shown"]
         )
     except errors.Stale as stale:
         # The check again, because the import would not do what was shown.
@@ -201,11 +199,11 @@ def _shown(
         listed[MAX_PROBLEMS:] = [errors.Problem(path="", message=more)]
     counts = queries.section_counts()
     page = pieces.View(
-        sections=tuple(
-            pieces.Choice(value=section, label=_title(section), chosen=True, count=counts[kind])
+        sections=[
+            (section, _title(section), counts[kind])
             for section, kind in belts.SECTIONS.items()
             if rights.may_read(request.user, kind)
-        ),
+        ],
         maximum=_megabytes(conf.API_BODY_BYTES),
         text=text,
         checked=None if weighed is None else _checked(weighed),
@@ -219,8 +217,7 @@ def _shown(
 
 
 def _title(section: str) -> str:
-    """Return the title of a section."""
-    return _TITLES.get(section, section.capitalize())
+    return section.replace("_", "-").capitalize()
 
 
 def _megabytes(count: int) -> str:
@@ -239,18 +236,13 @@ def _counted(imported: belts.Imported) -> str:
 def _checked(weighed: belt_effects.Assessment) -> pieces.View:
     imported = weighed.imported
     return pieces.View(
+        weighed=weighed,
         words=_counted(imported),
         is_nothing=not imported.differences and not imported.ordered,
         sections=tuple(_sections(imported)),
-        ordered=tuple(
-            _title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered
-        ),
-        consequences=weighed.consequences,
-        warnings=tuple(imported.warnings),
+        ordered=[_title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered],
         dangerous=any(consequence.reasons for consequence in weighed.consequences)
         or bool(imported.to_confirm),
-        revision=weighed.revision,
-        shown=weighed.digest,
     )
 
 
@@ -263,16 +255,12 @@ def _sections(imported: belts.Imported) -> Iterator[pieces.View]:
         yield pieces.View(
             title=_title(section),
             words=f"{words.number(new)} added, {words.number(len(of_kind) - new)} changed",
-            entries=tuple(map(_entry, of_kind[:MAX_ENTRIES])),
+            entries=[(difference, _lines(difference)) for difference in of_kind[:MAX_ENTRIES]],
             more=max(0, len(of_kind) - MAX_ENTRIES),
         )
 
 
-def _entry(difference: belts.Difference) -> pieces.View:
+def _lines(difference: belts.Difference) -> tuple[pieces.Difference, ...]:
     before, after = entries.differences(difference.before, difference.after)
     named = entries.name_field(difference.kind)
-    return pieces.View(
-        name=difference.name,
-        is_new=difference.before is None,
-        lines=differences.lines(before, {key: value for key, value in after.items() if key != named}),
-    )
+    return differences.lines(before, {key: value for key, value in after.items() if key != named})

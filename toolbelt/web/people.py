@@ -123,10 +123,8 @@ def _check_assignable(request: http.Request, names: Iterable[str]) -> None:
 
 
 def _shown(request: http.Request, form: NewPerson, status: int = 200) -> HttpResponse:
-    people = users.listed()
     page = pieces.View(
-        people=people,
-        total=len(people),
+        people=users.listed(),
         form=form,
         roles=[(role, _MEANINGS[role]) for role in roles.ROLES],
         chosen=request.POST.getlist("role") if form.is_bound else ["viewer"],

@@ -23,8 +23,6 @@ from toolbelt.web.calls import views as calls
 from toolbelt.web.kit import fields, filters, http, notices, paging, periods, pieces, responses, words
 from toolbelt.web.kit import forms as kit
 
-AT_ONCE = 50
-
 
 class Sessions(periods.Period):
     """When the sessions last changed, and where in their list to begin."""
@@ -69,8 +67,8 @@ def _page(request: http.Request, agent: str) -> pieces.View:
     given = filters.read(Sessions(QueryDict(urlsplit(responses.current_address(request)).query)))
     summary = queries.summary(agent)
     offset, period = given["offset"] or 0, periods.time_range(*periods.days(given))
-    stored = sessions.page(agent, offset=offset, limit=AT_ONCE, **period)
-    part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=AT_ONCE)
+    stored = sessions.page(agent, offset=offset, limit=paging.AT_ONCE, **period)
+    part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=paging.AT_ONCE)
     initial, may_see_calls = summary.agent.initial_toolkits, rights.may_read(request.user, "call_record")
     return pieces.View(
         agent=agents.present(summary),
@@ -94,7 +92,6 @@ def _line(agent: values.Agent, stored: sessions.StoredSession, may_see_calls: bo
         key=session.key,
         loadout=session.loadout,
         loaded=tuple(_loaded(agent, change) for change in session.changes),
-        preview_url=reverse("web:preview", args=[agent.key], query={"session": session.key}),
         calls_url=calls.session_url(agent.key, session.key, **calls.period_since(stored.created))
         if may_see_calls
         else "",

@@ -33,6 +33,7 @@ class Settings(entry_forms.EntryForm):
 
     entry_kind = "agent"
     plain = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
+    lists = ("subagent_kinds",)
 
     title = forms.CharField(required=False)
     role = forms.CharField(required=False, help_text="One line, shown beside the agent's name.")
@@ -84,7 +85,6 @@ class Settings(entry_forms.EntryForm):
         budget = value.budget or values.Budget()
         return {
             **super().initial_of(value),
-            "subagent_kinds": list(value.subagent_kinds),
             "max_tools": budget.max_tools,
             "max_tokens": budget.max_tokens,
             "on_exceed": budget.on_exceed,
@@ -92,7 +92,10 @@ class Settings(entry_forms.EntryForm):
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the kinds and loadouts to choose from; a chosen loadout stays, even if it was removed."""
-        kinds = ((kind, _kind(kind)) for kind in values.KINDS)
+        loadout_of = conf.KIND_LOADOUTS
+        kinds = [
+            (kind, f"{kind} → {loadout_of[kind]}" if kind in loadout_of else kind) for kind in values.KINDS
+        ]
         self.choose("kind", [("", "None"), *kinds])
         chosen = self.given["loadout"]
         names = dict.fromkeys((*loadouts.all_names(stored), *([chosen] if chosen else [])))
@@ -104,8 +107,7 @@ class Settings(entry_forms.EntryForm):
         budget = {name: given[name] for name in ("max_tools", "max_tokens") if given[name] is not None}
         if given["on_exceed"] not in ("", values.ON_EXCEED[0]):
             budget["on_exceed"] = given["on_exceed"]
-        kinds = entry_forms.merge(given["subagent_kinds"], self.initial.get("subagent_kinds", ()))
-        entry = {**super().entry(), "budget": budget or None, "subagent_kinds": kinds or None}
+        entry = {**super().entry(), "budget": budget or None}
         if entry["mcp_loading"] == values.MCP_LOADINGS[0]:
             entry["mcp_loading"] = None
         return entry
@@ -122,11 +124,6 @@ class Settings(entry_forms.EntryForm):
             for name, field in self.fields.items()
             if isinstance(field.widget, forms.Select)
         }
-
-
-def _kind(kind: str) -> str:
-    loadout = conf.KIND_LOADOUTS.get(kind)
-    return f"{kind} → {loadout}" if loadout else kind
 
 
 class Operators(kit.Change):

@@ -8,7 +8,6 @@ from typing import Any
 
 from django import forms
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
@@ -25,6 +24,7 @@ class SubApp(entry_forms.EntryForm):
 
     entry_kind = "sub_app"
     plain = ("title", "description")
+    lists = ("agents",)
     fields_of = {"tool_names": "add_tools"}
     rows_of = frozenset({"tool_names"})
 
@@ -38,7 +38,7 @@ class SubApp(entry_forms.EntryForm):
     @classmethod
     def initial_of(cls, value: catalog.SubApp) -> dict[str, Any]:
         """Return the fields of the form for a sub-app."""
-        return {**super().initial_of(value), "tool": list(value.tool_names), "agents": list(value.agents)}
+        return {**super().initial_of(value), "tool": list(value.tool_names)}
 
     def clean(self) -> None:
         """Put the rows together: added tools come last."""
@@ -50,8 +50,7 @@ class SubApp(entry_forms.EntryForm):
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        agents = entry_forms.merge(self.given["agents"], self.initial.get("agents", ()))
-        return {**super().entry(), "tool_names": list(self.tools) or None, "agents": agents or None}
+        return {**super().entry(), "tool_names": list(self.tools) or None}
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the agents to choose from, the rows of tools, and the tools to add."""
@@ -59,7 +58,6 @@ class SubApp(entry_forms.EntryForm):
         self.choose("agents", ((key, key) for key in agents))
         self.rows = [
             pieces.View(
-                place=place,
                 key=key,
                 about=words.about_tool(stored, key),
                 problem=self.problems.get(f"tool_names[{place}]", ""),
@@ -86,7 +84,6 @@ def listing(request: http.Request) -> HttpResponse:
             _line(index, sub_app, up, down)
             for sub_app, up, down in zip(sub_apps.values(), names, names[2:], strict=False)
         ),
-        total=words.counted(len(sub_apps), "sub-app"),
     )
     return responses.show(request, shown, "sub_apps/list.html")
 
@@ -101,9 +98,8 @@ def page(request: http.Request, sub_app: str) -> HttpResponse:
     closed = access_index.closed(index.catalog)
     tools = [index.catalog.tools[tool] for tool in _tools(index, stored)]
     shown = pieces.View(
-        key=sub_app,
+        sub_app=stored,
         title=stored.title or sub_app,
-        description=stored.description,
         tools=tuple((tool, closed.get(tool.key)) for tool in tools),
         tokens=words.about(sum(tool.tokens for tool in tools)),
         agents=tuple(_embedded(index, stored)),
@@ -114,21 +110,13 @@ def page(request: http.Request, sub_app: str) -> HttpResponse:
 
 def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, down: str) -> pieces.View:
     tools = _tools(index, sub_app)
-    pairs = [
-        tool in access.active
-        for access in index.agents
-        if access.agent.key in sub_app.agents
-        for tool in tools
-    ]
+    accesses = [access for access in index.agents if access.agent.key in sub_app.agents]
     return pieces.View(
-        key=sub_app.key,
+        sub_app=sub_app,
         title=sub_app.title or sub_app.key,
-        description=sub_app.description,
-        agents=sub_app.agents,
-        tools=words.number(len(tools)),
-        held=""
-        if all(pairs)
-        else f"{words.number(len(pairs) - sum(pairs))} of {words.number(len(pairs))} not on",
+        tools=len(tools),
+        pairs=len(accesses) * len(tools),
+        off=sum(tool not in access.active for access in accesses for tool in tools),
         up=up,
         down=down,
     )
@@ -151,9 +139,8 @@ def _embedded(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Itera
         active = len(decisions) - len(without)
         yield pieces.View(
             key=key,
-            url=reverse("web:agent_access", args=[key]),
             state="active" if not without else "discoverable" if active else "denied",
             word=f"{active} of {len(decisions)} on",
             without=tuple(without[:_MAX_WITHOUT]),
-            rest=f"and {len(without) - _MAX_WITHOUT} more" if len(without) > _MAX_WITHOUT else "",
+            rest=max(0, len(without) - _MAX_WITHOUT),
         )

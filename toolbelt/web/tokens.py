@@ -24,7 +24,6 @@ from toolbelt.web.kit import fields, filters, http, notices, paging, pieces, res
 from toolbelt.web.kit import forms as kit
 
 SCOPES = {"read": "Read", "write": "Read and write"}
-_USUAL_DAYS = "90"
 # How long before its end a token is marked.
 _SOON_SECONDS = 7 * 24 * 3600
 _ISSUE = rights.permission("add", "api_token")
@@ -64,7 +63,7 @@ class Token(kit.Fields, kit.Change):
     @classmethod
     def empty(cls, agent: str) -> Token:
         """Return the form as it is shown first."""
-        return cls(initial={"owner": "agent", "agent": agent, "days": _USUAL_DAYS})
+        return cls(initial={"owner": "agent", "agent": agent, "days": "90"})
 
     def field_at(self, place: str) -> str | None:
         """Return the field of a place; the day of expiry is chosen as a number of days."""
@@ -180,7 +179,7 @@ def line(token: tokens.Token) -> pieces.View:
         scope=SCOPES.get(token.scope, ""),
         state=state,
         tone=tone,
-        over=state in ("revoked", "expired"),
+        over=tone == "quiet",
     )
 
 

@@ -146,7 +146,7 @@ def test_a_switch_of_a_removed_toolkit_cannot_be_copied(operator: writing.Write)
 def test_a_copy_that_exceeds_a_refusing_budget_is_refused(operator: writing.Write) -> None:
     agents.edit(operator, "ada", {"budget": {"max_tools": 1, "on_exceed": "refuse"}})
     rows = ["switch:reading"]
-    with pytest.raises(errors.Refused, match="The budget of ada is 1 tools"):
+    with pytest.raises(errors.Refused, match="The budget of ada is 1 tool"):
         copying.plan("bob", "ada", rows)
 
 
@@ -159,7 +159,7 @@ def test_a_copy_that_causes_conflicting_options_is_refused(operator: writing.Wri
 @pytest.mark.parametrize("b", ["loadout:minimal", "bob@1"])
 def test_only_the_current_version_of_an_agent_can_be_copied_to(b: str) -> None:
     first = models.AuditEntry.objects.filter(subject_key="bob").latest("id").pk
-    with pytest.raises(errors.Refused, match="must be an agent as it is now"):
+    with pytest.raises(errors.Refused, match="must be the current version of an agent"):
         copying.plan("ada", b.replace("@1", f"@{first}"), [])
 
 

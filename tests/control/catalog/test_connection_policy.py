@@ -25,7 +25,7 @@ REMOTE = {"url": "https://files.example/mcp"}
 @pytest.mark.parametrize("write", WEB, ids=lambda write: write.actor.via)
 def test_a_command_cannot_be_added_through_the_web(write: writing.Write) -> None:
     with pytest.raises(errors.Refused, match=r"runs code on the server.*TOOLBELT_STDIO_BY_WEB"):
-        upstream_servers.add(write.actor, "git", LOCAL)
+        upstream_servers.add(write, "git", LOCAL)
     with pytest.raises(errors.Refused, match="runs code on the server"):
         entries.put(write, "plugin", {"name": "git", "upstream": LOCAL})
     with pytest.raises(errors.Refused, match="runs code on the server"):
@@ -36,24 +36,24 @@ def test_a_command_cannot_be_added_through_the_web(write: writing.Write) -> None
     "changed", [{"command": "sh"}, {"args": ["-c", "x"]}, {"env": {"A": "b"}}, {"cwd": "/"}]
 )
 def test_no_part_of_a_command_can_be_changed_through_the_web(changed: dict[str, Any]) -> None:
-    upstream_servers.add(SHELL.actor, "git", LOCAL)
+    upstream_servers.add(SHELL, "git", LOCAL)
 
     with pytest.raises(errors.Refused, match="runs code on the server"):
-        upstream_servers.reconnect(WEB[0].actor, "git", {**LOCAL, **changed})
+        upstream_servers.reconnect(WEB[0], "git", {**LOCAL, **changed})
 
 
 def test_settings_other_than_the_command_can_be_changed_through_the_web() -> None:
-    upstream_servers.add(SHELL.actor, "git", {**LOCAL, "env": {"A": "${A}"}})
+    upstream_servers.add(SHELL, "git", {**LOCAL, "env": {"A": "${A}"}})
 
-    upstream_servers.reconnect(WEB[0].actor, "git", {**LOCAL, "env": {"A": "${A}"}, "timeout": 5})
+    upstream_servers.reconnect(WEB[0], "git", {**LOCAL, "env": {"A": "${A}"}, "timeout": 5})
     entries.change(WEB[0], "plugin", "git", {"active": False})
 
     assert entries.read("plugin", "git")["upstream"]["timeout"] == 5
 
 
 def test_undoing_through_the_web_cannot_restore_a_command() -> None:
-    upstream_servers.add(SHELL.actor, "git", LOCAL)
-    upstream_servers.reconnect(SHELL.actor, "git", REMOTE)
+    upstream_servers.add(SHELL, "git", LOCAL)
+    upstream_servers.reconnect(SHELL, "git", REMOTE)
     newest = queries.changes(action="plugin.change").entries[0]
 
     with pytest.raises(errors.Refused, match="runs code on the server"):
@@ -66,23 +66,23 @@ def test_undoing_through_the_web_cannot_restore_a_command() -> None:
 def test_a_setting_allows_commands_through_the_web(settings: Any) -> None:
     settings.TOOLBELT_STDIO_BY_WEB = True
 
-    upstream_servers.add(WEB[0].actor, "git", LOCAL)
+    upstream_servers.add(WEB[0], "git", LOCAL)
 
 
 @pytest.mark.parametrize("write", WEB, ids=lambda write: write.actor.via)
 def test_a_url_is_accepted_through_the_web_but_by_default_no_variable(write: writing.Write) -> None:
-    upstream_servers.add(write.actor, "files", {**REMOTE, "headers": {"Accept": "text/event-stream"}})
+    upstream_servers.add(write, "files", {**REMOTE, "headers": {"Accept": "text/event-stream"}})
     for connection in (
         {**REMOTE, "headers": {"Authorization": "Bearer ${MCP_FILES}"}},
         {"url": "https://files.example/${MCP_FILES}"},
     ):
         with pytest.raises(errors.Refused, match=r"sent the variable MCP_FILES.*TOOLBELT_WEB_VARIABLES"):
-            upstream_servers.add(write.actor, "more", connection)
-        upstream_servers.add(SHELL.actor, f"more-{len(connection)}", connection)
+            upstream_servers.add(write, "more", connection)
+        upstream_servers.add(SHELL, f"more-{len(connection)}", connection)
 
 
 def test_a_server_with_a_connection_that_newer_rules_refuse_can_be_turned_off() -> None:
-    upstream_servers.add(SHELL.actor, "files", {**REMOTE, "headers": {"X-Team": "search"}})
+    upstream_servers.add(SHELL, "files", {**REMOTE, "headers": {"X-Team": "search"}})
     stored = {**REMOTE, "headers": {"X-Team": "search and find"}}
     models.Plugin.objects.filter(name="files").update(upstream=stored)
 
@@ -90,25 +90,23 @@ def test_a_server_with_a_connection_that_newer_rules_refuse_can_be_turned_off() 
     assert entries.read("plugin", "files")["active"] is False
 
     with pytest.raises(errors.Invalid, match="This may be a secret"):
-        upstream_servers.reconnect(SHELL.actor, "files", {**stored, "timeout": 5})
+        upstream_servers.reconnect(SHELL, "files", {**stored, "timeout": 5})
 
 
 def test_web_variables_are_reserved_by_prefix(settings: Any) -> None:
     settings.TOOLBELT_WEB_VARIABLES = ["MCP_*"]
-    upstream_servers.add(
-        WEB[0].actor, "files", {**REMOTE, "headers": {"Authorization": "Bearer ${MCP_FILES}"}}
-    )
+    upstream_servers.add(WEB[0], "files", {**REMOTE, "headers": {"Authorization": "Bearer ${MCP_FILES}"}})
 
 
 def test_a_variable_that_is_not_reserved_cannot_be_used_through_the_web(settings: Any) -> None:
     connection = {**REMOTE, "headers": {"Authorization": "Bearer ${AWS_KEY}"}}
 
     with pytest.raises(errors.Refused, match=r"sent the variable AWS_KEY.*TOOLBELT_WEB_VARIABLES"):
-        upstream_servers.add(WEB[0].actor, "files", connection)
+        upstream_servers.add(WEB[0], "files", connection)
 
-    upstream_servers.add(SHELL.actor, "files", connection)
+    upstream_servers.add(SHELL, "files", connection)
     with pytest.raises(errors.Refused, match="sent the variable AWS_KEY"):
-        upstream_servers.reconnect(WEB[0].actor, "files", {**connection, "url": "https://elsewhere.example/"})
+        upstream_servers.reconnect(WEB[0], "files", {**connection, "url": "https://elsewhere.example/"})
 
     settings.TOOLBELT_WEB_VARIABLES = ["AWS_KEY"]
-    upstream_servers.reconnect(WEB[0].actor, "files", {**connection, "url": "https://files.example/v2"})
+    upstream_servers.reconnect(WEB[0], "files", {**connection, "url": "https://files.example/v2"})

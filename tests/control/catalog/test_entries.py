@@ -218,7 +218,9 @@ def test_an_agent_edit_that_exceeds_a_refusing_budget_is_refused(operator: writi
 def test_creating_an_agent_over_its_refusing_budget_is_refused(operator: writing.Write) -> None:
     entry = {"key": "eve", "tools": ["clock", "git__log"], "budget": {"max_tools": 1, "on_exceed": "refuse"}}
 
-    with pytest.raises(errors.Refused, match="The budget of eve is 1 tools; this would make 2 tools"):
+    with pytest.raises(
+        errors.Refused, match="The budget of eve is 1 tool; this change would result in 2 tools"
+    ):
         entries.create(operator.replace(confirm=True), "agent", entry)
 
     assert "eve" not in queries.agent_keys()
@@ -250,7 +252,9 @@ def test_a_shared_entry_cannot_change_so_that_an_agent_exceeds_its_refusing_budg
 ) -> None:
     before = entries.read(kind, name)
 
-    with pytest.raises(errors.Refused, match="The budget of ada is 2 tools; this would make 3 tools"):
+    with pytest.raises(
+        errors.Refused, match="The budget of ada is 2 tools; this change would result in 3 tools"
+    ):
         entries.change(operator.replace(confirm=True), kind, name, change)
 
     assert entries.read(kind, name) == before
@@ -293,7 +297,9 @@ def test_a_blocked_toolkit_cannot_be_removed_if_its_tool_would_exceed_a_budget(
     models.Tool.objects.filter(key="clock").update(default_on=True)
     models.Agent.objects.filter(key="ada").update(loadout="")
 
-    with pytest.raises(errors.Refused, match="The budget of ada is 2 tools; this would make 3 tools"):
+    with pytest.raises(
+        errors.Refused, match="The budget of ada is 2 tools; this change would result in 3 tools"
+    ):
         entries.remove(operator, "toolkit", "held")
 
     assert entries.change(operator, "toolkit", "held", {"blocked": None}).entry

@@ -59,7 +59,7 @@ def test_saving_has_exactly_the_effect_that_was_shown(operator: writing.Write) -
     changes = {"disabled": ["git__push"]}
     proposal = proposals.propose("loadout", "house", changes)
     change = proposals.save(
-        operator.replace(reason="No pushing."), "loadout", "house", changes, shown=proposal.digest
+        operator.replace(reason="No pushing."), "loadout", "house", changes, seen_digest=proposal.digest
     )
     for affected in proposal.touched:
         assert affected.effect.tools_after == len(active(affected.agent.key))
@@ -84,7 +84,7 @@ def test_a_change_is_not_saved_until_its_effect_was_shown(operator: writing.Writ
     # A digest is only valid for the change that it was computed for.
     with pytest.raises(proposals.UnseenEffect, match="review them again"):
         proposals.save(
-            operator, "loadout", "house", {"disabled": ["clock"]}, shown=raised.value.proposal.digest
+            operator, "loadout", "house", {"disabled": ["clock"]}, seen_digest=raised.value.proposal.digest
         )
 
 
@@ -94,7 +94,7 @@ def test_a_save_is_refused_if_the_effect_changed_since_it_was_shown(operator: wr
     shown = proposals.propose("loadout", "house", changes).digest
     switches.override(operator, "ada", "git__push", False)
     with pytest.raises(proposals.UnseenEffect, match="review them again") as raised:
-        proposals.save(operator, "loadout", "house", changes, shown=shown)
+        proposals.save(operator, "loadout", "house", changes, seen_digest=shown)
     assert list(effects_by_agent(raised.value.proposal)) == ["bob"]
 
 
@@ -103,7 +103,7 @@ def test_a_stale_proposal_does_not_overwrite_a_newer_change(operator: writing.Wr
     was = {"disabled": None}
     entries.change(operator, "loadout", "house", {"disabled": ["clock"]})
     with pytest.raises(errors.Stale):
-        proposals.save(operator, "loadout", "house", {"disabled": ["git"]}, was=was, shown="anything")
+        proposals.save(operator, "loadout", "house", {"disabled": ["git"]}, was=was, seen_digest="anything")
 
 
 @pytest.mark.usefixtures("house")
@@ -179,8 +179,8 @@ def test_a_removal_is_shown_first_and_refused_while_the_entry_is_in_use(operator
     assert effects_by_agent(raised.value.proposal) == {"ada": ((), ("clock",), ("clock",), ())}
     digest = raised.value.proposal.digest
     with pytest.raises(errors.Stale):
-        proposals.remove(operator, "sub_app", "chat", was={**stored, "title": "Chat"}, shown=digest)
-    change = proposals.remove(operator, "sub_app", "chat", was=stored, shown=digest)
+        proposals.remove(operator, "sub_app", "chat", was={**stored, "title": "Chat"}, seen_digest=digest)
+    change = proposals.remove(operator, "sub_app", "chat", was=stored, seen_digest=digest)
     assert not models.SubApp.objects.exists()
     undo.undo(operator, change.entry or 0)
     assert entries.read("sub_app", "chat") == stored
@@ -212,7 +212,9 @@ def test_a_change_that_a_budget_refuses_is_refused_when_it_is_proposed(operator:
     budget = {"max_tools": count, "on_exceed": "refuse"}
     entries.change(operator.replace(confirm=True), "agent", "bob", {"budget": budget})
 
-    with pytest.raises(errors.Refused, match=f"The budget of bob is {count} tools; this would make"):
+    with pytest.raises(
+        errors.Refused, match=f"The budget of bob is {count} tools; this change would result in"
+    ):
         proposals.propose("toolkit", "reading", {"members": ["git__status", "git__log", "clock"]})
 
 
@@ -225,7 +227,7 @@ def test_an_archived_agents_budget_does_not_prevent_a_change(operator: writing.W
     changes = {"members": ["git__status", "git__log", "clock"]}
     proposal = proposals.propose("toolkit", "reading", changes)
     assert [affected.agent.key for affected in proposal.touched] == ["bob"]
-    assert not proposals.save(operator, "toolkit", "reading", changes, shown=proposal.digest).is_nothing
+    assert not proposals.save(operator, "toolkit", "reading", changes, seen_digest=proposal.digest).is_nothing
 
 
 @pytest.mark.usefixtures("house")
@@ -237,6 +239,6 @@ def test_denying_an_unknown_tool_is_shown_before_it_is_saved(operator: writing.W
         proposals.save(operator, "loadout", "house", changes)
     assert entries.read("loadout", "house") == HOUSE
 
-    proposals.save(operator, "loadout", "house", changes, shown=raised.value.proposal.digest)
+    proposals.save(operator, "loadout", "house", changes, seen_digest=raised.value.proposal.digest)
     # A confirmed denial does not have to be confirmed again.
     proposals.save(operator, "loadout", "house", {"description": "Ours."})

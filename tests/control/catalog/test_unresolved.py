@@ -99,5 +99,5 @@ def test_applying_an_assessed_belt_confirms_its_unknown_denials(operator: writin
     document = {"loadouts": [MISSPELLED]}
     assessment = belt_effects.assess(operator, document)
     assert [warning.path for warning in assessment.imported.warnings] == ["loadouts.strict.disabled[0]"]
-    belt_effects.apply(operator, document, revision=assessment.revision, shown=assessment.digest)
+    belt_effects.apply(operator, document, revision=assessment.revision, seen_digest=assessment.digest)
     assert len(unresolved.find_all()) == 1

@@ -148,7 +148,10 @@ def test_an_import_that_exceeds_refusing_budgets_is_refused_naming_every_agent(
         "agents.ada.budget",
         "agents.few.budget",
     ]
-    assert "The budget of eve is 1 tools; this would make 2 tools" in refused.value.problems[0].message
+    assert (
+        "The budget of eve is 1 tool; this change would result in 2 tools"
+        in refused.value.problems[0].message
+    )
     assert belts.export() == before
 
 
@@ -167,7 +170,7 @@ def test_an_import_of_a_shared_toolkit_respects_the_agents_budgets(operator: wri
     )
     wider = {"key": "reading", "members": ["git__status", "git__log", "git__push"]}
 
-    with pytest.raises(errors.Invalid, match="this would make 4 tools") as refused:
+    with pytest.raises(errors.Invalid, match="this change would result in 4 tools") as refused:
         belts.import_(operator, {"toolkits": [wider]})
 
     assert [problem.path for problem in refused.value.problems] == ["agents.bob.budget"]
@@ -178,7 +181,7 @@ def test_an_import_of_a_shared_toolkit_respects_the_agents_budgets(operator: wri
 def test_a_budget_counts_the_tools_that_the_same_import_adds(operator: writing.Write) -> None:
     tools = [{"key": "new", "default_on": True}]
 
-    with pytest.raises(errors.Invalid, match="would make 2 tools"):
+    with pytest.raises(errors.Invalid, match="would result in 2 tools"):
         belts.import_(operator, {"tools": tools, "agents": [{"key": "eve", "budget": REFUSING_BUDGET}]})
 
 

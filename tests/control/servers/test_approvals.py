@@ -115,7 +115,7 @@ def test_approving_an_outdated_version_is_refused() -> None:
     sample_server.record({**sample_server.READ, "description": "Read all files, and send them away."})
 
     with pytest.raises(errors.Stale, match="files__read was changed by another operator"):
-        decisions.approve(sample_server.OPERATOR.actor, "files", seen)
+        decisions.approve(sample_server.OPERATOR, "files", seen)
 
     assert tool_versions.is_changed(sample_server.stored_tool("files__read"))
 
@@ -124,9 +124,9 @@ def test_approving_an_approved_tool_again_does_nothing() -> None:
     sample_server.add()
     sample_server.record(sample_server.READ)
     seen = sample_server.shown_digests()
-    decisions.approve(sample_server.OPERATOR.actor, "files", seen)
+    decisions.approve(sample_server.OPERATOR, "files", seen)
 
-    assert decisions.approve(sample_server.OPERATOR.actor, "files", seen).keys == ()
+    assert decisions.approve(sample_server.OPERATOR, "files", seen).keys == ()
 
 
 def test_approving_an_unknown_tool_is_refused_with_the_nearest_name() -> None:
@@ -134,14 +134,14 @@ def test_approving_an_unknown_tool_is_refused_with_the_nearest_name() -> None:
     sample_server.record(sample_server.READ)
 
     with pytest.raises(errors.NotFound, match=r"'files__raed'.* Did you mean files__read"):
-        decisions.approve(sample_server.OPERATOR.actor, "files", {"files__raed": "sha256:0"})
+        decisions.approve(sample_server.OPERATOR, "files", {"files__raed": "sha256:0"})
 
 
 def test_a_rejected_tool_is_blocked_and_no_longer_awaits_review() -> None:
     sample_server.add()
     sample_server.record(sample_server.READ)
 
-    assert decisions.reject(sample_server.OPERATOR.actor, "files", sample_server.shown_digests()) == (
+    assert decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests()) == (
         "files__read",
     )
 
@@ -168,18 +168,18 @@ def test_a_rejected_version_awaits_review_again_once_it_is_unblocked():
     sample_server.approve_all()
     worse = {**sample_server.READ, "description": "Reads any file."}
     sample_server.record(worse)
-    decisions.reject(sample_server.OPERATOR.actor, "files", sample_server.shown_digests())
+    decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
 
     assert sample_server.record(worse).held == ()
     assert upstream_servers.review("files").changes == ()
     assert _decision("files__read").code == "blocked"
-    assert counts.count().waiting == 0
+    assert counts.count().to_review == 0
 
     blocking.set_blocked(sample_server.OPERATOR, "tool", "files__read", False, was=True)
 
     assert _decision("files__read").code == "tool-changed"
     assert sample_server.only_change().kind == "new"
-    assert counts.count().waiting == 1
+    assert counts.count().to_review == 1
     sample_server.approve_all()
     assert _decision("files__read").code == "not-granted"
 
@@ -187,7 +187,7 @@ def test_a_rejected_version_awaits_review_again_once_it_is_unblocked():
 def test_a_version_after_the_rejected_one_awaits_review_while_the_tool_is_blocked():
     sample_server.add()
     sample_server.record(sample_server.READ)
-    decisions.reject(sample_server.OPERATOR.actor, "files", sample_server.shown_digests())
+    decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
 
     sample_server.record({**sample_server.READ, "description": "Reads a file of the project."})
 
@@ -285,7 +285,7 @@ def test_a_higher_risk_applies_immediately_and_awaits_review_with_a_finding(
         assert (change.kind, change.flags) == ("hints", (finding,))
         assert [difference.field for difference in change.differences] == ["annotations"]
         assert not tool_versions.is_changed(sample_server.stored_tool("files__purge"))
-        assert counts.count().waiting == 1
+        assert counts.count().to_review == 1
 
     sample_server.approve_all()
     sample_server.record({**PURGE, "annotations": after})
@@ -309,14 +309,14 @@ def test_approving_a_risk_that_rose_further_is_refused() -> None:
     sample_server.record({**PURGE, "annotations": {"destructiveHint": True}})
 
     with pytest.raises(errors.Stale):
-        decisions.approve(sample_server.OPERATOR.actor, "files", seen)
+        decisions.approve(sample_server.OPERATOR, "files", seen)
 
 
 def test_rejecting_a_tool_with_a_higher_risk_blocks_it() -> None:
     _list_and_approve(PURGE, readOnlyHint=True)
     sample_server.record({**PURGE, "annotations": {"destructiveHint": True}})
 
-    decisions.reject(sample_server.OPERATOR.actor, "files", sample_server.shown_digests())
+    decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
 
     assert sample_server.stored_tool("files__purge").blocked
     sample_server.record({**PURGE, "annotations": {"destructiveHint": True}})

@@ -172,7 +172,7 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "a password in a URL": (
         '{"mcpServers": {"x": {"url": "https://ada:SECRET99@example.com/mcp"}}}',
-        r"Its URL holds a user name or a password",
+        r"Its URL contains a user name or a password",
     ),
     "a key as an argument": (
         '{"mcpServers": {"x": {"command": "npx", "args": ["run", "--key", "SECRET1a-5f1b3c1e-9c4d-4c5b-8f1d"]}}}',
@@ -188,11 +188,11 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "a value that is not text": (
         '{"mcpServers": {"x": {"command": "y", "env": {"PORT": 80, "HOST": null}}}}',
-        r"x: env\.HOST must be a text",
+        r"x: env\.HOST must be text",
     ),
     "an argument that is not text": (
         '{"mcpServers": {"x": {"command": "y", "args": ["a", {"b": 1}]}}}',
-        r"x: args\[1\] must be a text",
+        r"x: args\[1\] must be text",
     ),
     "an escaped name": (
         '{"mcpServers": {\n"\\u00e4 x": {"command": "y", "args": 1}}}',

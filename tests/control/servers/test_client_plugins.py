@@ -21,7 +21,6 @@ REFUND = {
     "annotations": {"destructiveHint": True},
 }
 SHIP = {"name": "ship", "description": "Ship an order."}
-ACTOR = OPERATOR.actor
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +38,7 @@ def stored(db: None) -> None:
 
 
 def declare(*tools: Any, name: str = "shop", **options: Any) -> client_plugins.RecordedTools:
-    return client_plugins.declare(ACTOR, name, tools, **options)
+    return client_plugins.declare(OPERATOR, name, tools, **options)
 
 
 def approve(key: str) -> None:
@@ -144,7 +143,7 @@ def test_a_declaration_with_an_invalid_tool_is_refused_as_a_whole() -> None:
     (schema_problem,) = problems(SHIP, {"name": "x", "input_schema": {"type": "nothing"}})
     assert schema_problem.startswith("tools.x: Its inputSchema cannot be used")
     (duplicate_problem,) = problems(SHIP, SHIP)
-    assert "would both be called 'shop__ship'" in duplicate_problem
+    assert "would have the same key, 'shop__ship'" in duplicate_problem
 
 
 def test_a_tool_with_a_taken_key_is_refused() -> None:

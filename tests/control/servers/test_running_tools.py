@@ -120,6 +120,6 @@ def test_tools_wait_for_a_restart_only_while_a_process_is_known_to_run() -> None
     with clock.stopped(NOON):
         running_tools.announce("old", ["kb__find"], may_end=False)
     assert running_processes.runnable() is None
-    assert running_tools.waiting(["kb__add"]) == ()
+    assert running_tools.not_running(["kb__add"]) == ()
     running_tools.announce("one", ["kb__find"], may_end=False)
-    assert running_tools.waiting(["kb__add", "kb__find"]) == ("kb__add",)
+    assert running_tools.not_running(["kb__add", "kb__find"]) == ("kb__add",)

@@ -32,7 +32,7 @@ def test_a_server_with_a_taken_name_is_refused() -> None:
 
 def test_an_invalid_connection_is_reported_with_its_path() -> None:
     with pytest.raises(errors.Invalid, match=r"plugins\.files\.upstream\.url: A URL begins with https"):
-        upstream_servers.add(sample_server.OPERATOR.actor, "files", {"url": "files.example"})
+        upstream_servers.add(sample_server.OPERATOR, "files", {"url": "files.example"})
 
 
 def test_new_tools_await_review() -> None:
@@ -176,9 +176,9 @@ def test_servers_are_listed_with_their_changes_awaiting_review() -> None:
 
     files, more = upstream_servers.servers()
 
-    assert dict(files.waiting) == {"changed": 1, "new": 1, "gone": 1}
+    assert dict(files.to_review) == {"changed": 1, "new": 1}
     assert (files.tools, files.connection.shown) == (2, "https://files.example/mcp")
-    assert (more.waiting, more.listing) == ({}, None)
+    assert (more.to_review, more.listing) == ({}, None)
 
 
 def test_a_listing_is_audited_as_one_batch() -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
 EXPANDED_BYTES = 2 * transports.MAX_BYTES
-NOT_READ = "although it was asked not to, so it was not read."
+NOT_READ = "although Toolbelt requested none, so it was not read."
 
 
 def run_connected(server: compressed_server.Server, story: Callable[[connection.Server], Awaitable[T]]) -> T:

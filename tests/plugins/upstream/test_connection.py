@@ -44,7 +44,7 @@ def test_a_server_is_started_once_by_the_first_call(script: scripting.Script) ->
 
 @pytest.mark.parametrize(
     ("tool", "message"),
-    [("flood", "more than 1000000 bytes without ending the line"), ("chatter", "no messages of MCP")],
+    [("flood", "more than 1000000 bytes without ending the line"), ("chatter", "not MCP messages")],
 )
 def test_a_server_that_writes_unreadable_lines_is_restarted_for_the_next_call(
     script: scripting.Script, monkeypatch: pytest.MonkeyPatch, tool: str, message: str

@@ -76,7 +76,7 @@ def test_a_description_is_cleaned_and_truncated_with_notes() -> None:
 
     assert definition.description.startswith("Reads a file.")
     assert len(definition.description) == importing.MAX_DESCRIPTION_LENGTH
-    assert [note.partition(" ")[0] for note in definition.changes] == ["Characters", "Its"]
+    assert [note.partition(" ")[0] for note in definition.changes] == ["Invisible", "Its"]
 
 
 def test_a_title_that_addresses_models_is_left_out() -> None:
@@ -86,7 +86,7 @@ def test_a_title_that_addresses_models_is_left_out() -> None:
 
     assert definition.title == ""
     assert definition.annotations == {}
-    assert definition.changes == ("Its title speaks to models, and was left out.",)
+    assert definition.changes == ("Its title contains instructions to models, and was left out.",)
 
 
 def test_only_known_boolean_hints_are_kept() -> None:
@@ -103,7 +103,7 @@ def test_only_known_boolean_hints_are_kept() -> None:
 
     assert definition.annotations == {"readOnlyHint": True}
     assert definition.changes == (
-        "Of its hints, destructiveHint and idempotentHint are neither true nor false, and were left out.",
+        "Of its hints, destructiveHint and idempotentHint are neither true nor false, and were ignored.",
     )
 
 
@@ -111,7 +111,7 @@ def test_annotations_that_are_not_a_mapping_are_left_out() -> None:
     definition = definition_of(listing.tool("read", annotations=["readOnlyHint"]))
 
     assert definition.annotations == {}
-    assert definition.changes == ("Its annotations are no mapping, and were left out.",)
+    assert definition.changes == ("Its annotations are not an object, and were ignored.",)
 
 
 def test_an_output_schema_keeps_constraints_and_drops_texts() -> None:
@@ -165,7 +165,7 @@ def test_an_output_schema_with_names_or_values_that_address_models_is_left_out(
 
     assert definition.output_schema is None
     assert definition.changes == (
-        "Its output schema speaks to models, and is left out until its details are approved.",
+        "Its output schema contains text for models, and is left out until its details are approved.",
     )
 
 
@@ -184,10 +184,10 @@ def test_output_schemas_of_the_real_catalogs_are_kept() -> None:
         ({"name": "a"}, "It has no inputSchema."),
         (
             listing.tool("a", execution={"taskSupport": "required"}),
-            "It runs as a task only (execution.taskSupport is required), and Toolbelt starts no tasks.",
+            "It can only run as a task (execution.taskSupport is required), which Toolbelt does not support.",
         ),
         (listing.tool("x" * 300), "Its name has 300 characters"),
-        (listing.tool("re\u200bad"), "Its name holds characters that cannot be seen."),
+        (listing.tool("re\u200bad"), "Its name contains invisible characters."),
         (
             {"name": "a", "inputSchema": {"type": "array"}},
             "Its inputSchema cannot be used: a tool takes named",
@@ -211,7 +211,7 @@ def test_an_invalid_tool_is_left_out_with_the_reason(listed: dict[str, Any], rea
 
     assert keys == ["ns__other"]
     assert reason in problem
-    assert "The server 'x' goes without it." in problem
+    assert "It was not imported." in problem
 
 
 def test_a_key_shared_by_two_names_goes_to_the_name_that_equals_it() -> None:
@@ -219,8 +219,8 @@ def test_a_key_shared_by_two_names_goes_to_the_name_that_equals_it() -> None:
 
     assert keys == ["ns__a_b"]
     assert problem == (
-        "tools.ns__a_b: The server 'x' lists 'a b' and 'a_b', which would both be called 'ns__a_b':"
-        " it goes without 'a b'."
+        "tools.ns__a_b: The server 'x' lists 'a b' and 'a_b', which would have the same key, 'ns__a_b':"
+        " 'a b' was not imported."
     )
 
 
@@ -235,7 +235,7 @@ def test_a_server_without_a_namespace_cannot_have_tools_in_a_namespace() -> None
     keys, (problem,) = import_tools(listing.tool("git__push"), listing.tool("push"), namespace="")
 
     assert keys == ["push"]
-    assert "'git__push' lies in a namespace, and its server has none" in problem
+    assert "'git__push' contains '__', but its server has no namespace" in problem
 
 
 def test_the_version_depends_on_the_cleaned_definition() -> None:
@@ -295,7 +295,7 @@ def test_an_icon_with_an_unsafe_source_is_left_out_with_a_note(src: Any):
     )
 
     assert definition.details == {"icons": [{"src": "data:image/png;base64,AA=="}]}
-    assert definition.changes[0].startswith("Of its 2 icons 1 were taken")
+    assert definition.changes[0].startswith("Only 1 of its 2 icons can be used")
 
 
 def test_details_that_are_too_large_lose_their_icons_first():

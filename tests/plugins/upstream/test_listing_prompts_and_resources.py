@@ -78,7 +78,7 @@ def test_a_notification_of_a_first_era_server_leads_to_a_new_list(script: script
     [
         (None, "no answer within 0.3 s"),
         ({"error": {"code": -32603, "message": "my database is away"}}, "my database is away"),
-        ({"prompts": "none"}, "no list of prompts"),
+        ({"prompts": "none"}, "did not return a list of prompts"),
     ],
 )
 def test_a_failed_list_of_prompts_affects_no_tools_and_retires_nothing(
@@ -115,6 +115,6 @@ def test_lists_are_truncated_at_the_limit_and_invalid_entries_left_out(script: s
     assert len(answer.non_tools["resource"]) == 3
     assert answer.cut == {"resource"}
     assert [problem.message for problem in answer.problems] == [
-        "The server lists 1 entry that is no resource at all, and it was left out.",
-        "The server lists more than can be taken: the first 3 resources were, and none was retired.",
+        "The server's list contains 1 entry that is not a resource; it was ignored.",
+        "The server lists too many resources: only the first 3 were imported, and none was retired.",
     ]

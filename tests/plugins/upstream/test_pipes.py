@@ -108,7 +108,7 @@ def test_a_process_that_never_stops_writing_other_output_is_given_up(tmp_path: P
 
     run("while True: print(flush=True)", tmp_path, story, errors.append)
 
-    assert "no messages of MCP" in str(errors[0])
+    assert "not MCP messages" in str(errors[0])
 
 
 def test_a_process_that_does_not_exit_is_killed_with_its_children(

@@ -43,7 +43,7 @@ def test_a_list_above_a_limit_is_truncated_with_a_problem(
 
     assert 0 < len(answer.tools) < 2_000
     assert not answer.is_complete
-    assert "lists more than can be taken" in str(answer.problems[0])
+    assert "lists too many" in str(answer.problems[0])
 
 
 def test_an_invalid_tool_does_not_affect_the_others(script: scripting.Script) -> None:
@@ -64,12 +64,12 @@ def test_an_invalid_tool_does_not_affect_the_others(script: scripting.Script) ->
 
     assert answer.is_complete
     assert [str(problem) for problem in answer.problems] == [
-        "tools: The server lists 1 entry that is no tool at all, and it was left out."
+        "tools: The server's list contains 1 entry that is not a tool; it was ignored."
     ]
     assert len(definitions) == 1_101
     assert [str(problem) for problem in problems] == [
-        "tools.bare: It has no inputSchema. The server 'x' goes without it.",
-        "tools[1102]: It has no name. The server 'x' goes without it.",
+        "tools.bare: It has no inputSchema. It was not imported.",
+        "tools[1102]: It has no name. It was not imported.",
     ]
 
 
@@ -77,5 +77,5 @@ def test_an_invalid_tool_does_not_affect_the_others(script: scripting.Script) ->
 def test_an_answer_that_is_not_a_list_raises_an_error(script: scripting.Script, listed: Any) -> None:
     script.answers(listed)
 
-    with pytest.raises(live_connection.UnreachableError, match="answered what is no list of tools"):
+    with pytest.raises(live_connection.UnreachableError, match="did not return a list of tools"):
         ConnectionHarness(script).run(lambda server: server.tools())

@@ -1,1 +1,1 @@
-"""What an agent may use: switches, overrides, and when they end."""
+"""The access of agents to tools: switches, overrides, and their expiries."""

@@ -1,4 +1,4 @@
-"""Which agents have which tools and toolkits now, outside any session, for all agents at once.
+"""An index of the tools and toolkits that each agent has now, outside any session.
 
 Read in a fixed number of queries, however many agents and tools there are; nothing here writes.
 """
@@ -98,10 +98,10 @@ class AgentAccess:
             return False
         return self.decision(tool).state == "dormant"
 
-    def _cached(self, what: str, compute: Callable[[], _Value]) -> _Value:
+    def _cached(self, name: str, compute: Callable[[], _Value]) -> _Value:
         if self.state is None or not self.catalog.stamp:
             return compute()
-        slot = (what, self.catalog.stamp, self.state, tuple(conf.KIND_LOADOUTS.items()))
+        slot = (name, self.catalog.stamp, self.state, tuple(conf.KIND_LOADOUTS.items()))
         value: _Value | None = _cache.get(slot)
         if value is None:
             value = compute()
@@ -166,11 +166,11 @@ def load_with_catalog(stored: catalog.Catalog, *, archived: bool = False) -> Acc
 def load_uncached(stored: catalog.Catalog, agent: str | None = None) -> AccessIndex:
     """Return the index of all agents, or of one, with a catalog that may be a proposed one; nothing is cached."""
     if agent is None:
-        chosen = [present.agent for present in snapshots.present()]
+        loaded = [present.agent for present in snapshots.present()]
     else:
-        chosen = agent_rows.present(key=agent) if agent else []
+        loaded = agent_rows.present(key=agent) if agent else []
     return AccessIndex(
-        catalog=stored, agents=tuple(AgentAccess(agent=each, catalog=stored) for each in chosen)
+        catalog=stored, agents=tuple(AgentAccess(agent=value, catalog=stored) for value in loaded)
     )
 
 

@@ -26,7 +26,7 @@ MAX_CHANGES = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What happens for one agent: ``before`` holds the keys that change, with their current state.
+    """The change for one agent: ``before`` holds the keys that change, with their current state.
 
     ``reasons`` must be confirmed. ``refused`` is why it cannot be done for this agent; empty if it can.
     """
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What setting these keys to ``on`` would do, for each agent that changes, in the requested order.
+    """The effects of setting these keys to ``on``, for each agent that changes, in the requested order.
 
     ``same`` is how many are already set, and ``absent`` how many are left out because the agent does not have them.
     """
@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def changes(self) -> int:
-        """Return how many switches and overrides would be set."""
+        """Return the number of switches and overrides that would be set."""
         return sum(len(part.before) for part in self.possible)
 
     @property
@@ -73,8 +73,8 @@ class Plan:
 
 
 def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_having: bool = False) -> Plan:
-    """Return what setting the switches and overrides of ``keys`` to ``on`` (None: clearing them) would do for these
-    agents, without doing it. Uses a fixed number of queries, and builds no surfaces.
+    """Return the effects of setting the switches and overrides of ``keys`` to ``on`` (None: clearing them) for these
+    agents, without setting them. Uses a fixed number of queries, and builds no surfaces.
 
     With ``only_having``, a tool that nothing grants or offers an agent is left out for that agent.
 
@@ -87,14 +87,14 @@ def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_h
     parts, same, absent, touched = [], 0, 0, 0
     for name in dict.fromkeys(names):
         access = by_name[name]
-        chosen = [
+        applicable = [
             key
             for key in dict.fromkeys(keys)
             if not only_having or key in stored.toolkits or not access.never_gets(key)
         ]
-        part = _part(access, chosen, on)
-        same += len(chosen) - len(part.before)
-        absent += len(set(keys)) - len(chosen)
+        part = _part(access, applicable, on)
+        same += len(applicable) - len(part.before)
+        absent += len(set(keys)) - len(applicable)
         if part.before:
             parts.append(part)
             touched += live.get(name, 0) if part.effect.breaks and not part.refused else 0
@@ -114,7 +114,7 @@ def apply(
         stored = snapshots.catalog()
         _check(stored, {key for keys in seen.values() for key in keys}, len(seen))
         confirmed = write.replace(confirm=True).in_batch()
-        done: dict[str, int] = {}
+        change_counts: dict[str, int] = {}
         refused: list[str] = []
         to_confirm: list[str] = []
         shown_effects: list[effects.Effect] = []
@@ -129,7 +129,7 @@ def apply(
             settings = dict.fromkeys(before, on)
             if not write.confirm:
                 part = _part(access_index.AgentAccess(agent=target.agent, catalog=stored), before, on)
-                to_confirm += _named(name, part.reasons, len(seen))
+                to_confirm += _with_agent(name, part.reasons, len(seen))
                 shown_effects.append(part.effect)
             try:
                 change = switches.set_all(confirmed, target, settings, ends=dict.fromkeys(before, ends))
@@ -137,12 +137,14 @@ def apply(
                 refused.append(str(error))
                 continue
             entry, effect = change.entry or entry, change.effect
-            done[name] = len(change.after)
+            change_counts[name] = len(change.after)
         if refused:
             raise errors.Refused(" ".join(["Nothing was changed.", *refused]))
         if to_confirm:
             raise errors.ConfirmationRequired(to_confirm, _together(on, shown_effects))
-    return writing.Change(entry=entry, before=None, after=done, effect=effect if len(seen) == 1 else None)
+    return writing.Change(
+        entry=entry, before=None, after=change_counts, effect=effect if len(seen) == 1 else None
+    )
 
 
 def _check(stored: catalog.Catalog, keys: Collection[str], agents_named: int) -> None:
@@ -192,7 +194,7 @@ def _part(access: access_index.AgentAccess, keys: Collection[str], on: bool | No
     )
 
 
-def _named(agent: str, reasons: Sequence[str], many: int) -> list[str]:
+def _with_agent(agent: str, reasons: Sequence[str], many: int) -> list[str]:
     """Return the reasons with their agent, if there are several agents."""
     return [
         reason if many == 1 or reason.startswith(f"{agent} ") else f"{agent}: {reason}" for reason in reasons

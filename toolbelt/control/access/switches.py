@@ -161,8 +161,8 @@ def _family(stored: catalog.Catalog, key: str) -> Family:
 
 
 def preview(agent: str, key: str, on: bool | None) -> effects.Effect:
-    """Return what setting the switch or override of ``key`` would do to what the model sees, including in live
-    sessions, without doing it; raise NotFound.
+    """Return the effect of setting the switch or override of ``key`` on what the model sees, including in live
+    sessions, without setting it; raise NotFound.
     """
     return previews(agent, key, (on,))[on]
 
@@ -175,7 +175,7 @@ def current_value(agent: str, key: str) -> bool | None:
 
 
 def previews(agent: str, key: str, states: Iterable[bool | None]) -> dict[bool | None, effects.Effect]:
-    """Return what setting the switch or override of ``key`` to each of these would do."""
+    """Return the effect of setting the switch or override of ``key`` to each of these."""
     current = snapshots.find(agent, None)
     family = _family(current.catalog, key)
     if family == "override":

@@ -20,7 +20,7 @@ SINGLE = "tools_config."
 
 
 def read(agent: str) -> dict[str, bool]:
-    """Return what is set, by key; raise errors.NotFound."""
+    """Return the stored switches and overrides, by key; raise errors.NotFound."""
     return snapshots.find(agent, None).agent.tools_config()
 
 
@@ -98,16 +98,16 @@ def as_single(entry: Mapping[str, Any]) -> dict[str, Any]:
 def merge_single(
     actor: actors.Actor, agent: agents.Agent, entry: Mapping[str, Any], changes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the changes of an agent's ``entry`` with the keys of :func:`singly` merged into ``tools_config`` and
+    """Return the changes of an agent's ``entry`` with the keys of :func:`as_single` merged into ``tools_config`` and
     ``ends``. Raise Invalid, at the path of its end, for an impossible expiry.
     """
-    rest = {key: value for key, value in changes.items() if not key.startswith(SINGLE)}
-    if len(rest) == len(changes):
-        return rest  # ``tools_config`` may be among them as a whole
+    other_changes = {key: value for key, value in changes.items() if not key.startswith(SINGLE)}
+    if len(other_changes) == len(changes):
+        return other_changes  # ``tools_config`` may be among them as a whole
     config, ends_at = dict(entry.get("tools_config") or {}), dict(entry.get("ends") or {})
     problems = []
     for key, value in changes.items():
-        if key in rest:
+        if key in other_changes:
             continue
         name, on = key.removeprefix(SINGLE), grants.is_on(value)
         config.pop(name, None)
@@ -126,4 +126,4 @@ def merge_single(
             ends_at[name] = {"at": grants.format_time(end.at), **then, "by": end.by}
     if problems:
         raise errors.Invalid(problems)
-    return {**rest, "tools_config": config or None, "ends": ends_at or None}
+    return {**other_changes, "tools_config": config or None, "ends": ends_at or None}

@@ -70,7 +70,7 @@ def rebuild_from(current: snapshots.StoredState, moment: Moment) -> Version:
 def surface_of(
     stored: catalog.Catalog, agent: agents.Agent, message: str | None = None, subagent: str | None = None
 ) -> surface.Surface:
-    """Return what the model would receive from this agent, outside any session."""
+    """Return the surface that the model would receive from this agent, outside any session."""
     return surface.build(
         resolution.Snapshot(catalog=stored, agent=agent, subagent=subagent, kind_loadouts=conf.KIND_LOADOUTS),
         message,
@@ -80,8 +80,8 @@ def surface_of(
 def missing_names(stored: catalog.Catalog, entry: Mapping[str, Any]) -> list[str]:
     """Return the names in an agent's entry that no longer exist."""
     uses = (use if isinstance(use, str) else use["tool"] for use in entry.get("tools") or ())
-    named = (*(entry.get("tools_config") or ()), *uses, *(entry.get("allowed_toolkits") or ()))
-    return [key for key in dict.fromkeys(named) if key not in stored.tools and key not in stored.toolkits]
+    names = (*(entry.get("tools_config") or ()), *uses, *(entry.get("allowed_toolkits") or ()))
+    return [key for key in dict.fromkeys(names) if key not in stored.tools and key not in stored.toolkits]
 
 
 def _last(agent: str, moment: Moment) -> tuple[audit.Entry | None, int, dt.datetime]:

@@ -51,8 +51,8 @@ def duplicate(write: writing.Write, agent: str, key: str, *, title: str = "") ->
         entry = entries.read("agent", agent)
         entry.pop("archived", None)
         write = write.replace(reason=write.reason or f"Duplicated from {agent}.")
-        named = {"key": key, "title": title} if title else {"key": key}
-        return entries.create(write, "agent", {**entry, **named})
+        identity = {"key": key, "title": title} if title else {"key": key}
+        return entries.create(write, "agent", {**entry, **identity})
 
 
 def equip(write: writing.Write, agent: str, loadout: str, *, was: str | None = None) -> writing.Change:

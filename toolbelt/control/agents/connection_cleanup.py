@@ -1,4 +1,4 @@
-"""Release the connections to upstream servers that were opened for an agent or session that is gone.
+"""Release of the connections to upstream servers that were opened for an agent or session that is gone.
 
 The claims are released in the transaction; after the commit, the processes that hold the connections are notified to
 close them. A process that is not reached notices within a minute, when it renews its claims.

@@ -19,7 +19,7 @@ from toolbelt.store import snapshots
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What copying these rows would do. ``reasons`` are those for which any change like it must be confirmed; ``seen``
+    """The effects of copying these rows. ``reasons`` are those for which any change like it must be confirmed; ``seen``
     identifies the rows as they are on both sides.
     """
 
@@ -31,17 +31,17 @@ class Plan:
 
 
 def plan(a: str, b: str, rows: Collection[str] | None, *, only: Collection[str] = ()) -> Plan:
-    """Return what copying these rows (by id; None: all possible ones) from side ``a`` to the agent ``b`` would do,
-    without doing it. ``only`` limits all rows to these parts.
+    """Return the effects of copying these rows (by id; None: all possible ones) from side ``a`` to the agent ``b``,
+    without copying them. ``only`` limits all rows to these parts.
 
     Raise as :func:`copy` does, except for ``seen``.
     """
     comparison = comparing.compare(a, b)
     if rows is None:
         rows = {row.id for row in comparison.rows if not only or row.part in only} - comparison.lost
-    chosen = _chosen(comparison, rows)
+    selected = _selected_rows(comparison, rows)
     current = snapshots.find(comparison.b.key, None)
-    entry = {**belts.copy_rows(comparison.b.entry, chosen), "key": comparison.b.key}
+    entry = {**belts.copy_rows(comparison.b.entry, selected), "key": comparison.b.key}
     problems = belts.check_entry("agent", entry, entries.name_index())
     if problems:
         raise errors.Invalid(problems)
@@ -49,10 +49,10 @@ def plan(a: str, b: str, rows: Collection[str] | None, *, only: Collection[str] 
     effect = guards.check(current.catalog, current.agent, proposed, current.agent.key, confirm=True)
     return Plan(
         comparison=comparison,
-        rows=chosen,
+        rows=selected,
         effect=impacts.with_sessions(current.catalog, current.agent, proposed, effect),
         reasons=tuple(guards.confirmation_reasons(current.catalog, current.agent, proposed, None, effect)),
-        seen=_seen(chosen),
+        seen=_seen(selected),
     )
 
 
@@ -66,21 +66,21 @@ def copy(write: writing.Write, a: str, b: str, rows: Collection[str], *, seen: s
         comparison = comparing.compare(a, b)
         ids = {row.id for row in comparison.rows}
         missing = [row for row in rows if row not in ids]
-        chosen = _chosen(comparison, [row for row in rows if row in ids])
-        if missing or _seen(chosen) != seen:
+        selected = _selected_rows(comparison, [row for row in rows if row in ids])
+        if missing or _seen(selected) != seen:
             raise errors.Stale(f"What you copy to {b}", "the rows that you selected", "different")
         now = comparison.b.entry
-        merged = belts.copy_rows(now, chosen)
+        merged = belts.copy_rows(now, selected)
         changed = [key for key in {**now, **merged} if now.get(key) != merged.get(key)]
         write = write.replace(reason=write.reason or _because(comparison.a), confirm=True).in_batch()
         changes = {key: merged.get(key) for key in changed}
         return entries.change(write, "agent", comparison.b.key, changes)
 
 
-def _chosen(comparison: comparing.Comparison, rows: Collection[str]) -> tuple[belts.Row, ...]:
+def _selected_rows(comparison: comparing.Comparison, rows: Collection[str]) -> tuple[belts.Row, ...]:
     if not comparison.b.is_now:
         raise errors.Refused(
-            f"Nothing can be copied to {comparison.b.name}: the second side must be an agent as it is now."
+            f"Nothing can be copied to {comparison.b.name}: the second side must be the current version of an agent."
         )
     requested = set(rows)
     by_id = {row.id: row for row in comparison.rows}

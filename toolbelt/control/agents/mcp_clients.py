@@ -96,7 +96,7 @@ def _add(document: dict[str, Any], new: dict[str, Any], *, replace: bool) -> Non
             ]
             document[key] += value
         elif isinstance(value, dict | list):
-            raise _unreadable(f"{key} is not what this client keeps there.")
+            raise _unreadable(f"{key} has an unexpected form.")
 
 
 def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
@@ -189,7 +189,7 @@ CLIENTS = (
         id="opencode",
         label="opencode",
         file="opencode.json",
-        note="In opencode.json. Up to version 1, the server stands directly under mcp, without servers.",
+        note="In opencode.json. Up to version 1, put the server directly under mcp, without servers.",
         prefix=f"{NAME}_",
     ),
     Client(
@@ -202,7 +202,7 @@ CLIENTS = (
         id="claude-desktop",
         label="Claude Desktop",
         file="claude_desktop_config.json",
-        note=f"In claude_desktop_config.json, by way of mcp-remote, which needs Node.js. {_SECRET_INSIDE}",
+        note=f"In claude_desktop_config.json, through mcp-remote, which needs Node.js. {_SECRET_INSIDE}",
         prefix=f"{NAME}:",
     ),
 )

@@ -1,4 +1,4 @@
-"""What subagents of an agent have, beside the agent itself (docs/semantics.md: The eleven rules)."""
+"""The tools of an agent's subagents, compared with its own (docs/semantics.md: The eleven rules)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolbelt.core import agents, budgets, resolution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subagent:
-    """What a subagent of one kind has. ``added`` are the active tools that its agent does not have itself."""
+    """A subagent of one kind. ``added`` are the active tools that its agent does not have itself."""
 
     kind: str
     loadout: str
@@ -20,18 +20,18 @@ class Subagent:
     added_tokens: int
 
 
-def compare(own: budgets.Resolution) -> Iterator[Subagent]:
-    """Yield what a subagent of each kind has beyond its agent, whose resolution outside any session is ``own``."""
-    stored, agent = own.context.catalog, own.context.agent
+def compare(resolved: budgets.Resolution) -> Iterator[Subagent]:
+    """Yield a subagent of each kind; ``resolved`` is the agent's own resolution, outside any session."""
+    stored, agent = resolved.context.catalog, resolved.context.agent
     for kind in agents.KINDS:
-        resolved = budgets.resolve(
+        of_kind = budgets.resolve(
             resolution.Snapshot(catalog=stored, agent=agent, subagent=kind, kind_loadouts=conf.KIND_LOADOUTS)
         )
-        added = tuple(sorted(resolved.active.keys() - own.active.keys()))
+        added = tuple(sorted(of_kind.active.keys() - resolved.active.keys()))
         yield Subagent(
             kind=kind,
             loadout=conf.KIND_LOADOUTS.get(kind, ""),
-            spent=resolved.spent,
+            spent=of_kind.spent,
             added=added,
             added_tokens=sum(stored.tools[key].tokens for key in added),
         )

@@ -1,1 +1,1 @@
-"""Changes of what exists: entries of every kind, their order and names, and what is proposed."""
+"""Changes of entries of every kind, their order and their names, and proposals of changes."""

@@ -20,7 +20,7 @@ Kind = Literal["tool", "toolkit", "plugin"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockChange(writing.Change):
-    """What blocking or unblocking did.
+    """The result of blocking or unblocking.
 
     ``agents`` is how many of its tools, which are on, each agent loses or gets back. ``on_request`` are agents that
     have none of them on, but could use some on request.
@@ -53,7 +53,7 @@ def set_blocked(write: writing.Write, kind: Kind, name: str, on: bool, *, was: b
 
 
 def _affected_agents(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:
-    """Return how many of the tools each agent has on, for agents that have any, on or on request."""
+    """Return the number of these tools that are on, for each agent that has any of them, on or on request."""
     tools = set(_tools(stored, kind, name))
     counts = {}
     for access in access_index.load_uncached(stored).agents:

@@ -1,4 +1,4 @@
-"""Who may change how an upstream server is reached.
+"""The rules for who may change the connection to an upstream server.
 
 A command is code that runs on this machine, with access to what this process may read. Operators with a shell may run
 code anyway, but a dashboard login is not a shell. A command and its fields are therefore set only from the command line

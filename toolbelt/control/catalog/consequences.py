@@ -52,7 +52,7 @@ def of(
     name: str,
     stored: catalog.Catalog,
     proposed: catalog.Catalog,
-    every: Collection[agents.Agent],
+    all_agents: Collection[agents.Agent],
 ) -> tuple[Consequence, ...]:
     """Return the consequences for each agent that they concern, where the thing with this name is the difference
     between the two catalogs.
@@ -60,7 +60,7 @@ def of(
     candidates = _loadable_candidates(kind, name, stored, proposed)
     all_consequences = (
         _consequence(agent, stored, proposed, candidates)
-        for agent in every
+        for agent in all_agents
         if _is_within_reach(kind, name, agent, stored, proposed)
     )
     return tuple(consequence for consequence in all_consequences if not consequence.is_nothing)
@@ -68,8 +68,8 @@ def of(
 
 def _loadouts_of(stored: catalog.Catalog, agent: agents.Agent) -> tuple[str, ...]:
     """Return the loadouts of the agent or its kind, from its own to the root."""
-    own = agent.loadout_name(conf.KIND_LOADOUTS)
-    return tuple(link.name for link in loadouts.chain(stored.loadouts, own)) if own else ()
+    name = agent.loadout_name(conf.KIND_LOADOUTS)
+    return tuple(link.name for link in loadouts.chain(stored.loadouts, name)) if name else ()
 
 
 def _is_within_reach(
@@ -79,13 +79,15 @@ def _is_within_reach(
     if kind == "loadout":
         folded = keys.fold(name)
         return any(
-            folded == keys.fold(link) for each in (stored, proposed) for link in _loadouts_of(each, agent)
+            folded == keys.fold(link)
+            for version in (stored, proposed)
+            for link in _loadouts_of(version, agent)
         )
     if kind == "sub_app":
         return any(
             agent.key in app.agents
-            for each in (stored, proposed)
-            if (app := each.sub_apps.get(name)) is not None
+            for version in (stored, proposed)
+            if (app := version.sub_apps.get(name)) is not None
         )
     return True
 
@@ -95,21 +97,21 @@ def _loadable_candidates(
 ) -> Collection[str]:
     """Return the tools that may become loadable or stop being so."""
     if kind == "toolkit":
-        kits = (each.toolkits[name] for each in (stored, proposed) if name in each.toolkits)
+        kits = (version.toolkits[name] for version in (stored, proposed) if name in version.toolkits)
         return {member.tool for kit in kits for member in kit.members} & stored.tools.keys()
     if kind == "sub_app":
-        apps = (each.sub_apps[name] for each in (stored, proposed) if name in each.sub_apps)
+        apps = (version.sub_apps[name] for version in (stored, proposed) if name in version.sub_apps)
         return {tool for app in apps for tool in app.tool_names} & stored.tools.keys()
     tools_: set[str] = set()
     for other in loadouts.all_names(proposed):
         if keys.fold(name) in {
             keys.fold(link.name)
-            for each in (stored, proposed)
-            for link in loadouts.chain(each.loadouts, other)
+            for version in (stored, proposed)
+            for link in loadouts.chain(version.loadouts, other)
         }:
             for tools in (loadouts.tools_included, loadouts.tools_discoverable):
                 tools_ |= set(tools(stored, other)) ^ set(tools(proposed, other))
-            views = [loadouts.view_in(each, other) for each in (stored, proposed)]
+            views = [loadouts.view_in(version, other) for version in (stored, proposed)]
             if views[0].disabled != views[1].disabled:
                 tools_ |= {
                     tool.key
@@ -123,12 +125,12 @@ def _consequence(
     agent: agents.Agent, stored: catalog.Catalog, proposed: catalog.Catalog, candidates: Collection[str]
 ) -> Consequence:
     before, after = (
-        surface.build(resolution.Snapshot(catalog=each, agent=agent, kind_loadouts=conf.KIND_LOADOUTS))
-        for each in (stored, proposed)
+        surface.build(resolution.Snapshot(catalog=side, agent=agent, kind_loadouts=conf.KIND_LOADOUTS))
+        for side in (stored, proposed)
     )
     loadable_before, loadable_after = (
-        {key for key in candidates if each.resolution.decision(key).state == "discoverable"}
-        for each in (before, after)
+        {key for key in candidates if side.resolution.decision(key).state == "discoverable"}
+        for side in (before, after)
     )
     effect = effects.compare(before, after)
     return Consequence(

@@ -156,8 +156,8 @@ def refuse_stale(kind: str, name: str, now: Entry | None, was: Entry, entry: Ent
     current = {**(now or {}), **tools_config.as_single(now or {})}
     stale = {key: current.get(key) for key, seen in was.items() if current.get(key) != seen}
     for key, value in stale.items():
-        what = f"{key} of {belts.KINDS[_kind(kind)].word} {name}"
-        raise errors.Stale(what, was[key], value, entry.get(key), fields=stale)
+        subject = f"{key} of {belts.KINDS[_kind(kind)].word} {name}"
+        raise errors.Stale(subject, was[key], value, entry.get(key), fields=stale)
 
 
 def _remaining_ends(now: Entry, merged: Entry) -> dict[str, Any] | None:

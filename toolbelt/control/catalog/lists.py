@@ -41,11 +41,11 @@ def page(
     stored = snapshots.catalog()
     required = {name: value for name, value in (filters or {}).items() if value is not None}
     matching = [value for value in _values(kind, stored) if _matches(kind, stored, value, text, required)]
-    shown = matching[offset : offset + limit]
+    values = matching[offset : offset + limit]
     if kind == "agent":
         # They were filtered without all their rows.
-        shown = agents.load_all(key__in=[agent.key for agent in shown])
-    return Page(entries=tuple(_entry(kind, value) for value in shown), total=len(matching))
+        values = agents.load_all(key__in=[agent.key for agent in values])
+    return Page(entries=tuple(_entry(kind, value) for value in values), total=len(matching))
 
 
 def _values(kind: belts.KindName, stored: catalog.Catalog) -> Iterable[Any]:
@@ -92,26 +92,26 @@ def _texts(value: Any) -> Iterable[str]:
     return [getattr(value, field, "") for field in ("key", "name", "title", "description", "role")]
 
 
-def _own(name: str) -> _Trait:
+def _attribute(name: str) -> _Trait:
     return lambda stored, value: getattr(value, name)
 
 
 # What entries can be filtered by; of a tuple, any item may match.
 TRAITS: Mapping[belts.KindName, Mapping[str, _Trait]] = {
     "category": {},
-    "plugin": {name: _own(name) for name in ("category", "status", "active", "trusted", "blocked")},
+    "plugin": {name: _attribute(name) for name in ("category", "status", "active", "trusted", "blocked")},
     "tool": {
-        **{name: _own(name) for name in ("plugin", "blocked", "retired", "seen")},
+        **{name: _attribute(name) for name in ("plugin", "blocked", "retired", "seen")},
         "category": lambda stored, tool: stored.category(tool),
         "toolkit": lambda stored, tool: tuple(kit.key for kit in stored.toolkits_of.get(tool.key, ())),
     },
     "toolkit": {
-        **{name: _own(name) for name in ("plugin", "blocked")},
+        **{name: _attribute(name) for name in ("plugin", "blocked")},
         "tool": lambda stored, toolkit: tuple(member.tool for member in toolkit.members),
     },
-    "loadout": {"parent": _own("parent")},
+    "loadout": {"parent": _attribute("parent")},
     "agent": {
-        **{name: _own(name) for name in ("kind", "protected", "archived")},
+        **{name: _attribute(name) for name in ("kind", "protected", "archived")},
         "loadout": lambda stored, agent: agent.loadout_name(conf.KIND_LOADOUTS),
     },
     "sub_app": {

@@ -29,8 +29,8 @@ def set_order(
         _refuse_unknown(kind, names, stored)
         if repeated := [name for name, times in collections.Counter(names).items() if times > 1]:
             raise errors.Refused(f"{', '.join(repeated)} is named twice: name it once.")
-        named, requested = set(names), list(names)
-        before = [name for name in stored if name in named]
+        name_set, requested = set(names), list(names)
+        before = [name for name in stored if name in name_set]
         if was is not None and list(was) != before:
             raise errors.Stale(f"The order of {kind} entries", ", ".join(was), ", ".join(before))
         if before == requested:
@@ -50,18 +50,18 @@ def set_order(
 def move(write: writing.Write, kind: str, names: Sequence[str], *, to: int) -> writing.Change:
     """Move these together to the position ``to`` (0: first; -1: last), in their current order."""
     with writing.begin():
-        stored, named = entries.names(kind), set(names)
+        stored, name_set = entries.names(kind), set(names)
         _refuse_unknown(kind, names, stored)
-        moved = [name for name in stored if name in named]
-        rest = [name for name in stored if name not in named]
-        position = len(rest) if to < 0 else min(to, len(rest))
-        return set_order(write, kind, [*rest[:position], *moved, *rest[position:]])
+        moved = [name for name in stored if name in name_set]
+        others = [name for name in stored if name not in name_set]
+        position = len(others) if to < 0 else min(to, len(others))
+        return set_order(write, kind, [*others[:position], *moved, *others[position:]])
 
 
 def restore(kind: str, name: str, position: int) -> None:
     """Move a thing that has just been restored to its position; part of undoing its removal, and audited with it."""
-    rest = [other for other in entries.names(kind) if other != name]
-    entries.order(kind, [*rest[:position], name, *rest[position:]])
+    others = [other for other in entries.names(kind) if other != name]
+    entries.order(kind, [*others[:position], name, *others[position:]])
 
 
 def names(kind: str) -> list[str]:
@@ -75,8 +75,8 @@ def merge_order(stored: Sequence[str], order: Sequence[str]) -> list[str]:
     >>> merge_order(["a", "b", "c", "d"], ["d", "a"])
     ['d', 'b', 'c', 'a']
     """
-    named, following = set(order), iter(order)
-    return [next(following) if name in named else name for name in stored]
+    name_set, following = set(order), iter(order)
+    return [next(following) if name in name_set else name for name in stored]
 
 
 def _refuse_unknown(kind: str, names: Sequence[str], stored: Sequence[str]) -> None:

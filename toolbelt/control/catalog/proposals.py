@@ -1,4 +1,4 @@
-"""Proposals: what a change of a loadout, toolkit or sub-app would do to many agents, shown before it is saved.
+"""Proposals: the effects on agents of a change of a loadout, toolkit or sub-app, shown before it is saved.
 
 A proposal is computed from what is stored, and nothing is written. :func:`save` and :func:`remove` do what was shown:
 they compute it again in their own transaction, and ask again if the result differs.
@@ -15,7 +15,7 @@ from typing import Any
 from toolbelt.control import guards, writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import consequences, entries, unresolved
-from toolbelt.core import agents, belts, catalog, conflicts, definitions, errors, schema
+from toolbelt.core import agents, belts, catalog, conflicts, counting, definitions, errors, schema
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
 
@@ -54,7 +54,7 @@ class UnseenEffect(errors.ConfirmationRequired):
         reasons = [str(unresolved.as_problem(denial)) for denial in proposal.denials]
         if count:
             reasons.append(
-                f"It changes what {count} agent{'' if count == 1 else 's'} get{'s' if count == 1 else ''}."
+                f"It changes what {counting.counted(count, 'agent')} get{'s' if count == 1 else ''}."
             )
         if again:
             reasons.insert(0, "The effects have changed since you saw them: review them again.")
@@ -64,7 +64,7 @@ class UnseenEffect(errors.ConfirmationRequired):
 def propose(
     kind: Kind, name: str, changes: Entry, *, was: Entry | None = None, new: bool = False
 ) -> Proposal:
-    """Return what changing these keys would do (None resets a key to its default); ``new``: the entry does not exist
+    """Return the effects of changing these keys (None resets a key to its default); ``new``: the entry does not exist
     yet.
 
     Raise what the change itself would: NotFound, Invalid with every problem, Refused (also if an agent would exceed a
@@ -86,16 +86,18 @@ def propose(
     before, after = entries.differences(now, belts.entry(kind, value))
     if now is not None and (code_problems := entries.owned_by_code(kind, now, after)):
         raise errors.Invalid(code_problems)
-    every = agent_rows.load_all()
+    all_agents = agent_rows.load_all()
     proposed = _with(stored, kind, name, value)
-    if clashes := list(_clashes(kind, name, stored, proposed, every)):
+    if clashes := list(_clashes(kind, name, stored, proposed, all_agents)):
         raise errors.Invalid(clashes)
     denials = unresolved.new_denials(unresolved.of_entry(stored, entry), now) if kind == "loadout" else ()
-    return _proposal(kind, name, None if now is None else before, after, stored, proposed, every, denials)
+    return _proposal(
+        kind, name, None if now is None else before, after, stored, proposed, all_agents, denials
+    )
 
 
 def propose_removal(kind: Kind, name: str) -> Proposal:
-    """Return what removing it would do; raise NotFound, or Refused if a reference or a budget forbids it."""
+    """Return the effects of removing it; raise NotFound, or Refused if a reference or a budget forbids it."""
     now = entries.read(kind, name)
     entries.refuse_while_used(kind, name)
     stored = snapshots.catalog()
@@ -111,16 +113,16 @@ def save(
     *,
     was: Entry | None = None,
     new: bool = False,
-    shown: str = "",
+    seen_digest: str = "",
 ) -> writing.Change:
-    """Change these keys, or create the entry; ``shown`` is the digest of the proposal that the writer saw.
+    """Change these keys, or create the entry; ``seen_digest`` is the digest of the proposal that the writer saw.
 
     A change that affects no agent, and disables nothing that does not exist, needs none. Raise as :func:`propose`
     does, or UnseenEffect.
     """
     with writing.begin():
         proposal = propose(kind, name, changes, was=was, new=new)
-        _require_seen(proposal, shown)
+        _require_seen(proposal, seen_digest)
         write = write.replace(confirm=True)
         if new:
             entry = {key: value for key, value in changes.items() if value is not None}
@@ -129,13 +131,13 @@ def save(
 
 
 def remove(
-    write: writing.Write, kind: Kind, name: str, *, was: Entry | None, shown: str = ""
+    write: writing.Write, kind: Kind, name: str, *, was: Entry | None, seen_digest: str = ""
 ) -> writing.Change:
     """Remove it; ``was`` is the entry as the writer saw it. Raise as :func:`propose_removal` does, Stale, or
     UnseenEffect.
     """
     with writing.begin():
-        _require_seen(propose_removal(kind, name), shown)
+        _require_seen(propose_removal(kind, name), seen_digest)
         return entries.remove(write, kind, name, was=was)
 
 
@@ -146,7 +148,7 @@ def problems(kind: Kind, name: str, entry: Entry) -> list[errors.Problem]:
 
 
 def preview_access(kind: Kind, name: str, entry: Entry, agent: str) -> access_index.AccessIndex:
-    """Return what this agent (if any) would have if the entry were stored; invalid parts are skipped."""
+    """Return the access of this agent (if any) as if the entry were stored; invalid parts are skipped."""
     stored = snapshots.catalog()
     value = belts.value(kind, {**entry, entries.name_field(kind): name}, stored)
     return access_index.load_uncached(_with(stored, kind, name, value), agent)
@@ -173,9 +175,9 @@ def summarize(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def _require_seen(proposal: Proposal, shown: str) -> None:
-    if (proposal.touched or proposal.denials) and shown != proposal.digest:
-        raise UnseenEffect(proposal, again=bool(shown))
+def _require_seen(proposal: Proposal, seen_digest: str) -> None:
+    if (proposal.touched or proposal.denials) and seen_digest != proposal.digest:
+        raise UnseenEffect(proposal, again=bool(seen_digest))
 
 
 def _stored(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, Any] | None:
@@ -198,7 +200,8 @@ def _with(stored: catalog.Catalog, kind: Kind, name: str, value: Any) -> catalog
     changed = {**_values(stored, kind), name: value}
     if value is None:
         del changed[name]
-    values = {each: _values(stored, each) for each in ("loadout", "toolkit", "sub_app")} | {kind: changed}
+    kinds: tuple[Kind, ...] = ("loadout", "toolkit", "sub_app")
+    values = {other: _values(stored, other) for other in kinds} | {kind: changed}
     proposed = catalog.replace(
         stored,
         toolkits=values["toolkit"].values(),
@@ -225,13 +228,17 @@ def _unchanged_definitions(
 
 
 def _clashes(
-    kind: Kind, name: str, stored: catalog.Catalog, proposed: catalog.Catalog, every: Iterable[agents.Agent]
+    kind: Kind,
+    name: str,
+    stored: catalog.Catalog,
+    proposed: catalog.Catalog,
+    all_agents: Iterable[agents.Agent],
 ) -> Iterator[errors.Problem]:
     """Yield a problem for each agent in which the options of the entry would newly conflict with another's."""
     field = {"toolkit": "members", "sub_app": "tool_names"}.get(kind)
     if field is None:
         return
-    for agent in every:
+    for agent in all_agents:
         already = conflicts.of_agent(stored, agent)
         for conflict in conflicts.of_agent(proposed, agent):
             if conflict not in already and name in (conflict.first.name, conflict.second.name):
@@ -246,10 +253,10 @@ def _proposal(
     after: Entry | None,
     stored: catalog.Catalog,
     proposed: catalog.Catalog,
-    every: Collection[agents.Agent],
+    all_agents: Collection[agents.Agent],
     denials: tuple[unresolved.Unresolved, ...] = (),
 ) -> Proposal:
-    touched = consequences.of(kind, name, stored, proposed, every)
+    touched = consequences.of(kind, name, stored, proposed, all_agents)
     guards.refuse_budgets(
         (consequence.agent.key, consequence.spent, consequence.spends)
         for consequence in touched
@@ -261,7 +268,7 @@ def _proposal(
         before=before,
         after=after,
         touched=touched,
-        agents=len(every),
+        agents=len(all_agents),
         digest="",
         denials=denials,
     )

@@ -7,11 +7,10 @@ it off by renaming a tool, even back and forth.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.core import catalog, errors, keys
 from toolbelt.store import entries as rows
@@ -29,7 +28,7 @@ _SECTIONS = {"toolkits": "toolkit", "loadouts": "loadout", "agents": "agent", "s
 
 
 def operator_settings(tool: catalog.Tool) -> dict[str, Any]:
-    """Return what operators set for a tool itself."""
+    """Return the fields that operators set for a tool itself."""
     settings = {
         "category": tool.category,
         "default_on": tool.default_on,
@@ -39,7 +38,7 @@ def operator_settings(tool: catalog.Tool) -> dict[str, Any]:
     return {field: value for field, value in settings.items() if value}
 
 
-def carry_over(actor: actors.Actor, names: Names, *, reason: str, batch: uuid.UUID) -> list[errors.Problem]:
+def carry_over(write: writing.Write, names: Names) -> list[errors.Problem]:
     """Change every entry so that it grants the new names (by old name) instead of the old ones, and denies both.
 
     Return the problems of what could not be changed.
@@ -52,8 +51,7 @@ def carry_over(actor: actors.Actor, names: Names, *, reason: str, batch: uuid.UU
             if new_entry == entry:
                 continue
             try:
-                write = writing.Write(actor=actor, reason=reason, confirm=True, batch=batch)
-                entries.put(write, kind, new_entry)
+                entries.put(write.replace(confirm=True), kind, new_entry)
             except errors.ToolbeltError as error:
                 path = f"{section}.{entry[entries.name_field(kind)]}"
                 problems.append(errors.Problem(path=path, message=f"It still has the old name: {error}"))

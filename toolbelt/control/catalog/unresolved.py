@@ -1,7 +1,7 @@
-"""Entries of loadouts that name nothing (docs/semantics.md: Loadouts).
+"""Names in loadouts that do not exist (docs/semantics.md: Loadouts).
 
-They are kept, because what they name may come, and shown. A name in ``disabled`` must be confirmed: a misspelt denial
-denies nothing.
+They are kept, because the tool or plugin may be added later, and shown. A name in ``disabled`` must be confirmed: a
+misspelt denial denies nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Unresolved = loadouts.Unresolved
 
 
 def find_all(stored: catalog.Catalog | None = None) -> tuple[Unresolved, ...]:
-    """Return what names nothing in the stored loadouts, in their order."""
+    """Return the names in the stored loadouts that do not exist, in their order."""
     stored = snapshots.catalog() if stored is None else stored
     return tuple(
         entry for loadout in stored.loadouts.values() for entry in loadouts.unresolved(stored, loadout)
@@ -25,15 +25,15 @@ def find_all(stored: catalog.Catalog | None = None) -> tuple[Unresolved, ...]:
 
 
 def of_entry(stored: catalog.Catalog, entry: Entry) -> tuple[Unresolved, ...]:
-    """Return what names nothing in a loadout's valid entry."""
+    """Return the names in a loadout's valid entry that do not exist."""
     return loadouts.unresolved(stored, belts.value("loadout", entry, stored))
 
 
 def new_denials(entries: Iterable[Unresolved], now: Entry | None) -> tuple[Unresolved, ...]:
     """Return the disabled names among these that the loadout did not have before."""
-    known = {keys.fold(name) for name in (now or {}).get("disabled", ())}
+    denied = {keys.fold(name) for name in (now or {}).get("disabled", ())}
     return tuple(
-        entry for entry in entries if entry.field == "disabled" and keys.fold(entry.name) not in known
+        entry for entry in entries if entry.field == "disabled" and keys.fold(entry.name) not in denied
     )
 
 

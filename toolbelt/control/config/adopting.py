@@ -1,4 +1,4 @@
-"""Adopting the configuration of another program: the conversion, and its import through the one door for belts.
+"""Convert another program's configuration to a belt, and import it.
 
 Problems have their paths in the file that is adopted, also those that the import finds.
 """
@@ -26,7 +26,7 @@ def convert(document: Any, *, kind: Kind | None = None, agent: str = "") -> Adop
 
 
 def preview(write: writing.Write, adopted: Adopted) -> belts.Imported:
-    """Return what importing it would do, without doing it; raise as :func:`import_` does."""
+    """Return the effects of importing it, without importing it; raise as :func:`import_` does."""
     with paths_of(adopted):
         return belts.preview(write, adopted.belt)
 

@@ -93,17 +93,17 @@ def move(url: str, *, replace: bool = False) -> str:
 
 def _is_this_database(url: str) -> bool:
     """Return whether an address is that of the installation's own database, however it is written."""
-    own = connection.settings_dict
+    current = connection.settings_dict
     try:
-        given = environ.Env.db_url_config(url)
+        other = environ.Env.db_url_config(url)
     except (ValueError, KeyError, ImproperlyConfigured):
         # Restoring says what is wrong with it.
         return False
-    if ("sqlite" in own["ENGINE"]) != ("sqlite" in given["ENGINE"]):
+    if ("sqlite" in current["ENGINE"]) != ("sqlite" in other["ENGINE"]):
         return False
-    if "sqlite" in own["ENGINE"]:
-        return Path(given["NAME"]).absolute() == Path(own["NAME"]).absolute()
-    return all(str(given[name] or "") == str(own[name] or "") for name in ("HOST", "PORT", "NAME"))
+    if "sqlite" in current["ENGINE"]:
+        return Path(other["NAME"]).absolute() == Path(current["NAME"]).absolute()
+    return all(str(other[name] or "") == str(current[name] or "") for name in ("HOST", "PORT", "NAME"))
 
 
 def _restore_file(file: Path, number: int) -> None:
@@ -147,8 +147,8 @@ def _check(file: Path) -> bytes:
         raise errors.Refused(f"{file} is damaged ({error}). Use another backup.") from error
     if not migrations:
         raise errors.Refused(f"{file} is not a backup of Toolbelt: it has none of its tables.")
-    known = {name for app, name in MigrationLoader(None).disk_migrations if app == "toolbelt"}
-    if unknown := sorted(migrations - known):
+    existing = {name for app, name in MigrationLoader(None).disk_migrations if app == "toolbelt"}
+    if unknown := sorted(migrations - existing):
         raise errors.Refused(
             f"{file} is from a newer version of Toolbelt (it has the migration {unknown[-1]}). Install that version"
             " first."
@@ -219,5 +219,5 @@ def _manage(*words: str, url: str = "") -> str:
 
 
 def described(counted: Mapping[str, int]) -> str:
-    """Return how much a database has, as words."""
+    """Return the numbers of a database's entries, as words."""
     return ", ".join(f"{name}: {number}" for name, number in counted.items())

@@ -1,4 +1,4 @@
-"""What an import changes, and which agents would thereby exceed a budget that refuses."""
+"""The entries that an import changes, and the agents that would then exceed a budget that refuses."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def problems(
 
 
 def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -> budgets.Spent:
-    """Return what the agent has active in this belt. A budget that refuses defers nothing, so tokens are only counted
-    for the active tools.
+    """Return the budget that the agent uses in this belt. A budget that refuses defers nothing, so tokens are only
+    counted for the active tools.
     """
     resolved = guards.resolved(belt.catalog, belt.agents[agent])
     counting = dataclasses.replace(

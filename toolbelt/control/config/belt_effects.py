@@ -1,4 +1,4 @@
-"""The effects of an import: which agents gain or lose tools, and which of that must be confirmed.
+"""The effects of an import: the tools that agents gain or lose, and what of that must be confirmed.
 
 An import can affect every agent, including those that it does not name: through a loadout, a toolkit, or a tool that is
 retired. All are therefore resolved as they are and as they would be, outside any session. Nothing here writes.
@@ -33,7 +33,7 @@ class Consequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """What an import would do. ``revision`` is that of the configuration it was assessed with; ``digest`` identifies
+    """The effects of an import. ``revision`` is that of the configuration it was assessed with; ``digest`` identifies
     the belt.
     """
 
@@ -44,7 +44,7 @@ class Assessment:
 
 
 def assess(write: writing.Write, document: Mapping[str, Any]) -> Assessment:
-    """Return what importing this belt would do now; raise as :func:`toolbelt.control.config.belts.import_` does."""
+    """Return the effects of importing this belt now; raise as :func:`toolbelt.control.config.belts.import_` does."""
     revision = belts.revision()
     stored = snapshots.catalog()
     imported, belt = belts.evaluate(write, document, _token_counter(stored))
@@ -60,13 +60,15 @@ def assess(write: writing.Write, document: Mapping[str, Any]) -> Assessment:
     )
 
 
-def apply(write: writing.Write, document: Mapping[str, Any], *, revision: int, shown: str) -> belts.Imported:
-    """Import the belt that was assessed: the one with the digest ``shown``, with the configuration of ``revision``.
+def apply(
+    write: writing.Write, document: Mapping[str, Any], *, revision: int, seen_digest: str
+) -> belts.Imported:
+    """Import the belt that was assessed: the one with this digest, with the configuration of ``revision``.
 
     Raise Stale if the belt or the configuration has changed, and the errors of the import. The assessment that was
     shown counts as confirmed.
     """
-    if not shown or digest(document) != shown:
+    if not seen_digest or digest(document) != seen_digest:
         raise errors.Stale("The belt", "the one that was checked", "another one")
     return belts.import_(write.replace(confirm=True), document, was=revision)
 

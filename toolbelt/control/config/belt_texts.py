@@ -148,10 +148,10 @@ class _Reader(_LOADER):  # type: ignore[misc,valid-type]
         tag = self._tag(event)
         if tag == _TAG + "str":
             return event.value
-        made = self.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark), deep=True)
+        value = self.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark), deep=True)
         # PyYAML keeps them for aliases of nodes, which are not used here.
         self.constructed_objects.clear()
-        return made
+        return value
 
     def _tag(self, event: Any) -> str:
         if event.tag in (None, "!"):
@@ -207,5 +207,5 @@ def _refused(why: str, event: Any) -> yaml.MarkedYAMLError:
 
 def _described(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or str(error).rstrip(".")
-    return f"{what} (line {mark.line + 1}, column {mark.column + 1})" if mark else what
+    problem = getattr(error, "problem", None) or str(error).rstrip(".")
+    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark else problem

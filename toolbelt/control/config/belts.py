@@ -32,10 +32,10 @@ Difference = belt_budgets.Difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did or would do: the entries that it creates and changes, in order, and how many are already up to
-    date.
+    """The result of an import or its rehearsal: the entries that it creates and changes, in order, and the number of
+    those that are up to date already.
 
-    ``ordered`` are the kinds whose order it changes; ``unresolved_names`` is what names nothing in its loadouts;
+    ``ordered`` are the kinds whose order it changes; ``unresolved_names`` are names in its loadouts that do not exist;
     ``entry`` is the id of the last audit entry, None if nothing was written.
     """
 
@@ -47,17 +47,17 @@ class Imported:
 
     @property
     def created(self) -> int:
-        """Return how many entries are new."""
+        """Return the number of new entries."""
         return sum(difference.before is None for difference in self.differences)
 
     @property
     def changed(self) -> int:
-        """Return how many existing entries change."""
+        """Return the number of existing entries that change."""
         return len(self.differences) - self.created
 
     @property
     def warnings(self) -> tuple[errors.Problem, ...]:
-        """Return what names nothing, each with its path."""
+        """Return the names in loadouts that do not exist, each with its path."""
         return tuple(map(unresolved.as_problem, self.unresolved_names))
 
     @property
@@ -106,20 +106,20 @@ def check(document: Mapping[str, Any]) -> list[errors.Problem]:
 
 
 def warnings(document: Mapping[str, Any]) -> list[errors.Problem]:
-    """Return what names nothing in the loadouts of this valid belt, beside what is stored."""
+    """Return the names in the loadouts of this valid belt that exist neither in it nor in what is stored."""
     belt = belts.load(_with_stored(document, rows.export()), lenient=True)
     return list(map(unresolved.as_problem, _unresolved(document, belt.catalog)))
 
 
 def preview(write: writing.Write, document: Mapping[str, Any]) -> Imported:
-    """Return what importing this belt would do now, without doing it; raise as :func:`import_` does."""
+    """Return the effects of importing this belt now, without importing it; raise as :func:`import_` does."""
     return evaluate(write, document)[0]
 
 
 def evaluate(
     write: writing.Write, document: Mapping[str, Any], count_tokens: Callable[[str], int] | None = None
 ) -> tuple[Imported, belts.Belt]:
-    """Return what importing this belt would do now, and the resulting configuration, with the tokens of its tools if
+    """Return the effects of importing this belt now, and the resulting configuration, with the tokens of its tools if
     ``count_tokens`` is given.
     """
     stored = rows.export()
@@ -211,7 +211,7 @@ def _as_imported(
 
 
 def _unresolved(document: Mapping[str, Any], stored: catalog.Catalog) -> tuple[unresolved.Unresolved, ...]:
-    """Return what names nothing in the document's loadouts."""
+    """Return the names in the document's loadouts that do not exist."""
     written = set(_names(document, "loadout"))
     return tuple(entry for entry in unresolved.find_all(stored) if entry.loadout in written)
 
@@ -234,8 +234,8 @@ def _is_reordered(section: str, document: Mapping[str, Any], stored: Mapping[str
     if not rows.is_ordered(kind):
         return False
     requested = _names(document, kind)
-    named = set(requested)
-    existing = [name for name in _names(stored, kind) if name in named]
+    names = set(requested)
+    existing = [name for name in _names(stored, kind) if name in names]
     new = [name for name in requested if name not in set(existing)]
     return [*existing, *new] != requested
 
@@ -256,7 +256,7 @@ def _with_stored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict
             continue
         naming = entries.name_field(kind)
         names = (entry.get(naming) if isinstance(entry, dict) else entry for entry in written)
-        named = {name for name in names if isinstance(name, str)}
-        others = [entry for entry in stored.get(section, ()) if _name(kind, entry) not in named]
+        belt_names = {name for name in names if isinstance(name, str)}
+        others = [entry for entry in stored.get(section, ()) if _name(kind, entry) not in belt_names]
         merged[section] = [*written, *others]
     return merged

@@ -64,7 +64,7 @@ class Installation:
     database: Database
     cache: Cache
     revision: int
-    kept: Mapping[str, RetentionStats]
+    retention: Mapping[str, RetentionStats]
     learned: learned_words.Coverage
     is_learning: bool
     sentence_model: search.SentenceStatus
@@ -87,7 +87,11 @@ def status() -> Installation:
         database=_database(),
         cache=cache_status(),
         revision=revisions.number(),
-        kept={"calls": retention.calls(), "changes": retention.changes(), "sessions": retention.sessions()},
+        retention={
+            "calls": retention.calls(),
+            "changes": retention.changes(),
+            "sessions": retention.sessions(),
+        },
         learned=learned_words.coverage(),
         is_learning=conf.LEARN_FROM_USE,
         sentence_model=search.sentence_status(),
@@ -101,7 +105,7 @@ def is_configured() -> bool:
 
 
 def is_database_busy() -> bool:
-    """Return whether requests wait for a database connection; raise OperationalError if the database is away."""
+    """Return whether requests wait for a database connection; raise OperationalError if the database is unavailable."""
     return databases.is_busy()
 
 

@@ -1,4 +1,4 @@
-"""The database: whether it can be reached, read and written, fits this version, and announces changes."""
+"""Checks that the database can be reached, read and written, fits this version, and announces changes."""
 
 from __future__ import annotations
 
@@ -114,9 +114,11 @@ def _migrations() -> Iterator[findings.Finding]:
             f" ({names}{' …' if len(pending) > 3 else ''}).",
             way_out=f"Back up the database, then run `{conf.COMMAND} migrate`.",
         )
-    known = plan.loader.disk_migrations
+    existing = plan.loader.disk_migrations
     unknown = sorted(
-        name for app, name in plan.loader.applied_migrations if app == "toolbelt" and (app, name) not in known
+        name
+        for app, name in plan.loader.applied_migrations
+        if app == "toolbelt" and (app, name) not in existing
     )
     if unknown:
         yield findings.Finding(

@@ -1,4 +1,4 @@
-"""A finding: what is wrong, and what to do about it."""
+"""Findings: problems of an installation, each with what to do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine: disk, directories, the settings file, static files, packages, the cache, the sentence model."""
+"""Checks of the machine: disk, directories, settings file, static files, packages, cache, sentence model."""
 
 from __future__ import annotations
 
@@ -84,16 +84,16 @@ def _versions() -> Iterator[findings.Finding]:
 
 def _directories() -> Iterator[findings.Finding]:
     """Yield the findings about each directory that Toolbelt writes to."""
-    named: dict[str, Path] = {}
+    directories: dict[str, Path] = {}
     # Without a settings file in it, as in a container, it contains nothing that changes, and may be read-only.
     if _settings_path().is_file():
-        named["TOOLBELT_HOME"] = Path(settings.BASE_DIR)
+        directories["TOOLBELT_HOME"] = Path(settings.BASE_DIR)
     if connection.vendor == "sqlite" and not connection.is_in_memory_db():  # type: ignore[attr-defined]
-        named["DATABASE_URL"] = Path(connection.settings_dict["NAME"]).resolve().parent
+        directories["DATABASE_URL"] = Path(connection.settings_dict["NAME"]).resolve().parent
     if conf.SOCKET_DIR:
-        named["TOOLBELT_SOCKET_DIR"] = Path(conf.SOCKET_DIR)
+        directories["TOOLBELT_SOCKET_DIR"] = Path(conf.SOCKET_DIR)
     if metrics := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
-        named["PROMETHEUS_MULTIPROC_DIR"] = Path(metrics)
+        directories["PROMETHEUS_MULTIPROC_DIR"] = Path(metrics)
     if conf.SECRETS_DIR and not os.access(conf.SECRETS_DIR, os.R_OK | os.X_OK):
         yield findings.Finding(
             code="directory",
@@ -101,7 +101,7 @@ def _directories() -> Iterator[findings.Finding]:
             way_out="Create the directory and let Toolbelt's user read it, or change TOOLBELT_SECRETS_DIR.",
         )
     disks: set[int] = set()
-    for name, directory in named.items():
+    for name, directory in directories.items():
         try:
             with tempfile.TemporaryFile(dir=directory):
                 pass

@@ -1,4 +1,4 @@
-"""People and tokens: whether anybody can operate the installation, and which tokens open nothing."""
+"""Checks of people and tokens: whether anybody can operate the installation, and which tokens are rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def examine() -> Iterator[findings.Finding]:
     if not users.filter(is_active=True, is_superuser=True).exists():
         yield findings.Finding(
             code="no-administrator",
-            message="No active user is a superuser, so nobody can manage users.",
+            message="No active user is a superuser, so no one can manage users.",
             way_out=f"Run `{conf.COMMAND} createsuperuser`.",
         )
     useless = credentials.rejected_though_valid(timezone.now())

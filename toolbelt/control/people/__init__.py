@@ -1,1 +1,1 @@
-"""What operators may do, and the tokens of operators and agents."""
+"""The permissions of operators, and the tokens of operators and agents."""

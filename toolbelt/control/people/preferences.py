@@ -1,4 +1,4 @@
-"""What people choose for their own use of the dashboard. It changes nothing for anyone else, so it is not audited."""
+"""The preferences of people for the dashboard. They change nothing for anyone else, so they are not audited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ of = preferences.of
 
 @functools.cache
 def choices(name: Name) -> frozenset[str]:
-    """Return what can be chosen, besides nothing."""
+    """Return the valid values, besides an empty one."""
     return frozenset(zoneinfo.available_timezones()) if name == "time_zone" else frozenset({"compact"})
 
 

@@ -1,9 +1,9 @@
-"""The permissions that operators' actions require, for screens, admin and API alike.
+"""The permissions that operators' actions require, for the dashboard, the admin and the API alike.
 
-These are Django's four permissions for each model. Everything that the screens show to every user who is logged in may
-be read by every operator; everything else requires the same permission as in the admin. Checking whether a user has a
-permission is up to the interface, which knows the user. One thing can be allowed for single agents: their own operators
-may flip their switches and change their sessions (see `roles`).
+These are Django's four permissions for each model. Everything that the dashboard shows to every user who is logged in
+may be read by every operator; everything else requires the same permission as in the admin. Checking whether a user has
+a permission is up to the interface, which knows the user. One thing can be allowed for single agents: their own
+operators may flip their switches and change their sessions (see `roles`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Act = Literal["view", "add", "change", "delete"]
 # Kinds whose name in the audit log differs from their model's.
 _ROWS = {"session": "agent_session", "token": "api_token"}
 # The pages of agents, tools, toolkits, loadouts and sub-apps show them, and so does the audit log.
-_ON_SCREENS = frozenset({"agent", "tool", "toolkit", "loadout", "sub_app", "audit_entry"})
+_ON_DASHBOARD = frozenset({"agent", "tool", "toolkit", "loadout", "sub_app", "audit_entry"})
 
 
 class UndoableEntry(Protocol):
@@ -86,28 +86,28 @@ def undo_check(user: User) -> Callable[[UndoableEntry], bool]:
     """Return a function that tells whether the user may undo a change, for pages with many changes. Uses at most one
     query.
     """
-    own = functools.cache(lambda: operators.of_user(user.pk))
+    operated = functools.cache(lambda: operators.of_user(user.pk))
 
     def may(entry: UndoableEntry) -> bool:
         if all(map(user.has_perm, permissions_to_undo(entry))):
             return True
         family = entry.action.partition(".")[0]
         of_operators = family in ("switch", "override") or entry.action == "session.equip"
-        return of_operators and entry.subject_key in own()
+        return of_operators and entry.subject_key in operated()
 
     return may
 
 
 def may_read(user: User, kind: str) -> bool:
     """Return whether the user may view entries of this kind; permission to change them is enough."""
-    if kind in _ON_SCREENS:
+    if kind in _ON_DASHBOARD:
         return True
     return user.has_perm(permission("view", kind)) or user.has_perm(permission("change", kind))
 
 
 def is_open(kind: str) -> bool:
     """Return whether every user who is logged in may view entries of this kind."""
-    return kind in _ON_SCREENS
+    return kind in _ON_DASHBOARD
 
 
 def permissions_to_undo(entry: UndoableEntry) -> list[str]:

@@ -141,13 +141,13 @@ def refuse_without_administrator() -> None:
 
 def assignable(user: rights.User) -> tuple[Role, ...]:
     """Return the roles whose permissions this user has, and may therefore give to others and take from them."""
-    held: dict[str, set[str]] = {role: set() for role in ROLES}
+    permissions: dict[str, set[str]] = {role: set() for role in ROLES}
     rows = logins.Group.objects.filter(name__in=ROLES, permissions__isnull=False).values_list(
         "name", "permissions__content_type__app_label", "permissions__codename"
     )
     for role, label, codename in rows:
-        held[role].add(f"{label}.{codename}")
-    return tuple(role for role in ROLES if all(map(user.has_perm, held[role])))
+        permissions[role].add(f"{label}.{codename}")
+    return tuple(role for role in ROLES if all(map(user.has_perm, permissions[role])))
 
 
 def of_user(user: str) -> tuple[str, ...]:
@@ -200,7 +200,7 @@ class AllowedUsers:
 
 
 def allowed_users(agent: str) -> AllowedUsers:
-    """Return who may flip one agent's switches, in a fixed number of queries."""
+    """Return the users who may flip one agent's switches, in a fixed number of queries."""
     model = auth.get_user_model()
     name = model.USERNAME_FIELD
     active = model._default_manager.filter(is_active=True)

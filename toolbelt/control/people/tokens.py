@@ -128,7 +128,7 @@ def _check(name: str, agent: str | None, user: str | None, scope: str, expires: 
 
 
 def _described(token: Token) -> dict[str, Any]:
-    """Return what the audit log stores of a token, without anything that could identify its text."""
+    """Return the part of a token that the audit log stores, without anything that could identify its text."""
     owner = {"agent": token.agent} if token.agent else {"operator": token.user, "scope": token.scope}
     expiry = {"expires": token.expires.isoformat(timespec="seconds")} if token.expires else {}
     return {"name": token.name, **owner, **expiry}

@@ -1,4 +1,4 @@
-"""Users: who there is, and creating, deactivating and activating them."""
+"""Users: listing, creating, deactivating and activating them."""
 
 from __future__ import annotations
 

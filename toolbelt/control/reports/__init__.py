@@ -1,1 +1,1 @@
-"""What operators read: overviews, calls, usage and changes."""
+"""Reports for operators: overviews, calls, usage and changes."""

@@ -1,10 +1,11 @@
-"""What needs an operator's attention: failures, budgets, tools to review, blocks, and settings without effect.
+"""Matters that need an operator's attention: failures, budgets, tools to review, blocks, and settings without effect.
 
 Read in a fixed number of queries, however many entries there are; nothing here writes.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,31 +40,33 @@ class FailedPlugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
+    """Everything that needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
 
-    ``not_running`` are the plugins in code with tools that no process can run; ``waiting`` how many tools need review,
-    by plugin; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` what names nothing.
+    ``not_running`` are the plugins in code with tools that no process can run; ``to_review`` is the number of tools to
+    review, by plugin; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` names that do not exist.
     """
 
     agents: Sequence[queries.Summary]
     stored: catalog.Catalog
     broken: Sequence[FailedPlugin]
     not_running: Sequence[catalog.Plugin]
-    waiting: Mapping[str, int]
+    to_review: Mapping[str, int]
     blocked: Sequence[tuple[str, str]]
     stale: Sequence[tuple[queries.Summary, Sequence[Stale]]]
     unresolved: Sequence[unresolved.Unresolved]
 
 
 def load() -> Attention:
-    """Return what needs attention."""
+    """Return everything that needs attention."""
     summaries, stored = queries.summaries(), snapshots.catalog()
     return Attention(
         agents=summaries,
         stored=stored,
         broken=_broken(stored),
         not_running=tuple(_not_running(stored)),
-        waiting=_waiting(stored),
+        to_review=collections.Counter(
+            tool.plugin for tool in stored.tools.values() if tool_versions.awaits_review(tool)
+        ),
         blocked=tuple(_blocked(stored)),
         stale=tuple((summary, stale) for summary in summaries if (stale := tuple(_stale(summary)))),
         unresolved=unresolved.find_all(stored),
@@ -89,14 +92,6 @@ def _not_running(stored: catalog.Catalog) -> Iterator[catalog.Plugin]:
     for plugin in stored.plugins.values():
         if plugin.not_running and plugin.active and not plugin.blocked and plugin.status != "failed":
             yield plugin
-
-
-def _waiting(stored: catalog.Catalog) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for tool in stored.tools.values():
-        if tool.plugin and not tool.retired and tool_versions.awaits_review(tool):
-            counts[tool.plugin] = counts.get(tool.plugin, 0) + 1
-    return counts
 
 
 def _blocked(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""How far an installation is set up, computed from what it contains: nothing of this is stored."""
+"""The first steps of setting up an installation, computed from its content: they are not stored."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from toolbelt.store import calls, credentials, snapshots
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSteps:
-    """Which steps are done: a server was added, its tools are reviewed, there is an agent (``agent`` is the first one's
-    key), and it has connected. ``is_empty``: nothing at all is configured, so the demo can be loaded.
+    """The steps that are done: a server was added, its tools are reviewed, there is an agent (``agent`` is the key of
+    the first), and it has connected. ``is_empty``: nothing at all is configured, so the demo can be loaded.
     """
 
     has_server: bool

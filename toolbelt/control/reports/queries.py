@@ -1,4 +1,4 @@
-"""Queries for the screens, in a fixed number of database queries; nothing here writes."""
+"""Queries for the dashboard, in a fixed number of database queries; nothing here writes."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def summaries(*, archived: bool = False) -> Sequence[Summary]:
     return [Summary(access=access) for access in access_index.load(archived=archived).agents]
 
 
-def with_last(every: Sequence[Summary]) -> Sequence[Summary]:
+def with_last(summaries_: Sequence[Summary]) -> Sequence[Summary]:
     """Return the summaries with the newest change of each agent."""
-    latest = audit.newest("agent", [each.agent.key for each in every])
-    return [dataclasses.replace(each, last=latest.get(each.agent.key)) for each in every]
+    latest = audit.newest("agent", [item.agent.key for item in summaries_])
+    return [dataclasses.replace(item, last=latest.get(item.agent.key)) for item in summaries_]
 
 
 def summary(agent: str) -> Summary:
@@ -144,7 +144,7 @@ def is_toolkit(key: str) -> bool:
 
 
 def section_counts() -> dict[str, int]:
-    """Return how many entries of each kind a belt of the whole configuration contains."""
+    """Return the number of entries of each kind in a belt of the whole configuration."""
     stored = snapshots.catalog()
     return {
         "category": sum(name not in catalog.CATEGORIES for name in stored.categories),

@@ -39,7 +39,7 @@ class RequestSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What the search reaches on a set: means over its requests, and how long a query and the index take.
+    """The results of the search on a set: means over its requests, and how long a query and the index take.
 
     ``query_p95_cpu_ms`` is in processor time, for machines that have other things to do.
     """

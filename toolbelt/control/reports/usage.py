@@ -1,4 +1,4 @@
-"""Usage: what was called, how often and how fast, and what never was. Read in a fixed number of queries."""
+"""Usage: the number and duration of calls, and the tools that are never called. Read in a fixed number of queries."""
 
 from __future__ import annotations
 

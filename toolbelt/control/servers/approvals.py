@@ -9,7 +9,6 @@ flags are the findings that the review shows: suspicious texts, limits that were
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import difflib
 import functools
@@ -34,8 +33,8 @@ _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    """One tool to review, and why; ``previous`` is the earlier key of a renamed one."""
+class ReviewItem:
+    """A tool that a review lists, and why; ``previous`` is the earlier key of a renamed one."""
 
     tool: catalog.Tool
     kind: Kind
@@ -94,8 +93,8 @@ class Review:
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
-    def waiting(self) -> tuple[Change, ...]:
-        """Return the changes that wait for a decision: all except tools that are gone."""
+    def to_review(self) -> tuple[Change, ...]:
+        """Return the changes that await a decision: all except tools that are gone."""
         return tuple(change for change in self.changes if change.kind != "gone")
 
 
@@ -103,42 +102,32 @@ def review(name: str, only: Collection[str] | None = None) -> Review:
     """Return the review of a plugin's tools, or only of the keys in ``only``; raise errors.NotFound."""
     stored = snapshots.catalog()
     plugin = find_held(name, stored)
-    waiting_ = pending(name, stored)
-    reviewed = [item for key, item in waiting_.items() if only is None or key in only]
-    renamed = {item.previous for item in waiting_.values() if item.previous}
+    items = review_items(name, stored)
+    reviewed = [item for key, item in items.items() if only is None or key in only]
+    renamed = {item.previous for item in items.values() if item.previous}
     of_plugin = stored.tools_of_plugin.get(name, ())
     return Review(
         plugin=plugin,
         changes=changes(reviewed, stored),
-        same=sum(key not in waiting_ and key not in renamed for key in of_plugin),
+        same=sum(key not in items and key not in renamed for key in of_plugin),
     )
 
 
-def changes(reviewed: Collection[Pending], stored: catalog.Catalog) -> tuple[Change, ...]:
-    """Return what these tools are, with their differences."""
+def changes(reviewed: Collection[ReviewItem], stored: catalog.Catalog) -> tuple[Change, ...]:
+    """Return the changes of these tools, with their differences."""
     users = references.of_tools([item.previous or item.tool.key for item in reviewed])
     return tuple(_change(item, stored, users) for item in reviewed)
 
 
-def waiting() -> Mapping[str, Mapping[Kind, int]]:
-    """Return the number of tools of each kind to review, for every plugin whose tools are held."""
-    stored = snapshots.catalog()
-    return {
-        name: collections.Counter(item.kind for item in pending(name, stored).values())
-        for name, plugin in stored.plugins.items()
-        if plugin.runner != "code"
-    }
-
-
-def pending(name: str, stored: catalog.Catalog) -> Mapping[str, Pending]:
-    """Return the tools of a server to review, by key, the riskiest first; cached with the catalog."""
-    cache: dict[str, Mapping[str, Pending]] = stored.derived.setdefault("pending", {})
+def review_items(name: str, stored: catalog.Catalog) -> Mapping[str, ReviewItem]:
+    """Return the tools that the review of a plugin lists, by key, the riskiest first; cached with the catalog."""
+    cache: dict[str, Mapping[str, ReviewItem]] = stored.derived.setdefault("review_items", {})
     if name not in cache:
         tools = [stored.tools[key] for key in stored.tools_of_plugin.get(name, ())]
         kinds = {tool.key: kind for tool in tools if (kind := _kind_of(tool)) is not None}
         renamed = _renames(tools, kinds)
         items = [
-            Pending(
+            ReviewItem(
                 tool=stored.tools[key],
                 kind="renamed" if key in renamed else kind,
                 previous=renamed.get(key, ""),
@@ -151,11 +140,11 @@ def pending(name: str, stored: catalog.Catalog) -> Mapping[str, Pending]:
     return cache[name]
 
 
-def undecided(name: str, stored: catalog.Catalog) -> list[Pending]:
-    """Return the tools of a plugin that wait for a decision. Older versions of tools in code are not stored, so each of
+def to_review(name: str, stored: catalog.Catalog) -> list[ReviewItem]:
+    """Return the tools of a plugin that await a decision. Older versions of tools in code are not stored, so each of
     them is new.
     """
-    items = [item for item in pending(name, stored).values() if item.kind != "gone"]
+    items = [item for item in review_items(name, stored).values() if item.kind != "gone"]
     if stored.plugins[name].runner != "code":
         return items
     return [dataclasses.replace(item, kind="new", previous="") for item in items]
@@ -176,23 +165,23 @@ def find_held(name: str, stored: catalog.Catalog) -> catalog.Plugin:
     """
     plugin = stored.plugins.get(name)
     if plugin is None or plugin.runner == "code":
-        names = [held.name for held in stored.plugins.values() if held.runner != "code"]
+        names = [other.name for other in stored.plugins.values() if other.runner != "code"]
         raise errors.NotFound("upstream server", name, names)
     return plugin
 
 
-def check_shown(name: str, shown: Mapping[str, str], stored: catalog.Catalog) -> None:
+def check_hashes(name: str, reviewed_hashes: Mapping[str, str], stored: catalog.Catalog) -> None:
     """Raise errors.Stale if a plugin's tool is no longer as it was shown, or errors.NotFound if it has no such tool.
 
-    ``shown`` maps a tool to the hash that its change was shown with.
+    ``reviewed_hashes`` maps a tool to the hash that its change was shown with.
     """
-    for key, seen in shown.items():
+    for key, reviewed_hash in reviewed_hashes.items():
         tool = stored.tools.get(key)
         if tool is None or tool.plugin != name:
             raise errors.NotFound(f"tool of {name}", key, stored.tools_of_plugin.get(name, ()))
         now = "retired" if tool.retired else tool_versions.shown_version(tool)
-        if now != seen:
-            raise errors.Stale(key, seen, now)
+        if now != reviewed_hash:
+            raise errors.Stale(key, reviewed_hash, now)
 
 
 def rejection(tool: catalog.Tool) -> dict[str, Any]:
@@ -202,7 +191,7 @@ def rejection(tool: catalog.Tool) -> dict[str, Any]:
 
 
 def _kind_of(tool: catalog.Tool) -> Kind | None:
-    """Return why a tool on its own needs a review, or None."""
+    """Return the kind of review that a tool on its own needs, or None."""
     if tool.retired:
         return "gone"
     if tool_versions.is_rejected(tool):
@@ -238,7 +227,7 @@ def _texts_of(tool: catalog.Tool) -> tuple[str, str, str]:
 
 
 def as_shown(tool: catalog.Tool) -> dict[str, Any]:
-    """Return the fields of a tool that an approval covers, as they are stored while another version waits."""
+    """Return the fields of a tool that an approval covers, as they are stored while another version awaits review."""
     fields = {
         "title": tool.title,
         "description": tool.description,
@@ -252,7 +241,7 @@ def as_shown(tool: catalog.Tool) -> dict[str, Any]:
     return {field: value for field, value in fields.items() if value}
 
 
-def flags_of(item: Pending, stored: catalog.Catalog) -> tuple[str, ...]:
+def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
     """Return the findings of a tool to review: in its texts, and what its change allows. Nothing, if it follows code of
     this installation.
     """
@@ -271,7 +260,7 @@ def flags_of(item: Pending, stored: catalog.Catalog) -> tuple[str, ...]:
     return raised
 
 
-def _flags_of_change(item: Pending, stored: catalog.Catalog) -> tuple[str, ...]:
+def _flags_of_change(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
     tool = item.tool
     if item.kind in ("new", "gone") or tool.kind != "tool":
         return ()
@@ -311,7 +300,7 @@ def _flags(
     )
 
 
-def _before(item: Pending, stored: catalog.Catalog) -> Mapping[str, Any] | None:
+def _before(item: ReviewItem, stored: catalog.Catalog) -> Mapping[str, Any] | None:
     """Return the version that a tool is compared with; None for a new one."""
     if item.previous:
         return as_shown(stored.tools[item.previous])
@@ -320,7 +309,7 @@ def _before(item: Pending, stored: catalog.Catalog) -> Mapping[str, Any] | None:
     return None
 
 
-def _change(item: Pending, stored: catalog.Catalog, users: Mapping[str, list[str]]) -> Change:
+def _change(item: ReviewItem, stored: catalog.Catalog, users: Mapping[str, list[str]]) -> Change:
     tool, kind, previous = item.tool, item.kind, item.previous
     before = _before(item, stored)
     return Change(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from toolbelt.control import actors
+from toolbelt.control import writing
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core import catalog, errors, keys, schema
 from toolbelt.plugins.upstream import importing, limits
@@ -32,13 +32,7 @@ RecordedTools = upstream_servers.RecordedTools
 
 
 def declare(
-    actor: actors.Actor,
-    name: str,
-    tools: Tools,
-    *,
-    agent: str = "",
-    was: Tools | None = None,
-    reason: str = "",
+    write: writing.Write, name: str, tools: Tools, *, agent: str = "", was: Tools | None = None
 ) -> RecordedTools:
     """Store the tools that the agent's program runs, as the complete list of a plugin.
 
@@ -61,17 +55,16 @@ def declare(
         if problems := list(problems):
             raise errors.Invalid(problems)
         listings.record_answer(
-            name, protocol="", server=actor.name, tools=len(definitions), problems=(), stderr=""
+            name, protocol="", server=write.actor.name, tools=len(definitions), problems=(), stderr=""
         )
 
     return upstream_servers.store(
-        actor,
+        write.replace(reason=write.reason or REASON),
         plugin,
         definitions,
         (),
         complete={"tool"},
         source=f"the declaration of {name!r}",
-        reason=reason or REASON,
         note=note,
         check=check,
     )
@@ -90,19 +83,19 @@ def declared(name: str, agent: str = "") -> list[dict[str, Any]]:
 
 def declare_from_program(agent: str, plugin: str, tools: Tools) -> dict[str, Any]:
     """Declare the tools of an agent's program in this process; return the result as the API's response has it."""
-    done = declare(actors.Actor(name=f"agent:{agent}", via="system"), plugin, tools, agent=agent)
-    return document(done, keys_by_name(plugin, tools))
+    recorded = declare(writing.by(f"agent:{agent}", via="system"), plugin, tools, agent=agent)
+    return document(recorded, keys_by_name(plugin, tools))
 
 
-def document(done: RecordedTools, keys_of: Mapping[str, str]) -> dict[str, Any]:
+def document(recorded: RecordedTools, keys_of: Mapping[str, str]) -> dict[str, Any]:
     """Return the result of a declaration as JSON, with the key of each declared tool by its name."""
     return {
         "keys": dict(keys_of),
-        "created": list(done.created),
-        "changed": list(done.changed),
-        "held": list(done.held),
-        "unseen": list(done.unseen),
-        "retired": list(done.retired),
+        "created": list(recorded.created),
+        "changed": list(recorded.changed),
+        "held": list(recorded.held),
+        "unseen": list(recorded.unseen),
+        "retired": list(recorded.retired),
     }
 
 
@@ -113,7 +106,7 @@ def keys_by_name(name: str, tools: Tools) -> dict[str, str]:
 
 
 def last_declared(name: str) -> datetime | None:
-    """Return when the plugin's tools were last declared, if ever."""
+    """Return the time when the plugin's tools were last declared, if ever."""
     listing = listings.find(name)
     return None if listing is None else listing.answered
 
@@ -121,12 +114,12 @@ def last_declared(name: str) -> datetime | None:
 def _check(stored: catalog.Catalog, name: str, agent: str) -> catalog.Plugin:
     plugin = stored.plugins.get(name)
     if plugin is None or plugin.runner != "client" or (agent and agent not in plugin.declared_by):
-        known = [
+        names = [
             other.name
             for other in stored.plugins.values()
             if other.runner == "client" and (not agent or agent in other.declared_by)
         ]
-        raise errors.NotFound("client plugin", name, known)
+        raise errors.NotFound("client plugin", name, names)
     return plugin
 
 
@@ -151,7 +144,7 @@ def _written(tool: catalog.Tool, namespace: str) -> dict[str, Any]:
 def _definitions(plugin: catalog.Plugin, tools: Tools) -> list[importing.Definition]:
     maximum = limits.Limits().tools
     if len(tools) > maximum:
-        message = f"A declaration has at most {maximum} tools, and this one has {len(tools)}."
+        message = f"A declaration has at most {maximum} tools; this one has {len(tools)}."
         raise errors.Invalid([errors.Problem(path="tools", message=message)])
     listed = [_listed(tool, plugin.namespace) for tool in tools]
     definitions, problems = importing.definitions(listed, plugin.namespace, f"{plugin.name!r}")

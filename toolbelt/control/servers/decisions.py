@@ -1,13 +1,12 @@
-"""Approving and rejecting the versions of tools that wait for review, in one batch each."""
+"""Approving and rejecting the versions of tools that await review, in one batch each."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.catalog import entries, renaming
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, tool_versions
@@ -24,23 +23,17 @@ class Approved:
 
 
 def approve(
-    actor: actors.Actor,
-    name: str,
-    shown: Mapping[str, str],
-    *,
-    carry_over: bool = True,
-    reason: str = "",
-    batch: uuid.UUID | None = None,
+    write: writing.Write, name: str, reviewed_hashes: Mapping[str, str], *, carry_over: bool = True
 ) -> Approved:
-    """Approve the versions that were shown: ``shown`` maps a tool to the hash that its change was shown with.
+    """Approve the versions that were shown: ``reviewed_hashes`` maps a tool to the hash that its change was shown with.
 
     They apply from the next request. If a version has changed since, raise errors.Stale and approve nothing. With
     ``carry_over``, a renamed tool gets what its previous name had: its places in toolkits and sub-apps, the agents' own
     tools and overrides, and its places in loadouts. Denials also stay with the previous name.
     """
     with writing.begin():
-        batch = batch or writing.new_batch()
-        decided = _decided(name, shown)
+        write = write.in_batch()
+        decided = _decided(name, reviewed_hashes)
         renamed = {key: decided[key].previous for key in decided if decided[key].previous}
         changes = {
             key: {
@@ -53,32 +46,25 @@ def approve(
             }
             for key, change in decided.items()
         }
-        _write(actor, changes, reason=reason, batch=batch)
+        _write(write, changes)
         problems: list[errors.Problem] = []
         if carry_over and renamed:
             over = {old: new for new, old in renamed.items()}
-            problems = renaming.carry_over(actor, over, reason=reason, batch=batch)
+            problems = renaming.carry_over(write, over)
     carried = tuple((old, new) for new, old in renamed.items()) if carry_over else ()
     return Approved(keys=tuple(decided), carried=carried, problems=tuple(problems))
 
 
-def reject(
-    actor: actors.Actor,
-    name: str,
-    shown: Mapping[str, str],
-    *,
-    reason: str = "",
-    batch: uuid.UUID | None = None,
-) -> tuple[str, ...]:
+def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown: these tools are blocked for everyone. If only a tool's details changed, only
     the details are rejected.
 
     A tool that is unblocked later awaits review again. Raise errors.Stale as :func:`approve` does.
     """
     with writing.begin():
-        decided = _decided(name, shown)
+        decided = _decided(name, reviewed_hashes)
         changes = {key: _rejection(change) for key, change in decided.items()}
-        _write(actor, changes, reason=reason, batch=batch or writing.new_batch())
+        _write(write.in_batch(), changes)
     return tuple(decided)
 
 
@@ -91,38 +77,28 @@ def _approved(tool: catalog.Tool) -> dict[str, Any]:
     }
 
 
-def _rejection(change: approvals.Pending) -> dict[str, Any]:
+def _rejection(change: approvals.ReviewItem) -> dict[str, Any]:
     if change.kind != "details":
         return approvals.rejection(change.tool)
     rejected = tool_versions.REJECTED + tool_versions.details_version(change.tool)
     return {"details_approved": rejected, "approved_version": None}
 
 
-def _decided(name: str, shown: Mapping[str, str]) -> dict[str, approvals.Pending]:
+def _decided(name: str, reviewed_hashes: Mapping[str, str]) -> dict[str, approvals.ReviewItem]:
     """Return the tools that a decision concerns, if each is as it was shown; those already decided are skipped."""
     stored = snapshots.catalog()
     approvals.find_held(name, stored)
-    approvals.check_shown(name, shown, stored)
-    waiting_tools = {item.tool.key: item for item in approvals.undecided(name, stored)}
-    return {key: waiting_tools[key] for key in shown if key in waiting_tools}
+    approvals.check_hashes(name, reviewed_hashes, stored)
+    to_review = {item.tool.key: item for item in approvals.to_review(name, stored)}
+    return {key: to_review[key] for key in reviewed_hashes if key in to_review}
 
 
-def _write(
-    actor: actors.Actor, changes: Mapping[str, Mapping[str, Any]], *, reason: str, batch: uuid.UUID
-) -> None:
-    stored, known = snapshots.catalog(), entries.name_index()
+def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    stored, names = snapshots.catalog(), entries.name_index()
     to_write = []
     for key, change in changes.items():
         merged = {**belts.entry("tool", stored.tools[key]), **change}
         to_write.append({field: value for field, value in merged.items() if value is not None})
-    written = tool_writes.write(
-        actor,
-        to_write,
-        source="the approval",
-        stored=stored,
-        known=known,
-        reason=reason,
-        batch=batch,
-    )
+    written = tool_writes.write(write, to_write, source="the approval", stored=stored, names=names)
     if written.problems:
         raise errors.Invalid(written.problems)

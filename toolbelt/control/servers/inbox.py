@@ -1,4 +1,4 @@
-"""The tools of all plugins that wait for review, in one list, and the decisions on them."""
+"""The tools of all plugins that await review, in one list, and the decisions on them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from toolbelt.store import audit, snapshots
 class Inbox:
     """The first tools to review, those with findings first.
 
-    ``waiting`` and ``flagged`` count all of them, ``by_plugin`` those of each plugin, whichever was asked for.
+    ``to_review`` and ``flagged`` count all of them, ``by_plugin`` those of each plugin, whichever was asked for.
     """
 
     changes: tuple[approvals.Change, ...]
-    waiting: int
+    to_review: int
     flagged: int
     by_plugin: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """What an agent gets by an approval: what is on for it, with what of it may be destructive, and what it gets on
-    request.
+    """The tools that an agent gets by an approval: those that are on for it, those of them that may be destructive, and
+    those that it gets on request.
     """
 
     agent: str
@@ -44,43 +44,50 @@ class Gain:
 def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
     """Return at most ``maximum`` tools to review, ``first`` before all others; of one plugin, if it is named."""
     stored = snapshots.catalog()
-    by_plugin = {name: approvals.undecided(name, stored) for name in stored.plugins}
-    waiting = [item for name, items in by_plugin.items() if plugin in ("", name) for item in items]
-    flagged = {item.tool.key for item in waiting if approvals.flags_of(item, stored)}
-    waiting.sort(key=lambda item: (item.tool.key not in flagged, approvals.KINDS.index(item.kind)))
-    waiting.sort(key=lambda item: item.tool.key != first)
+    by_plugin = {name: approvals.to_review(name, stored) for name in stored.plugins}
+    items = [item for name, of_plugin in by_plugin.items() if plugin in ("", name) for item in of_plugin]
+    flagged = {item.tool.key for item in items if approvals.flags_of(item, stored)}
+    items.sort(key=lambda item: (item.tool.key not in flagged, approvals.KINDS.index(item.kind)))
+    items.sort(key=lambda item: item.tool.key != first)
     return Inbox(
-        changes=approvals.changes(waiting[:maximum], stored),
-        waiting=len(waiting),
+        changes=approvals.changes(items[:maximum], stored),
+        to_review=len(items),
         flagged=len(flagged),
-        by_plugin={name: len(items) for name, items in by_plugin.items() if items},
+        by_plugin={name: len(of_plugin) for name, of_plugin in by_plugin.items() if of_plugin},
     )
 
 
-def warnings(shown: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the warnings to read before approving these tools, as (tool, warning); raise as :func:`approve` does."""
+def check_hashes(reviewed_hashes: Mapping[str, str]) -> None:
+    """Raise errors.Stale if a tool has changed since the review, or errors.NotFound if it no longer exists."""
+    stored = snapshots.catalog()
+    for plugin, part in _by_plugin(reviewed_hashes).items():
+        approvals.check_hashes(plugin, part, stored)
+
+
+def warnings(reviewed_hashes: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the warnings to read before approving these tools, as (tool, warning)."""
     return [
         warning
-        for plugin, part in _by_plugin(shown).items()
+        for plugin, part in _by_plugin(reviewed_hashes).items()
         for warning in plugin_overview.warnings(plugin, part)
     ]
 
 
 def gains(keys: Collection[str]) -> tuple[Gain, ...]:
-    """Return what each agent that gets any of these tools gets, if they are approved as they are now.
+    """Return the gain of each agent that gets any of these tools, if they are approved as they are now.
 
     Without the settings that a renamed tool takes over.
     """
     stored = snapshots.catalog()
     proposed = _approved(stored, keys)
-    found = []
+    gained = []
     for access in access_index.load_with_catalog(stored).agents:
         after = inventory.take(proposed, access.agent, conf.KIND_LOADOUTS)
         offered = inventory.on_request(proposed, access.agent, conf.KIND_LOADOUTS, now=after)
         on = tuple(key for key in keys if key in after.active or key in after.non_tools)
         on_request = tuple(key for key in keys if key in offered)
         if on or on_request:
-            found.append(
+            gained.append(
                 Gain(
                     agent=access.agent.key,
                     effect=effects.of_inventories(proposed, access.inventory, after),
@@ -90,33 +97,35 @@ def gains(keys: Collection[str]) -> tuple[Gain, ...]:
                     exceeds_budget=after.spent.is_exceeded,
                 )
             )
-    return tuple(found)
+    return tuple(gained)
 
 
-def approve(write: writing.Write, shown: Mapping[str, str], *, carry_over: bool = True) -> decisions.Approved:
+def approve(
+    write: writing.Write, reviewed_hashes: Mapping[str, str], *, carry_over: bool = True
+) -> decisions.Approved:
     """Approve the versions that were shown, of whichever plugins, in one batch; raise as
     :func:`plugin_overview.approve` does, and then approve nothing.
     """
     with writing.begin():
         write = write.in_batch()
-        done = [
+        approved = [
             plugin_overview.approve(write, plugin, part, carry_over=carry_over)
-            for plugin, part in _by_plugin(shown).items()
+            for plugin, part in _by_plugin(reviewed_hashes).items()
         ]
     return decisions.Approved(
-        keys=tuple(key for each in done for key in each.keys),
-        carried=tuple(pair for each in done for pair in each.carried),
-        problems=tuple(problem for each in done for problem in each.problems),
+        keys=tuple(key for approval in approved for key in approval.keys),
+        carried=tuple(pair for approval in approved for pair in approval.carried),
+        problems=tuple(problem for approval in approved for problem in approval.problems),
     )
 
 
-def reject(write: writing.Write, shown: Mapping[str, str]) -> tuple[str, ...]:
+def reject(write: writing.Write, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown, of whichever plugins, in one batch; raise as :func:`approve` does."""
     with writing.begin():
         write = write.in_batch()
         return tuple(
             key
-            for plugin, part in _by_plugin(shown).items()
+            for plugin, part in _by_plugin(reviewed_hashes).items()
             for key in plugin_overview.reject(write, plugin, part)
         )
 
@@ -136,15 +145,13 @@ def _approved(stored: catalog.Catalog, keys: Collection[str]) -> catalog.Catalog
     return catalog.replace(stored, tools=tools)
 
 
-def _by_plugin(shown: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the versions that were shown by plugin and tool; raise errors.NotFound or errors.Stale."""
+def _by_plugin(reviewed_hashes: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the versions that were shown by plugin and tool; raise errors.NotFound."""
     stored = snapshots.catalog()
     parts: dict[str, dict[str, str]] = {}
-    for key, version in shown.items():
+    for key, version in reviewed_hashes.items():
         tool = stored.tools.get(key)
         if tool is None or not tool.plugin:
             raise errors.NotFound("tool to review", key, ())
         parts.setdefault(tool.plugin, {})[key] = version
-    for plugin, part in parts.items():
-        approvals.check_shown(plugin, part, stored)
     return parts

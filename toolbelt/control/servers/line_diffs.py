@@ -36,14 +36,14 @@ def _hunks(were: list[str], are: list[str], *, first: int, head: int, tail: int)
     """Yield the groups of lines that differ, with their context; ``first`` lines precede all of them."""
     if max(len(were), len(are)) - head - tail > MAX_LINES:
         before, after = len(were) - tail, len(are) - tail
-        yield _place(first, 0, len(were), 0, len(are))
+        yield _hunk_header(first, 0, len(were), 0, len(are))
         yield from (f" {line}" for line in were[:head])
         yield from (f"-{line}" for line in were[head:before])
         yield from (f"+{line}" for line in are[head:after])
         yield from (f" {line}" for line in were[before:])
         return
     for group in difflib.SequenceMatcher(None, were, are).get_grouped_opcodes(AROUND):
-        yield _place(first, group[0][1], group[-1][2], group[0][3], group[-1][4])
+        yield _hunk_header(first, group[0][1], group[-1][2], group[0][3], group[-1][4])
         for tag, i, k, j, m in group:
             if tag == "equal":
                 yield from (f" {line}" for line in were[i:k])
@@ -52,5 +52,5 @@ def _hunks(were: list[str], are: list[str], *, first: int, head: int, tail: int)
             yield from (f"+{line}" for line in are[j:m])
 
 
-def _place(first: int, i: int, k: int, j: int, m: int) -> str:
+def _hunk_header(first: int, i: int, k: int, j: int, m: int) -> str:
     return f"@@ -{first + i + 1},{k - i} +{first + j + 1},{m - j} @@"

@@ -30,14 +30,14 @@ _DEFAULTS: Mapping[Control, bool] = {"active": True, "blocked": False, "trusted"
 class Provider:
     """One plugin. ``connection`` is None for one in code; ``listing`` is a server's last answer, if it was ever asked.
 
-    ``agents`` have at least one of its tools now, ``active`` is how many of its tools any agent has. ``waiting`` is the
-    number of tools to review.
+    ``agents`` have at least one of its tools now, ``active`` is how many of its tools any agent has. ``to_review`` is
+    the number of tools to review.
     """
 
     plugin: catalog.Plugin
     connection: connections.Connection | None
     tools: tuple[catalog.Tool, ...]
-    waiting: int
+    to_review: int
     agents: tuple[str, ...]
     active: int
     listing: Listing | None
@@ -95,7 +95,7 @@ def find(name: str, *, maximum: int | None = None) -> Detail:
     stored = snapshots.catalog()
     plugin = _plugin(name, stored)
     users, agents_having = _users(stored, name)
-    gone = [item for item in approvals.pending(name, stored).values() if item.kind == "gone"]
+    gone = [item for item in approvals.review_items(name, stored).values() if item.kind == "gone"]
     return Detail(
         provider=_provider(
             plugin,
@@ -116,7 +116,7 @@ def warnings(name: str, tools: Collection[str]) -> Sequence[tuple[str, str]]:
     """Return the warnings to read before these tools are approved, as (tool, warning)."""
     if _plugin(name, snapshots.catalog()).runner == "code":
         return []
-    changes = upstream_servers.review(name, tools).waiting
+    changes = upstream_servers.review(name, tools).to_review
     return [(change.key, flag) for change in changes for flag in change.flags]
 
 
@@ -156,24 +156,22 @@ def reconnect(
 
 
 def approve(
-    write: writing.Write, name: str, shown: Mapping[str, str], *, carry_over: bool = True
+    write: writing.Write, name: str, reviewed_hashes: Mapping[str, str], *, carry_over: bool = True
 ) -> decisions.Approved:
     """Approve the tools in the versions that were shown. Tools of upstream servers and of agents' programs are held to
     that version; tools in code count as seen and continue to follow the code. Raise errors.Stale for another version;
     then nothing is approved.
     """
     if _plugin(name, snapshots.catalog()).runner != "code":
-        return decisions.approve(
-            write.actor, name, shown, carry_over=carry_over, reason=write.reason, batch=write.batch
-        )
-    return decisions.Approved(keys=_see(write, name, shown, blocked=False))
+        return decisions.approve(write, name, reviewed_hashes, carry_over=carry_over)
+    return decisions.Approved(keys=_see(write, name, reviewed_hashes, blocked=False))
 
 
-def reject(write: writing.Write, name: str, shown: Mapping[str, str]) -> tuple[str, ...]:
+def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown, and block the tools for everyone; raise as :func:`approve` does."""
     if _plugin(name, snapshots.catalog()).runner != "code":
-        return decisions.reject(write.actor, name, shown, reason=write.reason, batch=write.batch)
-    return _see(write, name, shown, blocked=True)
+        return decisions.reject(write, name, reviewed_hashes)
+    return _see(write, name, reviewed_hashes, blocked=True)
 
 
 def _plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
@@ -187,21 +185,21 @@ def _provider(
     plugin: catalog.Plugin,
     stored: catalog.Catalog,
     having: Iterable[str],
-    held: Collection[str],
+    granted: Collection[str],
     listing: Listing | None,
     error: str,
 ) -> Provider:
-    """Return the overview of a plugin; ``having`` are the agents that have one of its tools, ``held`` are tools that
+    """Return the overview of a plugin; ``having`` are the agents that have one of its tools, ``granted`` are tools that
     any agent has.
     """
-    own = tuple(stored.tools[key] for key in stored.tools_of_plugin.get(plugin.name, ()))
+    tools = tuple(stored.tools[key] for key in stored.tools_of_plugin.get(plugin.name, ()))
     return Provider(
         plugin=plugin,
         connection=connections.read(plugin.upstream) if plugin.upstream else None,
-        tools=own,
-        waiting=sum(item.kind != "gone" for item in approvals.pending(plugin.name, stored).values()),
+        tools=tools,
+        to_review=len(approvals.to_review(plugin.name, stored)),
         agents=tuple(having),
-        active=sum(tool.key in held and tool.kind == "tool" for tool in own),
+        active=sum(tool.key in granted and tool.kind == "tool" for tool in tools),
         listing=listing,
         error=error,
     )
@@ -211,14 +209,14 @@ def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...
     """Return the agents that have each tool of a plugin now, outside any session, and those that have any of them;
     tools that no agent has are left out.
     """
-    own = frozenset(stored.tools_of_plugin.get(name, ()))
+    keys = frozenset(stored.tools_of_plugin.get(name, ()))
     by_tool: dict[str, list[str]] = {}
     agents_having = []
     for access in access_index.load_with_catalog(stored).agents:
-        held = own & access.granted
-        if held:
+        granted = keys & access.granted
+        if granted:
             agents_having.append(access.agent.key)
-        for key in held:
+        for key in granted:
             by_tool.setdefault(key, []).append(access.agent.key)
     return {key: tuple(having) for key, having in by_tool.items()}, agents_having
 
@@ -232,12 +230,14 @@ def _closed(stored: catalog.Catalog, keys: Iterable[str]) -> Iterator[tuple[str,
             yield key, decision
 
 
-def _see(write: writing.Write, name: str, shown: Mapping[str, str], *, blocked: bool) -> tuple[str, ...]:
+def _see(
+    write: writing.Write, name: str, reviewed_hashes: Mapping[str, str], *, blocked: bool
+) -> tuple[str, ...]:
     with writing.begin():
         stored = snapshots.catalog()
-        approvals.check_shown(name, shown, stored)
-        waiting = approvals.pending(name, stored)
-        reviewed = [key for key in shown if key in waiting]
+        approvals.check_hashes(name, reviewed_hashes, stored)
+        to_review = {item.tool.key for item in approvals.to_review(name, stored)}
+        reviewed = [key for key in reviewed_hashes if key in to_review]
         write = write.in_batch()
         for key in reviewed:
             tool = stored.tools[key]

@@ -34,7 +34,7 @@ MAX_REASON_LENGTH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """What a sync did, by kind and name, and what it could not do.
+    """The result of a sync: changes by kind and name, and the problems.
 
     ``not_running`` are the tools that servers run only after a restart; empty if no server is known to run.
     """
@@ -64,12 +64,14 @@ def sync(write: writing.Write, live: Iterable[info.PluginInfo]) -> Synced:
         retired=tuple(run.retired),
         unseen=tuple(run.unseen),
         problems=tuple(run.problems),
-        not_running=running_tools.waiting(sorted(tool.name for plugin in synced for tool in plugin.tools)),
+        not_running=running_tools.not_running(
+            sorted(tool.name for plugin in synced for tool in plugin.tools)
+        ),
     )
 
 
 def check(live: Iterable[info.PluginInfo]) -> tuple[errors.Problem, ...]:
-    """Return what a sync could not do, such as a name that is taken in the database, without doing it."""
+    """Return the problems that a sync would have, such as a name that is taken in the database; nothing is written."""
     with writing.rehearsal():
         return sync(SYSTEM, live).problems
 
@@ -120,7 +122,7 @@ class _Sync:
 
     write: writing.Write
     stored: catalog.Catalog = field(default_factory=snapshots.catalog)
-    known: belts.NameIndex = field(default_factory=entries.name_index)
+    names: belts.NameIndex = field(default_factory=entries.name_index)
     created: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
@@ -129,7 +131,7 @@ class _Sync:
 
     def reload(self) -> None:
         """Read the stored catalog again."""
-        self.stored, self.known = snapshots.catalog(), entries.name_index()
+        self.stored, self.names = snapshots.catalog(), entries.name_index()
 
     def plugin(self, live: info.PluginInfo) -> bool:
         """Synchronize the plugin's own row; return whether its tools may follow."""
@@ -157,7 +159,7 @@ class _Sync:
         is_seen = not own_keys or self.stored.plugins[live.name].trusted
         to_write = []
         for tool in live.tools:
-            if tool_writes.is_taken(tool.name, live.name, self.stored, self.known):
+            if tool_writes.is_taken(tool.name, live.name, self.stored, self.names):
                 self.problems.append(self._taken("tools", tool.name, live))
                 continue
             now = self.stored.tools.get(tool.name)
@@ -168,13 +170,7 @@ class _Sync:
         gone = [key for key in own_keys if key not in offered and not self.stored.tools[key].retired]
         to_write += [{**belts.entry("tool", self.stored.tools[key]), "retired": True} for key in gone]
         written = tool_writes.write(
-            self.write.actor,
-            to_write,
-            source=_named(live),
-            stored=self.stored,
-            known=self.known,
-            reason=self.write.reason,
-            batch=self.write.batch,
+            self.write, to_write, source=_describe(live), stored=self.stored, names=self.names
         )
         self.created += [f"tool {key}" for key in written.created]
         self.changed += [f"tool {key}" for key in written.changed]
@@ -186,7 +182,7 @@ class _Sync:
         """Synchronize its toolkits, and leave those that it no longer has to operators."""
         for toolkit in live.toolkits:
             now = self.stored.toolkits.get(toolkit.key)
-            owner = self.known.owner("toolkit", toolkit.key)
+            owner = self.names.owner("toolkit", toolkit.key)
             is_taken = (
                 now.plugin != live.name and not self._was_own(now, live.name) if now else owner is not None
             )
@@ -196,7 +192,7 @@ class _Sync:
             for member in toolkit.members:
                 if member not in self.stored.tools:
                     path = f"toolkits.{toolkit.key}.members"
-                    message = f"There is no tool {member!r}: {_named(live)} gets the toolkit without it."
+                    message = f"There is no tool {member!r}: {_describe(live)} gets the toolkit without it."
                     self.problems.append(errors.Problem(path=path, message=message))
             blocked = {"blocked": True} if now is not None and now.blocked else {}
             self._put("toolkit", _toolkit(toolkit, live.name, self.stored) | blocked, now, live)
@@ -223,10 +219,12 @@ class _Sync:
         try:
             if now is not None and belts.entry(kind, now) == self._normal(kind, entry):
                 return True
-            entries.put(self.write, kind, entry, in_code=True, beside=self.known)
+            entries.put(self.write, kind, entry, in_code=True, beside=self.names)
         except errors.Invalid as error:
             self.problems += [
-                errors.Problem(path=problem.path, message=f"{problem.message} It comes from {_named(live)}.")
+                errors.Problem(
+                    path=problem.path, message=f"{problem.message} It comes from {_describe(live)}."
+                )
                 for problem in error.problems
             ]
             return False
@@ -238,10 +236,10 @@ class _Sync:
         return belts.entry(kind, belts.value(kind, dict(entry), self.stored))
 
     def _taken(self, section: str, key: str, live: info.PluginInfo) -> errors.Problem:
-        return tool_writes.taken_problem(section, key, _named(live), self.stored, self.known)
+        return tool_writes.taken_problem(section, key, _describe(live), self.stored, self.names)
 
 
-def _named(live: info.PluginInfo) -> str:
+def _describe(live: info.PluginInfo) -> str:
     return f"the plugin {live.name!r} ({live.source})" if live.source else f"the plugin {live.name!r}"
 
 

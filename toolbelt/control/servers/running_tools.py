@@ -1,7 +1,7 @@
-"""Tools of plugins in code that no running process can run: which those are, and a server's background thread for it.
+"""Tools of plugins in code that no running process can run, and the background thread of a server that finds them.
 
-Each server says every minute what it can run, and its last word counts for TOOLBELT_RUNNING_SECONDS, so a restart or a
-rolling upgrade is not an outage. A question never reads these messages: what no process can run is stored with the
+Each server reports every minute which tools it can run, and a report counts for TOOLBELT_RUNNING_SECONDS, so a restart
+or a rolling upgrade is not an outage. Requests never read these reports: what no process can run is stored with the
 plugin.
 """
 
@@ -74,7 +74,7 @@ def bring_back(runnable: Runnable) -> None:
         announce(uuid.uuid4().hex, runnable(), may_end=False)
 
 
-def waiting(tools: Iterable[str]) -> tuple[str, ...]:
+def not_running(tools: Iterable[str]) -> tuple[str, ...]:
     """Return those of the tools that no running process can run; none if no process is known to run."""
     can_run = running_processes.runnable()
     return () if can_run is None else tuple(tool for tool in tools if tool not in can_run)

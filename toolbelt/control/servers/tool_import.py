@@ -1,4 +1,4 @@
-"""How the tools that a server lists become entries, given what is stored.
+"""Conversion of the tools that a server lists to entries, given what is stored.
 
 The rules are those of `upstream_servers.record`; this module applies them to one listed tool and its row.
 """
@@ -15,18 +15,18 @@ from toolbelt.plugins.upstream import importing
 
 
 class ToolImporter:
-    """Turns the tools of one answer into entries, and finds the stored tools that are missing from it."""
+    """A converter of the tools of one answer to entries, which also finds the stored tools that are missing from it."""
 
     def __init__(
         self,
         definitions: Iterable[importing.Definition],
         *,
         stored: catalog.Catalog,
-        known: belts.NameIndex,
+        names: belts.NameIndex,
         plugin: catalog.Plugin,
         source: str,
     ) -> None:
-        self._stored, self._known, self._plugin, self._source = stored, known, plugin, source
+        self._stored, self._names, self._plugin, self._source = stored, names, plugin, source
         definitions = list(definitions)
         # Whether the server may ask users is only for operators to set: no listed entry may take its key.
         asking_entry = catalog.elicitation(stored, plugin)
@@ -41,14 +41,20 @@ class ToolImporter:
         }
         # An existing tool keeps its key, whatever key another tool's name would result in.
         self._names_by_key = {
-            now.key: made.name for made in definitions if (now := self._by_name.get(_name(made))) is not None
+            now.key: definition.name
+            for definition in definitions
+            if (now := self._by_name.get(_name(definition))) is not None
         }
-        for made in definitions:
-            now = tool_writes.find_ignoring_case(made.key, plugin.name, stored, known)
-            if now is not None and _name(made) not in self._by_name and now.key not in self._names_by_key:
-                self._by_name[_name(made)] = now
-                self._names_by_key[now.key] = made.name
-        listed = {_name(made) for made in definitions}
+        for definition in definitions:
+            now = tool_writes.find_ignoring_case(definition.key, plugin.name, stored, names)
+            if (
+                now is not None
+                and _name(definition) not in self._by_name
+                and now.key not in self._names_by_key
+            ):
+                self._by_name[_name(definition)] = now
+                self._names_by_key[now.key] = definition.name
+        listed = {_name(definition) for definition in definitions}
         self._versions_of_missing = {
             texts: tool.approved or tool_versions.version(tool)
             for tool in self._existing
@@ -58,28 +64,28 @@ class ToolImporter:
         self._offered: set[str] = set()
         self.unseen: list[str] = []
         self.held: list[str] = []
-        self.undecided: list[str] = []
+        self.still_available: list[str] = []
         self.problems: list[errors.Problem] = []
 
-    def entries_for(self, made: importing.Definition) -> Iterator[dict[str, Any]]:
+    def entries_for(self, definition: importing.Definition) -> Iterator[dict[str, Any]]:
         """Yield the entry that the tool becomes; nothing if its key is taken by another owner."""
-        now = self._by_name.get(_name(made))
-        key = made.key if now is None else now.key
+        now = self._by_name.get(_name(definition))
+        key = definition.key if now is None else now.key
         if keys.fold(key) == self._reserved:
             message = (
                 f"{key!r} is the entry that lets the server ask users: {self._source} does not get this tool."
             )
             self.problems.append(errors.Problem(path=f"tools.{key}", message=message))
             return
-        if tool_writes.is_taken(key, self._plugin.name, self._stored, self._known):
+        if tool_writes.is_taken(key, self._plugin.name, self._stored, self._names):
             self.problems.append(
-                tool_writes.taken_problem("tools", key, self._source, self._stored, self._known)
+                tool_writes.taken_problem("tools", key, self._source, self._stored, self._names)
             )
             return
-        owner = self._names_by_key.get(key, made.name)
-        if owner != made.name:
+        owner = self._names_by_key.get(key, definition.name)
+        if owner != definition.name:
             message = (
-                f"{key!r} is what {self._source} lists as {owner!r}: it does not get {made.name!r},"
+                f"{key!r} is what {self._source} lists as {owner!r}: it does not get {definition.name!r},"
                 " which would have the same key."
             )
             self.problems.append(errors.Problem(path=f"tools.{key}", message=message))
@@ -88,18 +94,18 @@ class ToolImporter:
         if now is None:
             now = self._stored.tools.get(key)
         if now is None:
-            yield self._new(made)
+            yield self._new(definition)
             return
         entry = {
             name: value for name, value in belts.entry("tool", now).items() if name not in approvals.FIELDS
         }
         entry.pop("retired", None)
         entry.pop("kind", None)
-        if now.upstream_name != made.name:
+        if now.upstream_name != definition.name:
             entry.pop("upstream_name", None)
         # The version depends on the key, which an existing tool keeps.
-        made = dataclasses.replace(made, key=now.key)
-        yield entry | _listed_fields(made) | self._held_version(now, made)
+        definition = dataclasses.replace(definition, key=now.key)
+        yield entry | _listed_fields(definition) | self._approval(now, definition)
 
     def gone(self, kinds: Collection[catalog.Kind]) -> list[str]:
         """Return the keys of these kinds that the server no longer has."""
@@ -109,59 +115,61 @@ class ToolImporter:
             if tool.kind in kinds and tool.key not in self._offered and not tool.retired
         ]
 
-    def _new(self, made: importing.Definition) -> dict[str, Any]:
+    def _new(self, definition: importing.Definition) -> dict[str, Any]:
         # A new tool with the texts of a missing one may be the same tool, which an operator may have denied.
-        texts = (made.kind, made.description, schema.canonical(made.input_schema))
+        texts = (definition.kind, definition.description, schema.canonical(definition.input_schema))
         before = self._versions_of_missing.get(texts)
-        held: dict[str, Any] = {"approved": made.version()}
-        if made.details and made.kind == "tool":
-            held["details_approved"] = _details_version(made)
+        approval: dict[str, Any] = {"approved": definition.version()}
+        if definition.details and definition.kind == "tool":
+            approval["details_approved"] = _details_version(definition)
         if before is not None or not self._plugin.trusted:
-            self.unseen.append(made.key)
+            self.unseen.append(definition.key)
             # Trust covers tools that are unseen, but not those that are held to another version.
-            held = {"seen": False} | ({} if before is None else {"approved": before})
-        return {"key": made.key, "plugin": self._plugin.name, **_listed_fields(made), **held}
+            approval = {"seen": False} | ({} if before is None else {"approved": before})
+        return {"key": definition.key, "plugin": self._plugin.name, **_listed_fields(definition), **approval}
 
-    def _held_version(self, now: catalog.Tool, made: importing.Definition) -> dict[str, Any]:
+    def _approval(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
         if not now.seen:
             return {}
         stored_version = tool_versions.version(now)
-        if tool_versions.is_rejected(now) and made.version() == stored_version:
+        if tool_versions.is_rejected(now) and definition.version() == stored_version:
             return {"approved": now.approved}
         approved = now.approved or stored_version
-        held: dict[str, Any] = {"approved": approved}
+        approval: dict[str, Any] = {"approved": approved}
         approved_details = now.details_approved
-        if self._plugin.trusted and made.details and made.kind == "tool":
-            approved_details = _details_version(made)
+        if self._plugin.trusted and definition.details and definition.kind == "tool":
+            approved_details = _details_version(definition)
         if approved_details:
-            held["details_approved"] = approved_details
-        is_held = made.version() != approved
+            approval["details_approved"] = approved_details
+        is_held = definition.version() != approved
         if is_held:
             self.held.append(now.key)
-        # If a version waits already, the approved texts are kept, not those of the version that waits.
-        waits = (
+        # If a version is in review already, the approved texts are kept, not those of that version.
+        is_in_review = (
             stored_version != approved
             or bool(now.approved_version)
             or tool_versions.has_undecided_details(now)
         )
-        approved_fields = schema.mapping(now.approved_version, {}) if waits else approvals.as_shown(now)
+        approved_fields = (
+            schema.mapping(now.approved_version, {}) if is_in_review else approvals.as_shown(now)
+        )
         listed = dataclasses.replace(
             now,
-            annotations=schema.canonical(made.annotations) if made.annotations else "",
-            details=made.details_text,
+            annotations=schema.canonical(definition.annotations) if definition.annotations else "",
+            details=definition.details_text,
             details_approved=approved_details,
             approved_version=schema.canonical(approved_fields),
         )
         if not is_held:
             if not tool_versions.has_undecided_details(listed) and not risks.is_raised(listed):
-                return held | {"approved_version": None}
-            self.undecided.append(now.key)
-        return held | {"approved_version": dict(approved_fields)}
+                return approval | {"approved_version": None}
+            self.still_available.append(now.key)
+        return approval | {"approved_version": dict(approved_fields)}
 
 
-def _name(made: importing.Definition) -> tuple[catalog.Kind, str]:
-    return made.kind, made.name
+def _name(definition: importing.Definition) -> tuple[catalog.Kind, str]:
+    return definition.kind, definition.name
 
 
 def _texts(tool: catalog.Tool) -> Iterator[tuple[str, str, str]]:
@@ -178,19 +186,19 @@ def _texts(tool: catalog.Tool) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def _details_version(made: importing.Definition) -> str:
-    return tool_versions.details_version(catalog.Tool(key=made.key, details=made.details_text))
+def _details_version(definition: importing.Definition) -> str:
+    return tool_versions.details_version(catalog.Tool(key=definition.key, details=definition.details_text))
 
 
-def _listed_fields(made: importing.Definition) -> dict[str, Any]:
+def _listed_fields(definition: importing.Definition) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        "kind": made.kind if made.kind != "tool" else None,
-        "title": made.title,
-        "description": made.description,
-        "input_schema": dict(made.input_schema),
-        "output_schema": None if made.output_schema is None else dict(made.output_schema),
-        "annotations": dict(made.annotations),
-        "upstream_name": made.upstream_name,
-        "details": dict(made.details) or None,
+        "kind": definition.kind if definition.kind != "tool" else None,
+        "title": definition.title,
+        "description": definition.description,
+        "input_schema": dict(definition.input_schema),
+        "output_schema": None if definition.output_schema is None else dict(definition.output_schema),
+        "annotations": dict(definition.annotations),
+        "upstream_name": definition.upstream_name,
+        "details": dict(definition.details) or None,
     }
     return {field: value for field, value in fields.items() if value not in ("", None)}

@@ -7,12 +7,11 @@ that twenty took when each was written like an operator's own change.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors
+from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.core import belts, catalog, errors
 from toolbelt.store import audit, token_counts, tools
@@ -28,14 +27,12 @@ class Written:
 
 
 def write(
-    actor: actors.Actor,
+    write: writing.Write,
     definitions: Iterable[Mapping[str, Any]],
     *,
     source: str,
     stored: catalog.Catalog,
-    known: belts.NameIndex,
-    reason: str,
-    batch: uuid.UUID | None,
+    names: belts.NameIndex,
     counts: Mapping[str, int] | None = None,
 ) -> Written:
     """Write those of the definitions that differ from what is stored, within the caller's transaction.
@@ -50,8 +47,8 @@ def write(
     problems: list[errors.Problem] = []
 
     def count(text: str) -> int:
-        known_count = (counts or {}).get(text)
-        return token_counts.count(text) if known_count is None else known_count
+        number = (counts or {}).get(text)
+        return token_counts.count(text) if number is None else number
 
     for entry in definitions:
         key = entry["key"]
@@ -59,7 +56,7 @@ def write(
         before = None if now is None else belts.entry("tool", now)
         if before is not None and before == belts.entry("tool", belts.value("tool", dict(entry), stored)):
             continue
-        if entry_problems := belts.check_entry("tool", dict(entry), known):
+        if entry_problems := belts.check_entry("tool", dict(entry), names):
             problems += [
                 errors.Problem(path=problem.path, message=f"{problem.message} It comes from {source}.")
                 for problem in entry_problems
@@ -76,37 +73,37 @@ def write(
             changes.append(("tool.change", key, old_values, new_values))
     tools.put(values)
     audit.record_all(
-        actor=actor.name,
-        via=actor.via,
+        actor=write.actor.name,
+        via=write.actor.via,
         subject_kind="tool",
         changes=changes,
-        reason=reason,
-        batch=batch,
+        reason=write.reason,
+        batch=write.batch,
     )
     return Written(created=tuple(created), changed=tuple(changed), problems=tuple(problems))
 
 
 def taken_problem(
-    section: str, key: str, source: str, stored: catalog.Catalog, known: belts.NameIndex
+    section: str, key: str, source: str, stored: catalog.Catalog, names: belts.NameIndex
 ) -> errors.Problem:
     """Return the problem that the key of a tool or toolkit is taken, so that its source does not get it."""
-    kind, name = known.owner("tool", key) or ("tool", key)
+    kind, name = names.owner("tool", key) or ("tool", key)
     entry = (stored.tools if kind == "tool" else stored.toolkits).get(name)
     owner = f"the plugin {entry.plugin!r}" if entry is not None and entry.plugin else "operators"
     message = f"{key!r} is taken by the {kind} {name!r} of {owner}: {source} does not get it."
     return errors.Problem(path=f"{section}.{key}", message=message)
 
 
-def is_taken(key: str, plugin: str, stored: catalog.Catalog, known: belts.NameIndex) -> bool:
+def is_taken(key: str, plugin: str, stored: catalog.Catalog, names: belts.NameIndex) -> bool:
     """Return whether the key, or one that differs only in case, belongs to something other than the plugin's tool."""
     now = stored.tools.get(key)
-    return now.plugin != plugin if now is not None else known.owner("tool", key) is not None
+    return now.plugin != plugin if now is not None else names.owner("tool", key) is not None
 
 
 def find_ignoring_case(
-    key: str, plugin: str, stored: catalog.Catalog, known: belts.NameIndex
+    key: str, plugin: str, stored: catalog.Catalog, names: belts.NameIndex
 ) -> catalog.Tool | None:
     """Return the plugin's own tool whose key differs from this one only in case."""
-    kind, name = known.owner("tool", key) or ("", "")
+    kind, name = names.owner("tool", key) or ("", "")
     now = stored.tools.get(name) if kind == "tool" and key not in stored.tools else None
     return now if now is not None and now.plugin == plugin else None

@@ -19,12 +19,13 @@ The rules of :func:`record`:
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, keys
@@ -32,7 +33,7 @@ from toolbelt.plugins.upstream import importing, non_tool_importing
 from toolbelt.store import listings, snapshots, token_counts
 from toolbelt.store import plugins as rows
 
-SYSTEM = actors.Actor(name="toolbelt", via="system")
+SYSTEM = writing.by("toolbelt", via="system")
 REASON = "as the server lists it"
 MAX_REASON_LENGTH = 500
 MAX_NOTIFIED = 200
@@ -41,7 +42,6 @@ Answer = importing.Answer
 Listing = listings.Listing
 Review = approvals.Review
 review = approvals.review
-waiting = approvals.waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Server:
     plugin: catalog.Plugin
     connection: connections.Connection
     tools: int
-    waiting: Mapping[approvals.Kind, int]
+    to_review: Mapping[approvals.Kind, int]
     listing: Listing | None
     error: str
 
@@ -60,13 +60,13 @@ class Server:
 class RecordedTools:
     """The result of an answer: the tools that are new, changed, held, unseen and retired, and the problems.
 
-    The ``undecided`` have new details or state a higher risk, and stay available.
+    The ``still_available`` have new details or state a higher risk, and await review without being held.
     """
 
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
-    undecided: tuple[str, ...] = ()
+    still_available: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     problems: tuple[errors.Problem, ...] = ()
@@ -75,7 +75,7 @@ class RecordedTools:
 
 def servers() -> list[Server]:
     """Return the upstream servers, in stored order."""
-    stored, failures, listed, counts = snapshots.catalog(), rows.errors(), listings.load_all(), waiting()
+    stored, failures, listed = snapshots.catalog(), rows.errors(), listings.load_all()
     return [
         Server(
             plugin=plugin,
@@ -84,7 +84,7 @@ def servers() -> list[Server]:
                 not stored.tools[key].retired and key not in stored.non_tools
                 for key in stored.tools_of_plugin.get(name, ())
             ),
-            waiting=counts.get(name, {}),
+            to_review=collections.Counter(item.kind for item in approvals.to_review(name, stored)),
             listing=listed.get(name),
             error=failures.get(name, ""),
         )
@@ -99,7 +99,7 @@ def find(name: str) -> catalog.Plugin:
 
 
 def add(
-    actor: actors.Actor,
+    write: writing.Write,
     name: str,
     connection: Mapping[str, Any],
     *,
@@ -107,7 +107,6 @@ def add(
     title: str = "",
     category: str = "",
     trusted: bool = False,
-    reason: str = "",
 ) -> writing.Change:
     """Store a new upstream server; its tools are listed when it is next refreshed.
 
@@ -123,19 +122,12 @@ def add(
         "trusted": trusted,
         "upstream": dict(connection),
     }
-    return entries.create(
-        writing.Write(actor=actor, reason=reason),
-        "plugin",
-        {key: value for key, value in entry.items() if value},
-    )
+    return entries.create(write, "plugin", {key: value for key, value in entry.items() if value})
 
 
-def reconnect(
-    actor: actors.Actor, name: str, connection: Mapping[str, Any], *, reason: str = ""
-) -> writing.Change:
+def reconnect(write: writing.Write, name: str, connection: Mapping[str, Any]) -> writing.Change:
     """Change how a server is reached. Its tools stay approved. Raise as :func:`add` does, or errors.NotFound."""
     find(name)
-    write = writing.Write(actor=actor, reason=reason)
     return entries.change(write, "plugin", name, {"upstream": dict(connection)})
 
 
@@ -147,7 +139,7 @@ def namespace_of(name: str) -> str:
     return fitted
 
 
-def record(actor: actors.Actor, name: str, listed: Answer, *, reason: str = REASON) -> RecordedTools:
+def record(write: writing.Write, name: str, listed: Answer) -> RecordedTools:
     """Update the rows with the server's answer, by the rules above; raise errors.NotFound.
 
     The slow steps precede the transaction: texts are cleaned and schemas checked first.
@@ -179,26 +171,24 @@ def record(actor: actors.Actor, name: str, listed: Answer, *, reason: str = REAS
         )
 
     return store(
-        actor,
+        write.replace(reason=write.reason or REASON),
         plugin,
         definitions,
         problems,
         complete=_complete(listed),
         source=source,
-        reason=reason,
         note=note,
     )
 
 
 def store(
-    actor: actors.Actor,
+    write: writing.Write,
     plugin: catalog.Plugin,
     definitions: Sequence[importing.Definition],
     problems: Sequence[errors.Problem],
     *,
     complete: Collection[catalog.Kind],
     source: str,
-    reason: str,
     note: Callable[[Iterable[errors.Problem]], None],
     check: Callable[[catalog.Catalog], None] = lambda stored: None,
 ) -> RecordedTools:
@@ -209,32 +199,22 @@ def store(
     """
     counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
-        stored, known = snapshots.catalog(), entries.name_index()
+        stored, names = snapshots.catalog(), entries.name_index()
         now = approvals.find_held(plugin.name, stored)
         if (now.namespace, now.runner) != (plugin.namespace, plugin.runner):
             message = f"{plugin.name} changed while its tools were listed: try again."
             raise errors.Refused(message)
         check(stored)
-        batch = writing.new_batch()
+        write = write.in_batch()
         if now.status == "failed":
-            write = writing.Write(actor=actor, reason=reason, batch=batch)
             entries.change(write, "plugin", plugin.name, {"status": None})
         importer = tool_import.ToolImporter(
-            definitions, stored=stored, known=known, plugin=now, source=source
+            definitions, stored=stored, names=names, plugin=now, source=source
         )
         to_write = [entry for definition in definitions for entry in importer.entries_for(definition)]
         gone = importer.gone(complete)
         to_write += [{**belts.entry("tool", stored.tools[key]), "retired": True} for key in gone]
-        written = tool_writes.write(
-            actor,
-            to_write,
-            source=source,
-            stored=stored,
-            known=known,
-            reason=reason,
-            batch=batch,
-            counts=counts,
-        )
+        written = tool_writes.write(write, to_write, source=source, stored=stored, names=names, counts=counts)
         all_problems = [*problems, *importer.problems, *written.problems]
         note(all_problems)
     created = frozenset(written.created)
@@ -242,7 +222,7 @@ def store(
         created=written.created,
         changed=tuple(key for key in written.changed if key not in gone),
         held=tuple(key for key in importer.held if key in written.changed),
-        undecided=tuple(key for key in importer.undecided if key in written.changed),
+        still_available=tuple(key for key in importer.still_available if key in written.changed),
         unseen=tuple(key for key in importer.unseen if key in created),
         retired=tuple(gone),
         problems=tuple(all_problems),
@@ -281,7 +261,7 @@ def _failed(plugin: catalog.Plugin, listed: Answer) -> RecordedTools:
     with writing.begin():
         now = snapshots.catalog().plugins.get(plugin.name)
         if now is not None and now.status != "failed":
-            write = writing.Write(actor=SYSTEM, reason=listed.error[:MAX_REASON_LENGTH])
+            write = SYSTEM.replace(reason=listed.error[:MAX_REASON_LENGTH])
             entries.change(write, "plugin", plugin.name, {"status": "failed"})
         rows.set_error(plugin.name, listed.error)
         listings.record_failure(plugin.name, error=listed.error, stderr=listed.stderr)
@@ -289,7 +269,7 @@ def _failed(plugin: catalog.Plugin, listed: Answer) -> RecordedTools:
 
 
 def _notes(definitions: Iterable[importing.Definition]) -> list[errors.Problem]:
-    """Return what was changed in the listed tools to store them."""
+    """Return a note for each change that was made to the listed tools to store them."""
     return [
         errors.Problem(path=f"tools.{definition.key}", message=note)
         for definition in definitions
@@ -301,8 +281,8 @@ def _limited(problems: list[errors.Problem]) -> list[errors.Problem]:
     """Return at most as many problems as an operator can read; the rest is counted."""
     if len(problems) <= MAX_NOTIFIED:
         return problems
-    rest = errors.Problem(path="", message=f"And {len(problems) - MAX_NOTIFIED} more.")
-    return [*problems[:MAX_NOTIFIED], rest]
+    more = errors.Problem(path="", message=f"And {len(problems) - MAX_NOTIFIED} more.")
+    return [*problems[:MAX_NOTIFIED], more]
 
 
 def _listed_by_others(resources: Iterable[importing.Definition], name: str) -> Iterator[errors.Problem]:
@@ -313,13 +293,13 @@ def _listed_by_others(resources: Iterable[importing.Definition], name: str) -> I
         for tool in stored.tools.values()
         if tool.kind == "resource" and tool.plugin != name and not tool.retired
     }
-    for made in resources:
-        if owner := owners.get(made.name):
+    for resource in resources:
+        if owner := owners.get(resource.name):
             message = (
-                f"The server {owner!r} lists {made.name}, too: if an agent has both, the server that comes first in the"
-                " list of plugins answers."
+                f"The server {owner!r} lists {resource.name}, too: if an agent has both, the server that comes first in"
+                " the list of plugins answers."
             )
-            yield errors.Problem(path=f"resources.{made.name}", message=message)
+            yield errors.Problem(path=f"resources.{resource.name}", message=message)
 
 
 def _complete(listed: Answer) -> set[catalog.Kind]:
@@ -328,5 +308,5 @@ def _complete(listed: Answer) -> set[catalog.Kind]:
     return tools | (listed.non_tools.keys() - listed.cut)
 
 
-def _model_json(made: importing.Definition) -> str:
-    return catalog.model_json(made.key, made.description, made.input_schema)
+def _model_json(definition: importing.Definition) -> str:
+    return catalog.model_json(definition.key, definition.description, definition.input_schema)

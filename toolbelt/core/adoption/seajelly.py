@@ -56,14 +56,14 @@ def _agent(
     *,
     is_flat: bool,
 ) -> dict[str, Any]:
-    unused = "It is not a part of the permissions."
+    unused = "It is not a known permission."
     fields = reader.fields(row, path, _KNOWN, misplaced={}, unused=unused)
     name = reader.text(*reversed(fields["name"])) if "name" in fields else ""
     key = agent or (reader.text(*reversed(fields["agent"])) if "agent" in fields else "")
     if not key and name and not keys.name_problem(name):
         key = name
     if not key:
-        message = 'The file does not say whose it is: add "agent" with the agent\'s key'
+        message = 'The file does not name its agent: add "agent" with the agent\'s key'
         reader.report(path, f"{message} beside tools_config, or use the command's option --agent.")
         return {}
     entry: dict[str, Any] = {**stored.get(key, {}), "key": key}
@@ -78,9 +78,7 @@ def _agent(
     switches = reader.mapping(config, at)
     for switch, on in switches.items():
         if on is not None and not isinstance(on, bool):
-            reader.report(
-                reading.join(at, switch), "It must be true, false or null: nothing else is a switch."
-            )
+            reader.report(reading.join(at, switch), "A switch must be true, false or null.")
     entry[SECTION] = {switch: on for switch, on in switches.items() if on is not None}
     # An expiry belongs to the switch that was stored, not to the one in the file.
     entry.pop("ends", None)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import actors
+from toolbelt.control import writing
 from toolbelt.control.config import belt_texts
 from toolbelt.control.servers import client_plugins
 from toolbelt.core import errors
@@ -39,10 +39,9 @@ class Command(terminal.Command):
             file = options["file"]
             text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
             declaration = client_plugins.declare(
-                actors.Actor(name=getpass.getuser(), via="command"),
+                writing.by(getpass.getuser(), via="command", reason=options["reason"]),
                 options["plugin"],
                 _tools(belt_texts.read(text)),
-                reason=options["reason"],
             )
         except (errors.ToolbeltError, OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error

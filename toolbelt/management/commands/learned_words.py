@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt import conf
+from toolbelt.core import counting
 from toolbelt.management import terminal
 from toolbelt.runtime import learning
 
@@ -31,13 +32,9 @@ class Command(terminal.Command):
             raise CommandError("--tool and --agent need --erase.")
         if erase:
             erased = learning.erase(tool=tool, agent=agent)
-            self.stdout.write(f"Erased the learned words of {_tools(erased)}.")
+            self.stdout.write(f"Erased the learned words of {counting.counted(erased, 'tool')}.")
             return
-        counted = learning.count()
-        words = "1 word" if counted.words == 1 else f"{counted.words} words"
+        learned = learning.count()
+        words, tools = counting.counted(learned.words, "word"), counting.counted(learned.tools, "tool")
         state = "on" if conf.LEARN_FROM_USE else "off"
-        self.stdout.write(f"{words} of {_tools(counted.tools)}. Learning from use is {state}.")
-
-
-def _tools(count: int) -> str:
-    return "1 tool" if count == 1 else f"{count} tools"
+        self.stdout.write(f"{words} of {tools}. Learning from use is {state}.")

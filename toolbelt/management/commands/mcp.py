@@ -13,10 +13,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt import conf
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.servers import approvals, decisions, elicitation, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
-from toolbelt.core import catalog, connections, errors
+from toolbelt.core import catalog, connections, counting, errors
 from toolbelt.management import columns, mcp_import, terminal
 from toolbelt.runtime import plugins, upstream_connections, upstream_listing, upstream_status
 
@@ -79,7 +79,7 @@ class Command(terminal.Command):
                 case "add":
                     self._add(options)
                 case "import":
-                    self._print(mcp_import.run(_actor(), options))
+                    self._print(mcp_import.run(_write(options), options))
                 case "list":
                     self._print(columns.lines(_rows()))
                     self._print(_errors())
@@ -92,9 +92,7 @@ class Command(terminal.Command):
                 case "reject":
                     self._reject(options)
                 case "elicitation":
-                    key = elicitation.ensure_entry(
-                        writing.Write(actor=_actor(), reason=options["reason"]), options["name"]
-                    )
+                    key = elicitation.ensure_entry(_write(options), options["name"])
                     self.stdout.write(
                         f"Created {key}, which lets {options['name']} ask users. Grant it to agents like a tool."
                     )
@@ -105,14 +103,13 @@ class Command(terminal.Command):
 
     def _add(self, options: dict[str, Any]) -> None:
         configured.add(
-            _actor(),
+            _write(options),
             options["name"],
             _connection(options),
             namespace=options["namespace"],
             title=options["title"],
             category=options["category"],
             trusted=options["trust"],
-            reason=options["reason"],
         )
         plugin = configured.find(options["name"])
         self.stdout.write(f"Stored {plugin.name}. Its tools' names begin with {plugin.namespace}__.")
@@ -120,10 +117,10 @@ class Command(terminal.Command):
 
     def _refresh(self, names: list[str], *, is_new: bool = False) -> None:
         names = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
-        actor = _actor()
+        write = _write({})
 
         def record(name: str, listed: upstream_listing.Answer) -> configured.RecordedTools:
-            result = configured.record(actor, name, listed)
+            result = configured.record(write, name, listed)
             if is_new:
                 # A server that is running may have listed and recorded them first.
                 result = configured.with_all_new(name, result)
@@ -143,7 +140,7 @@ class Command(terminal.Command):
     def _reject(self, options: dict[str, Any]) -> None:
         name = options["name"]
         versions = self._shown(name, options["tools"])
-        for key in decisions.reject(_actor(), name, versions, reason=options["reason"]) if versions else ():
+        for key in decisions.reject(_write(options), name, versions) if versions else ():
             self.stdout.write(f"Rejected {key}: it is blocked for everyone.")
 
     def _approve(self, options: dict[str, Any]) -> None:
@@ -155,7 +152,7 @@ class Command(terminal.Command):
         if without_hash and not options["as_they_are"]:
             raise errors.Refused(_hash_required(name, without_hash))
         findings = plugin_overview.warnings(name, versions)
-        approval = decisions.approve(_actor(), name, versions, reason=options["reason"])
+        approval = decisions.approve(_write(options), name, versions)
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
@@ -166,7 +163,7 @@ class Command(terminal.Command):
 
     def _shown(self, name: str, tools: list[str]) -> Mapping[str, str]:
         """Return the versions of the named tools, or of all to review. Raise errors.Stale if a version has changed."""
-        waiting = {change.key: change.shown for change in configured.review(name).waiting}
+        waiting = {change.key: change.shown for change in configured.review(name).to_review}
         hashes = _hashes(tools)
         keys = [word.partition("=")[0] for word in tools] or list(waiting)
         for key in keys:
@@ -294,8 +291,8 @@ def _hash_required(name: str, keys: list[str]) -> str:
     )
 
 
-def _actor() -> actors.Actor:
-    return actors.Actor(name=getpass.getuser(), via="command")
+def _write(options: Mapping[str, Any]) -> writing.Write:
+    return writing.by(getpass.getuser(), via="command", reason=options.get("reason", ""))
 
 
 def _rows() -> Iterator[tuple[str, ...]]:
@@ -304,7 +301,7 @@ def _rows() -> Iterator[tuple[str, ...]]:
     for server in configured.servers():
         plugin = server.plugin
         state = upstream_status.summary(plugin, server.listing).replace("-", " ")
-        counts = ", ".join(f"{count} {kind}" for kind, count in server.waiting.items() if kind != "gone")
+        counts = ", ".join(f"{count} {kind}" for kind, count in server.to_review.items())
         shared_by = upstream_connections.sharing(plugin) or "session or shared"
         row = plugin.name, plugin.namespace, state, str(server.tools), counts or "-", shared_by
         yield (*row, server.connection.shown)
@@ -324,17 +321,17 @@ def _recorded(name: str, listed: upstream_listing.Answer, result: configured.Rec
         yield f"{name}: failed. {result.error}"
         return
     server = f" ({listed.server}, protocol {listed.protocol})" if listed.server else ""
-    yield f"{name}: {len(listed.tools)} tools{server}"
-    counted = (
+    yield f"{name}: {counting.counted(len(listed.tools), 'tool')}{server}"
+    groups = (
         (result.created, "new"),
         (result.held, "changed, unavailable until approved"),
-        (result.undecided, "with new details or a higher risk, available"),
+        (result.still_available, "with new details or a higher risk, available"),
         (result.retired, "removed by the server"),
     )
-    for keys, description in counted:
+    for keys, description in groups:
         if keys:
             yield f"  {len(keys)} {description}: {_named(keys)}"
-    if result.unseen or result.held or result.undecided:
+    if result.unseen or result.held or result.still_available:
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
 
 
@@ -345,7 +342,7 @@ def _named(keys: tuple[str, ...], max_count: int = 5) -> str:
 
 def _reviewed(review: approvals.Review) -> Iterator[str]:
     if not review.changes:
-        yield f"All {review.same} tools of {review.plugin.name} match their approved version."
+        yield f"All tools of {review.plugin.name} match their approved version."
         return
     for change in review.changes:
         was = f", was {change.previous}" if change.previous else ""
@@ -360,8 +357,8 @@ def _reviewed(review: approvals.Review) -> Iterator[str]:
         yield from (f"  ! {flag}" for flag in change.flags)
         if change.users:
             yield f"  used by {', '.join(change.users)}"
-    yield f"{len(review.waiting)} to review, {review.same} unchanged."
-    if review.waiting:
+    yield f"{len(review.to_review)} to review, {review.same} unchanged."
+    if review.to_review:
         yield f"To approve these versions: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.core import errors, surface
+from toolbelt.core import counting, errors, surface
 from toolbelt.management import terminal
 from toolbelt.runtime import rendering, surfaces
 
@@ -59,7 +59,8 @@ def _document(answer: surface.Surface, form: str) -> str:
 
 def _lines(answer: surface.Surface) -> list[str]:
     spent, discoverable = answer.spent, answer.discoverable
-    lines = [f"{answer.agent}: {spent.tools} tools, {spent.tokens} tokens (revision {answer.revision})", ""]
+    tools, tokens = counting.counted(spent.tools, "tool"), counting.counted(spent.tokens, "token")
+    lines = [f"{answer.agent}: {tools}, {tokens} (revision {answer.revision})", ""]
     width = max((len(definition.name) for definition in answer.tools), default=0)
     for definition in answer.tools:
         code = answer.because[definition.name].code

@@ -39,7 +39,7 @@ def read(
         accepted[details.ICONS] = icons
     if isinstance(stated, list) and len(icons) < len(stated):
         left_out.append(
-            f"Of its {len(stated)} icons {len(icons)} were taken: at most {MAX_ICONS}, from https: or data:image/"
+            f"Only {len(icons)} of its {len(stated)} icons can be used: at most {MAX_ICONS}, from https: or data:image/"
             f" addresses of at most {MAX_ICON_LENGTH} characters."
         )
     if meta := details.own_meta(_cleaned(_JSON.read(listed.get(details.META)))):

@@ -38,12 +38,12 @@ _ORDERS: Mapping[str, str] = {
         r"|\bbefore (calling|using|running|invoking) (any|all|every|each)( other)? (tools?|functions?)\b"
         r"|\b(instead of|rather than) (calling|using) (any|all) other tools?\b"
     ),
-    "speaks as another": (
+    "imitates another speaker": (
         r"(?m)^\s*#*\s*\[?(system|assistant|developer)( message| prompt| note)?\]?\s*:\s*\S"
         r"|<\|?(im_start|im_end|system|endoftext)\|?>|\[/?INST\]|<<SYS>>"
         r"|\byou are now\b|\bnew (system )?instructions?\b|\byour (new|real|true) (task|goal|role|instructions?)\b"
     ),
-    "holds markup that asks to be obeyed": (
+    "contains markup that poses as instructions": (
         r"</?\s*(important|system|secret|instructions?|critical|admin|override|hidden|assistant|user|prompt"
         r"|policy|rules?|directive)\b[^>\n]{0,40}>|<!--|<(script|iframe|img|style)\b"
     ),
@@ -54,7 +54,7 @@ _ORDERS: Mapping[str, str] = {
         r"\b(system prompt|conversation( history)?|chat (history|log)|previous messages|environment variables"
         r"|private keys?|ssh keys?|your (credentials|api keys?|passwords?))\b"
     ),
-    "holds a long encoded text": r"[A-Za-z0-9+/]{120,}={0,2}|(?:[0-9a-fA-F]{2}){80,}|(?:\\x[0-9a-fA-F]{2}){12,}",
+    "contains a long encoded text": r"[A-Za-z0-9+/]{120,}={0,2}|(?:[0-9a-fA-F]{2}){80,}|(?:\\x[0-9a-fA-F]{2}){12,}",
     "loads an image from elsewhere": r"!\[[^\]\n]{0,200}\]\(\s*(https?:)?//",
 }
 
@@ -78,7 +78,7 @@ def flags(text: str) -> tuple[str, ...]:
         if (match := pattern.search(encoded)) is not None
     ]
     if cleaning.has_hidden(text):
-        raised.append("holds characters that cannot be seen")
+        raised.append("contains invisible characters")
     return tuple(raised)
 
 
@@ -103,7 +103,7 @@ def of_tool(
     ]
     if unenforced:
         patterns = ", ".join(_shown(pattern.encode(errors="replace")) for pattern in unenforced[:3])
-        raised["pattern"] = f"has a pattern that is not enforced, as RE2 cannot run it: {patterns}"
+        raised["pattern"] = f"has a pattern that is not enforced, because RE2 cannot run it: {patterns}"
     # Only the first schema describes arguments, which are checked.
     if any(document is not None and schema.is_costly(schema.canonical(document)) for document in schemas[:1]):
         raised["cost"] = COSTLY

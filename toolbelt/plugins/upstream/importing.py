@@ -133,7 +133,7 @@ def definitions(
             name = listed.get("name")
             shown_name = cleaning.line(name, MAX_NAME_LENGTH) if isinstance(name, str) else ""
             path = f"tools.{shown_name}" if shown_name else f"tools[{position}]"
-            problems.append(errors.Problem(path=path, message=f"{converted} {subject} goes without it."))
+            problems.append(errors.Problem(path=path, message=f"{converted} It was not imported."))
         else:
             read.append(converted)
     owners: dict[str, Definition] = {}
@@ -146,8 +146,8 @@ def definitions(
             unique.append(converted)
             continue
         message = (
-            f"{subject} lists {converted.name!r} and {owner.name!r}, which would both be called {owner.key!r}:"
-            f" it goes without {converted.name!r}."
+            f"{subject} lists {converted.name!r} and {owner.name!r}, which would have the same key, {owner.key!r}:"
+            f" {converted.name!r} was not imported."
         )
         problems.append(errors.Problem(path=f"tools.{converted.key}", message=message))
     return unique, problems
@@ -159,16 +159,18 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
     if not isinstance(name, str) or not name.strip():
         return "It has no name."
     if len(name) > MAX_NAME_LENGTH:
-        return f"Its name has {len(name)} characters, and {MAX_NAME_LENGTH} are the most."
+        return f"Its name has {len(name)} characters; at most {MAX_NAME_LENGTH} are allowed."
     if cleaning.has_hidden(name):
-        return "Its name holds characters that cannot be seen."
+        return "Its name contains invisible characters."
     key = keys.fit(name, namespace)
     if problem := keys.tool_key_problem(key):
         return problem
     if not namespace and keys.SEPARATOR in key:
-        return f"{key!r} lies in a namespace, and its server has none: give it one."
+        return f"{key!r} contains '__', but its server has no namespace: set one."
     if _is_task_only(listed.get("execution")):
-        return "It runs as a task only (execution.taskSupport is required), and Toolbelt starts no tasks."
+        return (
+            "It can only run as a task (execution.taskSupport is required), which Toolbelt does not support."
+        )
     if listed.get("inputSchema") is None:
         return "It has no inputSchema."
     documents: dict[str, Any] = {}
@@ -201,22 +203,24 @@ def _with_changes(definition: Definition, listed: Mapping[str, Any], left_out: l
     changes = [*left_out]
     described, schema_as_listed = _text(listed.get("description")), listed.get("inputSchema") or {}
     if definition.upstream_name:
-        changes.append(f"Its server calls it {definition.name!r}: the name was made to fit.")
+        changes.append(f"Its server calls it {definition.name!r}, which is not a valid key: it was renamed.")
     if cleaning.has_hidden(described) or (
         definition.input_schema != schema_as_listed
         and cleaning.has_hidden(schema.canonical(schema_as_listed))
     ):
-        changes.append("Characters that cannot be seen were taken out of its texts.")
+        changes.append("Invisible characters were removed from its texts.")
     if len(described) > MAX_DESCRIPTION_LENGTH:
         changes.append(
-            f"Its description has {len(described)} characters and was cut to {MAX_DESCRIPTION_LENGTH}."
+            f"Its description has {len(described)} characters and was truncated to {MAX_DESCRIPTION_LENGTH}."
         )
     if unread := _unread_hints(listed.get("annotations")):
         changes.append(unread)
     if listed.get("outputSchema") is not None and definition.output_schema is None:
-        changes.append("Its output schema speaks to models, and is left out until its details are approved.")
+        changes.append(
+            "Its output schema contains text for models, and is left out until its details are approved."
+        )
     if stated_title(listed) and not definition.title:
-        changes.append("Its title speaks to models, and was left out.")
+        changes.append("Its title contains instructions to models, and was left out.")
     return dataclasses.replace(definition, changes=tuple(changes))
 
 
@@ -234,10 +238,10 @@ def stated_title(listed: Mapping[str, Any]) -> str:
 def _schema_problem(listed_schema: Any) -> str | None:
     fitting = _JSON.read(listed_schema)
     if fitting is None:
-        return "it is no mapping that can be stored"
+        return "it is not a JSON object that can be stored"
     text = schema.canonical(fitting)
     if len(text) > MAX_SCHEMA_BYTES:
-        return f"it has {len(text)} characters, and {MAX_SCHEMA_BYTES} are the most"
+        return f"it has {len(text)} characters; at most {MAX_SCHEMA_BYTES} are allowed"
     return _cached_schema_problem(text)
 
 
@@ -263,11 +267,11 @@ def _hints(annotations: Any) -> dict[str, bool]:
 def _unread_hints(annotations: Any) -> str:
     """Return a sentence about hints that are not valid; empty if all are."""
     if annotations is not None and not isinstance(annotations, Mapping):
-        return "Its annotations are no mapping, and were left out."
+        return "Its annotations are not an object, and were ignored."
     wrong = [name for name in HINTS if not isinstance((annotations or {}).get(name), bool | None)]
     if not wrong:
         return ""
-    return f"Of its hints, {' and '.join(wrong)} are neither true nor false, and were left out."
+    return f"Of its hints, {' and '.join(wrong)} are neither true nor false, and were ignored."
 
 
 def _text(value: Any) -> str:

@@ -54,9 +54,9 @@ def definitions(
             name = entry.get(IDENTIFIED_BY[kind])
             shown_name = cleaning.line(name, importing.MAX_NAME_LENGTH) if isinstance(name, str) else ""
             path = f"{section}.{shown_name}" if shown_name else f"{section}[{position}]"
-            problems.append(errors.Problem(path=path, message=f"{converted} {subject} goes without it."))
+            problems.append(errors.Problem(path=path, message=f"{converted} It was not imported."))
         elif converted.name in read:
-            message = f"{subject} lists it twice: the first counts."
+            message = f"{subject} lists it twice: the first one was imported."
             problems.append(errors.Problem(path=f"{section}.{converted.name}", message=message))
         else:
             read[converted.name] = converted
@@ -96,7 +96,7 @@ def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) ->
     if problem := keys.tool_key_problem(key):
         return problem
     if not namespace and keys.SEPARATOR in key:
-        return f"{key!r} lies in a namespace, and its server has none: give it one."
+        return f"{key!r} contains '__', but its server has no namespace: set one."
     extra, changes = listed_details.read(listed, None, None)
     if kind == "prompt":
         arguments = _arguments(listed.get("arguments"))
@@ -131,16 +131,16 @@ def _identity_problem(kind: str, identity: str) -> str | None:
     field = IDENTIFIED_BY[kind]
     longest = importing.MAX_NAME_LENGTH if kind == "prompt" else MAX_URI_LENGTH
     if len(identity) > longest:
-        return f"Its {field} has {len(identity)} characters, and {longest} are the most."
+        return f"Its {field} has {len(identity)} characters; at most {longest} are allowed."
     if cleaning.has_hidden(identity):
-        return f"Its {field} holds characters that cannot be seen."
+        return f"Its {field} contains invisible characters."
     if kind == "prompt":
         return None
     if identity.lower().startswith(_OWN_SCHEME):
         return f"Its {field} begins with {_OWN_SCHEME}, which is Toolbelt's own."
     if kind == "template":
         return uri_templates.problem(identity)
-    return None if _URI.fullmatch(identity) else f"Its {field} is no URI."
+    return None if _URI.fullmatch(identity) else f"Its {field} is not a URI."
 
 
 def _key(kind: str, name: str, namespace: str) -> str:
@@ -163,7 +163,7 @@ def _arguments(stated: Any) -> list[dict[str, Any]] | str:
     document = _JSON.read({"arguments": stated})
     arguments = document["arguments"] if document is not None else None
     if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
-        return f"Its arguments are no list of at most {MAX_ARGUMENTS}."
+        return f"Its arguments are not a list of at most {MAX_ARGUMENTS}."
     cleaned = []
     for stated_argument in arguments:
         name = stated_argument.get("name") if isinstance(stated_argument, Mapping) else None

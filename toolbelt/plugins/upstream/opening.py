@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import mcp
     from mcp.client.session import MessageHandlerFnT
 
-INSTALL = "The client of MCP servers is not installed: run `pip install 'toolbelt-switchboard[mcp]'` for it."
+INSTALL = "The client for MCP servers is not installed: run `pip install 'toolbelt-switchboard[mcp]'`."
 
 
 def load() -> None:

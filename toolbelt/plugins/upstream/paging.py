@@ -52,7 +52,7 @@ class NoListError(errors.ToolbeltError):
     code = "tool-unavailable"
 
     def __init__(self, words: str = "tools") -> None:
-        super().__init__(f"The server answered what is no list of {words}.")
+        super().__init__(f"The server did not return a list of {words}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,23 +191,18 @@ def _strays(section: str, count: int) -> Iterator[errors.Problem]:
     if not count:
         return
     words = _WORDS[section]
-    left_out = f"{count} entries that are no {words} at all, and they were"
+    invalid = f"{count} entries that are not {words}; they were"
     if count == 1:
-        left_out = f"1 entry that is no {words.removesuffix('s')} at all, and it was"
-    yield errors.Problem(path=section, message=f"The server lists {left_out} left out.")
+        invalid = f"1 entry that is not a {words.removesuffix('s')}; it was"
+    yield errors.Problem(path=section, message=f"The server's list contains {invalid} ignored.")
 
 
 def _cut(count: int, section: str = "tools") -> errors.Problem:
-    message = (
-        f"The server lists more than can be taken: the first {count} {_WORDS[section]} were,"
-        " and none was retired."
-    )
+    message = f"The server lists too many {_WORDS[section]}: only the first {count} were imported, and none was retired."
     return errors.Problem(path=section, message=message)
 
 
 def _not_listed(section: str, why: str) -> errors.Problem:
     words = _WORDS[section]
-    message = (
-        f"The server did not list its {words}, which stay as they were: {cleaning.line(why, MAX_WHY_LENGTH)}"
-    )
+    message = f"The server did not list its {words}; the stored ones were kept: {cleaning.line(why, MAX_WHY_LENGTH)}"
     return errors.Problem(path=section, message=message)

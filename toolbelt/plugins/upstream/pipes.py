@@ -124,7 +124,7 @@ async def _read(
                         strays += 1
                     if strays > MAX_STRAY_LINES:
                         raise TooMuchError(
-                            f"The server wrote {MAX_STRAY_LINES} lines in a row that are no messages of MCP."
+                            f"The server wrote {MAX_STRAY_LINES} lines in a row that are not MCP messages."
                         )
     except TooMuchError as error:
         give_up(error)

@@ -246,7 +246,8 @@ class Gate(httpx2.AsyncBaseTransport):
         await response.aclose()
         coding_names = ", ".join(sorted(codings))[:80]
         error = CompressedError(
-            f"The server compressed its answer ({coding_names}) although it was asked not to, so it was not read.",
+            f"The server compressed its response ({coding_names}) although Toolbelt requested none,"
+            " so it was not read.",
             request=request,
         )
         self._give_up(error)
@@ -266,7 +267,7 @@ class Gate(httpx2.AsyncBaseTransport):
         try:
             resolved = await self._resolve(host, port)
         except OSError as error:
-            raise httpx2.ConnectError(f"{host} cannot be found: {error}", request=request) from error
+            raise httpx2.ConnectError(f"{host} cannot be resolved: {error}", request=request) from error
         for address in resolved:
             if addresses.is_metadata(address):
                 raise AddressRefusedError(

@@ -18,15 +18,16 @@ LONG, BEFORE = 120, 40
 MAX_COUNT = 40
 
 
-def lines(
-    before: Mapping[str, Any], after: Mapping[str, Any], maximum: int = MAX_COUNT
-) -> tuple[pieces.Difference, ...]:
+def lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[pieces.Difference, ...]:
     """Return each field that differs, with the value before and after."""
     every = [line for name in {**before, **after} for line in _of(name, before.get(name), after.get(name))]
-    shown = tuple(_visible(line) for line in every[:maximum])
-    if len(every) <= maximum:
+    shown = tuple(_visible(line) for line in every[:MAX_COUNT])
+    if len(every) <= MAX_COUNT:
         return shown
-    return (*shown, pieces.Difference(what="", before=f"{len(every) - maximum} more", after="not shown here"))
+    return (
+        *shown,
+        pieces.Difference(what="", before=f"{len(every) - MAX_COUNT} more", after="not shown here"),
+    )
 
 
 def _visible(line: pieces.Difference) -> pieces.Difference:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from django.contrib.auth.decorators import permission_required
@@ -18,23 +18,11 @@ from toolbelt.control.access import access_index
 from toolbelt.control.catalog import consequences, entries, proposals
 from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, errors
-from toolbelt.web.kit import (
-    entry_forms,
-    http,
-    model_panel,
-    notices,
-    pieces,
-    responses,
-    titles,
-    tool_sections,
-    words,
-)
+from toolbelt.web.kit import entry_forms, http, model_panel, notices, pieces, responses, titles, words
 
 MAX_REASON_LENGTH = 500
-# Fields that belong to the confirmation, and not to the form.
-_OF_CONFIRMATION = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason"})
-# What app.js says of the page with each request.
-_OF_PAGE = frozenset({"tools", "sections", "cells"})
+# Fields that do not belong to the form, but to the confirmation, and what app.js says of the page with each request.
+_BESIDE = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason", "tools", "sections", "cells"})
 # How much of a text is shown.
 _MAX_LENGTH = 160
 # What a toolkit's section of the policy is made of.
@@ -97,7 +85,9 @@ class Editor:
         ask = functools.partial(_ask, request, home)
         responses.declare(request, home, undone="Not removed", question=ask)
         write, called = responses.write(request, {"reason": reason}), titles.named(self.kind, name)
-        done = proposals.remove(write, self.kind, name, was=entry_forms.read_was(request.POST), shown=shown)
+        done = proposals.remove(
+            write, self.kind, name, was=entry_forms.read_was(request.POST), seen_digest=shown
+        )
         responses.declare(request, reverse(f"web:{self.kind}s"))
         text = f"{belts.KINDS[self.kind].word.capitalize()} {called} removed."
         return responses.respond(request, notices.Notice(text=text, undo=responses.undo_of(request, done)))
@@ -131,18 +121,15 @@ class Editor:
             action=reverse(f"web:create_{self.kind}")
             if form.is_new
             else reverse(f"web:save_{self.kind}", args=[form.entry_name]),
-            template=self.template,
-            about=self.about,
+            editor=self,
             listing=listing,
             back=listing if form.is_new else self._home(form.entry_name),
             seen=json.dumps(seen, ensure_ascii=False),
-            notice=None,
             word=belts.KINDS[self.kind].word,
             **shown,
         )
-        return render(
-            request, self.template if request.htmx else "kit/edit.html", {"page": page}, status=status
-        )
+        template = self.template if request.htmx else "kit/edit.html"
+        return render(request, template, {"page": page}, status=status)
 
     def _save(self, request: http.Request, form: entry_forms.EntryForm, was: dict[str, Any]) -> HttpResponse:
         def show_again(problems: Mapping[str, str], status: int = 422) -> HttpResponse:
@@ -175,7 +162,7 @@ class Editor:
             changes,
             was=None if form.is_new else {key: was.get(key) for key in changes},
             new=form.is_new,
-            shown=shown,
+            seen_digest=shown,
         )
         responses.declare(request, self._home(form.entry_name))
         word, name = belts.KINDS[self.kind].word, titles.named(self.kind, form.entry_name)
@@ -213,46 +200,37 @@ def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> Htt
     fields = [
         (field, value)
         for field in request.POST
-        if field not in _OF_CONFIRMATION | _OF_PAGE
+        if field not in _BESIDE
         for value in request.POST.getlist(field)
     ]
-    page = _proposal(asked, fields, again=bool(shown), action=request.path, reason=reason, back=back)
+    proposal = asked.proposal
+    kind, removal = belts.KINDS[proposal.kind], proposal.after is None
+    verb = "Remove" if removal else "Create" if proposal.before is None else "Save"
+    after = {key: value for key, value in (proposal.after or {}).items() if key != kind.named_by}
+    page = pieces.View(
+        title=f"{verb} {kind.word} {titles.named(proposal.kind, proposal.name)}?",
+        proposal=proposal,
+        others=proposal.agents - len(proposal.touched),
+        resets_caches=any(reached.effect.breaks for reached in proposal.touched),
+        differences=tuple(_differences(proposal.before or {}, after)),
+        reached=[
+            (reached, pieces.Effect.of([reached.effect], _notes(reached, proposal)))
+            for reached in proposal.touched
+        ],
+        # The new digest takes the place of what was shown before.
+        fields=(*fields, ("shown", proposal.digest)),
+        word="Save changes" if verb == "Save" else f"{verb} {kind.word}",
+        dangerous=removal or any(reached.destructive for reached in proposal.touched),
+        may_edit=not removal,
+        again=bool(shown),
+        action=request.path,
+        reason=reason,
+        back=back,
+    )
     if not request.htmx:
         return render(request, "kit/proposal.html", {"page": page})
     # The form below the dialog stays as it was typed.
     return reswap(render(request, "kit/_proposal_dialog.html", {"page": page}), "none")
-
-
-def _proposal(asked: proposals.UnseenEffect, fields: Iterable[tuple[str, str]], **form: Any) -> pieces.View:
-    """Return the confirmation; ``fields`` are those of the form, except the digest of what was shown before."""
-    proposal = asked.proposal
-    word = belts.KINDS[proposal.kind].word
-    removal = proposal.after is None
-    count, others = len(proposal.touched), proposal.agents - len(proposal.touched)
-    verb = "Remove" if removal else "Create" if proposal.before is None else "Save"
-    named_by = belts.KINDS[proposal.kind].named_by
-    after = {key: value for key, value in (proposal.after or {}).items() if key != named_by}
-    return pieces.View(
-        title=f"{verb} {word} {titles.named(proposal.kind, proposal.name)}?",
-        summary="No agent is affected."
-        if not count
-        else f"This changes what {words.number(count)} of {words.number(proposal.agents)} agents "
-        f"{'gets from its' if count == 1 else 'get from their'} next request.",
-        rest=f"The other {'agent is' if others == 1 else f'{words.number(others)} agents are'} not affected."
-        if count and others
-        else "",
-        caches="This resets their prompt caches."
-        if any(reached.effect.breaks for reached in proposal.touched)
-        else "",
-        warnings=tuple(denial.message for denial in proposal.denials),
-        differences=tuple(_differences(proposal.before or {}, after)),
-        reached=tuple(_reached(reached, proposal) for reached in proposal.touched),
-        fields=(*fields, ("shown", proposal.digest)),
-        word="Save changes" if verb == "Save" else f"{verb} {word}",
-        dangerous=removal or any(reached.destructive for reached in proposal.touched),
-        may_edit=not removal,
-        **form,
-    )
 
 
 def _differences(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[pieces.Difference]:
@@ -277,19 +255,6 @@ def _value(value: object) -> str:
     return words.cut(words.value(value), _MAX_LENGTH)
 
 
-def _reached(consequence: consequences.Consequence, proposal: proposals.Proposal) -> pieces.View:
-    effect = consequence.effect
-    return pieces.View(
-        agent=consequence.agent.key,
-        marks=tuple(_marks(consequence)),
-        effect=pieces.Effect.of([effect], _notes(consequence, proposal)),
-        added=effect.added,
-        removed=effect.removed,
-        gained=consequence.gained,
-        lost=consequence.lost,
-    )
-
-
 def _notes(consequence: consequences.Consequence, proposal: proposals.Proposal) -> Iterator[str]:
     """Return what becomes of the policy; where the text itself is what changes, in other words."""
     rewritten = proposal.kind == "toolkit" and _TEXTS.intersection(proposal.after or {})
@@ -299,14 +264,3 @@ def _notes(consequence: consequences.Consequence, proposal: proposals.Proposal) 
             yield f"changes policy {toolkit}"
         else:
             yield from model_panel.notes([changed])
-
-
-def _marks(consequence: consequences.Consequence) -> Iterator[tool_sections.Mark]:
-    if consequence.agent.protected:
-        yield tool_sections.Mark(word="protected", tone="warning")
-    if consequence.destructive:
-        yield tool_sections.Mark(
-            word=f"adds {words.tools(len(consequence.destructive))} that may be destructive", tone="danger"
-        )
-    if consequence.spends.is_exceeded:
-        yield tool_sections.Mark(word="over budget afterwards", tone="warning")

@@ -58,6 +58,8 @@ class EntryForm(kit.Fields, kit.Change):
     entry_kind: ClassVar[belts.KindName]
     # The fields with the names and values of the entry.
     plain: ClassVar[tuple[str, ...]] = ()
+    # Those that hold names, whose stored order and spelling is kept.
+    lists: ClassVar[tuple[str, ...]] = ()
     # The fields that show problems of other places of the entry.
     fields_of: ClassVar[Mapping[str, str]] = {}
     # The keys whose items are rows, which show their own problems.
@@ -83,28 +85,11 @@ class EntryForm(kit.Fields, kit.Change):
         # Django forgets the value of a field that has an error; an entry is still shown with it.
         self.given = dict(self.cleaned_data)
 
-    @property
-    def adding_hint(self) -> str:
-        """Return what the field that adds tools says: how to use it, or what became of the text."""
-        if self.found:
-            return "Select from the tools below."
-        if not self.looked_up:
-            return "Type words to search for, or keys separated by spaces or commas."
-        return (
-            f"No tool is called {self.looked_up}. The others were added."
-            if self.is_key_list
-            else "No matching tools."
-        )
-
-    @property
-    def name_field(self) -> str:
-        """Return the field for the name of a new entry."""
-        return self[self.naming].as_field_group() if self.naming in self.fields else ""
-
     @classmethod
     def initial_of(cls, value: Any) -> dict[str, Any]:
         """Return the fields of the form for an entry that is stored."""
-        return {name: getattr(value, name) for name in cls.plain}
+        lists = {name: list(getattr(value, name)) for name in cls.lists}
+        return {name: getattr(value, name) for name in cls.plain} | lists
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the choices; only a form that is shown needs them."""
@@ -128,7 +113,10 @@ class EntryForm(kit.Fields, kit.Change):
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        return {name: self.given[name] or None for name in self.plain}
+        lists = {name: merge(self.given[name], self.initial.get(name, ())) for name in self.lists}
+        return {name: self.given[name] or None for name in self.plain} | {
+            name: names or None for name, names in lists.items()
+        }
 
     def check_rows(self) -> Mapping[str, str]:
         """Return what cannot be written as an entry, by its place in it."""
@@ -153,10 +141,6 @@ class EntryForm(kit.Fields, kit.Change):
         if (problems or self.errors) and is_saved and not self.non_field_errors():
             self.problems[""] = "Fix the fields marked below."
             self.add_error(None, self.problems[""])
-
-    def problem_at(self, *places: str) -> str:
-        """Return the problems of exactly these places."""
-        return " ".join(message for place, message in self.problems.items() if place in places)
 
     def field_at(self, place: str) -> str | None:
         """Return the field that shows the problems at a place of the entry: ``plugins`` for ``plugins[2]``."""

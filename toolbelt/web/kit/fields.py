@@ -116,10 +116,8 @@ class Text(forms.CharField):
 class NameList(forms.CharField):
     """Names, separated by spaces, commas or lines."""
 
-    def __init__(self, *, rows: int = 0, placeholder: str = "", **options: Any) -> None:
-        attrs: dict[str, Any] = {"rows": rows, "cols": False} if rows else {}
-        if placeholder:
-            attrs["placeholder"] = placeholder
+    def __init__(self, *, rows: int = 0, **options: Any) -> None:
+        attrs = {"rows": rows, "cols": False} if rows else {}
         widget = (forms.Textarea if rows else forms.TextInput)(attrs={**attrs, "class": "mono"})
         super().__init__(required=False, widget=widget, **options)
 
@@ -170,12 +168,12 @@ def split_keys(stored: catalog.Catalog, names: Sequence[str]) -> tuple[list[str]
     return (known, unknown) if known and is_list else ([], list(names))
 
 
-def find_tools(stored: catalog.Catalog, text: str, limit: int = MAX_TOOLS) -> list[catalog.Tool]:
+def find_tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
     """Return the tools that the text finds: first those with these names, then in the order of an agent's search."""
     if not text.strip():
         return []
     keys = [tool.key for tool in stored.tools.values() if not tool.retired]
     exact = [name for name in text.split() if name in stored.tools]
-    named = [key for key in keys if words.contains(text, key, stored.tools[key].title)][:limit]
-    found = [hit.tool for hit in search.search(stored, keys, text, limit)]
-    return [stored.tools[key] for key in dict.fromkeys([*exact, *named, *found])][:limit]
+    named = [key for key in keys if words.contains(text, key, stored.tools[key].title)][:MAX_TOOLS]
+    found = [hit.tool for hit in search.search(stored, keys, text, MAX_TOOLS)]
+    return [stored.tools[key] for key in dict.fromkeys([*exact, *named, *found])][:MAX_TOOLS]

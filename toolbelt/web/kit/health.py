@@ -25,7 +25,7 @@ EXCHANGED = "the database file was replaced while the server was running: restar
 @cache.never_cache
 @http.require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer that the process runs. A database that is away is no reason to restart it."""
+    """Answer that the process runs. An unavailable database is no reason to restart it."""
     return JsonResponse({"status": "ok"})
 
 

@@ -70,7 +70,7 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
         agents=counts.agents,
         sub_apps=counts.sub_apps,
         revision=counts.revision,
-        to_look_at=counts.waiting,
+        to_look_at=counts.to_review,
         may_see_calls=rights.may_read(user, "call_record"),
         may_see_tokens=rights.may_read(user, "api_token"),
         request_id=request_ids.current(),

@@ -9,14 +9,13 @@ from django import forms
 from toolbelt.core import catalog, keys, loadouts
 from toolbelt.web.kit import entry_forms, fields
 
-_LISTS = ("plugins", "categories", "discoverable", "disabled")
-
 
 class Loadout(entry_forms.EntryForm):
-    """A loadout. Its lists keep the order and spelling of what was stored."""
+    """A loadout."""
 
     entry_kind = "loadout"
     plain = ("description", "parent")
+    lists = ("plugins", "categories", "discoverable", "disabled")
     fields_of = {"plugins": "plugins_more"}
 
     name = forms.CharField(
@@ -47,11 +46,6 @@ class Loadout(entry_forms.EntryForm):
         "whatever else includes it.",
     )
 
-    @classmethod
-    def initial_of(cls, value: catalog.Loadout) -> dict[str, Any]:
-        """Return the fields of the form for a loadout."""
-        return {**super().initial_of(value), **{key: list(getattr(value, key)) for key in _LISTS}}
-
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the loadouts, categories and plugins to choose from; what is chosen already stays an option."""
         plugins, categories = self.given["plugins"], self.given["categories"]
@@ -67,12 +61,9 @@ class Loadout(entry_forms.EntryForm):
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        given = self.given
-        lists = {
-            key: entry_forms.merge([*given[key], *given.get(f"{key}_more", ())], self.initial.get(key, ()))
-            for key in _LISTS
-        }
-        return {**super().entry(), **{key: names or None for key, names in lists.items()}}
+        plugins = [*self.given["plugins"], *self.given["plugins_more"]]
+        merged = entry_forms.merge(plugins, self.initial.get("plugins", ()))
+        return {**super().entry(), "plugins": merged or None}
 
     def _parents(self, stored: catalog.Catalog) -> list[tuple[str, str]]:
         """Return the loadouts that it may extend: not itself, nor one that extends it, unless that is chosen."""

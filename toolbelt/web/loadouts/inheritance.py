@@ -6,20 +6,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from toolbelt.core import catalog, keys, loadouts
-from toolbelt.web.kit import pieces, words
+from toolbelt.web.kit import pieces
 
 # In pixels.
 WIDTH, HEIGHT, ACROSS, BETWEEN, EDGE = 152, 52, 28, 12, 2
-# What stands in a box of this width.
-MAX_LETTERS = 17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Placed:
+class _Box:
     name: str
     column: int
     row: int
     parent: str
+
+    @property
+    def x(self) -> int:
+        return EDGE + self.column * (WIDTH + ACROSS)
+
+    @property
+    def y(self) -> int:
+        return EDGE + self.row * (HEIGHT + BETWEEN)
 
 
 def draw(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> pieces.View:
@@ -28,19 +34,13 @@ def draw(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> piece
     known = {**loadouts.BUILT_IN, **stored.loadouts}
     parents = {folded: keys.fold(known[folded].parent) if folded in known else "" for folded in wanted}
     placed = _placed(wanted, parents)
-    rows = max((box.row for box in placed.values()), default=-1) + 1
-    columns = max((box.column for box in placed.values()), default=-1) + 1
     return pieces.View(
-        width=columns * WIDTH + max(0, columns - 1) * ACROSS + 2 * EDGE,
-        height=rows * HEIGHT + max(0, rows - 1) * BETWEEN + 2 * EDGE,
+        width=max((box.x for box in placed.values()), default=EDGE - WIDTH) + WIDTH + EDGE,
+        height=max((box.y for box in placed.values()), default=EDGE - HEIGHT) + HEIGHT + EDGE,
         box_width=WIDTH,
         box_height=HEIGHT,
         nodes=tuple(_node(stored, box, placed, here) for box in placed.values()),
         lines=tuple(_line(placed[box.parent], box) for box in placed.values() if box.parent in placed),
-        words=" ".join(
-            f"{box.name} extends {placed[box.parent].name if box.parent in placed else 'nothing'}."
-            for box in placed.values()
-        ),
     )
 
 
@@ -57,14 +57,14 @@ def family(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*above, *below)))
 
 
-def _placed(wanted: Mapping[str, str], parents: Mapping[str, str]) -> dict[str, _Placed]:
+def _placed(wanted: Mapping[str, str], parents: Mapping[str, str]) -> dict[str, _Box]:
     """Return each its column and row: what extends something stands to its right, the first of them in its row."""
-    placed: dict[str, _Placed] = {}
+    placed: dict[str, _Box] = {}
     row = 0
 
     def place(folded: str, column: int, parent: str) -> None:
         nonlocal row
-        placed[folded] = _Placed(name=wanted[folded], column=column, row=row, parent=parent)
+        placed[folded] = _Box(name=wanted[folded], column=column, row=row, parent=parent)
         first = True
         for child in wanted:
             if parents[child] == folded and child not in placed:
@@ -80,27 +80,21 @@ def _placed(wanted: Mapping[str, str], parents: Mapping[str, str]) -> dict[str, 
     return placed
 
 
-def _node(stored: catalog.Catalog, box: _Placed, placed: Mapping[str, _Placed], here: str) -> pieces.View:
+def _node(stored: catalog.Catalog, box: _Box, placed: Mapping[str, _Box], here: str) -> pieces.View:
     tools = loadouts.tools_included(stored, box.name)
-    tokens = sum(stored.tools[key].tokens for key in tools)
-    size = f"{words.tools(len(tools))} · {words.about(tokens)}"
-    parent = placed[box.parent].name if box.parent in placed else ""
     return pieces.View(
-        name=box.name,
-        shown=box.name if len(box.name) <= MAX_LETTERS else f"{box.name[: MAX_LETTERS - 1]}…",
-        size=size,
-        x=EDGE + box.column * (WIDTH + ACROSS),
-        y=EDGE + box.row * (HEIGHT + BETWEEN),
+        box=box,
+        parent=placed[box.parent].name if box.parent in placed else "",
+        tools=len(tools),
+        tokens=sum(stored.tools[key].tokens for key in tools),
         here=keys.fold(box.name) == keys.fold(here),
         built_in=keys.fold(box.name) not in stored.loadouts,
-        about=f"{box.name}{f', extends {parent}' if parent else ''}: {size} tokens",
     )
 
 
-def _line(parent: _Placed, child: _Placed) -> str:
+def _line(parent: _Box, child: _Box) -> str:
     """Return the path from the middle of a box's right side to the middle of another's left side."""
-    x1 = EDGE + parent.column * (WIDTH + ACROSS) + WIDTH
-    y1 = EDGE + parent.row * (HEIGHT + BETWEEN) + HEIGHT // 2
-    x2, y2 = EDGE + child.column * (WIDTH + ACROSS), EDGE + child.row * (HEIGHT + BETWEEN) + HEIGHT // 2
+    x1, y1 = parent.x + WIDTH, parent.y + HEIGHT // 2
+    x2, y2 = child.x, child.y + HEIGHT // 2
     middle = x1 + ACROSS // 2
     return f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"

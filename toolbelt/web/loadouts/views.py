@@ -41,8 +41,7 @@ def listing(request: http.Request) -> HttpResponse:
     shown = pieces.View(
         loadouts=tuple(_line(index, name, own, users.get(keys.fold(name), ())) for name in names),
         picture=inheritance.draw(index.catalog, names),
-        total=f"{words.counted(len(names), 'loadout')}, "
-        f"{words.number(len(names) - len(own))} of them built in",
+        built_in=len(names) - len(own),
     )
     return responses.show(request, shown, "loadouts/list.html")
 
@@ -69,12 +68,7 @@ def page(request: http.Request, loadout: str) -> HttpResponse:
         name=name,
         marks=tuple(marks(stored, name)),
         description=value.description,
-        unresolved=tuple(
-            f"{problem.field.capitalize()}: {problem.message}"
-            for problem in loadouts.unresolved(stored, value)
-        )
-        if own
-        else (),
+        unresolved=loadouts.unresolved(stored, value) if own else (),
         tools=words.tools(len(brings)),
         tokens=words.about(tokens(stored, brings)),
         picture=inheritance.draw(stored, inheritance.family(stored, name), name),
@@ -95,10 +89,7 @@ def page(request: http.Request, loadout: str) -> HttpResponse:
     having = [(access.agent.key, how) for access in index.agents if (how := _how(index, access, name))]
     matching = {access.agent.key for access in paging.matching_agents(index.agents, given["agents"])}
     users = paging.part([pair for pair in having if pair[0] in matching], given["offset"])
-    shown.agents = tuple(
-        pieces.View(name=agent, url=reverse("web:agent_access", args=[agent]), how=how)
-        for agent, how in users.items
-    )
+    shown.agents = users.items
     shown.agents_pages = users.pages(given, path, anchor="#users")
     shown.find = paging.find_agents(having, given, path, ("offset",))
     return responses.show(request, shown, "loadouts/loadout.html")
@@ -127,17 +118,6 @@ def marks(stored: catalog.Catalog, name: str) -> Iterator[tool_sections.Mark]:
         yield tool_sections.Mark(word="built in")
     elif folded in loadouts.BUILT_IN:
         yield tool_sections.Mark(word="replaces a built-in loadout", tone="warning")
-
-
-def own_entries(loadout: catalog.Loadout) -> tuple[pieces.View, ...]:
-    """Return what the loadout names itself, whatever it extends."""
-    lists = (
-        ("categories", loadout.categories, ""),
-        ("plugins", loadout.plugins, ""),
-        ("on request", loadout.discoverable, "quiet"),
-        ("disables", loadout.disabled, "danger"),
-    )
-    return tuple(pieces.View(label=label, names=names, tone=tone) for label, names, tone in lists if names)
 
 
 def _users(index: access_index.AccessIndex) -> dict[str, list[str]]:
@@ -171,15 +151,13 @@ def _line(
     place = own.index(name) if name in own else -1
     parents = loadouts.chain(index.catalog.loadouts, loadout.parent) if loadout.parent else ()
     return pieces.View(
-        name=name,
+        loadout=loadout,
         marks=tuple(marks(index.catalog, name)),
-        description=loadout.description,
         parent=parents[0].name if parents else "",
-        named=own_entries(loadout),
-        tools=words.number(len(tools)),
-        tokens=words.about(tokens(index.catalog, tools)),
+        tools=len(tools),
+        tokens=tokens(index.catalog, tools),
         used=tuple(users[:MAX_USERS]),
-        more_users=f"and {words.number(len(users) - MAX_USERS)} more" if len(users) > MAX_USERS else "",
+        more_users=max(0, len(users) - MAX_USERS),
         percent=round(100 * len(users) / len(index.agents)) if index.agents else 0,
         up=own[place - 1] if place > 0 else "",
         down=own[place + 1] if 0 <= place < len(own) - 1 else "",
@@ -197,9 +175,8 @@ def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
         changes = [f"{words.signed(len(added))} tools"] if added else []
         changes += [f"{words.signed(-len(removed))} tools"] if removed else []
         yield pieces.View(
-            name=link.name,
+            loadout=link,
             marks=tuple(marks(stored, link.name)),
-            named=own_entries(link),
             changes=", ".join(changes) or "no change in tools",
             added=added,
             removed=removed,
@@ -221,14 +198,12 @@ def _groups(
         yield pieces.View(
             title=texts.visible(title or plugin) or "No plugin",
             key=plugin if title and title != plugin else "",
-            count=words.number(len(members)),
-            tokens=words.about(tokens(stored, members)),
+            count=len(members),
+            tokens=tokens(stored, members),
             because=words.listing(tuple(because)),
             tools=tuple(sorted(members)[:maximum]),
-            more=words.number(len(members) - maximum) if len(members) > maximum else "",
-            more_url=reverse("web:tools", query={"plugin": plugin or tools_page.NO_PLUGIN})
-            if len(members) > maximum
-            else "",
+            more=max(0, len(members) - maximum),
+            more_url=reverse("web:tools", query={"plugin": plugin or tools_page.NO_PLUGIN}),
         )
 
 
@@ -256,14 +231,13 @@ def _how(index: access_index.AccessIndex, access: access_index.AgentAccess, name
     return "; ".join(hows)
 
 
-def _others(index: access_index.AccessIndex, name: str) -> Iterator[pieces.View]:
-    """Find the loadouts that extend it, and the sub-apps whose agents have it."""
+def _others(index: access_index.AccessIndex, name: str) -> Iterator[tuple[str, str, str]]:
+    """Find the loadouts that extend it, and the sub-apps whose agents have it: their addresses, names, and how."""
     stored, folded = index.catalog, keys.fold(name)
     for other in loadouts.all_names(stored):
         child = get(stored, other)
         if child is not None and keys.fold(child.parent) == folded:
-            url = reverse("web:loadout", args=[other])
-            yield pieces.View(name=other, url=url, how="a loadout that extends it")
+            yield reverse("web:loadout", args=[other]), other, "a loadout that extends it"
     users = {
         access.agent.key
         for access in index.agents
@@ -272,8 +246,5 @@ def _others(index: access_index.AccessIndex, name: str) -> Iterator[pieces.View]
     for sub_app in stored.sub_apps.values():
         embedded = [agent for agent in sub_app.agents if agent in users]
         if embedded:
-            yield pieces.View(
-                name=sub_app.key,
-                url=reverse("web:sub_app", args=[sub_app.key]),
-                how=f"sub-app, through {words.listing(embedded)}",
-            )
+            how = f"sub-app, through {words.listing(embedded)}"
+            yield reverse("web:sub_app", args=[sub_app.key]), sub_app.key, how

@@ -22,9 +22,9 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import upstream_servers
 from toolbelt.control.servers.client_files import importing, reading
 from toolbelt.core import errors
-from toolbelt.web.kit import fields, http, notices, pieces, responses
+from toolbelt.web.kit import fields, http, notices, pieces, responses, words
 from toolbelt.web.kit import forms as kit
-from toolbelt.web.plugins import detail, forms, listing
+from toolbelt.web.plugins import forms, listing
 
 ADD = rights.permission("add", "plugin")
 
@@ -92,19 +92,16 @@ def create(request: http.Request) -> HttpResponse:
     given = form.checked()
     name = given["name"]
     upstream_servers.add(
-        responses.actor(request),
+        responses.write(request, given),
         name,
         form.connection(),
         namespace=given["namespace"] or None,
         title=given["title"],
-        reason=given["reason"],
     )
-    responses.keep_notice(
-        request, notices.Notice(text=f"{name} added. Its tools are unavailable until you approve them.")
-    )
-    return responses.see_other(
-        request, f"{reverse('web:plugin', args=[name])}?{listing.ask(request, [name])}"
-    )
+    text = f"{name} added. Its tools are unavailable until you approve them."
+    responses.keep_notice(request, notices.Notice(text=text))
+    home = reverse("web:plugin", args=[name])
+    return responses.see_other(request, f"{home}?{listing.ask(request, [name])}")
 
 
 @require_safe
@@ -135,11 +132,9 @@ def save(request: http.Request) -> HttpResponse:
             for name, connection in chosen.items()
         )
     )
-    names = importing.store(responses.actor(request), preview, reason=form.cleaned_data["reason"])
-    count = "1 server" if len(names) == 1 else f"{len(names)} servers"
-    responses.keep_notice(
-        request, notices.Notice(text=f"{count} added. Their tools are unavailable until you approve them.")
-    )
+    names = importing.store(responses.write(request, form.cleaned_data), preview)
+    text = f"{words.counted(len(names), 'server')} added. Their tools are unavailable until you approve them."
+    responses.keep_notice(request, notices.Notice(text=text))
     return responses.see_other(request, f"{reverse('web:plugins')}?{listing.ask(request, names)}")
 
 
@@ -162,7 +157,7 @@ def _show(
         read = [server for server in preview.servers if not server.problem]
         reasons = {server.name: _why_not_here(request, server) for server in read}
         ready = [server for server in read if not reasons[server.name]]
-        shown.ready = [(server, importing.shown(server)) for server in ready]
+        shown.ready = [(server, importing.connection_text(server)) for server in ready]
         shown.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
         shown.elsewhere = [(server, reasons[server.name]) for server in read if reasons[server.name]]
         shown.refused = [server for server in preview.servers if server.problem]
@@ -184,5 +179,4 @@ def _why_not_here(request: http.Request, server: importing.Converted) -> str:
 
 
 def _form(request: http.Request, form: forms.Server, status: int = 200) -> HttpResponse:
-    page = pieces.View(form=form, command=detail.add_command())
-    return render(request, "plugins/add.html", {"page": page}, status=status)
+    return render(request, "plugins/add.html", {"page": pieces.View(form=form)}, status=status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urljoin
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -10,7 +11,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from toolbelt import conf
 from toolbelt.control.catalog import entries
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
@@ -21,13 +21,6 @@ from toolbelt.web.plugins import forms
 
 _ADD = rights.permission("add", "plugin")
 _CHANGE = rights.permission("change", "plugin")
-_EXAMPLE = """[
-  {
-    "name": "refund",
-    "description": "Refund an order.",
-    "input_schema": {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
-  }
-]"""
 
 
 @require_safe
@@ -41,7 +34,6 @@ def add(request: http.Request) -> HttpResponse:
 @permission_required(_ADD, raise_exception=True)
 def save(request: http.Request) -> HttpResponse:
     """Create the plugin, and show its page."""
-
     form = forms.ClientPlugin(request.POST)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
@@ -82,17 +74,10 @@ def declaring(plugin: catalog.Plugin, origin: str) -> pieces.View | None:
     """Return what the page of a client plugin shows to the program's developer; None for any other plugin."""
     if plugin.runner != "client":
         return None
-    url = f"{origin}{reverse('api:declare_tools', args=[plugin.name])}"
     return pieces.View(
         agents=plugin.declared_by,
-        names=" or ".join(plugin.declared_by),
         choices=agent_choices(plugin.declared_by),
-        command=f"{conf.COMMAND} declare {plugin.name} tools.json",
-        file=_EXAMPLE,
-        curl='curl -X PUT -H "Authorization: Bearer $TOOLBELT_TOKEN" \\\n'
-        '  -H "Content-Type: application/json" \\\n'
-        f'  -d "{{\\"tools\\": $(cat tools.json)}}" \\\n'
-        f"  {url}",
+        url=urljoin(origin, reverse("api:declare_tools", args=[plugin.name])),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Mapping
+from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -17,19 +17,11 @@ from toolbelt.control import writing
 from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
 from toolbelt.control.servers import plugin_overview
-from toolbelt.core import belts, catalog, connections, effects, errors, reasons
+from toolbelt.core import belts, connections, effects, errors
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import secrets, upstream_connections
 from toolbelt.web.access import blocking as block_button
-from toolbelt.web.kit import (
-    http,
-    notices,
-    pieces,
-    responses,
-    texts,
-    titles,
-    words,
-)
+from toolbelt.web.kit import http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import client_plugins, forms, listing
 from toolbelt.web.review import changes
 
@@ -37,11 +29,9 @@ from toolbelt.web.review import changes
 MAX_TOOLS = 100
 MAX_GONE = 40
 MAX_PROBLEM_LENGTH = 400
-_SHARED_BY: Mapping[connections.Sharing, str] = {
+_SHARED_BY = {
     "": "Shared by everyone, or one for each session if the server uses session ids",
-    "shared": "Shared by everyone",
-    "agent": "One for each agent",
-    "session": "One for each session",
+    **forms.SHARED,
 }
 _OTHERWISE = "Another operator changed the connection: the form shows the new values."
 # What a plugin is after one of its switches was turned off, and on.
@@ -62,7 +52,6 @@ def page(request: http.Request, plugin: str) -> HttpResponse:
 @permission_required(listing.CHANGE, raise_exception=True)
 def reconnect(request: http.Request, plugin: str) -> HttpResponse:
     """Return where a server is, in place of what the page showed."""
-
     form = forms.Connection(request.POST, plugin=plugin)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
@@ -114,7 +103,7 @@ def _parts(
     if notice.undo is not None and not notice.detail:
         reach = listing.reach(overview.provider)
         notice = notices.Notice(text=notice.text, detail=f"{reach[:1].upper()}{reach[1:]}.", undo=notice.undo)
-    page = _page(request, overview, notice=notice, may_change=True)
+    page = _page(request, overview, notice=notice)
     shown = {"page": page, "plugin": page.plugin, "whole": request.POST.get("place") == "one"}
     return render(request, "plugins/_switched.html", shown, status=status)
 
@@ -129,28 +118,21 @@ def _shown(
 ) -> HttpResponse:
     """Return the page; ``form`` is a rejected form."""
     whole = request.method in ("GET", "HEAD") and not request.htmx
+    may_see, may_change = rights.may_read(request.user, "plugin"), request.user.has_perm(listing.CHANGE)
+    detail = plugin_overview.find(plugin, maximum=MAX_GONE)
+    stderr = detail.provider.listing.stderr if detail.provider.listing and may_see else ""
     page = _page(
         request,
-        plugin_overview.find(plugin, maximum=MAX_GONE),
-        may_change=request.user.has_perm(listing.CHANGE),
-        may_see=rights.may_read(request.user, "plugin"),
-        form=form,
-        origin=request.build_absolute_uri("/").removesuffix("/"),
+        detail,
+        reached=_reached(detail.provider, form, may_change) if may_see else None,
+        declaring=client_plugins.declaring(detail.provider.plugin, request.build_absolute_uri("/")),
+        stderr=texts.text(secrets.mask(stderr)) if stderr else None,
         notice=responses.pop_notice(request)[0] if whole else None,
     )
     return render(request, template, {"page": page, "plugin": page.plugin}, status=status)
 
 
-def _page(
-    request: http.Request,
-    detail: plugin_overview.Detail,
-    *,
-    may_change: bool,
-    may_see: bool = False,
-    form: forms.Connection | None = None,
-    origin: str = "",
-    notice: notices.Notice | None,
-) -> pieces.View:
+def _page(request: http.Request, detail: plugin_overview.Detail, **shown: Any) -> pieces.View:
     provider = detail.provider
     plugin, listed = provider.plugin, provider.listing
     given, path = forms.Filter(request.GET).values(), reverse("web:plugin", args=[plugin.name])
@@ -165,47 +147,30 @@ def _page(
         size=f"{words.about(sum(tool.tokens for tool in offered))} tokens" if offered else "",
         gone=tuple(map(changes.change, detail.gone)),
         all_gone=detail.all_gone,
-        tools=tuple(_tool(detail, tool) for tool in offered[:maximum]),
+        tools=[
+            (tool, detail.closed.get(tool.key), detail.users.get(tool.key, ())) for tool in offered[:maximum]
+        ],
         more_tools=max(0, len(offered) - maximum),
-        every_url=f"{path}?all=yes#tools",
-        reached=_reached(provider, form, may_change) if may_see else None,
-        declaring=client_plugins.declaring(plugin, origin) if origin else None,
         provider=provider,
         source=known.source if known else "",
         problems=tuple(
             texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
         ),
-        stderr=texts.text(secrets.mask(listed.stderr)) if listed and listed.stderr and may_see else None,
         refresh=listing.refresh_progress([provider], given["asked"], path, plugin.name),
-        may_see=may_see,
-        notice=notice,
+        **shown,
     )
 
 
-def add_command(connection: connections.Connection | None = None, name: str = "NAME") -> str:
-    """Return the line that adds a server by command."""
-    if connection is None or not connection.command:
-        return f"{conf.COMMAND} mcp add files --command npx -y @modelcontextprotocol/server-filesystem ./docs"
+def _add_command(connection: connections.Connection, name: str) -> str:
+    """Return the line that adds a server by command, with the options that differ from the usual ones."""
+    usual = connections.Connection()
     options = [f"--env={key}={value}" for key, value in connection.env.items()]
-    options += [f"--cwd={connection.cwd}"] if connection.cwd else []
-    options += [f"--timeout={connection.timeout}"] if connection.timeout != connections.TIMEOUT else []
-    options += [f"--sharing={connection.sharing}"] if connection.sharing else []
-    options += [f"--idle={connection.idle}"] if connection.idle != connections.IDLE else []
-    if connection.max_connections != connections.MAX_CONNECTIONS:
-        options.append(f"--max-connections={connection.max_connections}")
+    for option in ("cwd", "timeout", "sharing", "idle", "max_connections"):
+        value = getattr(connection, option)
+        if value != getattr(usual, option):
+            options.append(f"--{option.replace('_', '-')}={value}")
     arguments = shlex.join(["mcp", "add", name, *options, "--command", connection.command, *connection.args])
     return f"{conf.COMMAND} {arguments}"
-
-
-def _tool(detail: plugin_overview.Detail, tool: catalog.Tool) -> pieces.View:
-    closed = detail.closed.get(tool.key)
-    having = detail.users.get(tool.key, ())
-    return pieces.View(
-        tool=tool,
-        state=closed.state if closed is not None else "active" if having else "dormant",
-        word=words.counted(len(having), "agent") if having and closed is None else "No agent",
-        users=reasons.explain(closed) if closed is not None else words.listing(having),
-    )
 
 
 def _reached(
@@ -226,7 +191,7 @@ def _reached(
         closes=sharing != "shared",
         open=upstream_connections.open_connections(provider.plugin.name),
         form=form if connection.url else None,
-        command=add_command(connection, provider.plugin.name) if connection.command else "",
+        command=_add_command(connection, provider.plugin.name) if connection.command else "",
     )
 
 

@@ -17,7 +17,7 @@ from toolbelt.web.kit import forms as kit
 MAX_WAIT = dt.timedelta(hours=1)
 # The page /plugins/add/ adds a server, so no plugin can have that address for its own page.
 RESERVED = "add"
-_SHARED = {
+SHARED = {
     "shared": "Shared by everyone",
     "agent": "One for each agent",
     "session": "One for each session",
@@ -104,7 +104,7 @@ class Connection(Plugin):
         label="Connections",
         choices=[
             ("", "Default (one for each session if the server has sessions)"),
-            *((who, _SHARED[who]) for who in connections.SHARING),
+            *((who, SHARED[who]) for who in connections.SHARING),
         ],
         help_text="Agents that share a connection share the state that the server keeps for it.",
     )
@@ -147,11 +147,9 @@ class Connection(Plugin):
 
     def connection(self) -> dict[str, Any]:
         """Return the connection as a belt has it."""
-        headers = self.cleaned_data["headers"]
-        connection = {"url": self.cleaned_data["url"], **({"headers": headers} if headers else {})}
-        return connection | {
-            name: value for name, value in self.connections_by().items() if value is not None
-        }
+        given = self.cleaned_data
+        connection = {"url": given["url"], "headers": given["headers"], **self.connections_by()}
+        return {name: value for name, value in connection.items() if value}
 
     def connections_by(self) -> dict[str, Any]:
         """Return who shares connections, how long they are kept and how many; None for the default."""

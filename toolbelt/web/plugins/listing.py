@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,31 +19,10 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import plugin_overview, upstream_servers
 from toolbelt.control.servers import plugins as configured
 from toolbelt.core import errors
-from toolbelt.plugins import info, loading
 from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_listing
-from toolbelt.web.kit import (
-    http,
-    notices,
-    paging,
-    pieces,
-    responses,
-    texts,
-    titles,
-    words,
-)
+from toolbelt.web.kit import http, notices, paging, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import forms
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """How a plugin is: the state and its word, a sentence behind it, and the error if it has failed."""
-
-    shape: str
-    word: str
-    about: str = ""
-    error: str = ""
-
 
 CHANGE = rights.permission("change", "plugin")
 # How much longer than the server may take to answer before a refresh counts as failed.
@@ -57,11 +35,7 @@ _SHOW_CHOICES = {"": "All", "waiting": "To review", "failed": "Failed", "off": "
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the list, narrowed as the form says; to htmx only its lines, or how far a refresh has come."""
-    given, every, path = (
-        forms.Filter(request.GET).values(),
-        plugin_overview.load_all(),
-        reverse("web:plugins"),
-    )
+    given, every = forms.Filter(request.GET).values(), plugin_overview.load_all()
     # What runs in this process, and what is installed.
     loaded = runtime.loaded()
     live = loaded.registry.list_plugins()
@@ -69,31 +43,30 @@ def page(request: http.Request) -> HttpResponse:
     shown = [provider for provider in every if _fits(provider, given)]
     stored = {provider.plugin.name for provider in every}
     offered, retired, waiting = (
-        sum(getattr(provider, name) for provider in shown) for name in ("offered", "retired", "waiting")
+        sum(getattr(provider, name) for provider in shown) for name in ("offered", "retired", "to_review")
     )
     # As the overview and the list of tools count them: a retired tool stays in the catalog.
     matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered + retired)}"
     matches += f" ({words.number(retired)} retired)" if retired else ""
     page = pieces.View(
-        plugins=tuple(
+        plugins=[
             line(
                 provider,
                 running=running,
                 since=given["asked"] if _is_meant(provider, given["of"]) else None,
             )
             for provider in shown
-        ),
-        installed=tuple(map(_installed, loaded.available)),
-        unknown=tuple(_unknown(plugin) for plugin in live if plugin.name not in stored),
+        ],
+        installed=loaded.available,
+        unknown=[(plugin, _error(plugin.error)) for plugin in live if plugin.name not in stored],
         query=given["q"],
         show_choices=paging.show_choices(_SHOW_CHOICES, given["show"], every, _fits),
         narrowed=bool(given["q"] or given["show"]),
         in_all=len(every),
-        file=conf.PLUGINS_FILE,
+        file=conf.PLUGINS_FILE if rights.may_read(request.user, "plugin") else "",
         servers=sum(provider.connection is not None for provider in every),
         matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
-        refresh=refresh_progress(every, given["asked"], path, given["of"]),
-        may_see=rights.may_read(request.user, "plugin"),
+        refresh=refresh_progress(every, given["asked"], reverse("web:plugins"), given["of"]),
         views=forms.VIEWS.present(request, given),
     )
     part = "plugins/_refreshing.html" if request.htmx.target == "refresh-progress" else "plugins/_lines.html"
@@ -130,7 +103,7 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
 def ask(request: http.Request, names: Iterable[str]) -> str:
     """Have servers asked, and give what a page says of it in its address. Raises errors.NotFound."""
     since = timezone.now()
-    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.actor(request)))
+    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
     return urlencode({"asked": stamp(since)})
 
 
@@ -156,7 +129,7 @@ def line(
         ),
         retired=f"and {words.number(provider.retired)} retired" if provider.retired else "",
         reach=reach(provider),
-        waiting=provider.waiting,
+        waiting=provider.to_review,
         seen=words.moment(listing.answered) if listing is not None and listing.answered else None,
         is_refreshing=is_refreshing(provider, since),
         can_refresh=provider.connection is not None or plugin.status == "failed",
@@ -173,26 +146,28 @@ def kind(provider: plugin_overview.Provider) -> str:
     return "stdio" if provider.connection.command else "HTTP"
 
 
-def state(provider: plugin_overview.Provider) -> State:
-    """Return how it is. What an operator did comes before what happened to it."""
+def state(provider: plugin_overview.Provider) -> pieces.View:
+    """Return how it is: its state and the word for it, what that means, and the error if it has failed. What an
+    operator did comes before what happened to it.
+    """
     plugin = provider.plugin
-    error = texts.visible(words.cut(provider.error, MAX_ERROR_LENGTH)) if plugin.status == "failed" else ""
+    error = _error(provider.error) if plugin.status == "failed" else ""
     if plugin.blocked:
-        return State(shape="denied", word="Blocked", about="blocked for everyone", error=error)
+        return pieces.View(shape="denied", word="Blocked", about="blocked for everyone", error=error)
     if not plugin.active:
-        return State(shape="denied", word="Off", about="available to no agent", error=error)
+        return pieces.View(shape="denied", word="Off", about="available to no agent", error=error)
     if plugin.status == "failed":
         about = "its tools are unavailable" if provider.offered else ""
-        return State(shape="unavailable", word="Failed", about=about, error=error)
+        return pieces.View(shape="unavailable", word="Failed", about=about, error=error)
     if absent := len(plugin.not_running):
         about = f"no running process can run {absent} of its tools: restart Toolbelt's servers"
-        return State(shape="unavailable", word="Not running", about=about)
+        return pieces.View(shape="unavailable", word="Not running", about=about)
     if provider.listing is not None and provider.listing.error:
-        error = texts.visible(words.cut(provider.listing.error, MAX_ERROR_LENGTH))
-        return State(shape="unavailable", word="Not responding", about="the next call retries", error=error)
+        error, about = _error(provider.listing.error), "the next call retries"
+        return pieces.View(shape="unavailable", word="Not responding", about=about, error=error)
     if provider.connection is not None and provider.listing is None and not provider.tools:
-        return State(shape="dormant", word="On", about="tools not listed yet")
-    return State(shape="active", word="On")
+        return pieces.View(shape="dormant", word="On", about="tools not listed yet")
+    return pieces.View(shape="active", word="On")
 
 
 def reach(provider: plugin_overview.Provider) -> str:
@@ -216,30 +191,26 @@ def is_refreshing(provider: plugin_overview.Provider, since: datetime | None) ->
 def refresh_progress(
     every: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
 ) -> pieces.View | None:
-    """Return how far a refresh has come that was begun then, of one server or of all.
-
-    ``url`` asks again while it is ``under_way``; ``words`` say it, for eyes and ears.
+    """Return how far a refresh has come that was begun then, of one server or of all: which servers it is ``waiting``
+    for (``url`` asks again), which ``failed`` or stayed ``silent``, and how many ``responded``.
     """
     if since is None:
         return None
     asked = [provider for provider in every if _is_meant(provider, of)]
-    waiting = [provider.plugin.name for provider in asked if is_refreshing(provider, since)]
     answered = {
         provider.plugin.name: provider.listing
         for provider in asked
         if provider.listing is not None and provider.listing.asked >= since
     }
-    url = f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}"
-    if waiting:
-        return pieces.View(under_way=True, words=f"Refreshing {words.listing(waiting)}…", url=url)
     failed = [name for name, listing in answered.items() if listing.error]
-    silent = [provider.plugin.name for provider in asked if provider.plugin.name not in answered]
-    results = [f"{words.counted(len(answered) - len(failed), 'server')} responded"]
-    results += [f"{words.listing(failed)} failed"] if failed else []
-    results += [f"no response from {words.listing(silent)}"] if silent else []
-    count = sum(provider.waiting for provider in asked)
-    review = f" {words.tools(count)} await{'s' if count == 1 else ''} review." if count else ""
-    return pieces.View(under_way=False, words=f"{', '.join(results)}.{review}", url=url)
+    return pieces.View(
+        url=f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}",
+        waiting=[provider.plugin.name for provider in asked if is_refreshing(provider, since)],
+        responded=len(answered) - len(failed),
+        failed=failed,
+        silent=[provider.plugin.name for provider in asked if provider.plugin.name not in answered],
+        to_review=sum(provider.to_review for provider in asked),
+    )
 
 
 def _is_meant(provider: plugin_overview.Provider, of: str) -> bool:
@@ -258,7 +229,7 @@ def _fits(provider: plugin_overview.Provider, filters: Mapping[str, Any]) -> boo
         return False
     match filters["show"]:
         case "waiting":
-            return provider.waiting > 0
+            return provider.to_review > 0
         case "failed":
             return plugin.status == "failed"
         case "off":
@@ -266,20 +237,5 @@ def _fits(provider: plugin_overview.Provider, filters: Mapping[str, Any]) -> boo
     return True
 
 
-def _installed(plugin: loading.Installed) -> pieces.View:
-    where = f"{plugin.module}:{plugin.attribute}"
-    return pieces.View(
-        name=plugin.name,
-        where=f"{plugin.distribution}, {where}" if plugin.distribution else where,
-        line=f"- id: {plugin.name}",
-        error="",
-    )
-
-
-def _unknown(plugin: info.PluginInfo) -> pieces.View:
-    return pieces.View(
-        name=plugin.name,
-        where=plugin.source,
-        line=f"{conf.COMMAND} plugins sync",
-        error=texts.visible(words.cut(plugin.error, MAX_ERROR_LENGTH)),
-    )
+def _error(text: str) -> str:
+    return texts.visible(words.cut(text, MAX_ERROR_LENGTH))

@@ -19,7 +19,7 @@ _DEFERRED = "deferred by budget"
 def count(noticed: attention.Attention) -> int:
     """Return how many lines :func:`lines` yields."""
     others = count_others(noticed) - len(noticed.blocked)
-    return others + len(noticed.waiting) + bool(noticed.blocked)
+    return others + len(noticed.to_review) + bool(noticed.blocked)
 
 
 def count_others(noticed: attention.Attention) -> int:
@@ -85,7 +85,7 @@ def _failures(noticed: attention.Attention) -> Iterator[pieces.View]:
 
 
 def _reviews(noticed: attention.Attention) -> Iterator[pieces.View]:
-    for plugin, waiting in noticed.waiting.items():
+    for plugin, waiting in noticed.to_review.items():
         yield pieces.View(
             state="discoverable",
             title=f"{words.tools(waiting)} of {texts.visible(plugin)} {'awaits' if waiting == 1 else 'await'} review",

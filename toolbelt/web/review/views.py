@@ -97,6 +97,7 @@ def decide(request: http.Request) -> HttpResponse:
             keys = inbox.reject(write, shown)
             return _decided(request, f"{_named(keys)} rejected: blocked for everyone.", keys=keys)
         if not given["confirm"]:
+            inbox.check_hashes(shown)
             doubts = inbox.warnings(shown)
             gains = inbox.gains(shown) if doubts or len(shown) > 1 else ()
             if doubts or gains:
@@ -120,8 +121,8 @@ def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
         changes=tuple(
             changes.change(change, ticked=change.key in ticked, moved=change.key == moved) for change in shown
         ),
-        waiting=words.tools(loaded.waiting),
-        later=loaded.waiting - len(shown),
+        waiting=words.tools(loaded.to_review),
+        later=loaded.to_review - len(shown),
         unflagged=sum(not change.flags for change in shown),
         flagged=loaded.flagged,
         renamed=any(change.previous for change in shown),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -37,11 +37,8 @@ def block(request: http.Request, toolkit: str) -> HttpResponse:
 
 
 def _page(request: http.Request, key: str) -> pieces.View:
-    index, given, path = (
-        access_index.load(),
-        filters.read(forms.Trial(request.GET)),
-        reverse("web:toolkit", args=[key]),
-    )
+    index, given = access_index.load(), filters.read(forms.Trial(request.GET))
+    path = reverse("web:toolkit", args=[key])
     may_flip, may_edit = rights.flip_check(request.user), request.user.has_perm(_CHANGE)
     toolkit = index.catalog.toolkits.get(key)
     if toolkit is None:
@@ -52,7 +49,18 @@ def _page(request: http.Request, key: str) -> pieces.View:
     page.owner, page.examples = toolkit.plugin, toolkit.examples.strip()
     page.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
     page.tools = words.tools(len(use.members))
-    page.members = tuple(_member(index.catalog, toolkit, member, closed) for member in toolkit.members)
+    page.members = tuple(
+        pieces.View(
+            key=member.tool,
+            # None if it does not exist.
+            tool=index.catalog.tools.get(member.tool),
+            # None if an agent can have it.
+            closed=closed.get(member.tool),
+            note=toolkit.tool_notes.get(member.tool, "").strip(),
+            options=json.dumps(dict(member.options), ensure_ascii=False) if member.options else "",
+        )
+        for member in toolkit.members
+    )
     page.find = paging.find_agents(index.agents, given, path, ("offset",))
     page.message, page.preview = given["message"], preview(index, toolkit, given)
     page.whose = agent_choices((access.agent.key for access in index.agents), given["whose"])
@@ -108,61 +116,15 @@ def preview(
         active=f"{len(active)} of {words.tools(len(there))} on",
         written=toolkit.policy if policy.PLACEHOLDER in toolkit.policy and not in_python else "",
         off_text=policy.off_text(toolkit) if active else "",
-        triggers=() if in_python else tuple(_triggers(toolkit, trial)),
+        triggers=[
+            pieces.View(trigger=trigger, fires=trial.fired[place], decides=trial.decides == place)
+            for place, trigger in enumerate(() if in_python else toolkit.triggers)
+        ],
         in_python=in_python,
-        outcome=_outcome(given["message"], active, trial),
+        focus=trial.focus,
     )
-
-
-def _outcome(message: str, active: tuple[str, ...], trial: directives.Trial) -> pieces.View | None:
-    if not message.strip():
-        return None
-    if not active:
-        return pieces.View(words="No directive: none of its tools is on, so its triggers do not apply.")
-    focus = trial.focus
-    if focus is None:
-        return pieces.View(words="No directive: no trigger matches this message.")
-    if not focus.tools:
-        return pieces.View(words="No directive: none of the tools to focus on is on.", focus=focus)
-    ending = " and must call one." if focus.tool_choice == "required" else "."
-    return pieces.View(
-        words=f"The first step focuses on {words.tools(len(focus.tools))}{ending}", focus=focus
-    )
-
-
-def _triggers(toolkit: catalog.Toolkit, trial: directives.Trial) -> Iterator[pieces.View]:
-    for place, trigger in enumerate(toolkit.triggers):
-        yield pieces.View(
-            trigger=trigger,
-            conditions=tuple(_conditions(trigger)),
-            fires=trial.fired[place],
-            decides=trial.decides == place,
-        )
-
-
-def _conditions(trigger: catalog.Trigger) -> Iterator[pieces.View]:
-    if trigger.any is not None:
-        yield pieces.View(label="any of", patterns=trigger.any)
-    for number, group in enumerate(trigger.all or ()):
-        first = "one of" if number == 0 and trigger.any is None else "and one of"
-        yield pieces.View(label=first, patterns=group)
-    if trigger.none:
-        yield pieces.View(label="but none of", patterns=trigger.none)
 
 
 def agent_choices(agents: Iterable[str], chosen: str) -> tuple[pieces.Choice, ...]:
     """Return the choices of whose tools the preview uses: all, or those of an agent."""
     return pieces.choices(agents, chosen, "With all its tools")
-
-
-def _member(
-    stored: catalog.Catalog, toolkit: catalog.Toolkit, member: catalog.Member, closed: Mapping[str, Any]
-) -> pieces.View:
-    """Return one tool of the toolkit; ``tool`` is None if it does not exist, ``closed`` if an agent can have it."""
-    return pieces.View(
-        key=member.tool,
-        tool=stored.tools.get(member.tool),
-        closed=closed.get(member.tool),
-        note=toolkit.tool_notes.get(member.tool, "").strip(),
-        options=json.dumps(dict(member.options), ensure_ascii=False) if member.options else "",
-    )

@@ -18,15 +18,6 @@ from toolbelt.web.kit import entry_forms, fields, filters, pieces, words
 MAX_ROWS = 300
 _MEMBER = ("member", "note", "options")
 _TRIGGER = ("name", "any", "every", "none", "about", "focus", "choice")
-_PATTERNS = (
-    ("any", "Any of", "One pattern per line. At least one must match."),
-    (
-        "every",
-        "One of each group",
-        "One pattern of each group must match. Separate groups with an empty line.",
-    ),
-    ("none", "None of", "If one matches, the trigger does not apply."),
-)
 # How many fields of a form are in no row, at most.
 _BESIDE = 30
 # The fields of a trigger, by their keys in its entry.
@@ -131,35 +122,27 @@ class Toolkit(entry_forms.EntryForm):
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        given = self.given
         notes = {row["member"]: row["note"] for row in self.member_rows if row["note"]}
-        entry = {
-            "title": given["title"],
-            "description": given["description"],
-            "members": [
-                {"tool": row["member"], "options": options}
-                if isinstance(options := _json(row["options"]), dict)
-                else row["member"]
-                for row in self.member_rows
-            ],
-            "policy": given["policy"],
-            "policy_when_off": given["policy_when_off"],
-            "tool_notes": {**self.initial.get("other_notes", {}), **notes},
-            "triggers": [_trigger(row) for row in self.trigger_rows],
-            "examples": given["examples"],
+        members = [
+            {"tool": row["member"], "options": options}
+            if isinstance(options := _json(row["options"]), dict)
+            else row["member"]
+            for row in self.member_rows
+        ]
+        return {
+            **super().entry(),
+            "members": members or None,
+            "tool_notes": {**self.initial.get("other_notes", {}), **notes} or None,
+            "triggers": [_trigger(row) for row in self.trigger_rows] or None,
         }
-        return {key: value or None for key, value in entry.items()}
 
     def check_rows(self) -> dict[str, str]:
         """Return options that are not a JSON object, and whether there are more rows than the editor takes."""
         crowded = too_many(len(self.member_rows), len(self.trigger_rows))
-        return {
-            **({"": crowded} if crowded else {}),
-            **{
-                f"members[{place}].options": 'Enter options as a JSON object, such as {"depth": 3}.'
-                for place, row in enumerate(self.member_rows)
-                if row["options"] and not isinstance(_json(row["options"]), dict)
-            },
+        return ({"": crowded} if crowded else {}) | {
+            f"members[{place}].options": 'Enter options as a JSON object, such as {"depth": 3}.'
+            for place, row in enumerate(self.member_rows)
+            if row["options"] and not isinstance(_json(row["options"]), dict)
         }
 
     def check_draft(self) -> dict[str, str]:
@@ -172,7 +155,6 @@ class Toolkit(entry_forms.EntryForm):
         """Set the rows of tools and triggers, and the tools to add."""
         self.members = list(self._member_views(stored))
         self.triggers = list(self._trigger_views())
-        self.others = len(self.initial.get("other_notes", ()))
 
     def _rows(self, names: Sequence[str], prefix: str = "") -> list[dict[str, str]]:
         """Return the rows of a list: the first field names each; fields that a row lacks are empty."""
@@ -183,17 +165,12 @@ class Toolkit(entry_forms.EntryForm):
     def _member_views(self, stored: catalog.Catalog) -> Iterator[pieces.View]:
         for place, row in enumerate(self.member_rows):
             at, tool = f"members[{place}]", row["member"]
-            options = self.problems.get(f"{at}.options", "")
-            problem = self.problem_at(at, f"{at}.tool", f"tool_notes.{tool}")
+            places = {at, f"{at}.tool", f"tool_notes.{tool}"}
             yield pieces.View(
-                place=place,
-                key=tool,
+                **row,
                 about=words.about_tool(stored, tool),
-                note=row["note"],
-                options=row["options"],
-                open=bool(row["note"] or row["options"] or options or problem),
-                problem=problem,
-                options_problem=options,
+                problem=" ".join(text for where, text in self.problems.items() if where in places),
+                options_problem=self.problems.get(f"{at}.options", ""),
             )
 
     def _trigger_views(self) -> Iterator[pieces.View]:
@@ -205,23 +182,8 @@ class Toolkit(entry_forms.EntryForm):
                     key = where.removeprefix(at).lstrip(".").partition("[")[0]
                     name = _TRIGGER_KEYS.get(key, key or "any")
                     problems[name] = f"{problems.get(name, '')} {message}".strip()
-            tried = self.tried[place] if place < len(self.tried) else None
-            yield pieces.View(
-                place=place,
-                number=place + 1,
-                at=f"trigger-{place + 1}",
-                name=row["name"],
-                patterns=[
-                    pieces.View(name=name, label=label, hint=hint, value=row[name], problem=problems[name])
-                    for name, label, hint in _PATTERNS
-                ],
-                whole=row["about"] != "some",
-                focus=row["focus"],
-                required=row["choice"] == "required",
-                fires=tried is not None and tried.fires,
-                decides=tried is not None and tried.decides,
-                problems=problems,
-            )
+            trial = self.tried[place] if place < len(self.tried) else None
+            yield pieces.View(**row, trial=trial, problems=problems)
 
 
 def too_many(members: int, triggers: int) -> str:

@@ -39,7 +39,6 @@ _SHOW_CHOICES = {
     "blocked": "Blocked",
     "code": "From code",
 }
-_SET = {True: "on", False: "off"}
 # The first of them that holds for a member is what the agent has of the toolkit.
 _STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
 
@@ -121,7 +120,7 @@ def line(toolkit_use: ToolkitUse) -> pieces.View:
         percent=round(100 * users / toolkit_use.agents) if toolkit_use.agents else 0,
         # For how many agents the switch is set.
         switched=", ".join(
-            f"{word} for {words.number(counts[on])}" for on, word in _SET.items() if counts[on]
+            f"{words.state(on)} for {words.number(counts[on])}" for on in (True, False) if counts[on]
         ),
     )
 

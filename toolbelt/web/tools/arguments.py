@@ -44,7 +44,7 @@ def _properties(
     root: Mapping[str, Any], part: Mapping[str, Any], before: str, depth: int
 ) -> Iterator[pieces.View]:
     required = part.get("required")
-    needed = set(filter(_is_text, required)) if isinstance(required, list) else set()
+    needed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     properties = part.get("properties")
     for name, raw in properties.items() if isinstance(properties, Mapping) else ():
         argument = _followed(root, raw)
@@ -69,10 +69,10 @@ def _followed(root: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
     """Return the part, or what it refers to in the same schema; empty for what is no mapping."""
     for _ in range(DEEPEST):
         reference = part.get("$ref") if isinstance(part, Mapping) else None
-        if not _is_text(reference):
+        if not isinstance(reference, str):
             break
         target: Any = root
-        for step in str(reference).removeprefix("#").strip("/").split("/"):
+        for step in reference.removeprefix("#").strip("/").split("/"):
             target = (
                 target.get(step.replace("~1", "/").replace("~0", "~"))
                 if isinstance(target, Mapping)
@@ -121,7 +121,3 @@ def _value(value: Any) -> str:
 
 def _text(value: Any) -> str:
     return texts.visible(words.cut(value, MAX_ABOUT_LENGTH)) if isinstance(value, str) else ""
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)

@@ -8,14 +8,13 @@ from typing import Any
 
 from django import forms
 from django.http import HttpResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries, usage
-from toolbelt.core import catalog, reasons, resolution, risks, search
+from toolbelt.core import catalog, risks, search
 from toolbelt.web.calls import views as calls
 from toolbelt.web.kit import fields, filters, http, paging, periods, pieces, responses, saved_views, words
 
@@ -82,7 +81,16 @@ def page(request: http.Request) -> HttpResponse:
     called = usage.of_tools([tool.key for tool in part.items], since=periods.midnight(since)) if since else {}
     period = words.counted((today - since).days + 1, "day") if since else ""
     page = pieces.View(
-        tools=tuple(_line(index, shelf, tool, called.get(tool.key)) for tool in part.items),
+        tools=tuple(
+            pieces.View(
+                tool=tool,
+                toolkits=stored.toolkits_of.get(tool.key, ()),
+                closed=shelf.closed.get(tool.key),
+                agents=sum(tool.key in access.granted for access in index.agents),
+                called=called.get(tool.key),
+            )
+            for tool in part.items
+        ),
         since=period,
         called=pieces.choices({"no": f"Not called in {period}"}, given["called"], "Called or not")
         if since
@@ -128,50 +136,6 @@ def matching(
         uncalled = usage.uncalled(shelf.catalog, since=periods.midnight(since))
         return [tool for tool in shown if tool.key in uncalled]
     return shown
-
-
-def _line(
-    index: access_index.AccessIndex,
-    shelf: access_index.CatalogView,
-    tool: catalog.Tool,
-    called: usage.OfTool | None,
-) -> pieces.View:
-    state, word, about = state_for_all(shelf.closed.get(tool.key))
-    return pieces.View(
-        tool=tool,
-        toolkits=in_toolkits(shelf.catalog, tool.key),
-        state=state,
-        word=word,
-        about=about,
-        agents=sum(tool.key in access.granted for access in index.agents),
-        calls=_called(called, tool.key) if called else None,
-    )
-
-
-def _called(called: usage.OfTool, key: str) -> pieces.View:
-    """Return how often a tool was called and how it went, with a link to its calls."""
-    errors = f"{round(100 * called.errors / called.calls)} % errors" if called.errors else "no errors"
-    slow = f", p95 {words.duration(called.slow)}" if called.slow is not None else ""
-    return pieces.View(
-        count=words.counted(called.calls, "call"),
-        last=called.last,
-        about=errors + slow,
-        url=reverse("web:calls", query={"tool": key}),
-    )
-
-
-def state_for_all(closed: resolution.Decision | None) -> tuple[str, str, str]:
-    """Return how a tool stands whatever the agent: the state, its word, and why."""
-    if closed is None:
-        return "active", "Available", ""
-    return closed.state, words.state_of(closed), reasons.explain(closed)
-
-
-def in_toolkits(stored: catalog.Catalog, key: str) -> tuple[pieces.View, ...]:
-    """Return the names of the toolkits that a tool is in."""
-    return tuple(
-        pieces.View(key=kit.key, title=kit.title or kit.key) for kit in stored.toolkits_of.get(key, ())
-    )
 
 
 def _fits(shelf: access_index.CatalogView, tool: catalog.Tool, filters: Mapping[str, Any]) -> bool:

@@ -89,19 +89,16 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
     if server.timeout and math.isfinite(server.timeout):
         converted.connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
     converted.connection = {key: value for key, value in converted.connection.items() if value}
-    place = next((text for text in _texts(converted.connection) if _PLACEHOLDER.search(text)), "")
-    if place:
-        inner = _PLACEHOLDER.search(place)
-        converted.problem = (
-            f"It uses {inner[0] if inner else ''}, which only its client knows: write the value instead."
-        )
+    placeholder = next(filter(None, map(_PLACEHOLDER.search, _texts(converted.connection))), None)
+    if placeholder:
+        converted.problem = f"It uses {placeholder[0]}, which only its client knows: write the value instead."
     for where, message in connections.problems(converted.connection):
         converted.problem = converted.problem or f"{'.'.join(where)}: {message}".removeprefix(": ")
     words = (converted.connection.get("command", ""), *converted.connection.get("args", ()))
     if not converted.problem and _may_hold_secret(words):
         converted.problem = (
             "Its command line may contain a secret, which every user of the machine could read: let the server read it"
-            " from its environment, and write it in 'env'. If it is none, add the server with `mcp add`."
+            " from its environment, and write it in 'env'. If it does not, add the server with `mcp add`."
         )
     if converted.problem:
         # It may name what is left of a secret.
@@ -110,7 +107,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
 
 
 class _Namer:
-    """Replaces the secrets of one server by variables, and lists those."""
+    """A converter that replaces the secrets of one server by variables, and lists those."""
 
     def __init__(self, server: formats.ClientServer, converted: Converted, assigned: dict[str, str]) -> None:
         self._server, self._converted, self._assigned = server, converted, assigned
@@ -144,7 +141,7 @@ class _Namer:
             return url  # reported as a problem of the connection
         if parts.username is not None or parts.password is not None:
             self._converted.problem = (
-                "Its URL holds a user name or a password: remove them, and add the header Authorization."
+                "Its URL contains a user name or a password: remove them, and add the header Authorization."
             )
             return ""
         pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
@@ -190,13 +187,13 @@ class _Namer:
 
 def _args(args: tuple[str, ...], env: dict[str, str]) -> list[str]:
     """Return the arguments; `docker run -e NAME=value` becomes `-e NAME`, with the value in the environment."""
-    kept = list(args)
+    words = list(args)
     for number, arg in enumerate(args):
         match = _PASSED.fullmatch(arg)
         if match is not None and (match["option"] or (number and args[number - 1] in ("-e", "--env"))):
-            kept[number] = match["option"] + match["name"]
+            words[number] = match["option"] + match["name"]
             env.setdefault(match["name"], match["value"])
-    return kept
+    return words
 
 
 def _of_mcp_remote(server: formats.ClientServer) -> formats.ClientServer | None:
@@ -262,8 +259,8 @@ def _looks_random(text: str) -> bool:
 
 def _has_reference(value: str) -> bool:
     """Return whether the value is made of variables, and of nothing that could be a secret beside them."""
-    rest = _REFERENCE.sub("", value)
-    return rest != value and len(rest) < 16
+    literal = _REFERENCE.sub("", value)
+    return literal != value and len(literal) < 16
 
 
 def _texts(connection: Mapping[str, Any]) -> list[str]:

@@ -48,9 +48,9 @@ class ClientServer:
 def servers(document: Mapping[str, Any]) -> list[ClientServer]:
     """Return the servers in a document, in its order; none if it has none of the formats."""
     # The second is how the registry's API returns it.
-    for found in (document, document.get("server")):
-        if isinstance(found, Mapping) and ("remotes" in found or "packages" in found):
-            return [_of_registry(found)]
+    for candidate in (document, document.get("server")):
+        if isinstance(candidate, Mapping) and ("remotes" in candidate or "packages" in candidate):
+            return [_of_registry(candidate)]
     return [_read(name, entry) for name, entry in _entries(document)]
 
 
@@ -96,14 +96,14 @@ def _read(name: str, entry: Any) -> ClientServer:
         *((f"env.{name}", value) for name, value in _pairs(env)),
         *((f"headers.{name}", value) for name, value in headers.items()),
     ]
-    wrong = next((place for place, text in texts if not isinstance(text, str | int | float)), "")
+    wrong = next((path for path, text in texts if not isinstance(text, str | int | float)), "")
     problem = ""
     if args is not None and not isinstance(args, list):
         problem = "Its arguments must be a list."
     elif not all(pairs is None or isinstance(pairs, Mapping) for pairs in (env, entry.get("headers"))):
         problem = "Its variables and headers must be objects, {…}."
     elif wrong:
-        problem = f"{wrong} must be a text."
+        problem = f"{wrong} must be text."
     elif is_sse(kind, str(url)):
         problem = SSE
     elif entry.get("envFile"):
@@ -153,15 +153,15 @@ def _of_package(name: str, package: Mapping[str, Any]) -> ClientServer | None:
     kind = str(package.get("registryType") or package.get("registry_name") or "").lower()
     identifier, version = str(package.get("identifier") or package.get("name") or ""), package.get("version")
     env, secrets = _inputs(_list(package.get("environmentVariables") or package.get("environment_variables")))
-    given, missing = _arguments(_list(package.get("packageArguments")))
+    arguments, missing = _arguments(_list(package.get("packageArguments")))
     before, missing_before = _arguments(_list(package.get("runtimeArguments")))
     if kind == "oci":
         reference = identifier if ":" in identifier or not version else f"{identifier}:{version}"
         passed = [word for key in env for word in ("-e", key)]
-        command, args = "docker", ["run", "-i", "--rm", *passed, *before, reference, *given]
+        command, args = "docker", ["run", "-i", "--rm", *passed, *before, reference, *arguments]
     elif kind in _RUNNERS:
         command, first, sign = _RUNNERS[kind]
-        args = [*first, *before, f"{identifier}{sign}{version}" if version else identifier, *given]
+        args = [*first, *before, f"{identifier}{sign}{version}" if version else identifier, *arguments]
     else:
         return None
     problem = "".join(
@@ -224,8 +224,8 @@ def _filled(text: str, variables: Any) -> tuple[str, str]:
     """Return a text with the values of its variables, ``{name}``, and the name of one that has no value."""
     missing = ""
     for name, entry in _pairs(variables):
-        given = entry if isinstance(entry, Mapping) else {}
-        value = given.get("value", given.get("default"))
+        definition = entry if isinstance(entry, Mapping) else {}
+        value = definition.get("value", definition.get("default"))
         if value is not None:
             text = text.replace(f"{{{name}}}", _text(value))
         elif f"{{{name}}}" in text:
@@ -237,12 +237,12 @@ def _mapping(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
     return dict(_pairs(entry.get(key)))
 
 
-def _pairs(given: Any) -> Iterator[tuple[str, Any]]:
-    yield from given.items() if isinstance(given, Mapping) else ()
+def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    yield from value.items() if isinstance(value, Mapping) else ()
 
 
-def _list(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else []
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str:

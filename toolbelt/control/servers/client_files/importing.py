@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.servers import upstream_servers
 from toolbelt.control.servers.client_files import conversion, formats, reading
 from toolbelt.core import connections, errors, keys
@@ -16,7 +16,7 @@ Converted = conversion.Converted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a file becomes: the servers to store, and those that are off in the client, by name."""
+    """The result of reading a file: the servers to store, and those that are off in the client, by name."""
 
     servers: tuple[Converted, ...]
     off: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class UnusableServers(errors.Invalid):
 
 
 def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
-    """Return what a file becomes, without storing anything.
+    """Return the servers in a file, without storing anything.
 
     Raise errors.Invalid with the line and the reason if the file cannot be read, and UnusableServers with those of each
     server that cannot be imported.
@@ -50,7 +50,7 @@ def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
 
 
 def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
-    """Return what a file becomes, with the ``problem`` of each server that cannot be imported.
+    """Return the servers in a file, with the ``problem`` of each server that cannot be imported.
 
     Raise errors.Invalid with the line and the reason if the file cannot be read.
     """
@@ -63,10 +63,12 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
         raise errors.Invalid.of(message)
     if unknown := sorted(set(only) - {server.name for server in in_file}):
         raise errors.NotFound("server in the file", unknown[0], [server.name for server in in_file])
-    chosen = [server for server in in_file if not only or server.name in only]
+    selected = [server for server in in_file if not only or server.name in only]
     assigned: dict[str, str] = {}
     servers = tuple(
-        conversion.convert(server, assigned) for server in chosen if not server.is_off or server.name in only
+        conversion.convert(server, assigned)
+        for server in selected
+        if not server.is_off or server.name in only
     )
     stored = snapshots.catalog()
     taken = {plugin.namespace: f"the plugin {name}" for name, plugin in stored.plugins.items()}
@@ -81,17 +83,19 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
                 " file."
             )
         taken[namespace] = f"the server {server.source!r} in the file"
-    return Preview(servers=servers, off=tuple(server.name for server in chosen if server.is_off and not only))
+    return Preview(
+        servers=servers, off=tuple(server.name for server in selected if server.is_off and not only)
+    )
 
 
-def store(actor: actors.Actor, given: Preview, *, reason: str = "") -> Sequence[str]:
+def store(write: writing.Write, preview: Preview) -> Sequence[str]:
     """Store the servers of a preview, all or none; return their names. Their tools are listed when they are refreshed,
     and await review. Raise as upstream_servers.add does.
     """
     with writing.begin():
-        for server in given.servers:
-            upstream_servers.add(actor, server.name, server.connection, reason=reason)
-    return tuple(server.name for server in given.servers)
+        for server in preview.servers:
+            upstream_servers.add(write, server.name, server.connection)
+    return tuple(server.name for server in preview.servers)
 
 
 def name_of(name: str) -> str:
@@ -99,7 +103,7 @@ def name_of(name: str) -> str:
     return keys.fit(name)[: keys.MAX_LENGTH]
 
 
-def shown(server: Converted) -> str:
+def connection_text(server: Converted) -> str:
     """Return a server's connection in one line."""
     connection = connections.of(server.connection)
     return connection.shown if connection is not None else ""

@@ -20,7 +20,8 @@ def read(text: str, *, is_toml: bool) -> dict[str, Any]:
     """Return the document of a file; raise errors.Invalid with the line and the reason."""
     if len(text) > MAX_CHARACTERS:
         raise _invalid(
-            "", f"The file has more than {MAX_CHARACTERS:,} characters: it is no client's configuration."
+            "",
+            f"The file has more than {MAX_CHARACTERS:,} characters: it is not the configuration of a client.",
         )
     document = _read_toml(text) if is_toml else _read_json(text)
     if not isinstance(document, dict):
