@@ -198,7 +198,10 @@ def _strays(section: str, count: int) -> Iterator[errors.Problem]:
 
 
 def _cut(count: int, section: str = "tools") -> errors.Problem:
-    message = f"The server lists too many {_WORDS[section]}: only the first {count} were imported, and none was retired."
+    message = (
+        f"The server lists too many {_WORDS[section]}: only the first {count} were imported,"
+        " and none was retired."
+    )
     return errors.Problem(path=section, message=message)
 
 
