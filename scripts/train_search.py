@@ -230,7 +230,7 @@ def examples(
         index = tool_index.of(request_set.stored)
         if fitted.embed is not None:
             # Clears the vectors of another fit.
-            sentences.use()
+            sentences.use(sentences.MemoryStore())
             sentences.prepare(index)
         everything = range(len(index.keys))
         numbers = [number for number in range(len(request_set.texts)) if chosen(number)]
@@ -238,7 +238,7 @@ def examples(
             query = queries.parse(request_set.texts[number])
             near = sentences.of_query(index, query.text, queries.clause_texts(query.text))
             candidates = features.candidates(index, query, everything, words, near)
-            at = {index.keys[candidate.place]: row for row, candidate in enumerate(candidates)}
+            at = {index.keys[candidate.position]: row for row, candidate in enumerate(candidates)}
             groups = [[at[key] for key in group if key in at] for group in request_set.groups[number]]
             right = np.zeros(len(candidates))
             right[[row for group in groups for row in group]] = 1

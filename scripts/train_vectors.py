@@ -61,7 +61,8 @@ def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
     known = _vocabulary(texts)
     numbers = {word: number for number, word in enumerate(known)}
     tools = {
-        name: _bags((tool_index.meant(doc) for doc in in_order), numbers) for name, in_order in docs.items()
+        name: _bags((tool_index.vector_words(doc) for doc in in_order), numbers)
+        for name, in_order in docs.items()
     }
     shares = sum(np.asarray((bags > 0).mean(0)).ravel() for bags in tools.values()) / len(sets)
     return Start(

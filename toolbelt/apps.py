@@ -20,8 +20,8 @@ class ToolbeltConfig(AppConfig):
             connection,
             learning,
             plugins,
+            server_notifications,
             upstream_connections,
-            upstream_news,
         )
         from toolbelt.store import receivers, snapshots
         from toolbelt.web.kit import preferences, request_ids
@@ -35,8 +35,8 @@ class ToolbeltConfig(AppConfig):
         connection_cleanup.connect()
         # The two doors do not know each other: what one finds out, the other writes down.
         plugins.set_listener(listed_plugins.record_failure)
-        upstream_news.register(upstream_servers.record_unsolicited)
-        upstream_news.tell_of_questions(elicitation.request_review)
+        server_notifications.register(upstream_servers.record_unsolicited)
+        server_notifications.set_question_listener(elicitation.request_review)
         connection.set_declare(client_plugins.declare_from_program)
         connection_cleanup.listen(upstream_connections.close_claimed)
-        snapshots.watch(upstream_connections.attend)
+        snapshots.watch(upstream_connections.apply_catalog)

@@ -62,7 +62,7 @@ toolbelt COMMAND   Run one of the commands below
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``toolbelt``."""
-    command, *rest = [*(sys.argv[1:] if arguments is None else arguments)] or ["help"]
+    command, *command_arguments = [*(sys.argv[1:] if arguments is None else arguments)] or ["help"]
     if command in ("--version", "version"):
         print(f"toolbelt {toolbelt.__version__}")  # noqa: T201
         return
@@ -70,18 +70,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(
             f"toolbelt: the server is not installed. Run: pip install '{locations.DISTRIBUTION}[server]'"
         )
-    own: Mapping[str, Callable[[Sequence[str]], None]] = {"demo": demo, "init": init}
-    if command in own:
+    own_commands: Mapping[str, Callable[[Sequence[str]], None]] = {"demo": demo, "init": init}
+    if command in own_commands:
         _silence_pool()
         with _errors_in_sentences("toolbelt"):
-            own[command](rest)
+            own_commands[command](command_arguments)
     elif command == "manage":
-        manage(["toolbelt", *rest])
+        manage(["toolbelt", *command_arguments])
     else:
-        if command in ("help", "--help", "-h") and not rest:
+        if command in ("help", "--help", "-h") and not command_arguments:
             print(_HELP)  # noqa: T201
             sys.stdout.flush()
-        manage(["toolbelt", command, *rest])
+        manage(["toolbelt", command, *command_arguments])
 
 
 def manage(argv: Sequence[str]) -> None:
@@ -182,10 +182,10 @@ def init(arguments: Sequence[str]) -> None:
         default=os.environ.get("OPERATOR_PASSWORD", ""),
         help="the operator's password (default: OPERATOR_PASSWORD, or a random password, which is printed)",
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     from toolbelt.core import addresses
 
-    for host in given.host or ():
+    for host in options.host or ():
         if not addresses.is_host_name(host):
             sys.exit(
                 f"toolbelt: {host!r} is not a host name. Write it as in toolbelt.example.com: without https://, port"
@@ -200,10 +200,10 @@ def init(arguments: Sequence[str]) -> None:
         )
     settings = {
         "SECRET_KEY": secrets.token_urlsafe(50),
-        "ALLOWED_HOSTS": ",".join(given.host or LOCAL_HOSTS),
-        "DATABASE_URL": given.database_url,
+        "ALLOWED_HOSTS": ",".join(options.host or LOCAL_HOSTS),
+        "DATABASE_URL": options.database_url,
     }
-    if not given.host:
+    if not options.host:
         settings["TOOLBELT_INSECURE_HTTP"] = "on"
     # It becomes the settings file once everything has succeeded, so that `init` can be run again after an error.
     draft = file.with_name(".env.new")
@@ -215,14 +215,14 @@ def init(arguments: Sequence[str]) -> None:
             settings,
         )
         _set_up(draft.name)
-        password = _fill(given.operator, given.password)
+        password = _fill(options.operator, options.password)
         draft.rename(file)
     finally:
         draft.unlink(missing_ok=True)
     # Without the name and the password.
-    database = re.sub("//.*@", "//", given.database_url)
+    database = re.sub("//.*@", "//", options.database_url)
     print(f"\n  Settings   {file}\n  Database   {database}")  # noqa: T201
-    print(f"  Login      {given.operator}" + ("" if given.password else f", password {password}"))  # noqa: T201
+    print(f"  Login      {options.operator}" + ("" if options.password else f", password {password}"))  # noqa: T201
     print(f"  Serve      {_shown_command()} serve\n")  # noqa: T201
 
 

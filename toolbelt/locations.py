@@ -1,4 +1,4 @@
-"""Where an installation keeps its files, and where Toolbelt's own are.
+"""The locations of an installation's files, and of Toolbelt's own.
 
 A checkout has everything in its directory. Installed as a package, Toolbelt's templates, static files and fixtures are
 inside the package, and the installation's files (settings, a SQLite database, the collected static files) are in a
@@ -25,8 +25,8 @@ ASSETS = _PACKAGE.parent if IS_CHECKOUT else _INSTALLED
 
 def home() -> Path:
     """Return the directory of the installation's files, which may not exist yet."""
-    if named := os.environ.get("TOOLBELT_HOME"):
-        return Path(named).expanduser().resolve()
+    if configured := os.environ.get("TOOLBELT_HOME"):
+        return Path(configured).expanduser().resolve()
     if IS_CHECKOUT:
         return ASSETS
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"

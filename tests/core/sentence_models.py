@@ -41,7 +41,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
     yield model
     # A thread of this test would write to the store of the next test.
     sentences.wait()
-    sentences.stop_using()
+    sentences.use(None)
 
 
 def tools(**texts: str) -> catalog.Catalog:
@@ -49,7 +49,7 @@ def tools(**texts: str) -> catalog.Catalog:
 
 
 def prepared(stored: catalog.Catalog, store: sentences.VectorStore | None = None) -> tool_index.Index:
-    sentences.use(store)
+    sentences.use(store or sentences.MemoryStore())
     index = search.index(stored)
     sentences.wait()
     sentences.prepare(index)

@@ -95,10 +95,10 @@ def test_closed_and_denied_tools_are_those_that_rules_1_to_5_decide(
     context = resolution.build_context(outside)
     decided = {key: resolution.decide(context, key) for key in stored.tools}
     closed = inventory.closed(stored)
-    assert closed == {key for key, decision in decided.items() if decision.question <= 2}
+    assert closed == {key for key, decision in decided.items() if decision.rule_number <= 2}
     denied = inventory.denied(stored, outside.agent, outside.kind_loadouts)
     assert (denied & stored.tools.keys()) - closed == {
-        key for key, decision in decided.items() if 3 <= decision.question <= 5
+        key for key, decision in decided.items() if 3 <= decision.rule_number <= 5
     }
 
 

@@ -133,7 +133,7 @@ def test_a_trace_evaluates_every_rule_in_order_even_after_the_deciding_one() -> 
     steps = resolution.trace(
         resolution.build_context(building.snapshot(mail_catalog.stored(), ada)), "mail__send"
     )
-    assert [step.question for step in steps] == list(range(1, 12))
+    assert [step.rule_number for step in steps] == list(range(1, 12))
     assert [step.answer.code for step in steps if step.answer] == ["switch-off", "always-on", "not-granted"]
     assert all(step.rule for step in steps)
 
@@ -156,8 +156,8 @@ def test_skipping_rules_that_cannot_apply_does_not_change_decisions(
     for key in snapshot.catalog.tools:
         first = next(step for step in resolution.trace(context, key) if step.answer)
         decision = resolution.decide(context, key)
-        assert (decision.question, decision.state, decision.code, decision.origin) == (
-            first.question,
+        assert (decision.rule_number, decision.state, decision.code, decision.origin) == (
+            first.rule_number,
             *(first.answer or ()),
         )
 

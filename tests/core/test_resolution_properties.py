@@ -90,8 +90,8 @@ def test_a_decision_equals_the_first_answer_of_its_trace(snapshot: resolution.Sn
     for key in snapshot.catalog.tools:
         decision = resolution.decide(context, key)
         step = next(step for step in resolution.trace(context, key) if step.answer)
-        assert (decision.question, (decision.state, decision.code, decision.origin)) == (
-            step.question,
+        assert (decision.rule_number, (decision.state, decision.code, decision.origin)) == (
+            step.rule_number,
             step.answer,
         )
         assert reasons.format_line(decision)

@@ -11,7 +11,7 @@ from toolbelt.core import catalog, resolution, rules
 
 
 def test_the_eleven_rules_are_numbered_in_order() -> None:
-    assert [question.number for question in rules.RULES] == list(range(1, 12))
+    assert [rule.number for rule in rules.RULES] == list(range(1, 12))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_disabled_entry_at_any_loadout_level_overrides_every_grant(disabled: s
         initial="post",
     )
     decision = resolution.decide(resolution.build_context(building.snapshot(made, ada)), "mail__send")
-    assert (decision.state, decision.code, decision.question) == ("denied", "loadout-disabled", 5)
+    assert (decision.state, decision.code, decision.rule_number) == ("denied", "loadout-disabled", 5)
     assert decision.origin == ("loadout", "root", "level 2 of leaf")
 
 

@@ -80,7 +80,7 @@ def test_unused_vectors_are_dropped_from_memory(model: Model, monkeypatch: pytes
 
 
 def test_vectors_are_computed_in_a_background_thread(model: Model) -> None:
-    sentences.use()
+    sentences.use(sentences.MemoryStore())
     stored = tools(second="A quibbling thing.")
     index = search.index(stored)
     sentences.wait()
@@ -115,7 +115,7 @@ def test_the_model_is_not_imported_without_the_extra(monkeypatch: pytest.MonkeyP
     try:
         index = prepared(stored)
     finally:
-        sentences.stop_using()
+        sentences.use(None)
 
     assert index.sentences == []
     assert search.sentence_status() == "not installed"

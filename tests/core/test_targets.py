@@ -58,7 +58,7 @@ def test_a_shared_name_means_the_first_allowed_target() -> None:
 
 def test_a_shared_name_means_the_loaded_target_when_unloading() -> None:
     resolution_ = resolved(loadout="minimal", session=building.session(plugins="docker"))
-    target = targets.find(resolution_, "docker", held=True)
+    target = targets.find(resolution_, "docker", prefer_loaded=True)
     assert target is not None
     assert target.kind == "plugin"
 

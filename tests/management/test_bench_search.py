@@ -65,7 +65,7 @@ def test_a_missing_sentence_model_is_reported_with_the_extra_to_install(
         ):
             run(str(SETS), "--semantic")
     finally:
-        sentences.stop_using()
+        sentences.use(None)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_sentence_model_ranks_the_example_if_it_is_installed(
     try:
         (office,) = json.loads(run(str(SETS), "--semantic", "--json"))["sets"]
     finally:
-        sentences.stop_using()
+        sentences.use(None)
     assert len(vectors) == 3
     assert all(vectors)
     assert office["recall_5"] == 1.0

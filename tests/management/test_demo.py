@@ -34,10 +34,10 @@ def months(monkeypatch) -> list[dict[str, object]]:
     """Record the requested months of activity instead of generating them: this demo has no agents."""
     requested: list[dict[str, object]] = []
 
-    def make(**options: object) -> demo_month.Made:
+    def make(**options: object) -> demo_month.Activity:
         repository = os.environ.get("DEMO_REPOSITORY", "")
         requested.append(options | {"has_repository": repository != "" and Path(repository).exists()})
-        return demo_month.Made(changes=0, calls=0)
+        return demo_month.Activity(changes=0, calls=0)
 
     monkeypatch.setattr(demo_month, "make", make)
     return requested

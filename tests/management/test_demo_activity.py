@@ -36,7 +36,7 @@ def small() -> None:
     )
 
 
-def make(**options: Any) -> demo_month.Made:
+def make(**options: Any) -> demo_month.Activity:
     return demo_month.make(**{"days": 30, "size": 40, "seed": 7, "now": NOW, **options})
 
 

@@ -25,9 +25,9 @@ from toolbelt.runtime import (
     elicitation,
     feed,
     prepared_answers,
+    server_notifications,
     threads,
     upstream_connections,
-    upstream_news,
 )
 from toolbelt.store import snapshots
 
@@ -52,7 +52,7 @@ def script(transactional_db: None, server_directory: Path) -> Iterator[scripting
         "agents": [{"key": "ada", "tools": [*keys, ENTRY]}, {"key": "bob", "tools": keys}],
     }
     with offering.scripted(server_directory, belt, title="Files") as script:
-        upstream_connections.attend(snapshots.catalog())
+        upstream_connections.apply_catalog(snapshots.catalog())
         yield script
 
 
@@ -365,6 +365,6 @@ def test_a_question_without_an_entry_creates_an_entry_to_review(script: scriptin
     snapshots.forget()
     result = of_agent("ada").ask("tools/call", ASK).result
     assert json.loads(result["content"][0]["text"]) == UNSUPPORTED
-    upstream_news.finish(20)
+    server_notifications.finish(20)
     entry = models.Tool.objects.get(key=ENTRY)
     assert (entry.kind, entry.seen) == ("elicitation", False)

@@ -109,7 +109,7 @@ def test_too_large_a_request_head_is_refused(client: Client):
 
 
 def test_large_request_heads_are_not_cached(client: Client):
-    cached = client.endpoint.application.mcp._shared.heads._known
+    cached = client.endpoint.application.mcp._shared.heads._heads
     assert client.ask("tools/list", x_more="x" * request_head.MAX_KEPT_BYTES).status == 200
     assert not cached
     assert client.ask("tools/list").status == 200

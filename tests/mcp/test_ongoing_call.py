@@ -42,7 +42,7 @@ def read_twice(state: str | None, *, kind: str = "agent") -> tuple[list[Any], in
     async def twice() -> list[Any]:
         return [
             "read on arrival" if seen is context else seen
-            for seen in [await call._look(), await call._look()]
+            for seen in [await call._probe(), await call._probe()]
         ]
 
     return asyncio.run(twice()), len(known.requests)

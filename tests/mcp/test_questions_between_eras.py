@@ -63,7 +63,7 @@ def server(transactional_db: None, running_server: tuple[str, str]) -> Iterator[
     masking.forget()
     era, url = running_server
     fast_fixtures.stored(f"a server that asks at {url}", lambda: add(url))
-    upstream_connections.attend(snapshots.catalog())
+    upstream_connections.apply_catalog(snapshots.catalog())
     yield era
     plugins.stop()
     snapshots.forget()

@@ -173,7 +173,7 @@ def test_a_cancellation_without_a_session_id_is_not_stored(old: Client):
 
 
 def test_old_cancellations_are_deleted(session_client: Client):
-    long_ago = clock.now() - cancellations.KEPT - dt.timedelta(seconds=1)
+    long_ago = clock.now() - cancellations.MAX_AGE - dt.timedelta(seconds=1)
     models.Cancellation.objects.create(key="long ago", at=long_ago)
     session_client.endpoint.send(
         cancellation(session_client, 1), cancellation(session_client, 2), cancellation(session_client, 2)

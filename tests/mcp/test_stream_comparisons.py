@@ -128,7 +128,7 @@ def test_a_list_sent_to_a_client_is_compared_with_its_stream_s(
             await asyncio.sleep(QUIET)
             (watched,) = old.endpoint.application.mcp.streams._by_agent["ada"]
             watched.wants_policy = True
-            watched.known = watched.known._replace(**{field: "another"})
+            watched.known_digests = watched.known_digests._replace(**{field: "another"})
             params = {"uri": resources.POLICY} if method == "resources/read" else None
             assert (await old.endpoint.asend(old.request(method, params))).status == 200
             assert (await stream.message())["method"] == expected
@@ -156,7 +156,7 @@ def test_a_slow_comparison_of_lists_does_not_undo_a_later_one(monkeypatch: pytes
 
         server = streams.Streams(digest, none, none)
         stream = streams.Stream(
-            seen=streams.StreamState("token", "ada", None, False), known=streams.Digests(tools="on")
+            state=streams.StreamState("token", "ada", None, False), known_digests=streams.Digests(tools="on")
         )
         server.open(stream)
         first = asyncio.create_task(server.compare_lists("ada"))
@@ -167,7 +167,7 @@ def test_a_slow_comparison_of_lists_does_not_undo_a_later_one(monkeypatch: pytes
         slow.set()
         await asyncio.gather(first, second)
         server.close(stream)
-        return stream.known
+        return stream.known_digests
 
     assert run(main).tools == "on"
 

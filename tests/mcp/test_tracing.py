@@ -278,9 +278,9 @@ SENDING = """
 import os, types
 os.environ.update(TOOLBELT_ENV="test", DJANGO_SETTINGS_MODULE="toolbelt.settings")
 import django; django.setup()
-from toolbelt.runtime import recording, telemetry
+from toolbelt.runtime import recordings, telemetry
 telemetry.start()
-made = recording.Recording(agent="ada", tool="sums__add", arguments={}, plugin="sums", outcome="ok")
+made = recordings.Recording(agent="ada", tool="sums__add", arguments={}, plugin="sums", outcome="ok")
 with telemetry.mcp_request("tools/call", "sums__add", None), telemetry.call(made):
     pass
 telemetry.stop()

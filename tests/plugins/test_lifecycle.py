@@ -8,11 +8,11 @@ import pytest
 
 from toolbelt.plugins import lifecycle
 
-STATES = [lifecycle.Life(), lifecycle.initialized(), lifecycle.stopped(), lifecycle.failed("broken")]
+STATES = [lifecycle.Status(), lifecycle.initialized(), lifecycle.stopped(), lifecycle.failed("broken")]
 
 
 def test_a_plugin_starts_as_registered():
-    assert lifecycle.Life().state == "registered"
+    assert lifecycle.Status().state == "registered"
 
 
 @pytest.mark.parametrize(
@@ -25,19 +25,19 @@ def test_an_allowed_transition_changes_the_state(before, to):
 
 @pytest.mark.parametrize(("final", "to"), list(itertools.product(STATES[2:], STATES)))
 def test_stopped_and_failed_are_final_states(final, to):
-    assert final.is_over
+    assert final.is_final
     assert lifecycle.move(final, to) is final
 
 
-@pytest.mark.parametrize("life", STATES[:2])
-def test_a_plugin_does_not_return_to_registered(life):
-    assert not life.is_over
-    assert lifecycle.move(life, lifecycle.Life()) is life
+@pytest.mark.parametrize("status", STATES[:2])
+def test_a_plugin_does_not_return_to_registered(status):
+    assert not status.is_final
+    assert lifecycle.move(status, lifecycle.Status()) is status
 
 
 def test_only_the_failed_state_has_an_error():
     assert lifecycle.failed("").error
-    assert [bool(life.error) for life in STATES] == [False, False, False, True]
+    assert [bool(status.error) for status in STATES] == [False, False, False, True]
 
 
 def test_an_exception_is_described_on_a_single_line():

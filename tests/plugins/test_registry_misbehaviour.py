@@ -40,7 +40,7 @@ def test_a_call_to_a_failed_plugin_is_refused_with_the_reason(registry, fine):
         registry.execute_sync("kb__search", {})
     with pytest.raises(registries.Unavailable, match="has failed: OSError: no route") as raised:
         registry.execute_sync("kb__search", {})
-    assert raised.value.life.state == "failed"
+    assert raised.value.status.state == "failed"
     assert [tool.name for tool in registry.to_tool_definitions()] == ["fine__search"]
 
 

@@ -15,7 +15,7 @@ from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import calls as gate
-from toolbelt.runtime import calls, plugins, upstream_listing, upstream_news
+from toolbelt.runtime import calls, plugins, server_notifications, upstream_listing
 from toolbelt.store import snapshots
 
 OPERATOR = writing.by("olive", via="command")
@@ -47,9 +47,9 @@ def wait_for_news() -> Iterator[Callable[[], None]]:
         assert was_heard.wait(20)
         was_heard.clear()
 
-    upstream_news.register(listen)
+    server_notifications.register(listen)
     yield wait
-    upstream_news.register(configured.record_unsolicited)
+    server_notifications.register(configured.record_unsolicited)
 
 
 def add(name: str, connection: dict[str, Any], **given: Any) -> None:

@@ -60,7 +60,7 @@ async def queued(number: int) -> list[asyncio.Task[calls.Answer]]:
     await until(lambda: sample_plugins.HOLDING)
     tasks += [asyncio.create_task(calls.arun("ada", "kb__hold", {})) for _ in range(number)]
     # Each is admitted in a thread before it waits for a slot.
-    await until(lambda: calls._places.waiting("kb") == number)
+    await until(lambda: calls._slots.waiting("kb") == number)
     return tasks
 
 

@@ -124,7 +124,7 @@ def test_repeated_calls_after_one_search_count_once() -> None:
 
 
 def test_numbers_long_words_and_known_secrets_are_not_learned() -> None:
-    secrets.mask_from_now_on("hunter-zorblax")
+    secrets.mask_always("hunter-zorblax")
     search("ada", f"fetch invoice 4711 x7 hunter-zorblax {'a' * 40}")
     use("ada", "fetch_all")
 

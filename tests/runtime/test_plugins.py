@@ -64,7 +64,7 @@ def test_an_error_while_reporting_a_plugin_is_ignored(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(plugins, "_listener", fail)
 
-    plugins.report("kb", lifecycle.Life("failed", "x"))
+    plugins.report("kb", lifecycle.Status("failed", "x"))
 
     assert reported == [("kb", "x")]
 

@@ -62,7 +62,7 @@ async def serve(ask: Callable[[], Awaitable[T]]) -> T:
             await concurrently.do(upstream_connections.stop)
 
 
-def look() -> gates.Look:
+def look() -> gates.Probe:
     """Return a function that always returns ada's current request context."""
     snapshot, source = snapshots.take("ada")
     surfaces.get_or_build(snapshot, source.agent_stamp)
@@ -80,7 +80,7 @@ def look() -> gates.Look:
 
 def call(arguments: Any = None) -> Callable[[], Awaitable[calls.Answer]]:
     seen = look()
-    return lambda: calls.arun("ada", "files__echo", arguments or {}, look=seen)
+    return lambda: calls.arun("ada", "files__echo", arguments or {}, probe=seen)
 
 
 def outcomes() -> list[str]:

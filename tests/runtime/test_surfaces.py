@@ -135,7 +135,7 @@ def test_why_returns_the_decision_and_the_trace_of_every_rule(stored: None) -> N
     explanation = explain.why("ada", "tool3")
 
     assert explanation.line == "tool3  active  switch-on: toolkit kit is on"
-    assert [step.question for step in explanation.trace] == list(range(1, 12))
+    assert [step.rule_number for step in explanation.trace] == list(range(1, 12))
     with pytest.raises(errors.NotFound, match="tool3"):
         explain.why("ada", "tool_3")
 

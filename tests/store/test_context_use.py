@@ -30,7 +30,7 @@ def test_context_use_is_summed_by_agent_and_day() -> None:
 def test_expired_sums_are_deleted_when_a_new_day_starts() -> None:
     with clock.stopped(dt.datetime(2026, 3, 1, tzinfo=dt.UTC)):
         context_use.add_all([Use("ada", DAY, 1, 10, 100)])
-    with clock.stopped(dt.datetime(2026, 3, 2, tzinfo=dt.UTC) + context_use.KEPT):
+    with clock.stopped(dt.datetime(2026, 3, 2, tzinfo=dt.UTC) + context_use.MAX_AGE):
         context_use.add_all([Use("bob", NEXT, 1, 1, 1)])
 
     assert context_use.by_day(since=DAY, agent="ada") == []

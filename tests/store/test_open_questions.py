@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from toolbelt import models
-from toolbelt.runtime import recording
+from toolbelt.runtime import recordings
 from toolbelt.store import clock, open_questions
 
 pytestmark = pytest.mark.django_db
@@ -18,8 +18,8 @@ def test_pruning_calls_removes_answers_for_a_process_that_was_killed() -> None:
         open_questions.add(key)
         assert open_questions.answer(key, "an answer")
     old = models.OpenQuestion.objects.filter(key="left behind")
-    old.update(at=clock.now() - open_questions.KEPT - dt.timedelta(seconds=1))
+    old.update(at=clock.now() - open_questions.MAX_AGE - dt.timedelta(seconds=1))
 
-    recording.prune(dt.timedelta(days=30))
+    recordings.prune(dt.timedelta(days=30))
 
     assert open_questions.answers(["left behind", "open"]) == {"open": "an answer"}

@@ -19,7 +19,7 @@ def test_every_rule_and_reason_code_is_explained(viewer: Client) -> None:
     explained = re.findall(r'<li> <p class="layer-asks">.*?</li>', html)
     codes: set[str] = set()
     for rule, text in zip(rules.RULES, explained, strict=True):
-        assert f'>{rule.number}</span>{rule.question}</p> <p class="state"' in text
+        assert f'>{rule.number}</span>{rule.text}</p> <p class="state"' in text
         every = re.findall(
             r"<dt><code>(.+?)</code></dt><dd>.+?\. <span .+?To change it: </span>.+?</span></dd>", text
         )

@@ -110,9 +110,9 @@ def test_why_shows_every_rule_and_marks_the_deciding_rule(operator: Client) -> N
     dashboard.switch(operator, "issues", "false", "true")
     why = open_page(operator, view="why", tool="github__issue_read").why
     assert (why.decision.state, reasons.explain(why.decision)) == ("denied", "toolkit issues is off")
-    assert [step.question for step in why.steps] == list(range(1, 12))
-    (decisive,) = [step for step in why.steps if step.question == why.decisive]
-    assert decisive.question == 3
+    assert [step.rule_number for step in why.steps] == list(range(1, 12))
+    (decisive,) = [step for step in why.steps if step.rule_number == why.decisive]
+    assert decisive.rule_number == 3
     assert (decisive.answer.state, reasons.explain(decisive.answer)) == ("denied", "toolkit issues is off")
     assert why.steps[-1].answer.state == "dormant", "later rules are evaluated, too"
 
@@ -124,7 +124,7 @@ def test_why_explains_a_tool_deferred_by_the_budget(operator: Client) -> None:
     why = open_page(operator, view="why", tool="shell").why
     decision = why.decision
     assert (decision.state, reasons.explain(decision)) == ("discoverable", "deferred by the agent's budget")
-    (decisive,) = [step for step in why.steps if step.question == why.decisive]
+    (decisive,) = [step for step in why.steps if step.rule_number == why.decisive]
     assert decisive.rule == "Do the tools that are on fit the agent's budget?"
 
 

@@ -32,7 +32,7 @@ def render(form: str, document: Document, mode: str = "rewrite") -> dict[str, An
     Raise errors.Invalid for an unknown format or mode, or errors.ProviderLimit for what the provider does not accept.
     """
     if form not in _RENDERERS:
-        known = ", ".join(FORMATS)
-        problem = errors.Problem(path="format", message=f"Unknown format {form!r}. Use one of {known}.")
+        formats = ", ".join(FORMATS)
+        problem = errors.Problem(path="format", message=f"Unknown format {form!r}. Use one of {formats}.")
         raise errors.Invalid([problem])
     return _RENDERERS[form](document, mode)

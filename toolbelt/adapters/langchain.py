@@ -172,7 +172,10 @@ def _is_thinking(request: types.ModelRequest[Any]) -> bool:
     settings = [
         getattr(model, name, None) or {} for name in ("model_kwargs", "additional_model_request_fields")
     ]
-    options = [getattr(model, "thinking", None), *(given.get("thinking") for given in settings)]
+    options = [
+        getattr(model, "thinking", None),
+        *(model_settings.get("thinking") for model_settings in settings),
+    ]
     options.append(request.model_settings.get("thinking"))
     return any(isinstance(option, Mapping) and option.get("type") != "disabled" for option in options)
 

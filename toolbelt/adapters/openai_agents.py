@@ -105,30 +105,30 @@ class Agent(agents.Agent[Any]):
 
     async def get_all_tools(self, run_context: Context) -> list[agents.Tool]:
         """Return the program's own tools and the tools of this turn."""
-        own: list[agents.Tool] = await super().get_all_tools(run_context)
+        own_tools: list[agents.Tool] = await super().get_all_tools(run_context)
         if self.toolbelt is None:
-            return own
+            return own_tools
         local_tools = _of(self.toolbelt)
         running = await self._fetch(local_tools, run_context)
-        step = runs.check_names(running.step, (tool.name for tool in own))
+        step = runs.check_names(running.step, (tool.name for tool in own_tools))
         _turn.set(None)
         if step.required and self.model_settings.tool_choice is None:
             requests = run_context.usage.requests
             _turn.set(_Turn(weakref.ref(run_context), requests, step.only_tool or "required"))
         run = running.run.at(running.turn, self.loads)
-        return [*own, *[await _tool(local_tools, run, tool) for tool in step.tools]]
+        return [*own_tools, *[await _tool(local_tools, run, tool) for tool in step.tools]]
 
     async def get_system_prompt(self, run_context: Context) -> str | None:
         """Return the instructions, followed by the policy."""
-        own: str | None = await super().get_system_prompt(run_context)
+        instructions: str | None = await super().get_system_prompt(run_context)
         if self.toolbelt is None:
-            return own
+            return instructions
         running = self._runs.get(run_context) or await self._fetch(_of(self.toolbelt), run_context)
-        return runs.append_policy(own, running.step.policy) or None
+        return runs.append_policy(instructions, running.step.policy) or None
 
     async def _fetch(self, local_tools: local.LocalTools, context: Context) -> _Run:
-        if known := self._runs.get(context):
-            run, turn, message = known.run, known.turn + 1, None
+        if previous := self._runs.get(context):
+            run, turn, message = previous.run, previous.turn + 1, None
         else:
             session = self.session(context) if callable(self.session) else self.session
             run, turn = protocol.Run.begin(session, self.subagent), 1
@@ -140,12 +140,12 @@ class Agent(agents.Agent[Any]):
 
 def _settings(agent: Agent) -> agents.ModelSettings:
     """Return the agent's settings with the tool choice of this turn. The SDK reads them once per turn."""
-    own: agents.ModelSettings = agent.__dict__["model_settings"]
+    settings: agents.ModelSettings = agent.__dict__["model_settings"]
     turn = _turn.get()
     context = turn.context() if turn else None
     if turn and context and context in agent._runs and context.usage.requests == turn.requests:
-        return dataclasses.replace(own, tool_choice=turn.choice)
-    return own
+        return dataclasses.replace(settings, tool_choice=turn.choice)
+    return settings
 
 
 def _set_settings(agent: Agent, settings: agents.ModelSettings) -> None:
@@ -201,16 +201,16 @@ async def _tool(local_tools: local.LocalTools, run: protocol.Run, tool: Any) -> 
         except local.NotAdmittedError as error:
             return runs.read(error.document).text
 
-    shown: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": name,
         "description": surface.description(tool).get("description", ""),
         "params_json_schema": schema,
         "on_invoke_tool": invoke,
     }
     if native is None:
-        return agents.FunctionTool(**shown, strict_json_schema=False)
+        return agents.FunctionTool(**fields, strict_json_schema=False)
     is_strict = native.strict_json_schema and schema == native.params_json_schema
-    return dataclasses.replace(native, **shown, strict_json_schema=is_strict)
+    return dataclasses.replace(native, **fields, strict_json_schema=is_strict)
 
 
 def _local_tool(tool: agents.FunctionTool | Callable[..., Any]) -> local.LocalTool:

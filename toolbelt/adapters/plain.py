@@ -52,13 +52,13 @@ def tool(
     """
 
     def decorate(function: _F) -> _F:
-        made = local.LocalTool(
+        local_tool = local.LocalTool(
             name=name or function.__name__,
             description=description or inspect.getdoc(function) or "",
             input_schema=input_schema or {},
             native=function,
         )
-        setattr(function, _TOOL, made)
+        setattr(function, _TOOL, local_tool)
         return function
 
     return decorate
@@ -81,7 +81,7 @@ def tools(
 
 
 class Toolbelt:
-    """What an agent of a program is granted, tools of the program included.
+    """The tools that an agent of a program is granted, including the program's own.
 
     connection: The agent's connection, over HTTP or in process. On an event loop, its methods that begin with ``a`` are
         used.
@@ -118,7 +118,7 @@ class Toolbelt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one request to the model contains.
+    """The content of one request to the model.
 
     ``parameters`` are the tools and the choice among them, as keyword arguments of the provider's SDK. ``is_stale``:
     Toolbelt could not be reached, and this is the last known surface.
@@ -188,13 +188,13 @@ class Run:
         return self._message if self._step_number == 1 else None
 
 
-def _local_tool(given: local.LocalTool | Function) -> local.LocalTool:
-    made = given if isinstance(given, local.LocalTool) else getattr(given, _TOOL, None)
-    if made is None:
+def _local_tool(candidate: local.LocalTool | Function) -> local.LocalTool:
+    local_tool = candidate if isinstance(candidate, local.LocalTool) else getattr(candidate, _TOOL, None)
+    if local_tool is None:
         raise TypeError(
-            f"{given!r} is not a tool: decorate it with @plain.tool(...), or pass plain.tools(...)."
+            f"{candidate!r} is not a tool: decorate it with @plain.tool(...), or pass plain.tools(...)."
         )
-    return made
+    return local_tool
 
 
 def _tool(definition: Mapping[str, Any], functions: Mapping[str, Function]) -> local.LocalTool:
@@ -224,13 +224,15 @@ def _step(form: str, document: protocol.Document) -> Step:
     )
 
 
-def _texts(part: Any) -> list[str]:
+def _texts(content: Any) -> list[str]:
     """Return the texts of a system prompt, in whichever form a provider has it."""
-    if isinstance(part, str):
-        return [part]
-    if isinstance(part, Mapping):
-        return [text for key in ("content", "text", "parts") if key in part for text in _texts(part[key])]
-    return [text for each in part for text in _texts(each)]
+    if isinstance(content, str):
+        return [content]
+    if isinstance(content, Mapping):
+        return [
+            text for key in ("content", "text", "parts") if key in content for text in _texts(content[key])
+        ]
+    return [text for item in content for text in _texts(item)]
 
 
 def _blocking(function: Function, args: Mapping[str, Any]) -> Any:
@@ -258,7 +260,7 @@ def _result(value: Any) -> runs.CallResult:
 
 
 def _failure(error: Exception) -> runs.CallResult:
-    """Return what ended a call, for the model: a refusal, or the tool's own exception."""
+    """Return the outcome of a failed call, for the model: a refusal, or the tool's own exception."""
     if isinstance(error, local.NotAdmittedError):
         return runs.read(error.document)
     if isinstance(error, errors.ToolbeltError):

@@ -117,12 +117,12 @@ class _Running(toolsets.AbstractToolset[Any]):
     def __init__(
         self,
         local_tools: local.LocalTools,
-        own: toolsets.FunctionToolset[Any],
+        own_toolset: toolsets.FunctionToolset[Any],
         run: protocol.Run,
         loads: protocol.Loads,
         name: str,
     ) -> None:
-        self._local, self._own, self._run, self._loads, self._id = local_tools, own, run, loads, name
+        self._local, self._own, self._run, self._loads, self._id = local_tools, own_toolset, run, loads, name
         self._step_number, self._step = -1, runs.Step(tools=(), policy="")
 
     @property
@@ -135,20 +135,20 @@ class _Running(toolsets.AbstractToolset[Any]):
 
     async def get_tools(self, ctx: Context) -> dict[str, toolsets.ToolsetTool[Any]]:
         await self._fetch(ctx)
-        own = await self._own.get_tools(ctx)
+        own_tools = await self._own.get_tools(ctx)
         offered: dict[str, toolsets.ToolsetTool[Any]] = {}
         for tool in self._step.tools:
-            shown: dict[str, Any] = {
+            fields: dict[str, Any] = {
                 "name": tool["name"],
                 "description": tool["description"] or None,
                 "parameters_json_schema": dict(tool["input_schema"]),
                 "metadata": {"toolkits": tool["toolkits"], "annotations": tool["annotations"]},
             }
-            definition, retries = tools.ToolDefinition(**shown), ctx.max_retries
+            definition, retries = tools.ToolDefinition(**fields), ctx.max_retries
             if local_tool := await self._local.find(tool["name"]):
-                if (native := own.get(local_tool.name)) is None:
+                if (native := own_tools.get(local_tool.name)) is None:
                     continue  # the function that prepares it leaves it out
-                definition, retries = dataclasses.replace(native.tool_def, **shown), native.max_retries
+                definition, retries = dataclasses.replace(native.tool_def, **fields), native.max_retries
             offered[tool["name"]] = toolsets.ToolsetTool(
                 toolset=self, tool_def=definition, max_retries=retries, args_validator=_ANY
             )

@@ -22,7 +22,7 @@ MAX_SESSION_LENGTH = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What the model receives in one step of a run: the surface's ``tools`` and ``policy``, and whether it must call a
+    """The input of the model in one step of a run: the surface's ``tools`` and ``policy``, and whether it must call a
     tool.
 
     A first step with a focus has all tools, too: some providers lose their cache and the thinking that they preserve if
@@ -85,14 +85,14 @@ def step(document: Mapping[str, Any]) -> Step:
     return Step(tools=content.tools, policy=policy, required=first.required, focus=first.names)
 
 
-def check_names(step: Step, own: Iterable[str]) -> Step:
-    """Return the step. Raise errors.Invalid if one of its tools has the same name as one of the program's ``own``."""
-    taken = sorted({*step.names} & {*own})
-    if taken:
+def check_names(step: Step, own_names: Iterable[str]) -> Step:
+    """Return the step. Raise errors.Invalid if one of its tools has a name that is among ``own_names``."""
+    shared = sorted({*step.names} & {*own_names})
+    if shared:
         way_out = "Rename yours, or ask an operator to override Toolbelt's tool off for this agent."
         problems = [
             errors.Problem(path=f"tools.{name}", message=f"Two tools have this name. {way_out}")
-            for name in taken
+            for name in shared
         ]
         raise errors.Invalid(problems)
     return step

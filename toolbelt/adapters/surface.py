@@ -67,7 +67,7 @@ class Surface:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a provider accepts: at most ``max_tools`` (None: any number) whose names match ``names``.
+    """The limits of a provider: at most ``max_tools`` (None: any number) whose names match ``names``.
 
     ``convert`` returns a schema in the provider's form, or raises keywords.UnsupportedSchemaError.
     """
@@ -81,8 +81,8 @@ class Limits:
 def read(document: Mapping[str, Any], mode: str) -> Surface:
     """Return the content of a surface's JSON document. Raise errors.Invalid for an unknown mode."""
     if mode not in MODES:
-        known = " or ".join(MODES)
-        raise errors.Invalid([errors.Problem(path="mode", message=f"Unknown mode {mode!r}. Use {known}.")])
+        modes = " or ".join(MODES)
+        raise errors.Invalid([errors.Problem(path="mode", message=f"Unknown mode {mode!r}. Use {modes}.")])
     tools = tuple(sorted(document["tools"], key=lambda tool: str(tool["name"])))
     may_call = bool(tools) and document["tool_choice"] != "none"
     return Surface(
@@ -140,12 +140,12 @@ def _first_step(
 
 
 def _too_many(content: Surface, provider: str, maximum: int) -> str:
-    own = len(keys.RESERVED.intersection(content.names))
-    of_them = f", {own} of them meta-tools" if own else ""
-    beside = ", which leaves room for the meta-tools" if own else ""
+    meta_tool_count = len(keys.RESERVED.intersection(content.names))
+    of_them = f", {meta_tool_count} of them meta-tools" if meta_tool_count else ""
+    beside = ", which leaves room for the meta-tools" if meta_tool_count else ""
     return (
         f"{len(content.tools)} tools are sent{of_them}, but {provider} accepts at most {maximum}. Turn some off, let "
-        f"toolkits be loaded on request, or give the agent a budget of {maximum - own} tools{beside}."
+        f"toolkits be loaded on request, or give the agent a budget of {maximum - meta_tool_count} tools{beside}."
     )
 
 

@@ -42,12 +42,12 @@ class AgentForm(entry_forms.EntryForm):
         budget = {name: limit for name, limit in limits.items() if limit is not None}
         return super().entry() | ({"budget": budget or None} if limits else {})
 
-    def field_of(self, key: str, rest: str) -> str:
+    def field_of(self, key: str, subpath: str) -> str:
         """Return the field for a key; a problem with the budget belongs to the field of the limit."""
         if key == "budget":
-            limit = rest.removeprefix(".")
+            limit = subpath.removeprefix(".")
             return limit if limit in _BUDGET else _BUDGET[0]
-        return super().field_of(key, rest)
+        return super().field_of(key, subpath)
 
 
 class Switches(rows.Settings):
@@ -71,10 +71,12 @@ class Allowed(rows.Rows):
             "initial_toolkits": [self.name(line) for line in self._initial()] or None,
         }
 
-    def line_of(self, key: str, rest: str) -> tuple[Any, str]:
+    def line_of(self, key: str, subpath: str) -> tuple[Any, str]:
         """Return the line at a position; positions of initial toolkits count initial toolkits only."""
         return (
-            super().line_of(key, rest) if key == self.keys[0] else rows.item(self._initial(), rest, "initial")
+            super().line_of(key, subpath)
+            if key == self.keys[0]
+            else rows.item(self._initial(), subpath, "initial")
         )
 
     def _initial(self) -> list[Any]:

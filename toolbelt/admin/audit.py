@@ -70,11 +70,11 @@ class AuditEntryAdmin(_Admin):
                 raise exceptions.PermissionDenied
         try:
             with writing.begin():
-                done = [undo.undo(entry_actions.write(request), entry.pk) for entry in entries]
+                changes = [undo.undo(entry_actions.write(request), entry.pk) for entry in entries]
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
-        undone = sum(not change.is_nothing for change in done)
+        undone = sum(not change.is_nothing for change in changes)
         self.message_user(request, f"{undone} undone.", messages.SUCCESS)
 
     def has_add_permission(self, request: HttpRequest) -> bool:

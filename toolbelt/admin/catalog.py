@@ -141,8 +141,8 @@ class ToolAdmin(entry_admin.NonRemovableEntryAdmin):
     @admin.display(description="state")
     def state(self, row: models.Tool) -> str:
         """Return "available", or why no agent can use the tool."""
-        held = ((row.retired, "retired"), (not row.seen, "unseen"), (row.blocked, "blocked"))
-        return next((word for is_so, word in held if is_so), "available")
+        obstacles = ((row.retired, "retired"), (not row.seen, "unseen"), (row.blocked, "blocked"))
+        return next((word for is_so, word in obstacles if is_so), "available")
 
     @admin.display(description="approval", ordering="approved")
     def approval(self, row: models.Tool) -> str:

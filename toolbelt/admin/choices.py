@@ -26,7 +26,7 @@ def offer(form: forms.BaseForm, field: str, names: Callable[[], Iterable[str]]) 
     """Turn a text field into a choice of names. An unknown name that is stored or was submitted stays an option."""
     if field not in form.fields:
         return
-    known = dict.fromkeys(["", *names()])
+    choices = dict.fromkeys(["", *names()])
     for other in (form.initial.get(field), form.data.get(field)):
-        known.setdefault(other or "", None)
-    form.fields[field].widget = forms.Select(choices=[(name, name or "---------") for name in known])
+        choices.setdefault(other or "", None)
+    form.fields[field].widget = forms.Select(choices=[(name, name or "---------") for name in choices])

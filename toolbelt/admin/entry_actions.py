@@ -62,15 +62,15 @@ class EntryActions(_Admin):
                 change = functools.partial(
                     entries.change, write(request).in_batch(), self.kind, beside=beside
                 )
-                done = [
+                results = [
                     change(self.name_of(row), changes(row) if callable(changes) else changes)
                     for row in queryset
                 ]
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
-        changed = sum(not differences.is_nothing for differences in done)
-        unchanged = len(done) - changed
+        changed = sum(not differences.is_nothing for differences in results)
+        unchanged = len(results) - changed
         message = f"{changed} changed." + (f" {unchanged} already up to date." if unchanged else "")
         self.message_user(request, message, messages.SUCCESS)
 
@@ -92,8 +92,8 @@ class EntryActions(_Admin):
     @admin.action(permissions=["change"], description="Move selected %(verbose_name_plural)s up")
     def move_up(self, request: HttpRequest, queryset: Any) -> None:
         """Move the selected entries together, one place before the first of them."""
-        chosen, stored = {self.name_of(row) for row in queryset}, ordering.names(self.kind)
-        first = next((place for place, name in enumerate(stored) if name in chosen), 0)
+        selected, stored = {self.name_of(row) for row in queryset}, ordering.names(self.kind)
+        first = next((position for position, name in enumerate(stored) if name in selected), 0)
         self._move(request, queryset, to=max(0, first - 1))
 
     @admin.action(permissions=["change"], description="Move selected %(verbose_name_plural)s to the bottom")
@@ -103,11 +103,11 @@ class EntryActions(_Admin):
 
     def _move(self, request: HttpRequest, queryset: Any, to: int) -> None:
         try:
-            done = ordering.move(write(request), self.kind, [self.name_of(row) for row in queryset], to=to)
+            change = ordering.move(write(request), self.kind, [self.name_of(row) for row in queryset], to=to)
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
-        message = "No changes: the order is already as requested." if done.is_nothing else "Order changed."
+        message = "No changes: the order is already as requested." if change.is_nothing else "Order changed."
         self.message_user(request, message, messages.SUCCESS)
 
     @admin.action(permissions=["delete"], description="Delete selected %(verbose_name_plural)s")
@@ -122,9 +122,9 @@ class EntryActions(_Admin):
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         """Remove several entries, one after the other."""
-        each = write(request).in_batch()
+        batch = write(request).in_batch()
         for row in queryset:
-            entries.remove(each, self.kind, self.name_of(row))
+            entries.remove(batch, self.kind, self.name_of(row))
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
         """Remove an entry, or show why not."""
@@ -140,6 +140,6 @@ class EntryActions(_Admin):
         entries.remove(write(request), self.kind, self.name_of(obj))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return what is deleted along with the entries. ``control`` checks whether anything refers to them."""
+        """Return the rows that are deleted along with the entries. ``control`` checks for references to them."""
         deleted, counted, lacking, _ = super().get_deleted_objects(objs, request)
         return deleted, counted, lacking, []

@@ -34,9 +34,9 @@ class EntryAdmin(entry_actions.EntryActions):
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Return the form class, which writes on behalf of the user."""
-        made: Any = super().get_form(request, obj, change, **kwargs)
-        made.write = entry_actions.write(request)
-        return made
+        form_class: Any = super().get_form(request, obj, change, **kwargs)
+        form_class.write = entry_actions.write(request)
+        return form_class
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Load the row that the form wrote."""
@@ -88,8 +88,8 @@ class EntryAdmin(entry_actions.EntryActions):
             return super().history_view(request, object_id, extra_context)
         if not self.has_view_or_change_permission(request, row):
             raise exceptions.PermissionDenied
-        asked = parse.urlencode({"subject_kind": self.kind, "subject_key": self.name_of(row)})
-        return HttpResponseRedirect(f"{reverse('admin:toolbelt_auditentry_changelist')}?{asked}")
+        query = parse.urlencode({"subject_kind": self.kind, "subject_key": self.name_of(row)})
+        return HttpResponseRedirect(f"{reverse('admin:toolbelt_auditentry_changelist')}?{query}")
 
 
 class NonRemovableEntryAdmin(EntryAdmin):

@@ -64,19 +64,19 @@ class EntryForm(_Form):
 
     def clean_as_loaded(self) -> dict[str, Any]:
         """Return the entry as of when the form was loaded; the current one if the form does not contain it."""
-        seen = self.cleaned_data["as_loaded"]
+        loaded = self.cleaned_data["as_loaded"]
         if self.instance.pk is None:
             return {}
-        if seen is None:
+        if loaded is None:
             return self._read(self._name())
-        if not isinstance(seen, dict):
+        if not isinstance(loaded, dict):
             raise exceptions.ValidationError("The form data is incomplete: reload the page and try again.")
-        return seen
+        return loaded
 
     def entry(self) -> dict[str, Any]:
         """Return the keys of the entry that the form shows, in a belt's form. None stands for the default."""
-        known = belts.KINDS[self.kind].fields or ("name",)
-        return {key: self.value(key) for key in self.cleaned_data if key in known}
+        field_names = belts.KINDS[self.kind].fields or ("name",)
+        return {key: self.value(key) for key in self.cleaned_data if key in field_names}
 
     def value(self, key: str) -> Any:
         """Return the value of a field; None for its default, which a belt omits."""
@@ -86,8 +86,8 @@ class EntryForm(_Form):
             return str(value)
         return None if value is None or value == column.get_default() else value
 
-    def field_of(self, key: str, rest: str) -> str:
-        """Return the field for this key of the entry, empty if there is none; ``rest`` is the rest of the path."""
+    def field_of(self, key: str, subpath: str) -> str:
+        """Return the field for this key of the entry, empty if there is none; ``subpath`` is the rest of the path."""
         return key if key in self.fields else ""
 
     def _post_clean(self) -> None:
@@ -97,7 +97,7 @@ class EntryForm(_Form):
             self._save()
 
     def _save(self) -> None:
-        seen, entry = self.cleaned_data["as_loaded"], self._submitted()
+        loaded, entry = self.cleaned_data["as_loaded"], self._submitted()
         write = self.write.replace(reason=self.cleaned_data["reason"])
         name = entry.get(entries.name_field(self.kind)) or self._name()
         changes: dict[str, Any] = {}
@@ -111,26 +111,26 @@ class EntryForm(_Form):
                 changes = {
                     key: value
                     for key, value in entry.items()
-                    if not _is_same(value, seen.get(key)) and not _is_same(value, now.get(key))
+                    if not _is_same(value, loaded.get(key)) and not _is_same(value, now.get(key))
                 }
                 if changes:
                     write = write.replace(confirm=self.cleaned_data["confirm"] == _digest(changes))
-                    was = {key: seen.get(key) for key in changes}
+                    was = {key: loaded.get(key) for key in changes}
                     entries.change(write, self.kind, name, changes, was=was)
         except errors.Invalid as error:
             self._refuse(self._placed(name, problem) for problem in error.problems)
         except errors.Stale as error:
             self._refuse(
-                (key, str(errors.Stale(f"{key} of {name}", _shown(seen.get(key)), _shown(now))))
+                (key, str(errors.Stale(f"{key} of {name}", _shown(loaded.get(key)), _shown(now))))
                 for key, now in error.fields.items()
             )
             # The editor sees these values now: submitting the form again overwrites them.
             data: Any = self.data.copy()  # type: ignore[attr-defined]
-            data["as_loaded"] = schema.canonical({**seen, **error.fields})
+            data["as_loaded"] = schema.canonical({**loaded, **error.fields})
             self.data = data
         except errors.ConfirmationRequired as error:
             self._refuse([("confirm", _effect(changes, error))])
-            self.fields["confirm"].widget.asked = _digest(changes)
+            self.fields["confirm"].widget.digest = _digest(changes)
         except entries.NameTaken as error:
             self._refuse([(entries.name_field(self.kind), str(error))])
         except errors.ToolbeltError as error:
@@ -144,8 +144,8 @@ class EntryForm(_Form):
         entry: dict[str, Any] = {}
         for formset in self.formsets:
             if "tools_config" in formset.keys:
-                seen = self.cleaned_data["as_loaded"]
-                entry |= {key: None for key in seen if key.startswith(tools_config.SINGLE)}
+                loaded = self.cleaned_data["as_loaded"]
+                entry |= {key: None for key in loaded if key.startswith(tools_config.SINGLE)}
         entry |= self.entry()
         for formset in self.formsets:
             entry |= formset.entry()
@@ -160,11 +160,11 @@ class EntryForm(_Form):
 
     def _place(self, path: str, message: str) -> Callable[[], None]:
         for formset in self.formsets:
-            if (add := formset.place(path, message)) is not None:
+            if (add := formset.error_adder(path, message)) is not None:
                 return add
-        key, rest = rows.split(path)
-        field = self.field_of(key, rest)
-        text = f"{path}: {message}" if path and (rest or not field) else message
+        key, subpath = rows.split(path)
+        field = self.field_of(key, subpath)
+        text = f"{path}: {message}" if path and (subpath or not field) else message
         return functools.partial(self.add_error, field or None, text)
 
     def _placed(self, name: str, problem: errors.Problem) -> tuple[str, str]:
@@ -203,13 +203,13 @@ def _digest(changes: Mapping[str, Any]) -> str:
 def _effect(changes: Mapping[str, Any], error: errors.ConfirmationRequired) -> str:
     """Return the text of the confirmation: what changes, why it needs one, and its effect."""
     effect = error.differences
-    what = [
+    parts = [
         f"{key.removeprefix(tools_config.SINGLE)} {errors.describe_value(changes[key])}"
         if key.startswith(tools_config.SINGLE)
         else key
         for key in sorted(changes)
     ]
-    words = [f"{', '.join(what)}: {error}"]
+    words = [f"{', '.join(parts)}: {error}"]
     if "tools" not in effect:
         return words[0]
     words.append("Tools {} → {}, tokens {} → {}.".format(*effect["tools"], *effect["tokens"]))

@@ -34,9 +34,9 @@ class RowsInline(_Inline):
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         """Return the formset class, which knows whether the user may change the rows."""
-        made: Any = super().get_formset(request, obj, **kwargs)
-        made.is_editable = self._may_edit(request, obj)
-        return made
+        formset_class: Any = super().get_formset(request, obj, **kwargs)
+        formset_class.is_editable = self._may_edit(request, obj)
+        return formset_class
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Return the form field. A reference is searched on the server, because there may be thousands of options."""
@@ -45,11 +45,11 @@ class RowsInline(_Inline):
             return db_field.formfield(form_class=inputs.Choice, widget=search, **kwargs)
         if db_field.name == "on":
             return inputs.OnOff(label="State", help_text=db_field.help_text)
-        made: Any = super().formfield_for_dbfield(db_field, request, **kwargs)
+        form_field: Any = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "position":
-            made.required, made.initial, made.label = False, None, "Order"
-            made.widget = forms.NumberInput(attrs={"min": 0, "class": "vIntegerField"})
-        return made
+            form_field.required, form_field.initial, form_field.label = False, None, "Order"
+            form_field.widget = forms.NumberInput(attrs={"min": 0, "class": "vIntegerField"})
+        return form_field
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return whether the user may change the rows."""

@@ -148,25 +148,25 @@ class Search(widgets.AutocompleteSelect):
     def optgroups(self, name: str, value: Sequence[Any], attr: Any = None) -> Any:
         """Return the chosen row as the only option."""
         rows: Mapping[str, orm.Model] = self.choices.field.rows
-        chosen = [key for key in map(str, value) if key in rows]
-        options = [self.create_option(name, key, str(rows[key]), True, 0) for key in chosen]
+        selected = [key for key in map(str, value) if key in rows]
+        options = [self.create_option(name, key, str(rows[key]), True, 0) for key in selected]
         if not self.is_required:
-            options.insert(0, self.create_option(name, "", "", not chosen, 0))
+            options.insert(0, self.create_option(name, "", "", not selected, 0))
         return [(None, options, 0)]
 
 
 class Confirmation(forms.CheckboxInput):
     """A checkbox whose value identifies what is confirmed, so that it confirms nothing else."""
 
-    asked = ""
+    digest = ""
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         """Return the context: checked only if exactly this was confirmed."""
-        return super().get_context(name, value == self.asked, attrs)
+        return super().get_context(name, value == self.digest, attrs)
 
     def format_value(self, value: Any) -> str:
         """Return the value of the checked box."""
-        return self.asked
+        return self.digest
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> str:  # type: ignore[override]
         """Return the value that was confirmed, empty if none."""

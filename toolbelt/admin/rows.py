@@ -67,14 +67,14 @@ class Rows(_FormSet):
         """Return the value of a line."""
         return self.name(line)
 
-    def place(self, path: str, message: str) -> Callable[[], None] | None:
+    def error_adder(self, path: str, message: str) -> Callable[[], None] | None:
         """Return a function that adds an error at the line to which a path of the entry belongs, or above the table if
         it belongs to no line; None if the path belongs to another part of the entry.
         """
-        key, rest = split(path)
+        key, subpath = split(path)
         if key not in self.keys:
             return None
-        line, field = self.line_of(key, rest)
+        line, field = self.line_of(key, subpath)
         return self.add_error(line, field, path, message)
 
     def add_error(self, line: Any, field: str, path: str, message: str) -> Callable[[], None]:
@@ -83,15 +83,15 @@ class Rows(_FormSet):
             return functools.partial(self.non_form_errors().append, f"{path}: {message}")
         return functools.partial(line.add_error, field if field in line.fields else None, message)
 
-    def line_of(self, key: str, rest: str) -> tuple[Any, str]:
-        """Return the line and the field to which the path ``rest`` after ``key`` belongs."""
-        return item(self.lines(), rest, self.target)
+    def line_of(self, key: str, subpath: str) -> tuple[Any, str]:
+        """Return the line and the field to which the path ``subpath`` after ``key`` belongs."""
+        return item(self.lines(), subpath, self.target)
 
     def lines(self) -> Sequence[Any]:
         """Return the lines that are filled in and not removed, in order."""
-        return sorted((line for line in self.named() if not is_removed(line)), key=_position)
+        return sorted((line for line in self.filled_lines() if not is_removed(line)), key=_position)
 
-    def named(self) -> Sequence[Any]:
+    def filled_lines(self) -> Sequence[Any]:
         """Return the lines that are filled in, including removed ones."""
         return [line for line in self.forms if line.cleaned_data.get(self.target)]
 
@@ -132,8 +132,8 @@ class Rows(_FormSet):
             self.data.get(f"{self.add_prefix(i)}-{self.target}", "") for i in range(self.total_form_count())
         ]
         numbers = {number for number in sent if number.isdecimal() and len(number) <= _MAX_NUMBER_LENGTH}
-        named: Any = self._meta.get_field(self.target).related_model
-        return {str(number): row for number, row in named._default_manager.in_bulk(numbers).items()}
+        target_model: Any = self._meta.get_field(self.target).related_model
+        return {str(number): row for number, row in target_model._default_manager.in_bulk(numbers).items()}
 
 
 class Uses(Rows):
@@ -159,9 +159,9 @@ class Settings(Rows):
         on, ends = line.cleaned_data["on"], line.cleaned_data.get("ends")
         return on if ends is None else {"on": on, "ends": grants.format_time(ends)}
 
-    def place(self, path: str, message: str) -> Callable[[], None] | None:
+    def error_adder(self, path: str, message: str) -> Callable[[], None] | None:
         """Return a function that adds an error at the line of the switch or override in the path, or None."""
-        for line in reversed(self.named()):
+        for line in reversed(self.filled_lines()):
             name = self.name(line)
             if path == f"{tools_config.SINGLE}{name}":
                 return self.add_error(line, "on", path, message)
@@ -200,9 +200,9 @@ def split(path: str) -> tuple[str, str]:
     return key, path[len(key) :]
 
 
-def item(lines: Sequence[Any], rest: str, field: str) -> tuple[Any, str]:
+def item(lines: Sequence[Any], subpath: str, field: str) -> tuple[Any, str]:
     """Return the line at a position (None if there is none) and its field: the one in the path, or ``field``."""
-    match = ITEM.fullmatch(rest)
+    match = ITEM.fullmatch(subpath)
     if match is None or int(match[1]) >= len(lines):
         return None, ""
     return lines[int(match[1])], match[2] or field

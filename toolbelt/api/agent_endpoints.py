@@ -205,10 +205,10 @@ def explain_tool(request: HttpRequest, agent: str, tool: str, query: params.Quer
         "code": decision.code,
         "because": reasons.explain(decision),
         "origin": decision.origin._asdict(),
-        "question": decision.question,
+        "question": decision.rule_number,
         "runner": explanation.runner,
         "trace": [
-            {"question": step.question, "asks": step.rule, "answer": _rule_answer(step.answer)}
+            {"question": step.rule_number, "asks": step.rule, "answer": _rule_answer(step.answer)}
             for step in explanation.trace
         ],
     }

@@ -86,8 +86,8 @@ class Application(ninja.NinjaAPI):
 
         It is made once for each prefix, which takes a quarter of a second, so callers must not change it.
         """
-        if (made := self._documents.get(path_prefix)) is not None:
-            return made
+        if (cached := self._documents.get(path_prefix)) is not None:
+            return cached
         document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
         document["components"]["schemas"].setdefault(
             schemas.Problem.__name__, schemas.Problem.model_json_schema(mode="serialization")

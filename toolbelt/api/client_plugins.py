@@ -100,8 +100,8 @@ def declare_tools(request: HttpRequest, plugin: names.Name, body: Declaration, r
     agent = auth.bearer(request).agent
     tools = [tool.model_dump(exclude_none=True) for tool in body.tools]
     with preconditions.checked(request, client_plugins.declared(plugin, agent)) as current:
-        done = client_plugins.declare(
+        declaration = client_plugins.declare(
             auth.write(request, reason=body.reason), plugin, tools, agent=agent, was=current
         )
     response["ETag"] = preconditions.tag(client_plugins.declared(plugin, agent))
-    return client_plugins.document(done, client_plugins.keys_by_name(plugin, tools))
+    return client_plugins.document(declaration, client_plugins.keys_by_name(plugin, tools))

@@ -69,7 +69,7 @@ def checked(request: HttpRequest, current_value: T, *tags: str) -> Iterator[T | 
         raise _precondition_failed(str(stale)) from stale
 
 
-def _precondition_failed(what: str) -> problems.HttpProblem:
+def _precondition_failed(reason: str) -> problems.HttpProblem:
     return problems.HttpProblem(
-        "precondition-failed", f"{what} Read it again, then repeat the change if you still want it."
+        "precondition-failed", f"{reason} Read it again, then repeat the change if you still want it."
     )

@@ -195,15 +195,15 @@ def refresh_plugin(request: HttpRequest, name: names.Name) -> Any:
     )
     if name not in results:
         raise errors.Refused(f"{name} was not refreshed: this process is shutting down. Try again.")
-    done = results[name]
+    recorded = results[name]
     return {
-        "created": done.created,
-        "changed": done.changed,
-        "held": done.held,
-        "unseen": done.unseen,
-        "retired": done.retired,
-        "problems": _error_details(done.problems),
-        "error": done.error,
+        "created": recorded.created,
+        "changed": recorded.changed,
+        "held": recorded.held,
+        "unseen": recorded.unseen,
+        "retired": recorded.retired,
+        "problems": _error_details(recorded.problems),
+        "error": recorded.error,
     }
 
 
@@ -276,10 +276,14 @@ def approve_tools(request: HttpRequest, name: names.Name, body: ToolApproval) ->
     if not body.confirm and (doubts := plugin_overview.warnings(name, body.tools)):
         flags = [f"{tool}: {flag}" for tool, flag in doubts]
         raise errors.ConfirmationRequired(flags, {"flags": flags})
-    done = plugin_overview.approve(
+    approval = plugin_overview.approve(
         auth.write(request, reason=body.reason), name, body.tools, carry_over=body.carry_over
     )
-    return {"tools": done.keys, "carried": done.carried, "problems": _error_details(done.problems)}
+    return {
+        "tools": approval.keys,
+        "carried": approval.carried,
+        "problems": _error_details(approval.problems),
+    }
 
 
 @router.post(

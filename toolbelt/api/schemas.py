@@ -22,21 +22,24 @@ class Query(ninja.Schema):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _keep_unknown_names(cls, known: Any, info: pydantic.ValidationInfo) -> Any:
+    def _keep_unknown_names(cls, parameters: Any, info: pydantic.ValidationInfo) -> Any:
         """Restore unknown parameters, which Ninja leaves out, so that they are refused like unknown keys of a body.
 
         Refuse parameters that are given more than once: of these, Ninja takes the last value.
         """
         request = (info.context or {}).get("request")
-        if request is None or not isinstance(known, dict):
-            return known
+        if request is None or not isinstance(parameters, dict):
+            return parameters
         repeated = [name for name, values in request.GET.lists() if len(values) > 1]
         if repeated:
             error = pydantic_core.PydanticCustomError("repeated", "repeated: give the parameter once")
             raise pydantic_core.ValidationError.from_exception_data(
                 cls.__name__, [{"type": error, "loc": (name,), "input": None} for name in repeated]
             )
-        return {**{name: request.GET[name] for name in request.GET if name not in cls.model_fields}, **known}
+        return {
+            **{name: request.GET[name] for name in request.GET if name not in cls.model_fields},
+            **parameters,
+        }
 
 
 class ErrorDetail(ninja.Schema):

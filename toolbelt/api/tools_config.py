@@ -77,7 +77,7 @@ def put_tools_config(
         def act(write: writing.Write) -> writing.Change:
             return tools_config.put(write, agent, body.root, was=expected)
 
-        return _made(request, agent, query, response, act)
+        return _response(request, agent, query, response, act)
 
 
 @router.patch("/agents/{agent}/tools-config", auth=auth.switch_writing, response=_CHANGED)
@@ -100,10 +100,10 @@ def change_tools_config(
             # If-Match covers the whole configuration, so the whole configuration is compared.
             return tools_config.put(write, agent, {**expected, **body.root}, was=expected)
 
-        return _made(request, agent, query, response, act)
+        return _response(request, agent, query, response, act)
 
 
-def _made(
+def _response(
     request: HttpRequest,
     agent: str,
     query: names.DryRunQuery,

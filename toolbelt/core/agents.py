@@ -48,8 +48,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """When a switch or an override expires (UTC, at the start of that second), what replaces it (None: it is unset),
-    and who set the expiry.
+    """The expiry of a switch or an override: its time in UTC, and who set it.
+
+    ``then`` is the value afterwards; None: it is unset.
     """
 
     at: datetime
@@ -97,8 +98,8 @@ class Agent:
         """Return the switches and overrides that have expired by ``now``, oldest first."""
         if not self.ends:
             return {}
-        ended = [(end.at, key) for key, end in self.ends.items() if end.at <= now]
-        return {key: self.ends[key] for _, key in sorted(ended)}
+        expired = [(end.at, key) for key, end in self.ends.items() if end.at <= now]
+        return {key: self.ends[key] for _, key in sorted(expired)}
 
     def as_of(self, now: datetime) -> Agent:
         """Return the agent as it is at ``now``: expired switches and overrides have their later value."""

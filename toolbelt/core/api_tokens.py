@@ -56,6 +56,6 @@ def matches_digest(stored: str, text: str) -> bool:
 def _checksum(body: str) -> str:
     number, letters = zlib.crc32(body.encode()), ""
     for _ in range(CHECKSUM):
-        number, rest = divmod(number, len(ALPHABET))
-        letters = ALPHABET[rest] + letters
+        number, digit = divmod(number, len(ALPHABET))
+        letters = ALPHABET[digit] + letters
     return letters

@@ -25,7 +25,7 @@ _BRINGS_NOTHING = frozenset({"blocked", "title", "description", "examples", "tri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """How many tools and tokens are active, against the agent's budget if it has one. Meta-tools never count.
+    """The numbers of active tools and tokens, with the agent's budget if it has one. Meta-tools never count.
 
     ``tokens`` are those of definitions, policy and off texts; ``policy_tokens`` is the part of the policy.
     """
@@ -43,7 +43,7 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """What is active after the budget was applied, and what was deferred, in key order.
+    """The active tools after the budget was applied, and the deferred ones, in key order.
 
     ``non_tools`` are active prompts, resources and so on: they are granted like tools and do not count against the
     budget.
@@ -131,7 +131,7 @@ def resolve(snapshot: resolution.Snapshot) -> Resolution:
 
 
 def spend(stored: catalog.Catalog, active: Collection[str], budget: agents.Budget | None = None) -> Spent:
-    """Return what these active tools spend of the budget. None of them is a prompt or a resource."""
+    """Return the part of the budget that these active tools spend. None of them is a prompt or a resource."""
     policy_tokens = policy.tokens(stored, active)
     tokens = policy_tokens + _definition_tokens(stored, active)
     return Spent(tools=len(active), tokens=tokens, policy_tokens=policy_tokens, budget=budget)
@@ -144,7 +144,7 @@ def spend_after(
     after: Set[str],
     budget: agents.Budget | None = None,
 ) -> Spent:
-    """Return what the tools ``after`` a change spend, given what those ``before`` it ``spent``; like :func:`spend`."""
+    """Return the spending of the tools ``after`` a change, given that of those ``before`` it; like :func:`spend`."""
     policy_tokens = spent.policy_tokens + policy.tokens_added(stored, before, after)
     definition_tokens = (
         spent.tokens
@@ -262,7 +262,7 @@ def deferred_tools(
     initial: Requested,
     loads: Requested = (),
 ) -> dict[str, rules.Origin]:
-    """Return what a deferring budget removes from these active tools, by key. ``fixed`` tools are never deferred.
+    """Return the active tools that a deferring budget removes, by key. ``fixed`` tools are never deferred.
 
     An initial toolkit is deferred whole. What the session loaded keeps the tools that a later load needs.
     """
@@ -293,11 +293,11 @@ def _removal_order(
                 request_of[key] = number
             else:
                 request_of.setdefault(key, number)
-    rest = [key for key in candidates if key not in request_of]
-    for key in sorted((key for key in rest if key not in stored.toolkits_of), reverse=True):
+    not_requested = [key for key in candidates if key not in request_of]
+    for key in sorted((key for key in not_requested if key not in stored.toolkits_of), reverse=True):
         yield rules.Origin("budget", key), (key,)
     by_toolkit: dict[str, list[str]] = {}
-    for key in rest:
+    for key in not_requested:
         if key in stored.toolkits_of:
             # A tool is deferred with the last of its toolkits, which is deferred first.
             by_toolkit.setdefault(stored.toolkits_of[key][-1].key, []).append(key)

@@ -40,7 +40,7 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a call is refused: ``code`` is one of :data:`REFUSALS`; ``errors`` are places in the arguments.
+    """The refusal of a call: ``code`` is one of :data:`REFUSALS`; ``errors`` are problems in the arguments.
 
     ``mcp`` is the complete MCP result of an upstream server's tool that failed.
     """

@@ -370,7 +370,7 @@ def compile_(
         loadouts={keys.fold(loadout.name): loadout for loadout in loadouts},
         sub_apps=sub_app_by_key,
         toolkits_of={key: tuple(kits) for key, kits in kits_of.items()},
-        position={key: place for place, key in enumerate(toolkit_by_key)},
+        position={key: position for position, key in enumerate(toolkit_by_key)},
         tools_of_plugin={name: tuple(tool_keys) for name, tool_keys in of_plugin.items()},
         tools_of_category={name: tuple(tool_keys) for name, tool_keys in of_category.items()},
         default_on=tuple(tool.key for tool in tool_by_key.values() if tool.default_on),

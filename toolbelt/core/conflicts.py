@@ -17,7 +17,7 @@ SourceKind = Literal["always-on", "sub-app", "switch", "initial", "loaded"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What grants a tool, and the options that it passes (None: no options)."""
+    """A source that grants a tool, and the options that it passes (None: no options)."""
 
     kind: SourceKind
     name: str
@@ -91,8 +91,8 @@ def first_conflict(candidates: Iterable[Source], tool: str) -> Conflict | None:
 
 def tools_with_options(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
     """Return the tools that any source passes options to: only these can conflict."""
-    own = frozenset(always.tool for always in agent.tools if always.options)
-    return stored.with_options | own if own else stored.with_options
+    always_on = frozenset(always.tool for always in agent.tools if always.options)
+    return stored.with_options | always_on if always_on else stored.with_options
 
 
 def of_agent(stored: catalog.Catalog, agent: agents.Agent) -> tuple[Conflict, ...]:

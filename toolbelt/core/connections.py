@@ -45,7 +45,7 @@ _RESERVED = frozenset(
     }
 )
 
-Place = tuple[str, ...]
+Path = tuple[str, ...]
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -130,20 +130,20 @@ def read(text: str) -> Connection | None:
     return of(schema.mapping(text, {}))
 
 
-def of(given: Mapping[str, Any]) -> Connection | None:
+def of(fields: Mapping[str, Any]) -> Connection | None:
     """Return the connection from its fields in a belt; what does not fit is skipped."""
-    args, sharing = given.get("args"), given.get("sharing")
+    args, sharing = fields.get("args"), fields.get("sharing")
     connection = Connection(
-        command=_text(given.get("command")),
+        command=_text(fields.get("command")),
         args=tuple(arg for arg in args if isinstance(arg, str)) if isinstance(args, (list, tuple)) else (),
-        env=_texts(given.get("env")),
-        cwd=_text(given.get("cwd")),
-        url=_text(given.get("url")),
-        headers=_texts(given.get("headers")),
-        timeout=_number(given.get("timeout"), MAX_TIMEOUT, TIMEOUT),
+        env=_texts(fields.get("env")),
+        cwd=_text(fields.get("cwd")),
+        url=_text(fields.get("url")),
+        headers=_texts(fields.get("headers")),
+        timeout=_number(fields.get("timeout"), MAX_TIMEOUT, TIMEOUT),
         sharing=sharing if sharing in SHARING else "",
-        idle=_number(given.get("idle"), MAX_IDLE, IDLE),
-        max_connections=_number(given.get("max_connections"), MAX_CONNECTIONS_LIMIT, MAX_CONNECTIONS),
+        idle=_number(fields.get("idle"), MAX_IDLE, IDLE),
+        max_connections=_number(fields.get("max_connections"), MAX_CONNECTIONS_LIMIT, MAX_CONNECTIONS),
     )
     return connection if connection.command or connection.url else None
 
@@ -158,37 +158,37 @@ def is_reserved(variable: str) -> bool:
     return variable.startswith(_RESERVED_PREFIX) or variable in _RESERVED
 
 
-def problems(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+def problems(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield the problems of a connection's fields in a belt, each with its place."""
-    command, url = given.get("command"), given.get("url")
+    command, url = fields.get("command"), fields.get("url")
     if bool(command) == bool(url):
         yield (), "A server needs either a 'command' or a 'url': give one of the two."
         return
     for field_name in URL_FIELDS[1:] if command else COMMAND_FIELDS[1:]:
-        if given.get(field_name):
+        if fields.get(field_name):
             other = "url" if command else "command"
             yield (field_name,), f"{field_name!r} belongs to a {other!r}: remove it."
-    timeout = given.get("timeout", TIMEOUT)
+    timeout = fields.get("timeout", TIMEOUT)
     if not 0 < timeout <= MAX_TIMEOUT:
         yield ("timeout",), f"The timeout must be 1 to {MAX_TIMEOUT} seconds."
-    if not 0 < given.get("idle", IDLE) <= MAX_IDLE:
+    if not 0 < fields.get("idle", IDLE) <= MAX_IDLE:
         yield ("idle",), f"The idle time must be 1 to {MAX_IDLE} seconds."
-    if not 0 < given.get("max_connections", MAX_CONNECTIONS) <= MAX_CONNECTIONS_LIMIT:
+    if not 0 < fields.get("max_connections", MAX_CONNECTIONS) <= MAX_CONNECTIONS_LIMIT:
         yield (
             ("max_connections",),
             f"The number of connections must be 1 to {MAX_CONNECTIONS_LIMIT}.",
         )
-    yield from _of_url(url) if url else _of_command(given)
+    yield from _of_url(url) if url else _of_command(fields)
     for field_name, name_form in (("env", _VARIABLE), ("headers", _HEADER)):
-        for name, value in (given.get(field_name) or {}).items():
+        for name, value in (fields.get(field_name) or {}).items():
             yield from _of_value(field_name, name_form, name, value or "")
 
 
-def _of_command(given: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
-    for place, text in (("command", given["command"]), ("cwd", given.get("cwd") or "")):
+def _of_command(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    for field_name, text in (("command", fields["command"]), ("cwd", fields.get("cwd") or "")):
         if _CONTROL.search(text):
-            yield (place,), f"{place!r} contains a control character: remove it."
-    if _has_secret(given.get("args") or ()):
+            yield (field_name,), f"{field_name!r} contains a control character: remove it."
+    if _has_secret(fields.get("args") or ()):
         yield ("args",), _ARGS_WAY_OUT
 
 
@@ -198,15 +198,15 @@ def _has_secret(args: Iterable[str | None]) -> bool:
     for arg in args:
         text = arg or ""
         match = _OPTION.fullmatch(text)
-        given = [(match[1], match[2] or "") if match else (option, text)]
+        pairs = [(match[1], match[2] or "") if match else (option, text)]
         # The argument, or the value of its option, may itself be a variable, a header or a URL: --env=NAME=value.
         inner = match[2] or "" if match else text
         matches = [form.fullmatch(inner) for form in (_OPTION, _HEADER_LINE)]
-        given += [(match[1], match[2] or "") for match in matches if match]
+        pairs += [(match[1], match[2] or "") for match in matches if match]
         if (
             _holds_secret(text)
             or _has_secret_in_query(inner)
-            or any(_is_meant_as_secret(name, value, may_be_path=True) for name, value in given)
+            or any(_is_meant_as_secret(name, value, may_be_path=True) for name, value in pairs)
         ):
             return True
         option = match[1] if match and match[2] is None else ""
@@ -236,7 +236,7 @@ def _literal(value: str) -> bool:
     return not any(match[1] for match in _REFERENCE.finditer(value))
 
 
-def _of_url(url: str) -> Iterator[tuple[Place, str]]:
+def _of_url(url: str) -> Iterator[tuple[Path, str]]:
     at = ("url",)
     try:
         parts = urllib.parse.urlsplit(url)
@@ -271,11 +271,11 @@ _ARGS_WAY_OUT = (
 
 def _of_value(
     field_name: str, name_form: re.Pattern[str], name: str, value: str
-) -> Iterator[tuple[Place, str]]:
+) -> Iterator[tuple[Path, str]]:
     at = (field_name, name)
     if not name_form.fullmatch(name):
-        what = "a variable" if field_name == "env" else "a header"
-        yield at, f"{name!r} is not the name of {what}."
+        kind = "a variable" if field_name == "env" else "a header"
+        yield at, f"{name!r} is not the name of {kind}."
     if _CONTROL.search(value):
         yield at, f"{name!r} contains a control character: remove it."
     is_literal_header = field_name == "headers" and value and _literal(value)
@@ -296,14 +296,14 @@ def _is_metadata(host: str) -> bool:
         return False
 
 
-def _number(given: Any, maximum: int, default: int) -> int:
-    return given if type(given) is int and 0 < given <= maximum else default
+def _number(value: Any, maximum: int, default: int) -> int:
+    return value if type(value) is int and 0 < value <= maximum else default
 
 
-def _text(given: Any) -> str:
-    return given if isinstance(given, str) else ""
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
-def _texts(given: Any) -> dict[str, str]:
-    pairs = given.items() if isinstance(given, Mapping) else ()
+def _texts(mapping: Any) -> dict[str, str]:
+    pairs = mapping.items() if isinstance(mapping, Mapping) else ()
     return {name: value for name, value in pairs if isinstance(name, str) and isinstance(value, str)}

@@ -17,7 +17,7 @@ from toolbelt.core import catalog, details, schema, tool_versions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What a model receives for one tool. ``text`` is its canonical JSON, ``digest`` the SHA-256 of that."""
+    """The definition of a tool for a model. ``text`` is its canonical JSON, ``digest`` the SHA-256 of that."""
 
     name: str
     title: str

@@ -64,20 +64,20 @@ def is_icon(icon: Any) -> bool:
     return isinstance(source, str) and source.startswith(("https://", "data:image/"))
 
 
-def is_argument(given: Any) -> bool:
+def is_argument(document: Any) -> bool:
     """Return whether this is a valid MCP argument of a prompt."""
     return (
-        isinstance(given, Mapping)
-        and bool(given.get("name"))
-        and all(isinstance(value, ARGUMENT_FIELDS.get(name, ())) for name, value in given.items())
+        isinstance(document, Mapping)
+        and bool(document.get("name"))
+        and all(isinstance(value, ARGUMENT_FIELDS.get(name, ())) for name, value in document.items())
     )
 
 
-def is_annotations(given: Any) -> bool:
+def is_annotations(document: Any) -> bool:
     """Return whether these are valid MCP annotations of a resource: its audience and its priority."""
-    if not isinstance(given, Mapping) or not given.keys() <= {"audience", "priority"}:
+    if not isinstance(document, Mapping) or not document.keys() <= {"audience", "priority"}:
         return False
-    audience, priority = given.get("audience", []), given.get("priority", 0)
+    audience, priority = document.get("audience", []), document.get("priority", 0)
     return (
         isinstance(audience, list)
         and all(role in ROLES for role in audience)

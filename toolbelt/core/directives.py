@@ -30,7 +30,7 @@ _ROOM = 16 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directive:
-    """What to focus on in the first step of the request: active tools in key order, and the tool choice.
+    """The focus of the first step of the request: active tools in key order, and the tool choice.
 
     ``because`` names the reason for each toolkit: the trigger that matched, or what its code returned.
     """

@@ -46,7 +46,7 @@ class ToolbeltError(Exception):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong, with its place in the input: by default the error itself, which has none."""
+        """Return the problems, with their paths in the input: by default the error itself, which has none."""
         return (Problem(path="", message=str(self)),)
 
 
@@ -66,7 +66,7 @@ class Invalid(ToolbeltError):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong, with its place in the input."""
+        """Return the problems, with their paths in the input."""
         return self._problems
 
 
@@ -85,11 +85,11 @@ class NotFound(ToolbeltError):
 
     code = "not-found"
 
-    def __init__(self, what: str, name: str, known: Iterable[str] = ()) -> None:
-        self.what, self.name = what, name
-        self.nearest = nearest(name, known)
+    def __init__(self, kind: str, name: str, names: Iterable[str] = ()) -> None:
+        self.what, self.name = kind, name
+        self.nearest = nearest(name, names)
         hint = f" Did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
-        super().__init__(f"There is no {what} named {name!r}.{hint}")
+        super().__init__(f"There is no {kind} named {name!r}.{hint}")
 
 
 class Archived(NotFound):
@@ -162,10 +162,10 @@ def describe_value(value: Any) -> str:
     return str(value)
 
 
-def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Return up to ``limit`` of the ``known`` names that are similar to ``name``, best first, ignoring case."""
+def nearest(name: str, names: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """Return up to ``limit`` of the ``names`` names that are similar to ``name``, best first, ignoring case."""
     folded: dict[str, str] = {}
-    for candidate in known:
+    for candidate in names:
         folded.setdefault(candidate.casefold(), candidate)
     return tuple(
         folded[hit] for hit in difflib.get_close_matches(name.casefold(), folded, n=limit, cutoff=0.6)

@@ -40,9 +40,9 @@ def of_surface(answer: surface.Surface, expected: Mapping[str, Any]) -> Iterator
             yield "an expectation that the scenario format has", key
 
 
-def _same_set(what: str, expected: Any, actual: Iterable[str]) -> Iterator[Mismatch]:
+def _same_set(name: str, expected: Any, actual: Iterable[str]) -> Iterator[Mismatch]:
     if not _is_list(expected) or sorted(expected) != sorted(actual):
-        yield f"{what} = {sorted(expected) if _is_list(expected) else expected!r}", str(sorted(actual))
+        yield f"{name} = {sorted(expected) if _is_list(expected) else expected!r}", str(sorted(actual))
 
 
 def _part(state: str, manner: str, expected: Any, actual: set[str]) -> Iterator[Mismatch]:

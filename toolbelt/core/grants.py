@@ -91,5 +91,5 @@ def describe_expiry(agent: agents.Agent, key: str) -> str:
     if end is None:
         return ""
     at = end.at.astimezone(UTC)
-    shown = f"{at:%Y-%m-%d %H:%M:%S}" if at.second else f"{at:%Y-%m-%d %H:%M}"
-    return f"until {shown} UTC" + (f" (set by {end.by})" if end.by else "")
+    time_text = f"{at:%Y-%m-%d %H:%M:%S}" if at.second else f"{at:%Y-%m-%d %H:%M}"
+    return f"until {time_text} UTC" + (f" (set by {end.by})" if end.by else "")

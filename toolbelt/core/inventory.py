@@ -38,9 +38,9 @@ def take(
     *,
     before: Inventory | None = None,
 ) -> Inventory:
-    """Return what the agent has with this catalog, outside any session.
+    """Return the agent's tools with this catalog, outside any session.
 
-    With ``before``, an inventory with the same catalog, only what differs from it is counted.
+    With ``before``, an inventory with the same catalog, only the differences from it are counted.
     """
     shared = _shared(stored, agent.loadout_name(kind_loadouts))
     # The tools that agents share are many, and those of a single agent few: only the latter are computed here.
@@ -75,8 +75,8 @@ def on_request(
     *,
     now: Inventory,
 ) -> frozenset[str]:
-    """Return what the agent gets on request, with its inventory ``now``: what it may load, what its loadout's patterns
-    match (rule 10), and what its budget defers.
+    """Return the tools that the agent gets on request, with its inventory ``now``: those that it may load, those that
+    its loadout's patterns match (rule 10), and those that its budget defers.
     """
     initial = _initial_toolkits(agent)
     offered = _NOTHING.union(*(_members(stored, key) for key in agent.allowed_toolkits if key not in initial))
@@ -91,7 +91,7 @@ def closed(stored: catalog.Catalog) -> frozenset[str]:
 
     def compute() -> frozenset[str]:
         context = resolution.build_context(resolution.Snapshot(catalog=stored, agent=agents.Agent(key="")))
-        return frozenset(key for key in stored.tools if resolution.decide(context, key).question <= 2)
+        return frozenset(key for key in stored.tools if resolution.decide(context, key).rule_number <= 2)
 
     return _cached(stored, ("closed tools",), compute)
 
@@ -126,7 +126,7 @@ def plugins(stored: catalog.Catalog, active: Iterable[str]) -> frozenset[str]:
 
 
 def _granted(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
-    """Return what an operator granted by name (rules 6 and 7), which no budget removes."""
+    """Return the tools that an operator granted by name (rules 6 and 7), which no budget removes."""
     granted = {tool for tool, _ in stored.bound.get(agent.key, ())}
     granted.update(always.tool for always in agent.tools)
     granted.update(key for key, on in agent.overrides.items() if on)

@@ -27,7 +27,7 @@ def fold(name: str) -> str:
 
 
 def tool_key_problem(key: str) -> str | None:
-    """Return what is wrong with ``key`` as a tool's full key, or None."""
+    """Return the problem of ``key`` as a tool's full key, or None."""
     if not _KEY.fullmatch(key):
         return f"{key!r} is not a tool's key: it {_KEY_RULE}."
     if fold(key) in RESERVED:
@@ -36,7 +36,7 @@ def tool_key_problem(key: str) -> str | None:
 
 
 def toolkit_key_problem(key: str) -> str | None:
-    """Return what is wrong with ``key`` as a toolkit's key, or None."""
+    """Return the problem of ``key`` as a toolkit's key, or None."""
     if not _KEY.fullmatch(key):
         return f"{key!r} is not a toolkit's key: it {_KEY_RULE}."
     if SEPARATOR in key:
@@ -47,7 +47,7 @@ def toolkit_key_problem(key: str) -> str | None:
 
 
 def namespace_problem(namespace: str) -> str | None:
-    """Return what is wrong with ``namespace``, or None; it must leave room for ``__`` and a name."""
+    """Return the problem of ``namespace``, or None; it must leave room for ``__`` and a name."""
     if not _KEY.fullmatch(namespace):
         return f"{namespace!r} is not a namespace: it {_KEY_RULE}."
     if SEPARATOR in namespace:
@@ -58,7 +58,7 @@ def namespace_problem(namespace: str) -> str | None:
 
 
 def name_problem(name: str) -> str | None:
-    """Return what is wrong with ``name`` for a plugin, loadout, agent or sub-app, or None."""
+    """Return the problem of ``name`` for a plugin, loadout, agent or sub-app, or None."""
     if not _NAME.fullmatch(name):
         return f"{name!r} is not a name: 1 to 64 letters, digits, _, . or -."
     if not name.strip("."):

@@ -105,7 +105,7 @@ def unload(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
     """Unload what was loaded as ``name``."""
     resolved = budgets.resolve(_upcoming(snapshot))
     context = resolved.context
-    target = targets.find(resolved, name, held=True)
+    target = targets.find(resolved, name, prefer_loaded=True)
     if target is None:
         return _unknown(resolved, name)
     if not target.is_allowed:
@@ -131,7 +131,7 @@ def list_toolkits(snapshot: resolution.Snapshot) -> dict[str, Any]:
     resolved = budgets.resolve(_upcoming(snapshot))
     context = resolved.context
     by_name = (
-        targets.find(resolved, name, held=True)
+        targets.find(resolved, name, prefer_loaded=True)
         for name in sorted(context.tools_by_name | context.plugins_by_name)
     )
     listed = []

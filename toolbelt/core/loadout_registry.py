@@ -70,7 +70,7 @@ class Builder:
 
 
 class Plugin(Protocol):
-    """What a registry reads of a plugin. An optional ``category`` replaces the default for its name."""
+    """A plugin, as far as a registry reads it. An optional ``category`` replaces the default for its name."""
 
     @property
     def name(self) -> str: ...

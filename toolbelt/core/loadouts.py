@@ -82,11 +82,11 @@ class Unresolved:
 
     @property
     def message(self) -> str:
-        """Return what that means, and what to do."""
-        what = "plugin" if self.field == "plugins" else "plugin or tool"
+        """Return a message that explains this, and how to fix it."""
+        kind = "plugin" if self.field == "plugins" else "plugin or tool"
         hint = f" Did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
         effect = "It disables nothing" if self.field == "disabled" else "It brings nothing"
-        return f"There is no {what} named {self.name!r}.{hint} {effect} until one has this name."
+        return f"There is no {kind} named {self.name!r}.{hint} {effect} until one has this name."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Return what is wrong with a pattern, or None. (Resolving takes any: rows may have been written elsewhere.)"""
+    """Return the problem of a pattern, or None. (Resolving takes any: rows may have been written elsewhere.)"""
     if not pattern.strip():
         return BLANK_PATTERN
     if not _PATTERN.fullmatch(pattern):
@@ -161,10 +161,10 @@ def unresolved(stored: catalog.Catalog, loadout: catalog.Loadout) -> tuple[Unres
             field=field,
             position=position,
             name=name,
-            nearest=errors.nearest(name, known.values()),
+            nearest=errors.nearest(name, names.values()),
         )
-        for field, position, name, known in entries
-        if keys.fold(name) not in known
+        for field, position, name, names in entries
+        if keys.fold(name) not in names
     )
 
 
@@ -325,7 +325,7 @@ def exists(stored: Mapping[str, catalog.Loadout], name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What a registry needs to know of a plugin: its name and, if it states one, its category."""
+    """A plugin for a registry: its name and, if it states one, its category."""
 
     name: str
     category: str = ""

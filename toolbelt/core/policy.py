@@ -166,7 +166,7 @@ def section(stored: catalog.Catalog, key: str, tools: tuple[str, ...]) -> Sectio
 
 
 def section_of(stored: catalog.Catalog, toolkit: catalog.Toolkit, active: Iterable[str]) -> Section:
-    """Return what the toolkit adds to the policy while these members are active; without one, its off text."""
+    """Return the toolkit's text for the policy while these members are active; without any, its off text."""
     if tools := tuple(sorted(active)):
         return section(stored, toolkit.key, tools)
     return Section(toolkit=toolkit.key, tool="", state="off", text=off_text(toolkit))

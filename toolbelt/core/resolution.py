@@ -26,12 +26,12 @@ class Snapshot:
 
 
 class Decision(NamedTuple):
-    """The decision for one tool; ``question`` is the number (1 to 11) of the rule that decided."""
+    """The decision for one tool; ``rule_number`` is the number (1 to 11) of the rule that decided."""
 
     tool: str
     state: rules.State
     code: str
-    question: int
+    rule_number: int
     origin: rules.Origin
 
     @property
@@ -39,19 +39,19 @@ class Decision(NamedTuple):
         """Return whether turning on a toolkit of the tool would leave its state as it is: a rule before the switch
         decides (unavailable, blocked, its override is off, or a loadout disables it).
         """
-        return self.question in (1, 2, 4, 5)
+        return self.rule_number in (1, 2, 4, 5)
 
 
 class Step(NamedTuple):
-    """One rule of a trace: its number, its question, and its answer (None: it does not apply)."""
+    """One rule of a trace: its number, its text, and its answer (None: it does not apply)."""
 
-    question: int
+    rule_number: int
     rule: str
     answer: rules.Answer | None
 
 
 def build_context(snapshot: Snapshot) -> rules.EvaluationContext:
-    """Return what the rules need to know of this snapshot."""
+    """Return the values that the rules need from this snapshot."""
     stored, agent, session = snapshot.catalog, snapshot.agent, snapshot.session
     subagent = bool(snapshot.subagent)
     own_loadout = agent.loadout_name(snapshot.kind_loadouts)
@@ -179,15 +179,15 @@ def _first(context: rules.EvaluationContext, rules_: tuple[rules.Rule, ...], key
 def trace(context: rules.EvaluationContext, key: str) -> tuple[Step, ...]:
     """Return the answer of every rule for the tool, including those after the one that decides."""
     tool = context.catalog.tools[key]
-    return tuple(Step(number, question, apply(context, tool)) for number, question, apply in rules.RULES)
+    return tuple(Step(number, text, apply(context, tool)) for number, text, apply in rules.RULES)
 
 
 def denials(context: rules.EvaluationContext, key: str) -> tuple[Decision, ...]:
     """Return the decision of each of the rules 1 to 5 that applies: all of them keep the tool from being granted."""
     return tuple(
-        Decision(key, step.answer.state, step.answer.code, step.question, step.answer.origin)
+        Decision(key, step.answer.state, step.answer.code, step.rule_number, step.answer.origin)
         for step in trace(context, key)
-        if step.question <= 5 and step.answer is not None
+        if step.rule_number <= 5 and step.answer is not None
     )
 
 

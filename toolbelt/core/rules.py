@@ -17,7 +17,7 @@ STATES: tuple[State, ...] = ("active", "discoverable", "denied", "dormant", "una
 
 
 class Origin(NamedTuple):
-    """What decided: its ``kind`` (switch, override, loadout, toolkit, plugin, …), its ``name``, and a ``detail``."""
+    """The origin of a decision: its ``kind`` (switch, override, loadout, …), its ``name``, and a ``detail``."""
 
     kind: str
     name: str
@@ -33,10 +33,10 @@ class Answer(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One of the eleven rules: its number, its question, and the function that applies it."""
+    """One of the eleven rules: its number, its text, and the function that applies it."""
 
     number: int
-    question: str
+    text: str
     answer: Callable[[EvaluationContext, catalog.Tool], Answer | None]
 
 

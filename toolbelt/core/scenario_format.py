@@ -116,7 +116,7 @@ def _of_edit(parameters: Mapping[str, Any]) -> Iterator[expectations.Mismatch]:
 
 
 def time_problem(written: Any) -> str:
-    """Return what a time must be, if this is none; else an empty text."""
+    """Return a description of a valid time if this is none; else an empty text."""
     return "" if parse_time(written) else "now: a time with its zone, such as 2031-05-04T14:00:00Z"
 
 

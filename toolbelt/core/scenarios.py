@@ -176,7 +176,7 @@ class CoreWorld:
                 raise errors.Refused(f"The budget of {name} refuses this edit, which would exceed it.")
 
     def _spent(self, belt: belts.Belt, agent: str) -> budgets.Spent:
-        """Return what an agent has active outside any session; nothing if it does not exist."""
+        """Return the active tools of an agent outside any session; none if it does not exist."""
         if agent not in belt.agents:
             return budgets.Spent(tools=0, tokens=0)
         return budgets.resolve(self._snapshot_of(belt, belt.agents[agent])).spent
@@ -255,9 +255,9 @@ def _run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
             yield Failure(scenario=name, step=number, expected="an answer", got=_described(error))
 
 
-def _time_of(part: Mapping[str, Any], before: datetime | None) -> datetime | None:
+def _time_of(section: Mapping[str, Any], before: datetime | None) -> datetime | None:
     """Return the time that a scenario or step sets; ``before`` if it sets none."""
-    return scenario_format.parse_time(part["now"]) if "now" in part else before
+    return scenario_format.parse_time(section["now"]) if "now" in section else before
 
 
 def _at(world: World, now: datetime | None) -> AbstractContextManager[None]:

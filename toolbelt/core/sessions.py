@@ -52,7 +52,7 @@ class Session:
 
 
 def id_problem(text: str) -> str | None:
-    """Return what is wrong with the id of a session or a request, or None."""
+    """Return the problem of the id of a session or a request, or None."""
     if 0 < len(text) <= MAX_ID_LENGTH and text.isprintable():
         return None
     return f"an id is 1 to {MAX_ID_LENGTH} characters, none of them a control character."
@@ -108,8 +108,8 @@ def load_order(session: Session | None, request_id: str | None) -> tuple[tuple[K
 
 
 def in_allowed_order(
-    asked: Iterable[str], allowed: tuple[str, ...], initial: tuple[str, ...]
+    requested: Iterable[str], allowed: tuple[str, ...], initial: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the allowed toolkits that are requested or initial, in the order of the allowed list."""
-    keys_ = {*asked, *initial}
-    return tuple(key for key in allowed if key in keys_)
+    included = {*requested, *initial}
+    return tuple(key for key in allowed if key in included)

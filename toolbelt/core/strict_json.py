@@ -62,11 +62,11 @@ def _float(digits: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        seen: set[str] = set()
+        names: set[str] = set()
         for name, _ in pairs:
-            if name in seen:
+            if name in names:
                 raise ValueError(f"the key {name[:MAX_PER_KEY]!r} is repeated in one object")
-            seen.add(name)
+            names.add(name)
     return result
 
 

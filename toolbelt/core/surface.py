@@ -40,7 +40,7 @@ class Warning_:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discoverable:
-    """What could be loaded: the number of tools, and the names of toolkits and plugins (at most 50 of each)."""
+    """The loadable tools: their number, and the names of toolkits and plugins (at most 50 of each)."""
 
     count: int
     toolkits: tuple[str, ...]
@@ -73,12 +73,12 @@ class Surface:
 
     @property
     def spent(self) -> budgets.Spent:
-        """Return how many tools and tokens are active, against the agent's budget."""
+        """Return the numbers of active tools and tokens, with the agent's budget."""
         return self.resolution.spent
 
     @property
     def discoverable(self) -> Discoverable:
-        """Return what could be loaded. It is not part of the fingerprint and is computed on each access."""
+        """Return the loadable tools. They are not part of the fingerprint, and are computed on each access."""
         count = 0
         toolkits: dict[str, None] = {}
         plugins: dict[str, None] = {}
@@ -95,7 +95,7 @@ class Surface:
         )
 
     def content(self) -> dict[str, Any]:
-        """Return what the model receives, as JSON: the part of the document that the fingerprint covers."""
+        """Return the part of the surface that the model receives, as JSON; the fingerprint covers this part."""
         sent = sorted((*self.tools, *self.meta_tools), key=lambda definition: definition.name)
         return {
             "active_tools": [definition.name for definition in sent],
@@ -168,16 +168,16 @@ def of(
         policy_ = policy.with_loadable(policy_, [stored.toolkits[key] for key in targets.loadable(resolved)])
     directive = directives.build(stored, members, active, message)
     tools = tuple([definitions.of(stored, key) for key in active])
-    own = _meta_tools(resolved)
-    tool_choice: Literal["auto", "none"] = "auto" if tools or own else "none"
+    meta_tools_ = _meta_tools(resolved)
+    tool_choice: Literal["auto", "none"] = "auto" if tools or meta_tools_ else "none"
     return Surface(
         agent=snapshot.agent.key,
         session=snapshot.session.key if snapshot.session is not None else None,
         request_id=snapshot.request_id,
         revision=stored.number if revision is None else revision,
-        fingerprint=_fingerprint(tools, own, tool_choice, policy_.text, directive),
+        fingerprint=_fingerprint(tools, meta_tools_, tool_choice, policy_.text, directive),
         tools=tools,
-        meta_tools=own,
+        meta_tools=meta_tools_,
         tool_choice=tool_choice,
         policy=policy_,
         directive=directive,
@@ -209,14 +209,14 @@ def may_load(resolved: budgets.Resolution) -> bool:
 
 def _fingerprint(
     tools: tuple[definitions.Definition, ...],
-    own: tuple[definitions.Definition, ...],
+    meta_tools_: tuple[definitions.Definition, ...],
     tool_choice: str,
     policy_text: str,
     directive: directives.Directive | None,
 ) -> str:
-    digest = hashlib.sha256(b"".join([definition.digest for definition in (*tools, *own)]))
+    digest = hashlib.sha256(b"".join([definition.digest for definition in (*tools, *meta_tools_)]))
     focus = [list(directive.active_tools), directive.tool_choice] if directive else None
-    digest.update(schema.canonical([len(tools), len(own), tool_choice, policy_text, focus]).encode())
+    digest.update(schema.canonical([len(tools), len(meta_tools_), tool_choice, policy_text, focus]).encode())
     return "sha256:" + digest.hexdigest()
 
 

@@ -15,7 +15,7 @@ from toolbelt.core import budgets, catalog, errors, loadouts, resolution, rules,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a name refers to: a toolkit, tool or plugin, the tools it adds, and whether the agent may load it."""
+    """The target of a name: a toolkit, tool or plugin, the tools it adds, and whether the agent may load it."""
 
     kind: sessions.Kind
     name: str
@@ -23,12 +23,12 @@ class Target:
     is_allowed: bool
 
 
-def find(resolved: budgets.Resolution, name: str, *, held: bool = False) -> Target | None:
-    """Return what ``name`` refers to for this agent, or None.
+def find(resolved: budgets.Resolution, name: str, *, prefer_loaded: bool = False) -> Target | None:
+    """Return the target of ``name`` for this agent, or None.
 
     If a toolkit, a tool and a plugin share the name, the first that the agent may load is returned, else the first;
-    with ``held``, one that the session has loaded is preferred. Tools and plugins may be loaded if a pattern matches
-    them, or if the budget deferred them: those are discoverable as well, and loading them has its own status.
+    with ``prefer_loaded``, one that the session has loaded is preferred. Tools and plugins may be loaded if a pattern
+    matches them, or if the budget deferred them: those are discoverable as well, and loading them has its own status.
     """
     context = resolved.context
     stored = context.catalog
@@ -49,7 +49,7 @@ def find(resolved: budgets.Resolution, name: str, *, held: bool = False) -> Targ
         tools = tuple(tool for tool in stored.tools_of_plugin.get(name, ()) if is_offered(tool))
         targets.append(Target(kind="plugin", name=name, tools=tools, is_allowed=bool(tools)))
     ranked = sorted(
-        targets, key=lambda target: (not target.is_allowed, held and not is_loaded(context, target))
+        targets, key=lambda target: (not target.is_allowed, prefer_loaded and not is_loaded(context, target))
     )
     return ranked[0] if ranked else None
 

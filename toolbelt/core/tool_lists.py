@@ -32,11 +32,11 @@ def form(loading: agents.McpLoading, *, has_session: bool, may_grow: bool) -> Fo
 
 def of(answer: surface.Surface, form: Form) -> ToolList:
     """Return the tools of a surface in this form."""
-    own = answer.meta_tools
-    if own and form == "dispatch":
-        own = tuple(meta_tools.DISPATCHING.values())
+    meta_tools_ = answer.meta_tools
+    if meta_tools_ and form == "dispatch":
+        meta_tools_ = tuple(meta_tools.DISPATCHING.values())
     stored = answer.resolution.context.catalog
     run_here = [tool for tool in answer.tools if stored.runner(stored.tools[tool.name]) != "client"]
-    tools = tuple(sorted((*run_here, *own), key=lambda definition: definition.name))
+    tools = tuple(sorted((*run_here, *meta_tools_), key=lambda definition: definition.name))
     digest = hashlib.sha256(b"".join([definition.digest for definition in tools])).hexdigest()
     return ToolList(tools=tools, digest=digest[:32])

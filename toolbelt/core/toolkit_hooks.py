@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol
 
 
 class Focus(NamedTuple):
-    """What the code focuses the first step on; ``because`` is a short reason."""
+    """The focus of the first step, chosen by a toolkit's code; ``because`` is a short reason."""
 
     tools: tuple[str, ...]
     tool_choice: Literal["auto", "required"] = "auto"
@@ -33,7 +33,7 @@ class ToolkitHooks(Protocol):
         ...
 
     def focus(self, active_tools: tuple[str, ...], message: str) -> Focus | None:
-        """Return what the message should focus on, or None."""
+        """Return the focus for the message, or None."""
         ...
 
 

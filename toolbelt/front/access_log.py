@@ -108,8 +108,8 @@ def _line(note: LogEntry) -> str:
     """Return an entry as JSON. The part that entries have in common is cached."""
     written = _written if len(note.request.path) <= MAX_KEPT_LENGTH else _written.__wrapped__
     # Neither contains characters that JSON must escape.
-    own = f', "request_id": "{note.request_id}", "timestamp": "{_timestamp(note.at)}"}}'
-    return written(*_kind(note)) + own
+    request_fields = f', "request_id": "{note.request_id}", "timestamp": "{_timestamp(note.at)}"}}'
+    return written(*_kind(note)) + request_fields
 
 
 def _kind(note: LogEntry) -> tuple[int, str, str, str | None, str]:

@@ -130,12 +130,12 @@ class Application:
     ) -> bool:
         """Send the answer of ``ask``, and return whether there was one. If not, Django answers."""
         begun = time.perf_counter()
-        question = requests.question(request, body)
-        if question is None:
+        surface_request = requests.surface_request(request, body)
+        if surface_request is None:
             return False
         try:
-            with telemetry.question(VIEW):
-                answer = await ask(question)
+            with telemetry.agent_request(VIEW):
+                answer = await ask(surface_request)
         except Exception:  # Django runs into the same exception, and logs it
             return False
         if answer is None or not self._may_ask(answer.bearer, 1):

@@ -28,11 +28,11 @@ def is_here(scope: Mapping[str, Any]) -> bool:
     return scope["scheme"] == "https" or not settings.SECURE_SSL_REDIRECT
 
 
-def server(answers: prepared_answers.PreparedAnswers | None, taken: access_log.AccessLog) -> mcp.Server:
+def server(answers: prepared_answers.PreparedAnswers | None, log: access_log.AccessLog) -> mcp.Server:
     """Return the MCP endpoint of a server process."""
 
     def note(answered: exchanges.AnsweredRequest) -> None:
-        taken.add(
+        log.add(
             access_log.LogEntry(
                 answered,
                 answered.status,

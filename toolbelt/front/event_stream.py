@@ -45,11 +45,11 @@ class Streams:
 
     async def answer(self, scope: dict[str, Any], receive: messages.Receive, send: messages.Send) -> None:
         """Answer a request for :data:`live.PATH`."""
-        answered = await _asked(self._django, scope)
+        answered = await _response_of(self._django, scope)
         start = answered[0]
         headers = [(bytes(name), bytes(value)) for name, value in start["headers"]]
-        given = {name.lower(): value.decode("latin-1") for name, value in headers}
-        user = given.get(live.USER.lower().encode(), "")
+        values = {name.lower(): value.decode("latin-1") for name, value in headers}
+        user = values.get(live.USER.lower().encode(), "")
         without_user = [
             (name, value) for name, value in headers if name.lower() != live.USER.lower().encode()
         ]
@@ -80,8 +80,8 @@ class Streams:
         """Yield the events of the stream until the client disconnects, the login ends or the server stops."""
         query = urllib.parse.parse_qs(scope["query_string"].decode("latin-1"))
         agent = query.get("agent", [""])[-1]
-        given = b"; ".join([value for name, value in scope["headers"] if name == b"cookie"])
-        session_key = live.session_key(parse_cookie(given.decode("latin-1")))
+        cookies = b"; ".join([value for name, value in scope["headers"] if name == b"cookie"])
+        session_key = live.session_key(parse_cookie(cookies.decode("latin-1")))
         gone = asyncio.create_task(_gone(receive))
         async with feed.changes(agent) if agent else feed.all_changes() as changes:
             turn = asyncio.ensure_future(anext(changes, None))
@@ -113,7 +113,7 @@ class Streams:
 _is_still_in = sync_to_async(live.is_still_in, thread_sensitive=False)
 
 
-async def _asked(django: messages.Application, scope: dict[str, Any]) -> list[messages.Message]:
+async def _response_of(django: messages.Application, scope: dict[str, Any]) -> list[messages.Message]:
     """Return the messages that Django sends. Disconnects are not passed to Django, because they are handled here."""
     sent: list[messages.Message] = []
     body: list[messages.Message] = [{"type": "http.request", "body": b"", "more_body": False}]

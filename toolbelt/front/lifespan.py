@@ -41,11 +41,11 @@ class Lifespan:
     def __init__(
         self,
         answers: prepared_answers.PreparedAnswers | None,
-        taken: access_log.AccessLog,
+        log: access_log.AccessLog,
         grace: float = GRACE,
     ) -> None:
         self._answers = answers
-        self._notes = taken
+        self._access_log = log
         self._grace = grace
         self._has_begun = False
 
@@ -71,7 +71,7 @@ class Lifespan:
         expirations.stop()
         running_tools.stop()
         await feed.close()
-        self._notes.write()
+        self._access_log.write()
         await _within(plugins.stop, self._grace, "plugins not stopped")
         context_use.flush()
         await _within(record_writer.stop, self._grace, "records of calls not written")
@@ -100,7 +100,7 @@ class Lifespan:
 
 async def _within(act: Callable[[], None], seconds: float, trouble: str) -> None:
     """Run ``act`` in a thread and wait at most this long. Log ``trouble`` if it fails or does not finish."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop, has_ended = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:
         try:
@@ -110,11 +110,11 @@ async def _within(act: Callable[[], None], seconds: float, trouble: str) -> None
         finally:
             # The loop may be closed after the timeout.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(ended.set)
+                loop.call_soon_threadsafe(has_ended.set)
 
     threading.Thread(target=run, name="toolbelt-stop", daemon=True).start()
     try:
         async with asyncio.timeout(seconds):
-            await ended.wait()
+            await has_ended.wait()
     except TimeoutError:
         _log.error(trouble, seconds=seconds)

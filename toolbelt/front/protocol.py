@@ -25,7 +25,7 @@ class GatheringTransport:
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
-        self._held: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._size = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -34,9 +34,9 @@ class GatheringTransport:
 
     def write(self, data: bytes) -> None:
         """Buffer the data, or write immediately if there is much, so that the transport can apply back pressure."""
-        if not self._held:
+        if not self._chunks:
             self._loop.call_soon(self._flush)
-        self._held.append(data)
+        self._chunks.append(data)
         self._size += len(data)
         if self._size > MAX_HELD_BYTES:
             self._flush()
@@ -47,10 +47,10 @@ class GatheringTransport:
         self._transport.close()
 
     def _flush(self) -> None:
-        held, self._held, self._size = self._held, [], 0
+        chunks, self._chunks, self._size = self._chunks, [], 0
         # The client may have gone away since.
-        if held and not self._transport.is_closing():
-            self._transport.writelines(held)
+        if chunks and not self._transport.is_closing():
+            self._transport.writelines(chunks)
 
 
 class Protocol(httptools_impl.HttpToolsProtocol):

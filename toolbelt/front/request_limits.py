@@ -51,7 +51,7 @@ _TOKEN = re.compile(r"bearer +(\S+) *", re.IGNORECASE)
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused: a code of problem details, and a message."""
+    """The refusal of a request: a code of problem details, and a message."""
 
     code: str
     detail: str
@@ -91,8 +91,8 @@ class Head(NamedTuple):
 class RequestLimits:
     """The limits of a server process, in front of ``application``."""
 
-    def __init__(self, application: messages.Application, taken: access_log.AccessLog) -> None:
-        self._application, self._notes = application, taken
+    def __init__(self, application: messages.Application, log: access_log.AccessLog) -> None:
+        self._application, self._access_log = application, log
         self._most, self._seconds = conf.REQUESTS_AT_ONCE, conf.BODY_SECONDS
         self._in_progress = 0
         self._arriving: collections.Counter[str | None] = collections.Counter()
@@ -167,7 +167,7 @@ class RequestLimits:
         status, headers, body = answer(head, refusal, request_id)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if head.method == "HEAD" else body})
-        self._notes.add(
+        self._access_log.add(
             access_log.LogEntry(
                 head, status, len(body), request_id, "", time.time(), time.perf_counter() - begun, VIEW
             )

@@ -107,8 +107,8 @@ def of(scope: Scope, pattern: re.Pattern[str] = _PATH) -> Request | None:
     )
 
 
-def question(request: Request, body: bytes | None) -> prepared_answers.SurfaceRequest | None:
-    """Return what is requested, from the query or from the body if there is one; None if it is for Django."""
+def surface_request(request: Request, body: bytes | None) -> prepared_answers.SurfaceRequest | None:
+    """Return the request for a surface, from the query or from the body if there is one; None if it is for Django."""
     parameters = _in_query(request.query) if body is None else _in_body(body)
     if parameters is None or not are_valid(parameters):
         return None
@@ -169,7 +169,7 @@ def _in_body(body: bytes) -> dict[str, Any] | None:
 
 
 def are_valid(parameters: Mapping[str, Any]) -> bool:
-    """Return whether all parameters are valid. If not, Django's view says what is wrong."""
+    """Return whether all parameters are valid. If not, Django's view reports the problems."""
     for name, value in parameters.items():  # noqa: SIM110 (a generator takes twice as long)
         if value is not None and not _VALID[name](value):
             return False

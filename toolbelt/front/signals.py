@@ -46,10 +46,10 @@ def call_on_stop(act: Callable[[], Any]) -> Iterator[None]:
 
 
 def _first(act: Callable[[], Any], loop: asyncio.AbstractEventLoop, before: _Handler) -> _Handler:
-    def hear(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         # The loop may be closed by now.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(act)
         before(number, frame)
 
-    return hear
+    return on_signal

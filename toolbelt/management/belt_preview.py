@@ -1,4 +1,4 @@
-"""What importing a belt would do, in lines of text: what the preview of the dashboard shows."""
+"""The preview of a belt's import, as lines of text: the same content as the dashboard's preview."""
 
 from __future__ import annotations
 

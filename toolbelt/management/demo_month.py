@@ -60,14 +60,14 @@ _HOURS = (1, 1, 1, 1, 1, 2, 4, 8, 14, 18, 19, 18, 13, 16, 19, 19, 17, 13, 8, 6, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Activity:
     """The number of changes and calls that were generated."""
 
     changes: int
     calls: int
 
 
-def make(*, days: int, size: int, seed: int, force: bool = False, now: dt.datetime | None = None) -> Made:
+def make(*, days: int, size: int, seed: int, force: bool = False, now: dt.datetime | None = None) -> Activity:
     """Generate the days up to ``now``, with about ``size`` calls on a weekday, in one transaction.
 
     Raise Refused, unless ``force``, if the database is not the demo's, or already has calls or changes.
@@ -89,14 +89,14 @@ def make(*, days: int, size: int, seed: int, force: bool = False, now: dt.dateti
             _calls(index, dice, midnights, now, size), key=lambda call: (call["at"], call["agent"])
         )
         context_saved.add_all(_context_use(calls))
-        return Made(changes=changes, calls=usage.record_all(calls))
+        return Activity(changes=changes, calls=usage.record_all(calls))
 
 
 def _refuse_real_data(keys: set[str]) -> None:
     if keys - AGENTS or not keys:
-        what = f"It has the agent {min(keys - AGENTS)!r}" if keys else "It has no agent"
+        finding = f"It has the agent {min(keys - AGENTS)!r}" if keys else "It has no agent"
         raise errors.Refused(
-            f"This is not the demo's database. {what}; load the demo into an empty database"
+            f"This is not the demo's database. {finding}; load the demo into an empty database"
             f" ({conf.COMMAND} demo), or add --force to mix generated calls and changes with the real ones."
         )
     if usage.page(size=1).total or queries.changes(size=1).total:
@@ -201,12 +201,12 @@ def _calls(
     for number, midnight in enumerate(midnights, 1):
         share = 0.25 if midnight.weekday() > 4 else 1.0
         count = round(size * share * (0.55 + 0.45 * number / len(midnights)) * dice.uniform(0.8, 1.15))
-        for place in dice.choices(range(len(accesses)), weights, k=count):
+        for agent_number in dice.choices(range(len(accesses)), weights, k=count):
             hour: int = dice.choices(range(24), _HOURS)[0]
             at = midnight + dt.timedelta(hours=hour, seconds=dice.randrange(3600))
-            tools = favourites[place]
+            tools = favourites[agent_number]
             tool = tools[min(int(dice.expovariate(0.32)), len(tools) - 1)]
-            call = _call(dice, accesses[place], tool, at, down if midnight == down_at else None)
+            call = _call(dice, accesses[agent_number], tool, at, down if midnight == down_at else None)
             if at < now:
                 yield call
 

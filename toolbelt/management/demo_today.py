@@ -1,4 +1,4 @@
-"""What happens in the demo on the day that it is set up: a program declares its tools again, and agents make calls.
+"""The events in the demo on the day that it is set up: a program declares its tools again, and agents make calls.
 
 Both go through the functions that agents and their programs use, so that nothing is made up.
 """

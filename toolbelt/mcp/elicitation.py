@@ -37,13 +37,15 @@ _log = structlog.get_logger(__name__)
 
 
 def modes(capabilities: Any) -> frozenset[str]:
-    """Return how a client with these capabilities can ask its user: by form, by url, or not at all."""
+    """Return the modes in which a client with these capabilities can ask its user: form, url, both or none."""
     announced = capabilities.get("elicitation") if isinstance(capabilities, Mapping) else None
     if not isinstance(announced, Mapping):
         return frozenset()
-    named = frozenset(mode for mode in list_changes.MODES if isinstance(announced.get(mode), Mapping))
+    announced_modes = frozenset(
+        mode for mode in list_changes.MODES if isinstance(announced.get(mode), Mapping)
+    )
     # Before there were two modes, clients named none.
-    return named or frozenset({"form"})
+    return announced_modes or frozenset({"form"})
 
 
 @dataclass(eq=False, slots=True)
@@ -66,7 +68,7 @@ class Questions:
     """
 
     def __init__(self) -> None:
-        self.parked: dict[str, input_required.Parked] = {}
+        self.parked: dict[str, input_required.ParkedCall] = {}
         self._open: dict[str, Waiting] = {}
         self._reader: asyncio.Task[None] | None = None
         self._trouble = ""
@@ -94,11 +96,11 @@ class Questions:
             if not (is_retried and waiting.is_elsewhere):
                 await asyncio.shield(threads.run(open_questions.remove, key))
 
-    def settle(self, key: str, given: Mapping[str, Any]) -> bool:
+    def settle(self, key: str, answer: Mapping[str, Any]) -> bool:
         """Answer a question if this process waits for it. Return whether it does."""
         if (waiting := self._open.get(key)) is None:
             return False
-        waiting.settle(given)
+        waiting.settle(answer)
         return True
 
     async def ask(
@@ -120,10 +122,10 @@ class Questions:
         if not isinstance(id_, str) or not id_.startswith(_PREFIX):
             return
         result = response.get("result")
-        given: Mapping[str, Any] = result if isinstance(result, dict) else CANCEL
+        answer: Mapping[str, Any] = result if isinstance(result, dict) else CANCEL
         key = key_of(head, id_)
-        if not self.settle(key, given):
-            await answer_elsewhere(key, given)
+        if not self.settle(key, answer):
+            await answer_elsewhere(key, answer)
 
     async def _read(self) -> None:
         """Read the answers that other processes received, while a question is open."""
@@ -176,7 +178,7 @@ class StreamClient:
         self.revision, self.modes = revision, modes
         self.owner: Hashable = (head.token, head.agent, head.session, head.client_session or head.address)
         self._questions, self._head, self._send = questions, head, send
-        self._asked: set[asyncio.Task[Mapping[str, Any]]] = set()
+        self._asking: set[asyncio.Task[Mapping[str, Any]]] = set()
         self._is_gone = False
 
     async def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -184,12 +186,12 @@ class StreamClient:
         if self._is_gone:
             return CANCEL
         asking = asyncio.create_task(self._questions.ask(self._head, question, self._send))
-        self._asked.add(asking)
+        self._asking.add(asking)
         try:
             await asyncio.wait({asking})
             return CANCEL if asking.cancelled() else asking.result()
         finally:
-            self._asked.discard(asking)
+            self._asking.discard(asking)
             if not asking.done():
                 asking.cancel()
                 await asyncio.wait({asking})
@@ -197,13 +199,13 @@ class StreamClient:
     def leave(self) -> None:
         """Stop waiting for answers, because the client has closed the stream."""
         self._is_gone = True
-        for asking in self._asked:
+        for asking in self._asking:
             asking.cancel()
 
 
-async def answer_elsewhere(key: str, given: Mapping[str, Any]) -> bool:
+async def answer_elsewhere(key: str, answer: Mapping[str, Any]) -> bool:
     """Answer a question that another process waits for. Return False if there is none, or it was answered."""
-    text = json.dumps(given)
+    text = json.dumps(answer)
     return await threads.run(
         open_questions.answer, key, text if len(text) <= MAX_ANSWER else json.dumps(CANCEL)
     )

@@ -105,30 +105,32 @@ class Shared:
         self.questions = elicitation.Questions()
         self.streams = streams.Streams(self._digest, self.subscribed, self._uris)
 
-    def headers(self, scheme: str, own: Headers, request_id: str) -> list[tuple[bytes, bytes]]:
+    def headers(self, scheme: str, extra: Headers, request_id: str) -> list[tuple[bytes, bytes]]:
         """Return the headers of a response."""
-        return [*own, (b"cache-control", b"no-store"), *self.around.headers(scheme, request_id)]
+        return [*extra, (b"cache-control", b"no-store"), *self.around.headers(scheme, request_id)]
 
     async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
         """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
         return await self._current_list(streams.StreamState(head.token, head.agent, head.session, may_grow))
 
-    async def _current_list(self, seen: streams.StreamState) -> tool_lists.ListAnswer:
+    async def _current_list(self, state: streams.StreamState) -> tool_lists.ListAnswer:
         if self._lists is not None:
-            current = await self._lists.ask(seen.token, seen.agent, seen.session, may_grow=seen.may_grow)
+            current = await self._lists.ask(state.token, state.agent, state.session, may_grow=state.may_grow)
             if current is not None:
                 return current
-            last = await self._lists.last_known(seen.token, seen.agent, seen.session, may_grow=seen.may_grow)
+            last = await self._lists.last_known(
+                state.token, state.agent, state.session, may_grow=state.may_grow
+            )
             if last is not None:
-                return await self._lists.try_database(lambda: threads.run(_ask, seen)) or last
-        return await threads.run(_ask, seen)
+                return await self._lists.try_database(lambda: threads.run(_ask, state)) or last
+        return await threads.run(_ask, state)
 
     def record_sent(
         self, head: request_head.RequestHead, tools: tool_lists.ToolList, name: str, *, may_grow: bool
     ) -> None:
         """Record that a client is sent one of its lists: the name of a field of :class:`streams.Digests`."""
-        seen = streams.StreamState(head.token, head.agent, head.session, may_grow)
-        self.streams.record_sent(seen, name, lambda: getattr(digests(tools), name))
+        state = streams.StreamState(head.token, head.agent, head.session, may_grow)
+        self.streams.record_sent(state, name, lambda: getattr(digests(tools), name))
 
     async def subscribed(self, keys: Collection[str]) -> Collection[str]:
         """Return the keys of these clients that have subscribed to the policy."""
@@ -137,11 +139,11 @@ class Shared:
     async def _uris(self, keys: Collection[str]) -> Mapping[str, Collection[str]]:
         return await threads.run(_uris, keys)
 
-    async def _digest(self, seen: streams.StreamState) -> streams.Digests:
+    async def _digest(self, state: streams.StreamState) -> streams.Digests:
         try:
-            current = await self._current_list(seen)
+            current = await self._current_list(state)
         except errors.NotFound:
-            raise request_head.unknown_agent(seen.agent) from None
+            raise request_head.unknown_agent(state.agent) from None
         if current.is_stale:
             raise errors.Unavailable("database-unavailable", "The current lists cannot be read.", 1)
         return digests(current.tools)
@@ -195,8 +197,8 @@ class Exchange:
 
     async def send_whole(self, reply: Reply) -> None:
         """Send a complete response, and log it."""
-        status, body, _, own, tail = reply
-        headers = self.shared.headers(self.scope["scheme"], own, self.request_id)
+        status, body, _, extra_headers, tail = reply
+        headers = self.shared.headers(self.scope["scheme"], extra_headers, self.request_id)
         self._sent = len(body) + len(tail)
         headers.append((b"content-length", b"%d" % self._sent))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
@@ -216,15 +218,15 @@ class Exchange:
     async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
         """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
         current = await self.shared.current_list(head, may_grow=may_grow)
-        self._let_in(current.bearer)
+        self._accept_bearer(current.bearer)
         return current
 
     async def admitted(self, head: request_head.RequestHead) -> None:
         """Authenticate the request, unless that was done before."""
         if not self.bearer:
-            self._let_in(await threads.run(_admitted, head.token, head.agent))
+            self._accept_bearer(await threads.run(_admitted, head.token, head.agent))
 
-    def _let_in(self, bearer: credentials.Bearer) -> None:
+    def _accept_bearer(self, bearer: credentials.Bearer) -> None:
         if self.bearer:
             return
         self.bearer = bearer.name
@@ -240,19 +242,19 @@ class Exchange:
 
     async def read(self, head: request_head.RequestHead) -> bytes:
         """Read the body."""
-        parts = []
+        chunks = []
         while True:
             message = await self.receive()
             if message["type"] != "http.request":
                 break
-            part = message.get("body", b"")
-            self._received += len(part)
+            chunk = message.get("body", b"")
+            self._received += len(chunk)
             if self._received > self.shared.heads.maximum:
                 raise request_head.too_large(self.shared.heads.maximum)
-            parts.append(part)
+            chunks.append(chunk)
             if not message.get("more_body"):
                 break
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def reply(self, message: protocol.Message, result: Mapping[str, Any], *, is_stale: bool = False) -> Reply:
         """Return the complete response with a result; ``is_stale`` marks the last known one."""
@@ -262,10 +264,10 @@ class Exchange:
             headers = (*JSON, STALE_HEADER)
         return Reply(200, protocol.answer(message.id, result), self.bearer, headers)
 
-    async def begin(self, own: Headers) -> None:
+    async def begin(self, extra_headers: Headers) -> None:
         """Begin a response that is sent in parts."""
         self.is_begun = True
-        headers = self.shared.headers(self.scope["scheme"], own, self.request_id)
+        headers = self.shared.headers(self.scope["scheme"], extra_headers, self.request_id)
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def send_part(self, text: bytes, *, more: bool = True) -> None:
@@ -321,9 +323,9 @@ def _uris(keys: Collection[str]) -> Mapping[str, Collection[str]]:
 
 
 @availability.raised_as_unavailable()
-def _ask(seen: streams.StreamState) -> tool_lists.ListAnswer:
-    bearer = authorization.authenticate(seen.token, seen.agent)
-    return tool_lists.ListAnswer(bearer, tool_lists.ask(seen.agent, seen.session, may_grow=seen.may_grow))
+def _ask(state: streams.StreamState) -> tool_lists.ListAnswer:
+    bearer = authorization.authenticate(state.token, state.agent)
+    return tool_lists.ListAnswer(bearer, tool_lists.ask(state.agent, state.session, may_grow=state.may_grow))
 
 
 @availability.raised_as_unavailable()

@@ -42,8 +42,8 @@ class Required:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
-    """What a repeated call contains: the id and the answer of the question, if a server waits for it.
+class RepeatedCall:
+    """The content of a repeated call: the id and the answer of the question, if a server waits for it.
 
     ``resumed`` is sent to a server that does not wait.
     """
@@ -54,7 +54,7 @@ class Again:
 
 
 @dataclass(eq=False, slots=True)
-class Parked:
+class ParkedCall:
     """A call that waits for its client to repeat it."""
 
     call: ongoing_call.OngoingCall
@@ -70,7 +70,7 @@ class RetryingClient:
 
     def __init__(
         self,
-        asked: elicitation.Questions,
+        open_questions: elicitation.Questions,
         call: ongoing_call.OngoingCall,
         revision: str,
         modes: frozenset[str],
@@ -84,9 +84,9 @@ class RetryingClient:
         # The question that it must answer before the call continues.
         self.required: Required | None = None
         # Set when the call is parked: called when it continues for another process, or is given up.
-        self.go_on_elsewhere: Callable[[str], None] = lambda key: None
+        self.resume_elsewhere: Callable[[str], None] = lambda key: None
         self.give_up: Callable[[], object] = lambda: None
-        self._asked, self._call = asked, call
+        self._open_questions, self._call = open_questions, call
         self._turn = asyncio.Lock()
 
     async def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,11 +94,11 @@ class RetryingClient:
         async with self._turn:
             id_ = elicitation.new_id()
             key = elicitation.key_of(self._call.head, id_)
-            async with self._asked.opened(key, is_retried=True) as waiting:
+            async with self._open_questions.opened(key, is_retried=True) as waiting:
                 self.required = Required(id_, question)
                 self._call.news.set()
                 try:
-                    given = await waiting.answered
+                    answer = await waiting.answered
                 except asyncio.CancelledError:
                     if waiting.answered.cancelled():
                         # The process that received the repeated call refused to continue it.
@@ -107,15 +107,15 @@ class RetryingClient:
                 finally:
                     self.required = None
                 if waiting.is_elsewhere:
-                    self.go_on_elsewhere(key)
-                return given
+                    self.resume_elsewhere(key)
+                return answer
 
 
-def read(params: Mapping[str, Any], call: ongoing_call.OngoingCall) -> Again:
-    """Return what a repeated call contains. Raise ProtocolError for a state that does not belong to this call."""
+def read(params: Mapping[str, Any], call: ongoing_call.OngoingCall) -> RepeatedCall:
+    """Return the content of a repeated call. Raise ProtocolError for a state that does not belong to this call."""
     state, responses = params.get("requestState"), params.get("inputResponses")
     if state is None:
-        return Again()
+        return RepeatedCall()
     try:
         if not isinstance(state, str) or len(state) > MAX_STATE:
             raise signing.BadSignature
@@ -126,13 +126,13 @@ def read(params: Mapping[str, Any], call: ongoing_call.OngoingCall) -> Again:
         raise not_open()
     answers = responses if isinstance(responses, dict) else {}
     if "id" in signed:
-        return Again(id=signed["id"], answer=_answer(answers.get(_KEY)))
-    asked: Mapping[str, Any] = signed["asked"]
-    checked = {key: questions.answer(answers[key], asked[key]) for key in asked if key in answers}
+        return RepeatedCall(id=signed["id"], answer=_answer(answers.get(_KEY)))
+    fields: Mapping[str, Any] = signed["asked"]
+    checked = {key: questions.answer(answers[key], fields[key]) for key in fields if key in answers}
     resumed: dict[str, Any] = {"inputResponses": checked}
     if signed["state"] is not None:
         resumed["requestState"] = signed["state"]
-    return Again(resumed=resumed)
+    return RepeatedCall(resumed=resumed)
 
 
 def is_required(answer: calls.Answer) -> TypeGuard[calls.Result]:
@@ -150,18 +150,18 @@ def waiting(required: Required, call: ongoing_call.OngoingCall) -> dict[str, Any
     return _result({_KEY: {"method": elicitation.METHOD, "params": dict(required.question)}}, state)
 
 
-def handed_on(answer: calls.Result, call: ongoing_call.OngoingCall) -> dict[str, Any]:
+def forwarded(answer: calls.Result, call: ongoing_call.OngoingCall) -> dict[str, Any]:
     """Return the result that contains the questions of a server that does not wait."""
     result = answer.mcp or {}
     requests = result["inputRequests"]
-    asked = {
+    fields = {
         key: {
             "mode": request["params"]["mode"],
             "requestedSchema": {"properties": dict.fromkeys(_fields(request["params"]), 0)},
         }
         for key, request in requests.items()
     }
-    state = {"call": _digest(call), "asked": asked, "state": result.get("requestState")}
+    state = {"call": _digest(call), "asked": fields, "state": result.get("requestState")}
     return _result(requests, state)
 
 
@@ -173,7 +173,7 @@ async def result_of(
     if not is_required(answer):
         return await result(answer)
     if is_modern:
-        return handed_on(answer, call)
+        return forwarded(answer, call)
     # In this era, questions are only returned as an error of the server.
     pages = [request["params"] for request in (answer.mcp or {})["inputRequests"].values()]
     raise protocol.ProtocolError(

@@ -84,7 +84,7 @@ def new_session(
 
 
 def modes_in(text: str) -> frozenset[str]:
-    """Return how the client can ask its user, from the id of its session."""
+    """Return the modes in which the client can ask its user, from the id of its session."""
     mark, *parts = text.split(".")
     letters = parts[2].partition("-")[2] if mark == _MARK and len(parts) in _PARTS else ""
     return frozenset(mode for mode in MODES if mode[0] in letters)
@@ -92,8 +92,8 @@ def modes_in(text: str) -> frozenset[str]:
 
 def digest_in(text: str) -> str:
     """Return the digest of the tools in the id of a session or an event, empty if there is none."""
-    mark, _, rest = text.partition(".")
-    digest = rest.partition(".")[0]
+    mark, _, remainder = text.partition(".")
+    digest = remainder.partition(".")[0]
     return digest if mark == _MARK and len(digest) == _DIGEST else ""
 
 
@@ -111,7 +111,7 @@ def others_in(text: str) -> tuple[str, str] | None:
 
 
 def _client_key(head: request_head.RequestHead) -> Hashable:
-    """Return what identifies a client: its session's id, or else its connection."""
+    """Return the identity of a client: its session's id, or else its connection."""
     return head.token, head.agent, head.session, head.client_session or head.address
 
 

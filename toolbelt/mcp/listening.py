@@ -44,18 +44,21 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
         raise protocol.ProtocolError(protocol.INVALID_REQUEST, f"Revision {version[:40]!r} is not supported.")
     current = await exchange.current_list(head, may_grow=True)
     now = exchanges.digests(current.tools)
-    known = streams.Digests(
+    known_digests = streams.Digests(
         list_changes.digest_in(head.last_event) or exchange.shared.list_tracker.digest(head) or now.tools,
         list_changes.policy_in(head.last_event) or list_changes.policy_in(head.client_session) or now.policy,
         *(list_changes.others_in(head.last_event) or list_changes.others_in(head.client_session) or now[2:]),
     )
-    seen = streams.StreamState(head.token, head.agent, head.session, True)
+    state = streams.StreamState(head.token, head.agent, head.session, True)
     stream = streams.Stream(
-        seen=seen, known=known, client=head.client_session, subscription=resources.subscription(head)
+        state=state,
+        known_digests=known_digests,
+        client=head.client_session,
+        subscription=resources.subscription(head),
     )
     first = b"retry: %d\n: here is what changes\n\n" % RETRY
     if revisions.REVISIONS[version].is_primed:
-        first = b"id: %s\nretry: %d\ndata:\n\n" % (list_changes.new_session(*known).encode(), RETRY)
+        first = b"id: %s\nretry: %d\ndata:\n\n" % (list_changes.new_session(*known_digests).encode(), RETRY)
     async with _stream(exchange, head, stream, current.bearer):
         await exchange.shared.streams.sync(head.agent)
         await exchange.begin(exchanges.EVENTS)
@@ -70,7 +73,7 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
 
         def events(news: streams.Digests) -> bytes:
             return b"".join(
-                protocol.event(message, list_changes.new_session(*stream.known))
+                protocol.event(message, list_changes.new_session(*stream.known_digests))
                 for message, digest in zip(messages, news, strict=True)
                 if digest
             )
@@ -96,7 +99,7 @@ async def subscribe(
             protocol.INVALID_REQUEST, "Accept text/event-stream: the response is a stream.", status=406
         )
     current = await exchange.current_list(head, may_grow=False)
-    seen = streams.StreamState(head.token, head.agent, head.session, False)
+    state = streams.StreamState(head.token, head.agent, head.session, False)
     now = exchanges.digests(current.tools)
     uris = requested.get("resourceSubscriptions")
     uris = (
@@ -105,7 +108,7 @@ async def subscribe(
     wants_policy = resources.POLICY in uris
     others = [uri for uri in dict.fromkeys(uris) if uri != resources.POLICY]
     others = await threads.run(resource_updates.active, head.agent, head.session, others) if others else []
-    stream = streams.Stream(seen=seen, known=now, wants_policy=wants_policy)
+    stream = streams.Stream(state=state, known_digests=now, wants_policy=wants_policy)
     about = {protocol.SUBSCRIPTION: id_}
     honoured: dict[str, Any] = {name: True for name in _LISTS if requested.get(name) is True}
     if wants_policy or others:
@@ -185,7 +188,7 @@ async def _follow(
             message = b"".join([events(news) if news is not None else b"", *map(update, updated)])
             if message:
                 await exchange.send_part(message)
-            if stream.is_over:
+            if stream.has_ended:
                 return True
             if news is None and not updated:
                 await exchange.send_part(b": still here\n\n")

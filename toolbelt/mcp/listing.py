@@ -97,9 +97,9 @@ def _around(is_modern: bool, is_stale: bool) -> tuple[bytes, bytes]:
     if is_stale:
         more["_meta"] = {**more.get("_meta", {}), **exchanges.STALE}
     response = protocol.answer(None, {**more, "tools": []})
-    marked, _, rest = response.partition(b'"tools":[]')
-    begin = marked.replace(b'"id":null,', b"") + b'"tools":'
-    return begin, rest.removesuffix(b"}") + b',"id":'
+    head, _, tail = response.partition(b'"tools":[]')
+    begin = head.replace(b'"id":null,', b"") + b'"tools":'
+    return begin, tail.removesuffix(b"}") + b',"id":'
 
 
 _LIST_AROUND = {

@@ -42,35 +42,35 @@ class Log:
     ) -> None:
         self._head, self._send, self._level = head, send, level
         self._waiting: list[Mapping[str, Any]] = []
-        self._looking: asyncio.Task[None] | None = None
+        self._lookup: asyncio.Task[None] | None = None
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def on_message(self, message: Mapping[str, Any]) -> None:
         """Send a message to the client, if its level permits it."""
         if self._level:
-            self._tell(message)
+            self._send_message(message)
             return
         self._waiting.append(message)
         del self._waiting[:-MAX_WAITING]
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
+        if self._lookup is None:
+            self._lookup = asyncio.create_task(self._look_up_level())
 
     async def settle(self) -> None:
         """Wait until all waiting messages are sent or dropped."""
-        if self._looking is not None:
-            await asyncio.wait({self._looking})
+        if self._lookup is not None:
+            await asyncio.wait({self._lookup})
 
-    async def _look(self) -> None:
+    async def _look_up_level(self) -> None:
         try:
             if self._head.client_session:
                 self._level = await threads.run(log_levels.find, _key(self._head))
         finally:
-            # While the database is unavailable, it gets what a client gets that set nothing.
+            # While the database is unavailable, the default level applies.
             self._level = self._level or log_levels.DEFAULT
             for message in self._waiting:
-                self._tell(message)
+                self._send_message(message)
             self._waiting.clear()
 
-    def _tell(self, message: Mapping[str, Any]) -> None:
+    def _send_message(self, message: Mapping[str, Any]) -> None:
         if log_levels.is_delivered(message["level"], self._level):
             self._send(protocol.notification(MESSAGE, message))
 

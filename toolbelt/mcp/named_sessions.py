@@ -22,17 +22,17 @@ def with_session(head: request_head.RequestHead, message: protocol.Message) -> r
     """
     if message.method not in _METHODS:
         return head
-    named = message.meta.get(SESSION)
-    if named is None:
+    requested = message.meta.get(SESSION)
+    if requested is None:
         if head.session is not None or not head.client_session:
             return head
         return head._replace(session=_checked(head.client_session, "Mcp-Session-Id"))
     where = f'_meta["{SESSION}"]'
-    if head.session not in (None, named):
+    if head.session not in (None, requested):
         raise protocol.ProtocolError(
             protocol.INVALID_PARAMS, f"{where} names another session than the address. Send one of them."
         )
-    return head._replace(session=_checked(named, where))
+    return head._replace(session=_checked(requested, where))
 
 
 def _checked(name: object, where: str) -> str:

@@ -53,7 +53,7 @@ class OngoingCall:
     log: logging.Log | None = None
 
     @property
-    def named(self) -> str:
+    def tool_name(self) -> str:
         """Return the name of the called tool, which may be an argument of ``call_tool``."""
         name = self.arguments.get("tool") if self.by_dispatch and self.tool == meta_tools.CALL else None
         return name if isinstance(name, str) else self.tool
@@ -79,7 +79,7 @@ class OngoingCall:
         """Return the arguments for the gate: the checks of this client, and what identifies its session."""
         return {
             "may_call": self._check_token,
-            "look": self._look,
+            "probe": self._probe,
             "client_session": client_session(self.head),
         }
 
@@ -95,7 +95,7 @@ class OngoingCall:
             **context,
         )
 
-    async def _look(self) -> request_contexts.RequestContext | None:
+    async def _probe(self) -> request_contexts.RequestContext | None:
         """Return the state of this call's token, agent and session. None if only a thread can read it."""
         if self.contexts is None or self.bearer.kind == "operator":
             return None
@@ -120,11 +120,11 @@ class OngoingCall:
         Raise ProtocolError if the token may no longer make it.
         """
         self._check_token()
-        return self.judge_again()
+        return self.check_again()
 
-    def judge_again(self) -> rules.Refusal | None:
+    def check_again(self) -> rules.Refusal | None:
         """Return why a call that waited for its user may not continue; None if it may."""
-        return calls.judge_again(
+        return calls.check_again(
             self.head.agent, self.tool, self.arguments, self.head.session, by_dispatch=self.by_dispatch
         )
 

@@ -42,9 +42,9 @@ class NonToolRequest(ongoing_call.OngoingCall):
             **context,
         )
 
-    def judge_again(self) -> rules.Refusal | None:
+    def check_again(self) -> rules.Refusal | None:
         """Return why a request that waited for its user may not continue; None if it may."""
-        return requests.judge_again(self.head.agent, self.tool, self.find, self.head.session)
+        return requests.check_again(self.head.agent, self.tool, self.find, self.head.session)
 
 
 async def answer(
@@ -123,7 +123,11 @@ def _prompt(message: protocol.Message) -> tuple[str, requests.Find, requests.Par
     def find(resolved: budgets.Resolution) -> str | None:
         return prompts_and_resources.find_prompt(resolved, name)
 
-    return name, find, lambda own: {"name": own, **({"arguments": arguments} if arguments else {})}
+    return (
+        name,
+        find,
+        lambda upstream_name: {"name": upstream_name, **({"arguments": arguments} if arguments else {})},
+    )
 
 
 def _resource(message: protocol.Message) -> tuple[str, requests.Find, requests.Params]:
@@ -135,7 +139,7 @@ def _resource(message: protocol.Message) -> tuple[str, requests.Find, requests.P
         return prompts_and_resources.find_resource(resolved, uri)
 
     # For a template, the client's URI names the resource.
-    return uri, find, lambda own: {"uri": uri}
+    return uri, find, lambda upstream_name: {"uri": uri}
 
 
 def _completion(message: protocol.Message) -> tuple[str, requests.Find, requests.Params]:
@@ -144,8 +148,8 @@ def _completion(message: protocol.Message) -> tuple[str, requests.Find, requests
         raise protocol.ProtocolError(
             protocol.INVALID_PARAMS, "params.ref and params.argument must be JSON objects."
         )
-    asked = _texts({name: argument.get(name) for name in ("name", "value")}, "params.argument")
-    known = _texts(
+    completed_argument = _texts({name: argument.get(name) for name in ("name", "value")}, "params.argument")
+    context_arguments = _texts(
         (context or {}).get("arguments") if isinstance(context, dict | None) else "", "params.context"
     )
     is_prompt = ref.get("type") == "ref/prompt"
@@ -154,14 +158,18 @@ def _completion(message: protocol.Message) -> tuple[str, requests.Find, requests
         raise protocol.ProtocolError(
             protocol.INVALID_PARAMS, "params.ref must name a prompt or a resource template."
         )
-    look = prompts_and_resources.find_prompt if is_prompt else prompts_and_resources.find_template
+    find_key = prompts_and_resources.find_prompt if is_prompt else prompts_and_resources.find_template
 
     def find(resolved: budgets.Resolution) -> str | None:
-        return look(resolved, name)
+        return find_key(resolved, name)
 
-    def params(own: str) -> Mapping[str, Any]:
-        meant = {"type": ref["type"], "name" if is_prompt else "uri": own}
-        return {"ref": meant, "argument": asked, **({"context": {"arguments": known}} if known else {})}
+    def params(upstream_name: str) -> Mapping[str, Any]:
+        upstream_ref = {"type": ref["type"], "name" if is_prompt else "uri": upstream_name}
+        return {
+            "ref": upstream_ref,
+            "argument": completed_argument,
+            **({"context": {"arguments": context_arguments}} if context_arguments else {}),
+        }
 
     return name, find, params
 

@@ -92,13 +92,13 @@ class HeadReader:
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
-        self._known: caches.LruCache[Hashable, RequestHead] = caches.LruCache(MAX_KEPT)
+        self._heads: caches.LruCache[Hashable, RequestHead] = caches.LruCache(MAX_KEPT)
 
     def read(self, scope: Mapping[str, Any]) -> RequestHead:
         """Return the parsed head of a request. Raise ProtocolError if it is not valid."""
         # Some servers pass the client as a list, which is not hashable.
-        place = (scope["path"], scope["method"], scope["scheme"], _client(scope), *scope["headers"])
-        head = self._known.get(place)
+        cache_key = (scope["path"], scope["method"], scope["scheme"], _client(scope), *scope["headers"])
+        head = self._heads.get(cache_key)
         if head is None:
             size = sum([len(name) + len(value) for name, value in scope["headers"]])
             if size > MAX_BYTES:
@@ -109,7 +109,7 @@ class HeadReader:
             head = read(scope, self.maximum)
             if size > MAX_KEPT_BYTES:
                 return head
-            self._known.put(place, head)
+            self._heads.put(cache_key, head)
         return head
 
 
@@ -146,7 +146,7 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
             400,
             f"Mcp-Session-Id is longer than {MAX_SESSION_LENGTH} characters. Send the id that initialize returned.",
         )
-    takes_json, takes_events = _taken(get(b"accept", "*/*"))
+    takes_json, takes_events = _accepted_types(get(b"accept", "*/*"))
     if method == "GET" and takes_events and not takes_json and headers.keys().isdisjoint(_OF_STREAMS):
         raise _fault(405, LEGACY_SSE, headers=ALLOW_POST)
     kind, _, token = get(b"authorization", "").partition(" ")
@@ -229,7 +229,7 @@ def too_large(maximum: int) -> protocol.ProtocolError:
 
 
 @functools.lru_cache(256)
-def _taken(accept: str) -> tuple[bool, bool]:
+def _accepted_types(accept: str) -> tuple[bool, bool]:
     """Return whether a client accepts JSON, and whether it accepts events."""
     kinds = {media_range.partition(";")[0].strip().lower() for media_range in accept.split(",")}
     return (

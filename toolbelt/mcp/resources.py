@@ -49,12 +49,12 @@ async def answer(
     uri = message.params.get("uri")
     if not isinstance(uri, str):
         raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.uri must be a string.")
-    is_policy, own = uri == POLICY, "" if uri == POLICY else uri
+    is_policy, key = uri == POLICY, "" if uri == POLICY else uri
     if message.method == "resources/unsubscribe":
-        await threads.run(subscriptions.remove, subscription(head), own)
+        await threads.run(subscriptions.remove, subscription(head), key)
     elif not is_policy and not await threads.run(resource_updates.active, head.agent, head.session, [uri]):
         raise prompts_and_resources.not_found(message, revision, uri)
-    elif not await threads.run(subscriptions.add, subscription(head), own):
+    elif not await threads.run(subscriptions.add, subscription(head), key):
         raise protocol.ProtocolError(
             protocol.INVALID_REQUEST,
             f"This token already has {subscriptions.MAX_COUNT} subscriptions. Unsubscribe from some of them first.",

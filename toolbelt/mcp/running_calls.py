@@ -44,9 +44,9 @@ class RunningCalls:
             if self._reader is None:
                 self._reader = asyncio.create_task(self._read())
 
-        def ended(done: Task) -> None:
+        def forget(task: Task) -> None:
             running = self._calls[key]
-            running.discard(done)
+            running.discard(task)
             if not running:
                 del self._calls[key]
                 self._begun.pop(key, None)
@@ -54,10 +54,10 @@ class RunningCalls:
                 self._reader.cancel()
                 self._reader = None
             # Mark the exception as retrieved, in case nothing waits for the task anymore.
-            if not done.cancelled():
-                done.exception()
+            if not task.cancelled():
+                task.exception()
 
-        task.add_done_callback(ended)
+        task.add_done_callback(forget)
         return task
 
     async def cancel(self, head: request_head.RequestHead, id_: object) -> None:

@@ -139,7 +139,7 @@ async def _reply(
 
 
 def _target(message: protocol.Message) -> str:
-    """Return what a request names, for its trace: a tool or a prompt."""
+    """Return the tool or prompt that a request names, for its trace."""
     name = message.params.get("name")
     return name if isinstance(name, str) else ""
 

@@ -35,7 +35,7 @@ _log = structlog.get_logger(__name__)
 
 
 class StreamState(NamedTuple):
-    """What determines the list that a stream sees."""
+    """The attributes that determine a stream's list."""
 
     token: str
     agent: str
@@ -64,7 +64,7 @@ Uris = Callable[[Collection[str]], Awaitable[Mapping[str, Collection[str]]]]
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Stream:
-    """An open stream. ``known`` is what its client knows; ``client`` identifies the client.
+    """An open stream. ``known_digests`` are those of the lists that its client knows; ``client`` identifies the client.
 
     ``subscription`` is the key of its client's subscriptions; without it, ``wants_policy`` is whether it subscribed to
     the policy. ``updated`` are upstream servers' resources to notify the client of, and ``follow`` is called with the
@@ -72,31 +72,33 @@ class Stream:
     clients of this state since the last comparison: field and digest.
     """
 
-    seen: StreamState
-    known: Digests
+    state: StreamState
+    known_digests: Digests
     client: str = ""
     subscription: str = ""
     wants_policy: bool = False
-    is_over: bool = False
+    has_ended: bool = False
     news: Digests = NO_NEWS
     rung: asyncio.Event = field(default_factory=asyncio.Event)
     updated: dict[str, None] = field(default_factory=dict)
     received: set[tuple[str, str]] = field(default_factory=set)
     follow: Callable[[Collection[str]], None] = lambda uris: None
 
-    def see(self, now: Digests, subscribed: Collection[str] = ()) -> None:
+    def update_digests(self, now: Digests, subscribed: Collection[str] = ()) -> None:
         """Record the current digests, and wake the stream if its client must be notified of a difference."""
         received, self.received = self.received, set()
         outdated = {name for name, digest in received if digest != getattr(now, name)}
         news = Digests(
             *(
-                new if new != old or name in outdated else kept
-                for name, new, old, kept in zip(Digests._fields, now, self.known, self.news, strict=True)
+                new if new != old or name in outdated else pending
+                for name, new, old, pending in zip(
+                    Digests._fields, now, self.known_digests, self.news, strict=True
+                )
             )
         )
         if not (self.wants_policy or self.subscription in subscribed):
             news = news._replace(policy=self.news.policy)
-        self.known = now
+        self.known_digests = now
         if news != self.news:
             self.news = news
             self.rung.set()
@@ -108,7 +110,7 @@ class Stream:
 
     def end(self) -> None:
         """End the stream."""
-        self.is_over = True
+        self.has_ended = True
         self.rung.set()
 
     async def turn(self, within: float) -> Digests | None:
@@ -140,14 +142,14 @@ class Streams:
         self._comparing: dict[str, asyncio.Lock] = {}
         # Comparisons after a list was sent that its streams do not know.
         self._checks: set[asyncio.Task[bool]] = set()
-        self._is_over = False
+        self._has_ended = False
 
     def __len__(self) -> int:
         return self._of_token.total()
 
     def open(self, stream: Stream) -> None:
         """Add a stream. Raise ProtocolError if there are too many."""
-        agent, token = stream.seen.agent, stream.seen.token
+        agent, token = stream.state.agent, stream.state.token
         if self._of_token[token] >= MAX_PER_ONE:
             raise _too_many(f"This token has {MAX_PER_ONE} streams open here")
         if len(self._by_agent.get(agent, ())) >= MAX_PER_AGENT:
@@ -157,18 +159,18 @@ class Streams:
         self._by_agent.setdefault(agent, set()).add(stream)
         self._comparing.setdefault(agent, asyncio.Lock())
         self._of_token[token] += 1
-        if self._is_over:
+        if self._has_ended:
             stream.end()
         elif agent not in self._watching:
             self._watching[agent] = asyncio.create_task(self._watch(agent))
 
     def close(self, stream: Stream) -> None:
         """Remove a stream. Stop watching the agent with its last stream."""
-        agent = stream.seen.agent
+        agent = stream.state.agent
         left = self._by_agent.get(agent, set())
         if stream in left:
             left.remove(stream)
-            token = stream.seen.token
+            token = stream.state.token
             self._of_token[token] -= 1
             if not self._of_token[token]:
                 del self._of_token[token]
@@ -178,20 +180,20 @@ class Streams:
             if (watching := self._watching.pop(agent, None)) is not None:
                 watching.cancel()
 
-    def record_sent(self, seen: StreamState, name: str, digest: Callable[[], str]) -> None:
+    def record_sent(self, state: StreamState, name: str, digest: Callable[[], str]) -> None:
         """Record that a client of this state was sent a list: a field of :class:`Digests`, and its digest.
 
         It may differ from the list that the client's streams know, because it was read before or after theirs.
         """
-        streams = [stream for stream in self._by_agent.get(seen.agent, ()) if stream.seen == seen]
+        streams = [stream for stream in self._by_agent.get(state.agent, ()) if stream.state == state]
         if not streams:
             return
         sent = digest()
-        unknown = [stream for stream in streams if getattr(stream.known, name) != sent]
+        unknown = [stream for stream in streams if getattr(stream.known_digests, name) != sent]
         for stream in unknown:
             stream.received.add((name, sent))
         if unknown:
-            task = asyncio.create_task(self.compare_lists(seen.agent, unknown))
+            task = asyncio.create_task(self.compare_lists(state.agent, unknown))
             self._checks.add(task)
             task.add_done_callback(self._checks.discard)
 
@@ -203,13 +205,13 @@ class Streams:
         async with self._comparing.get(agent) or asyncio.Lock():
             groups: dict[StreamState, list[Stream]] = collections.defaultdict(list)
             for stream in self._by_agent.get(agent, ()) if only is None else only:
-                groups[stream.seen].append(stream)
-            compared = [await self._compare(seen, streams) for seen, streams in groups.items()]
+                groups[stream.state].append(stream)
+            compared = [await self._compare(state, streams) for state, streams in groups.items()]
         return all(compared)
 
-    async def _compare(self, seen: StreamState, streams: Collection[Stream]) -> bool:
+    async def _compare(self, state: StreamState, streams: Collection[Stream]) -> bool:
         try:
-            now = await self._digest(seen)
+            now = await self._digest(state)
             subscribed = await self._subscribed_to_policy(now, streams)
         except protocol.ProtocolError:
             for stream in streams:
@@ -218,10 +220,10 @@ class Streams:
             return False
         except Exception:
             # The next change, or the next check of tokens, tries again.
-            _log.exception("lists of streams not compared", agent=seen.agent)
+            _log.exception("lists of streams not compared", agent=state.agent)
         else:
             for stream in streams:
-                stream.see(now, subscribed)
+                stream.update_digests(now, subscribed)
         return True
 
     async def _subscribed_to_policy(self, now: Digests, streams: Collection[Stream]) -> Collection[str]:
@@ -229,7 +231,7 @@ class Streams:
         keys = {
             stream.subscription
             for stream in streams
-            if stream.subscription and stream.known.policy != now.policy
+            if stream.subscription and stream.known_digests.policy != now.policy
         }
         return await self._subscribed(keys) if keys else ()
 
@@ -241,20 +243,20 @@ class Streams:
             for stream in streams:
                 stream.follow(uris.get(stream.subscription, ()))
 
-    def has_stream(self, seen: StreamState, client: str) -> bool:
+    def has_stream(self, state: StreamState, client: str) -> bool:
         """Return whether this client has a stream here that sees this list."""
-        streams = self._by_agent.get(seen.agent, ())
-        return any(stream.seen == seen and stream.client == client for stream in streams)
+        streams = self._by_agent.get(state.agent, ())
+        return any(stream.state == state and stream.client == client for stream in streams)
 
     def leave(self, token: str, agent: str, client: str) -> None:
         """End the streams that a client opened with its token, when it ends its session."""
         for stream in self._by_agent.get(agent, ()):
-            if client and stream.client == client and stream.seen.token == token:
+            if client and stream.client == client and stream.state.token == token:
                 stream.end()
 
     def end(self) -> None:
         """End all streams, and those opened later immediately."""
-        self._is_over = True
+        self._has_ended = True
         for streams in self._by_agent.values():
             for stream in streams:
                 stream.end()
@@ -293,10 +295,10 @@ class Streams:
             await asyncio.sleep(RETRY)
 
 
-def _too_many(what: str) -> protocol.ProtocolError:
+def _too_many(limit: str) -> protocol.ProtocolError:
     return protocol.ProtocolError(
         protocol.INVALID_REQUEST,
-        f"{what}, which is the maximum. Close some, or try again later.",
+        f"{limit}, which is the maximum. Close some, or try again later.",
         status=429,
         headers=((b"retry-after", b"%d" % PAUSE),),
     )

@@ -83,10 +83,12 @@ async def run(
 
     ``result`` makes the result for the client from the answer.
     """
-    again = input_required.read(message.params, call) if revision.is_modern else input_required.Again()
-    if again.id:
-        return await _resume(exchange, message, revision, call, result, again)
-    call.client = _client(exchange, call, message, revision, again)
+    repeated = (
+        input_required.read(message.params, call) if revision.is_modern else input_required.RepeatedCall()
+    )
+    if repeated.id:
+        return await _resume(exchange, message, revision, call, result, repeated)
+    call.client = _client(exchange, call, message, revision, repeated)
     task = exchange.shared.running.begin(call, id_)
     return await _follow(exchange, message, revision, call, task, result)
 
@@ -135,8 +137,8 @@ async def _follow(
             await call.log.settle()
         if messages := call.take_messages():
             await exchange.send_messages(messages)
-        ended = await input_required.result_of(task, call, result, is_modern=revision.is_modern)
-        return await _end(exchange, message, ended)
+        final_result = await input_required.result_of(task, call, result, is_modern=revision.is_modern)
+        return await _end(exchange, message, final_result)
     finally:
         if gone is not None:
             gone.cancel()
@@ -151,10 +153,10 @@ async def _resume(
     revision: revisions.Revision,
     call: ongoing_call.OngoingCall,
     result: input_required.Result,
-    again: input_required.Again,
+    repeated: input_required.RepeatedCall,
 ) -> exchanges.Reply | None:
     """Continue a call that waits for this answer, in this process or in another one."""
-    key = elicitation.key_of(call.head, again.id)
+    key = elicitation.key_of(call.head, repeated.id)
     refusal = await threads.run(call.refusal)
     # Only now: if that fails, the call keeps waiting.
     parked = exchange.shared.questions.parked.pop(key, None)
@@ -164,11 +166,11 @@ async def _resume(
         await threads.run(open_questions.remove, key)
         return exchange.reply(message, await result(refusal))
     if parked is None:
-        return await waiting_calls.fetch(exchange, message, call.head, key, again.answer)
+        return await waiting_calls.fetch(exchange, message, call.head, key, repeated.answer)
     parked.call.progress_token = call.progress_token
     parked.client.required = None
     parked.call.news.clear()
-    exchange.shared.questions.settle(key, again.answer)
+    exchange.shared.questions.settle(key, repeated.answer)
     return await _follow(exchange, message, revision, parked.call, parked.task, result)
 
 
@@ -177,7 +179,7 @@ def _client(
     call: ongoing_call.OngoingCall,
     message: protocol.Message,
     revision: revisions.Revision,
-    again: input_required.Again,
+    repeated: input_required.RepeatedCall,
 ) -> ongoing_call.Client | None:
     """Return the client as a tool's server may ask and notify it; None if it can receive neither."""
     questions = exchange.shared.questions
@@ -191,13 +193,19 @@ def _client(
             return None
         log = call.log = logging.Log(call.head, call.notify, level)
         return input_required.RetryingClient(
-            questions, call, revision.name, modes, again.resumed, level, log.hear if level else _ignore
+            questions,
+            call,
+            revision.name,
+            modes,
+            repeated.resumed,
+            level,
+            log.on_message if level else _ignore,
         )
     if not call.head.takes_events:
         return None
     modes = list_changes.modes_in(call.head.client_session) if may_ask else frozenset()
     log = call.log = logging.Log(call.head, call.notify)
-    return elicitation.StreamClient(questions, call.head, revision.name, modes, call.request, log.hear)
+    return elicitation.StreamClient(questions, call.head, revision.name, modes, call.request, log.on_message)
 
 
 def _ignore(message: Mapping[str, Any]) -> None:
@@ -231,11 +239,11 @@ async def _result(
     except (protocol.ProtocolError, errors.ToolbeltError):
         # The token has been revoked, for example, but the tool has run.
         now = before.tools
-    if now.digest != before.tools.digest and call.named in _LOADING and not revision.is_modern:
-        await _tell_of_loading(exchange, head, now)
+    if now.digest != before.tools.digest and call.tool_name in _LOADING and not revision.is_modern:
+        await _notify_of_loading(exchange, head, now)
     news = exchange.shared.list_tracker.notice(head, now)
     try:
-        result = results.with_news(results.of(answer, call.named), news)
+        result = results.with_news(results.of(answer, call.tool_name), news)
     except protocol.ProtocolError as fault:
         raise protocol.ProtocolError(fault.code, f"{fault.message} {news}".strip()) from None
     return _with_about(result, revision)
@@ -250,13 +258,13 @@ def _with_about(result: Mapping[str, Any], revision: revisions.Revision) -> Mapp
     return exchanges.modern(result)
 
 
-async def _tell_of_loading(
+async def _notify_of_loading(
     exchange: exchanges.Exchange, head: request_head.RequestHead, now: tool_lists.ToolList
 ) -> None:
     """Notify the client that loading changed its list: on its own stream if it has one, or before the result."""
     server = exchange.shared
-    seen = streams.StreamState(head.token, head.agent, head.session, True)
-    if server.streams.has_stream(seen, head.client_session):
+    state = streams.StreamState(head.token, head.agent, head.session, True)
+    if server.streams.has_stream(state, head.client_session):
         await server.streams.compare_lists(head.agent)
     elif head.takes_events:
         await exchange.send_messages([protocol.notification(protocol.LIST_CHANGED)])

@@ -15,7 +15,7 @@ from toolbelt.mcp import elicitation, exchanges, input_required, ongoing_call, p
 from toolbelt.runtime import calls, open_questions, threads
 
 # How long an ended call is kept for its client to fetch the result, in seconds.
-KEPT = 60.0
+KEEP_SECONDS = 60.0
 # How often a call that continues for another process checks whether its client is gone, and that process for its end.
 SECONDS = 0.25
 # How often a long call sends a sign of life, in seconds.
@@ -38,17 +38,17 @@ def park(
 ) -> dict[str, Any]:
     """Keep a call until its client repeats it, and return the result that contains the question."""
     key = elicitation.key_of(call.head, required.id)
-    parked = questions.parked[key] = input_required.Parked(call, task, client, result)
+    parked = questions.parked[key] = input_required.ParkedCall(call, task, client, result)
     loop = asyncio.get_running_loop()
-    task.add_done_callback(lambda _: loop.call_later(KEPT, questions.parked.pop, key, None))
+    task.add_done_callback(lambda _: loop.call_later(KEEP_SECONDS, questions.parked.pop, key, None))
 
-    def go_on_elsewhere(key: str) -> None:
+    def resume_elsewhere(key: str) -> None:
         if questions.parked.pop(key, None) is not None:
-            delivering = asyncio.create_task(_deliver(questions, parked, key))
-            _delivering.add(delivering)
-            delivering.add_done_callback(_delivering.discard)
+            delivery = asyncio.create_task(_deliver(questions, parked, key))
+            _delivering.add(delivery)
+            delivery.add_done_callback(_delivering.discard)
 
-    client.go_on_elsewhere, client.give_up = go_on_elsewhere, task.cancel
+    client.resume_elsewhere, client.give_up = resume_elsewhere, task.cancel
     return input_required.waiting(required, call)
 
 
@@ -64,7 +64,7 @@ async def fetch(
         raise input_required.not_open()
     gone = asyncio.create_task(exchanges.gone(exchange.receive))
     end = time.monotonic() + conf.CALL_SECONDS + LATE
-    pinged = time.monotonic()
+    last_ping = time.monotonic()
     try:
         while not (text := await threads.run(open_questions.outcome, key)):
             if text is None or time.monotonic() > end:
@@ -72,8 +72,8 @@ async def fetch(
                     protocol.INTERNAL_ERROR, "The process that ran this call has ended."
                 )
                 return await exchange.refused(fault)
-            if head.takes_events and time.monotonic() > pinged + PING:
-                pinged = time.monotonic()
+            if head.takes_events and time.monotonic() > last_ping + PING:
+                last_ping = time.monotonic()
                 await exchange.send_messages([b": still at work\n\n"])
             await asyncio.wait({gone}, timeout=SECONDS)
             if gone.done():
@@ -96,8 +96,8 @@ async def fetch(
     return None
 
 
-async def _deliver(questions: elicitation.Questions, parked: input_required.Parked, key: str) -> None:
-    """Write what a call comes to for the process that got the answer, as long as that wants it."""
+async def _deliver(questions: elicitation.Questions, parked: input_required.ParkedCall, key: str) -> None:
+    """Store the outcome of a call for the process that received the answer, as long as that process waits for it."""
     call, task, client = parked.call, parked.task, parked.client
     try:
         while not task.done() and client.required is None:
@@ -116,7 +116,7 @@ async def _deliver(questions: elicitation.Questions, parked: input_required.Park
         _log.exception("outcome of a call not handed on", tool=call.tool)
 
 
-async def _outcome(parked: input_required.Parked) -> dict[str, Any]:
+async def _outcome(parked: input_required.ParkedCall) -> dict[str, Any]:
     try:
         result = await input_required.result_of(parked.task, parked.call, parked.result, is_modern=True)
     except protocol.ProtocolError as fault:

@@ -1,4 +1,4 @@
-"""How many tokens agents were sent, by day: a row for each agent and day.
+"""The tokens that agents were sent: a row for each agent and day.
 
 A row names its agent by text, not by foreign key, so that writing one needs no look-up. It is not configuration, so it
 does not move the revision.
@@ -10,7 +10,7 @@ from django.db import models
 
 
 class ContextUse(models.Model):
-    """What the answers of one day, in UTC, sent to the models of one agent, and what they did not have to send."""
+    """The tokens that an agent's models were sent on one day (UTC), and those that were saved."""
 
     agent = models.CharField(max_length=64, help_text="The key of the agent.")
     day = models.DateField(help_text="The day, in UTC.")

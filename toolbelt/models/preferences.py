@@ -1,4 +1,4 @@
-"""What each person chose for their own use of the dashboard."""
+"""Each person's preferences for the dashboard."""
 
 from __future__ import annotations
 

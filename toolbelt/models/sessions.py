@@ -1,4 +1,4 @@
-"""What a conversation of an agent has loaded."""
+"""The toolkits and tools that a conversation of an agent has loaded."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Live code: what a plugin is, which plugins run here, and where they come from. No Django in this ring.
+"""Plugins: their contract, their registry, and how they are loaded. This package does not import Django.
 
-contract says what a plugin promises and is given, functions makes one of typed functions, registry runs them,
-loading finds them. Built-in plugins stand in ``builtin`` and use nothing but the contract.
+``contract`` defines what a plugin provides and receives, ``functions`` makes a plugin from typed functions,
+``registry`` runs plugins, and ``loading`` finds them. Built-in plugins are in ``builtin``, and use only the contract.
 """

@@ -90,8 +90,8 @@ def _definition(tool: Any) -> Any:
     """Return a definition with the fields that the tool has; the tool itself if it is none, which is then refused."""
     if isinstance(tool, contract.ToolDefinition) or not isinstance(getattr(tool, "name", None), str):
         return tool
-    given = {field: getattr(tool, field, None) for field in _FIELDS}
-    fields = {field: value for field, value in given.items() if value is not None}
+    attributes = {field: getattr(tool, field, None) for field in _FIELDS}
+    fields = {field: value for field, value in attributes.items() if value is not None}
     schema = fields.get("input_schema")
     if schema is not None and not isinstance(schema, Mapping):
         # Such as a model of pydantic's; anything else is refused with its path.

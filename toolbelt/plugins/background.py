@@ -72,7 +72,7 @@ class Loop:
             # A task of its own, so that the caller need not wait for its cancellation.
             future = here.create_task(coroutine)
             # Retrieve the exception if the caller has stopped waiting, so that asyncio does not log it.
-            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+            future.add_done_callback(lambda finished: finished.cancelled() or finished.exception())
         else:
             future = asyncio.wrap_future(self._submit(coroutine))
         try:

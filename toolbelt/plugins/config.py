@@ -27,10 +27,10 @@ Whole = Annotated[int, pydantic.BeforeValidator(_not_a_bool)]
 
 def read(settings: type[T], plugin: str, config: Mapping[str, Any]) -> T:
     """Return the settings in ``config``, with defaults for the rest. Raise ConfigError if a setting is not valid."""
-    known = {field.name for field in fields(settings)}  # type: ignore[arg-type]
-    if unknown := sorted(set(config) - known):
+    setting_names = {field.name for field in fields(settings)}  # type: ignore[arg-type]
+    if unknown := sorted(set(config) - setting_names):
         raise ConfigError(
-            f"{plugin} has no setting {unknown[0]!r}. Its settings are {', '.join(sorted(known))}."
+            f"{plugin} has no setting {unknown[0]!r}. Its settings are {', '.join(sorted(setting_names))}."
         )
     try:
         return pydantic.TypeAdapter(settings).validate_python(dict(config))

@@ -239,7 +239,7 @@ class Log(Protocol):
 
 
 class Wallet(Protocol):
-    """What an installation may give plugins as ``runtime.wallet`` (the setting WALLET). Toolbelt has none itself."""
+    """The type of ``runtime.wallet``, which an installation may provide (the setting WALLET). Toolbelt has none."""
 
     async def get_address(self) -> str: ...
 
@@ -313,8 +313,8 @@ class NamespaceRefused(errors.ToolbeltError):
 
     code = "namespace-refused"
 
-    def __init__(self, own: str, requested: str) -> None:
-        self.own, self.requested = own, requested
+    def __init__(self, namespace: str, requested: str) -> None:
+        self.own, self.requested = namespace, requested
         super().__init__(
-            f"The plugin of {own!r} requested a secret of {requested!r}, but may only read its own secrets."
+            f"The plugin of {namespace!r} requested a secret of {requested!r}, but may only read its own secrets."
         )

@@ -33,7 +33,7 @@ class PluginInfo:
         return len(self.tools)
 
 
-def of(offer: offers.Offer, life: lifecycle.Life, problems: tuple[errors.Problem, ...]) -> PluginInfo:
+def of(offer: offers.Offer, status: lifecycle.Status, problems: tuple[errors.Problem, ...]) -> PluginInfo:
     """Return the information about a plugin, from its offer and its lifecycle."""
     return PluginInfo(
         name=offer.name,
@@ -42,8 +42,8 @@ def of(offer: offers.Offer, life: lifecycle.Life, problems: tuple[errors.Problem
         description=offer.description,
         category=offer.category,
         source=offer.source,
-        state=life.state,
-        error=life.error,
+        state=status.state,
+        error=status.error,
         tools=offer.tools,
         toolkits=offer.toolkits,
         problems=problems,

@@ -35,31 +35,31 @@ _NEXT: frozenset[tuple[PluginState, PluginState]] = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """A plugin's state; ``error`` is why it has failed."""
+class Status:
+    """A plugin's state, and the ``error`` if it has failed."""
 
     state: PluginState = "registered"
     error: str = ""
 
     @property
-    def is_over(self) -> bool:
+    def is_final(self) -> bool:
         """Return whether the state is final."""
         return self.state in ("stopped", "failed")
 
 
-def initialized() -> Life:
+def initialized() -> Status:
     """Return the state of an initialized plugin."""
-    return Life("initialized")
+    return Status("initialized")
 
 
-def stopped() -> Life:
+def stopped() -> Status:
     """Return the state of a plugin that was shut down, or never initialized."""
-    return Life("stopped")
+    return Status("stopped")
 
 
-def failed(error: str) -> Life:
+def failed(error: str) -> Status:
     """Return the state of a plugin that failed for this reason."""
-    return Life("failed", error or "no reason was given")
+    return Status("failed", error or "no reason was given")
 
 
 def traced(error: BaseException) -> str:
@@ -67,9 +67,9 @@ def traced(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def move(life: Life, to: Life) -> Life:
+def move(status: Status, to: Status) -> Status:
     """Return ``to`` if the transition is allowed, else the unchanged state."""
-    return to if (life.state, to.state) in _NEXT else life
+    return to if (status.state, to.state) in _NEXT else status
 
 
 def described(error: BaseException) -> str:

@@ -83,15 +83,15 @@ def load(
     ``environ`` are the variables, and ``offered`` the installed plugins; both default to this process's own.
     """
     plugins = registry.ToolPluginRegistry() if into is None else into
-    known = installed() if offered is None else tuple(offered)
+    available_plugins = installed() if offered is None else tuple(offered)
     listed = plugins_file.read(path, os.environ if environ is None else environ) if path else None
     entries = listed.entries if listed else ()
     problems = list(listed.problems) if listed else []
     claimed: list[Installed] = []
     for entry in entries:
-        matching = _matching(entry, known)
+        matching = _matching(entry, available_plugins)
         claimed += matching
-        entry_problems = entry.problems or _load_entry(entry, matching, known, plugins)
+        entry_problems = entry.problems or _load_entry(entry, matching, available_plugins, plugins)
         if entry_problems:
             text = "; ".join(
                 f"{problem.path}: {problem.message}" if problem.path != entry.path else problem.message
@@ -99,21 +99,21 @@ def load(
             )
             plugins.record_failure(entry.name, source=f"{entry.file}:{entry.line}", error=text)
             problems += entry_problems
-    available = tuple(plugin for plugin in known if plugin not in claimed)
+    available = tuple(plugin for plugin in available_plugins if plugin not in claimed)
     return Loaded(registry=plugins, problems=tuple(problems), available=available)
 
 
 def _load_entry(
     entry: plugins_file.Entry,
     matching: tuple[Installed, ...],
-    known: tuple[Installed, ...],
+    installed_plugins: tuple[Installed, ...],
     plugins: registry.ToolPluginRegistry,
 ) -> tuple[Problem, ...]:
     """Load an entry, and return its problems."""
     module, attribute = entry.module, entry.class_name
     if not module:
         if len(matching) != 1:
-            return (entry.problem(_not_unique(entry.id, matching, known)),)
+            return (entry.problem(_not_unique(entry.id, matching, installed_plugins)),)
         module, attribute = matching[0].module, matching[0].attribute
     where = f"{module}:{attribute}"
     try:
@@ -141,7 +141,7 @@ def _instantiate(module: str, attribute: str) -> contract.ToolPlugin:
     return agent_adapter.adapt(plugin)
 
 
-def _matching(entry: plugins_file.Entry, known: tuple[Installed, ...]) -> tuple[Installed, ...]:
+def _matching(entry: plugins_file.Entry, installed_plugins: tuple[Installed, ...]) -> tuple[Installed, ...]:
     """Return the installed plugins that match the entry.
 
     An ``id`` is the name of the entry point, else of the distribution, else of the module, because a plugin called
@@ -149,7 +149,7 @@ def _matching(entry: plugins_file.Entry, known: tuple[Installed, ...]) -> tuple[
     """
     if entry.module:
         target = (entry.module, entry.class_name)
-        return tuple(plugin for plugin in known if (plugin.module, plugin.attribute) == target)
+        return tuple(plugin for plugin in installed_plugins if (plugin.module, plugin.attribute) == target)
     names: tuple[Callable[[Installed], str], ...] = (
         lambda plugin: plugin.name,
         lambda plugin: plugin.distribution,
@@ -157,18 +157,18 @@ def _matching(entry: plugins_file.Entry, known: tuple[Installed, ...]) -> tuple[
     )
     for name in names:
         matching = tuple(
-            plugin for plugin in known if entry.id and _normal(name(plugin)) == _normal(entry.id)
+            plugin for plugin in installed_plugins if entry.id and _normal(name(plugin)) == _normal(entry.id)
         )
         if matching:
             return matching
     return ()
 
 
-def _not_unique(name: str, matching: tuple[Installed, ...], known: tuple[Installed, ...]) -> str:
+def _not_unique(name: str, matching: tuple[Installed, ...], installed_plugins: tuple[Installed, ...]) -> str:
     if matching:
         offers = ", ".join(f"{plugin.name} of {plugin.distribution or plugin.module}" for plugin in matching)
         return f"{name!r} is ambiguous: {offers}. Choose one with 'module' and 'class_name'."
-    near = errors.nearest(name, [plugin.name for plugin in known])
+    near = errors.nearest(name, [plugin.name for plugin in installed_plugins])
     hint = (
         f"Did you mean {' or '.join(near)}?" if near else "Install it, or name its 'module' and 'class_name'."
     )

@@ -1,4 +1,4 @@
-"""What a plugin offers, and its validation against the plugins that are already registered.
+"""The offer of a plugin, and its validation against the plugins that are already registered.
 
 An offer is read once, as a copy, so that the plugin's code cannot change it later. All problems are reported, not only
 the first. A conflict between names says which plugins have the name.
@@ -44,7 +44,7 @@ Owners = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What a plugin offers. ``source`` is where it comes from: a module, or a line of a file."""
+    """The tools, toolkits and so on that a plugin offers. ``source`` is its origin: a module, or a line of a file."""
 
     name: str
     source: str
@@ -228,5 +228,5 @@ def _shape_problems(shape: shapes.Fields, fields: Mapping[str, Any], path: str) 
 
 
 def _path(offer: Offer, section: str, name: object, position: int) -> str:
-    named = f".{name}" if isinstance(name, str) and name.strip() else f"[{position}]"
-    return f"{offer.name}.{section}{named}"
+    suffix = f".{name}" if isinstance(name, str) and name.strip() else f"[{position}]"
+    return f"{offer.name}.{section}{suffix}"

@@ -95,7 +95,7 @@ class _Standby:
 
     def _start(self) -> None:
         # A process inherits the blocked signals of its parent's thread.
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+        previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
         try:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-I", "-S", "-c", _PROGRAM],
@@ -111,7 +111,7 @@ class _Standby:
             _log.warning("no watchdog to stop processes if this one is killed", error=str(error))
             return
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+            signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
         assert process.stdin is not None  # noqa: S101 - it was asked for
         # Starting a process must not wait for the watchdog.
         os.set_blocking(process.stdin.fileno(), False)

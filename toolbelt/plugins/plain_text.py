@@ -48,25 +48,25 @@ def lines(text: str, first: int, max_lines: int) -> Lines:
 
     Only a line feed ends a line, as in editors; a carriage return is part of its line.
     """
-    every = text.split("\n")
-    if every[-1] == "":
-        every.pop()
-    if first > max(len(every), 1):
-        raise contract.ToolError(f"There is no line {first}. The file has {len(every)} lines.")
-    taken: list[str] = []
+    all_lines = text.split("\n")
+    if all_lines[-1] == "":
+        all_lines.pop()
+    if first > max(len(all_lines), 1):
+        raise contract.ToolError(f"There is no line {first}. The file has {len(all_lines)} lines.")
+    fitting: list[str] = []
     room = MAX_ANSWER_LENGTH
-    for line in every[first - 1 : first - 1 + max_lines]:
+    for line in all_lines[first - 1 : first - 1 + max_lines]:
         if len(line) + 1 > room:
             break
-        taken.append(line)
+        fitting.append(line)
         room -= len(line) + 1
-    if not taken and every:
+    if not fitting and all_lines:
         # The line is longer than a result may be: return its beginning.
-        beginning = every[first - 1][:MAX_ANSWER_LENGTH]
-        return Lines(text=beginning, first=first, last=first, count=len(every), cut=True)
-    last = first + len(taken) - 1
-    ending = "\n" if taken and (last < len(every) or text.endswith("\n")) else ""
-    return Lines(text="\n".join(taken) + ending, first=first, last=last, count=len(every), cut=False)
+        beginning = all_lines[first - 1][:MAX_ANSWER_LENGTH]
+        return Lines(text=beginning, first=first, last=first, count=len(all_lines), cut=True)
+    last = first + len(fitting) - 1
+    ending = "\n" if fitting and (last < len(all_lines) or text.endswith("\n")) else ""
+    return Lines(text="\n".join(fitting) + ending, first=first, last=last, count=len(all_lines), cut=False)
 
 
 def replace(text: str, old: str, new: str, count: int, path: str) -> str:

@@ -129,8 +129,8 @@ def _entry(node: yaml.Node, path: str, file: str, environ: Mapping[str, str]) ->
             read[key] = reader.mapping(value, at) if key == "config" else reader.text(value, at)
     if not reader.problems:
         if ("module" in read) != ("class_name" in read):
-            given, missing = ("module", "class_name") if "module" in read else ("class_name", "module")
-            reader.report(node, path, f"An entry with {given!r} needs {missing!r} too.")
+            present, missing = ("module", "class_name") if "module" in read else ("class_name", "module")
+            reader.report(node, path, f"An entry with {present!r} needs {missing!r} too.")
         elif not read.get("id") and not read.get("module"):
             reader.report(
                 node, path, "An entry needs the 'id' of an installed plugin, or 'module' and 'class_name'."

@@ -45,7 +45,7 @@ class _Entry:
 
     @property
     def info(self) -> info.PluginInfo:
-        return info.of(self.running.offer, self.running.life, self.problems)
+        return info.of(self.running.offer, self.running.status, self.problems)
 
 
 class ToolPluginRegistry:
@@ -80,12 +80,12 @@ class ToolPluginRegistry:
         source = source or offers.source_of(plugin)
         plugin = agent_adapter.adapt(plugin)
         while True:
-            owners, seen = self._claimed()
+            owners, changes = self._claimed()
             examined = offers.examine(plugin, source, owners)
             _refuse_unsound(examined, partial)
             with self._lock:
                 # If a name was claimed in the meantime, check again.
-                if self._changes == seen:
+                if self._changes == changes:
                     running_plugin = running.Running(
                         plugin,
                         examined.offer,
@@ -110,7 +110,7 @@ class ToolPluginRegistry:
         while True:
             entry = self._named(name)
             before = entry.running.offer
-            owners, seen = self._claimed(without=before)
+            owners, changes = self._claimed(without=before)
             examined = offers.examine(entry.running.plugin, before.source, owners)
             _refuse_unsound(examined, entry.partial)
             if (examined.offer.name, examined.offer.home) != (before.name, before.home):
@@ -119,7 +119,7 @@ class ToolPluginRegistry:
                 )
                 raise errors.Invalid([errors.Problem(path=name, message=message)])
             with self._lock:
-                if self._changes == seen:
+                if self._changes == changes:
                     for key in before.names():
                         self._owners.pop(key, None)
                     for tool in before.tools:
@@ -226,7 +226,7 @@ class ToolPluginRegistry:
                 self._loop.run_sync(_together(plugin.stop() for plugin in plugins), within + GRACE)
         except background.LateError:
             for plugin in plugins:
-                if plugin.life.state == "initialized":
+                if plugin.status.state == "initialized":
                     plugin.fail(f"shutdown() took longer than {within:g} s, and the event loop is blocked")
         for plugin in plugins:
             plugin.stop_unbegun()
@@ -240,10 +240,10 @@ class ToolPluginRegistry:
         """Return the plugin that runs the tool. Raise Unavailable if it has failed or stopped."""
         with self._lock:
             entry, is_closed = self._by_tool.get(tool_name), self._closed
-            known = () if entry else tuple(self._by_tool)
+            tool_names = () if entry else tuple(self._by_tool)
         if entry is None:
-            raise errors.NotFound("tool", tool_name, known)
-        if is_closed or entry.running.life.is_over:
+            raise errors.NotFound("tool", tool_name, tool_names)
+        if is_closed or entry.running.status.is_final:
             raise entry.running.unavailable()
         return entry.running
 
@@ -256,11 +256,13 @@ class ToolPluginRegistry:
 
     def _claimed(self, without: offers.Offer | None = None) -> tuple[dict[tuple[str, str], str], int]:
         """Return the names that are taken, and the number of changes so far."""
-        own = set(without.names()) if without else set()
+        without_names = set(without.names()) if without else set()
         with self._lock:
             if self._closed:
                 raise errors.Refused("The registry is shut down. Create a new one.")
-            return {name: owner for name, owner in self._owners.items() if name not in own}, self._changes
+            return {
+                name: owner for name, owner in self._owners.items() if name not in without_names
+            }, self._changes
 
     def _claim(self, entry: _Entry) -> None:
         offer = entry.running.offer

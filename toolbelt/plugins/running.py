@@ -40,18 +40,18 @@ class Limits:
 
 
 class Unavailable(errors.ToolbeltError):
-    """The plugin has failed or was stopped. An operator can fix this. ``life`` has its state and error."""
+    """The plugin has failed or was stopped. An operator can fix this. ``status`` has its state and error."""
 
     code = "tool-unavailable"
 
-    def __init__(self, plugin: str, life: lifecycle.Life) -> None:
-        self.plugin, self.life = plugin, life
-        state = f"has failed: {life.error}" if life.error else f"is {life.state}"
+    def __init__(self, plugin: str, status: lifecycle.Status) -> None:
+        self.plugin, self.status = plugin, status
+        state = f"has failed: {status.error}" if status.error else f"is {status.state}"
         super().__init__(f"The plugin {plugin!r} {state}.")
 
 
 class Running:
-    """A registered plugin. Any thread may read ``life``; the loop's and waiting callers' threads change it."""
+    """A registered plugin. Any thread may read ``status``; the loop's and waiting callers' threads change it."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Running:
         runtime_for: RuntimeFor,
         limits: Limits,
     ) -> None:
-        self.plugin, self.offer, self.life = plugin, offer, lifecycle.Life()
+        self.plugin, self.offer, self.status = plugin, offer, lifecycle.Status()
         self._moving = threading.Lock()
         self._config, self._runtime_for, self._limits = config, runtime_for, limits
         self._runtime: contract.RuntimeAPI | None = None
@@ -86,11 +86,11 @@ class Running:
 
     def unavailable(self) -> Unavailable:
         """Return the error for calls of a plugin that has failed or stopped."""
-        return Unavailable(self.offer.name, lifecycle.move(self.life, lifecycle.stopped()))
+        return Unavailable(self.offer.name, lifecycle.move(self.status, lifecycle.stopped()))
 
     async def ready(self) -> None:
         """Initialize the plugin, or wait until it is initialized. Raise :class:`Unavailable` if that fails."""
-        if self.life.state == "registered" and not self._stopping:
+        if self.status.state == "registered" and not self._stopping:
             if self._starting is None:
                 # In an empty context, so that the plugin does not inherit the first caller's context.
                 self._starting = asyncio.get_running_loop().create_task(
@@ -98,7 +98,7 @@ class Running:
                 )
             # A caller that gives up must not cancel the initialization.
             await asyncio.shield(self._starting)
-        if self.life.state != "initialized" or self._stopping:
+        if self.status.state != "initialized" or self._stopping:
             raise self.unavailable()
 
     async def run(
@@ -138,7 +138,7 @@ class Running:
             task.cancel()
         if pending:
             await asyncio.wait(pending, timeout=LET_GO_WITHIN)
-        if self.life.state == "initialized":
+        if self.status.state == "initialized":
             shut_down = background.call(self._threads, self.plugin.shutdown)
             error, cause = await self._ended(shut_down, self._limits.shutdown, "shutdown()")
             if error:
@@ -171,7 +171,7 @@ class Running:
         await background.call(self._threads, self.plugin.initialize, self._runtime)
 
     async def _ended(
-        self, coroutine: Coroutine[Any, Any, Any], within: float, what: str
+        self, coroutine: Coroutine[Any, Any, Any], within: float, name: str
     ) -> tuple[str, BaseException | None]:
         """Wait for the coroutine with a time limit. Return what went wrong, if anything, and the exception.
 
@@ -191,9 +191,9 @@ class Running:
             is_done = task.done()
             task.cancel()
         if not is_done:
-            return f"{what} took longer than {within:g} s", None
+            return f"{name} took longer than {within:g} s", None
         if task.cancelled():
-            return f"{what} was cancelled", None
+            return f"{name} was cancelled", None
         error = task.exception()
         return (lifecycle.described(error), error) if error else ("", None)
 
@@ -201,8 +201,8 @@ class Running:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _move(self, to: lifecycle.Life) -> bool:
+    def _move(self, to: lifecycle.Status) -> bool:
         with self._moving:
-            before = self.life
-            self.life = lifecycle.move(before, to)
-            return self.life is not before
+            before = self.status
+            self.status = lifecycle.move(before, to)
+            return self.status is not before

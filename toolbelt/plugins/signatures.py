@@ -107,10 +107,12 @@ class _Schema(json_schema.GenerateJsonSchema):
 
     def default_schema(self, schema: Any) -> json_schema.JsonSchemaValue:
         """Leave a default of None out where the schema does not take null (``SkipJsonSchema[None]``)."""
-        made = super().default_schema(schema)
-        if made.get("default", ...) is None and ("$ref" in made or made.get("type", "null") != "null"):
-            del made["default"]
-        return made
+        default = super().default_schema(schema)
+        if default.get("default", ...) is None and (
+            "$ref" in default or default.get("type", "null") != "null"
+        ):
+            del default["default"]
+        return default
 
 
 def _field(name: str, parameter: inspect.Parameter, hint: Any, descriptions: Mapping[str, str]) -> Any:
@@ -126,8 +128,8 @@ def _field(name: str, parameter: inspect.Parameter, hint: Any, descriptions: Map
 
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:
-    for part in (schema, *schema.get("$defs", {}).values()):
-        part.pop("title", None)
+    for subschema in (schema, *schema.get("$defs", {}).values()):
+        subschema.pop("title", None)
     return schema
 
 

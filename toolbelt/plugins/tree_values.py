@@ -66,11 +66,11 @@ class Reader:
         return ()
 
     def pairs(
-        self, node: yaml.Node, path: str, known: Sequence[str] | None = None
+        self, node: yaml.Node, path: str, known_keys: Sequence[str] | None = None
     ) -> Iterator[tuple[str, yaml.Node]]:
-        """Yield the pairs of a mapping. If ``known`` keys are given, other keys are problems."""
+        """Yield the pairs of a mapping. If ``known_keys`` are given, other keys are problems."""
         if not isinstance(node, yaml.MappingNode):
-            expected = f"a mapping of {', '.join(known)}" if known else "a mapping"
+            expected = f"a mapping of {', '.join(known_keys)}" if known_keys else "a mapping"
             self.report(node, path, f"This must be {expected}, not {_words(node)}.")
             return
         first: dict[str, int] = {}
@@ -81,9 +81,9 @@ class Reader:
                 self.report(key_node, path, f"A key must be text, not {_words(key_node)}. Put it in quotes.")
             elif key in first:
                 self.report(key_node, at, f"The key {key!r} is repeated. It is already on line {first[key]}.")
-            elif known is not None and key not in known:
-                near = errors.nearest(key, known)
-                hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(known)}."
+            elif known_keys is not None and key not in known_keys:
+                near = errors.nearest(key, known_keys)
+                hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(known_keys)}."
                 self.report(key_node, at, f"The key {key!r} is not known here. {hint}")
             else:
                 first[key] = line(key_node)
@@ -103,7 +103,7 @@ class Reader:
             if isinstance(node, yaml.MappingNode):
                 return self.mapping(node, path)
             if isinstance(node, yaml.SequenceNode):
-                return [self.value(item, f"{path}[{place}]") for place, item in enumerate(node.value)]
+                return [self.value(item, f"{path}[{index}]") for index, item in enumerate(node.value)]
             return self._scalar(node, path)
         finally:
             self._open.pop()

@@ -1,3 +1,3 @@
-"""What agents do: requests for surfaces, and calls. Requests never write configuration, and rows never leave this
+"""Agents' requests for surfaces, and their calls. Requests never write configuration, and rows never leave this
 package.
 """

@@ -31,7 +31,7 @@ from toolbelt.runtime import (
     gates,
     learning,
     record_writer,
-    recording,
+    recordings,
     request_contexts,
     secrets,
     surfaces,
@@ -102,11 +102,11 @@ def admit(request: Request) -> Answer:
 
     Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; everything else is an answer.
     """
-    made = _recording(request)
-    gate = gates.Gate(made, request.subagent, False, lambda: None)
+    recording = _recording(request)
+    gate = gates.Gate(recording, request.subagent, False, lambda: None)
     try:
         snapshot, resolved, _ = gate.resolve()
-        return _judge(request, gate, resolved, snapshot)
+        return _admit(request, gate, resolved, snapshot)
     finally:
         databases.release()
 
@@ -116,18 +116,18 @@ def admit_at_once(request: Request, context: request_contexts.RequestContext) ->
 
     Return None if that would take long or would wait for the database.
     """
-    known = surfaces.cached(context.snapshot, context.cache_key[1])
-    if known is None or not record_writer.has_room():
+    surface = surfaces.cached(context.snapshot, context.cache_key[1])
+    if surface is None or not record_writer.has_room():
         return None
     tool = context.snapshot.catalog.tools.get(request.tool)
     if tool is not None and not schema.is_ready(tool.input_schema):
         return None
-    made = _recording(request)
-    made.revision = context.probed.state.number
-    gate = gates.Gate(made, request.subagent, False, lambda: None)
+    recording = _recording(request)
+    recording.revision = context.probed.state.number
+    gate = gates.Gate(recording, request.subagent, False, lambda: None)
     try:
-        return _judge(request, gate, known.resolution, context.snapshot, is_quick=True)
-    except schema.TooComplex:
+        return _admit(request, gate, surface.resolution, context.snapshot, is_quick=True)
+    except schema.TooComplexError:
         return None
 
 
@@ -194,11 +194,11 @@ def record(
     if tool is None or stored.runner(tool) != "client":
         message = f"The agent's program runs no tool named {request.tool!r}."
         raise errors.Invalid([errors.Problem(path="tool", message=message)])
-    made = _recording(request)
-    made.plugin = tool.plugin
-    made.at -= dt.timedelta(seconds=seconds_ago)
-    made.begun -= duration_ms / 1000
-    made.end(outcome, error=f"{UNADMITTED} {error}".strip(), result_bytes=result_bytes)
+    recording = _recording(request)
+    recording.plugin = tool.plugin
+    recording.at -= dt.timedelta(seconds=seconds_ago)
+    recording.begun -= duration_ms / 1000
+    recording.end(outcome, error=f"{UNADMITTED} {error}".strip(), result_bytes=result_bytes)
     databases.release()
 
 
@@ -212,7 +212,7 @@ class Running:
 
     def result(self, value: Any) -> Any:
         """Note the size of the tool's result for the record, and return the result."""
-        self._result_bytes = recording.size(value)
+        self._result_bytes = recordings.size(value)
         return value
 
     @property
@@ -278,7 +278,7 @@ class admitted:
         await asyncio.shield(asyncio.ensure_future(sync_to_async(self.__exit__)(kind, error, trace)))
 
 
-def _judge(
+def _admit(
     request: Request,
     gate: gates.Gate,
     resolved: budgets.Resolution,
@@ -286,37 +286,37 @@ def _judge(
     *,
     is_quick: bool = False,
 ) -> Answer:
-    made, stored = gate.made, snapshot.catalog
-    known = stored.tools.get(request.tool)
-    if known is not None:
-        made.plugin = known.plugin
-    judged: calls.Admission | calls.Refusal
+    recording, stored = gate.recording, snapshot.catalog
+    tool = stored.tools.get(request.tool)
+    if tool is not None:
+        recording.plugin = tool.plugin
+    admission: calls.Admission | calls.Refusal
     if request.tool in meta_tools.DEFINITIONS:
-        judged = calls.run_by_toolbelt(request.tool)
+        admission = calls.run_by_toolbelt(request.tool)
     else:
-        judged = gate.admit(resolved, snapshot, is_quick=is_quick)
-        if isinstance(judged, calls.Admission) and stored.runner(stored.tools[request.tool]) != "client":
-            judged = calls.run_by_toolbelt(request.tool)
-    if isinstance(judged, calls.Refusal):
-        made.end(judged.code, error=made.reason_text or judged.without_values())
-        return judged
+        admission = gate.admit(resolved, snapshot, is_quick=is_quick)
+        if isinstance(admission, calls.Admission) and stored.runner(stored.tools[request.tool]) != "client":
+            admission = calls.run_by_toolbelt(request.tool)
+    if isinstance(admission, calls.Refusal):
+        recording.end(admission.code, error=recording.reason_text or admission.without_values())
+        return admission
     # Only has to be unique, because _call_id signs it. The system's random numbers take ten times as long.
     key = f"{random.getrandbits(4 * _HALF):0{_HALF}x}"
-    made.call_id = key
-    made.report_by = _time(int(made.at.timestamp() + conf.REPORT_SECONDS))
+    recording.call_id = key
+    recording.report_by = _time(int(recording.at.timestamp() + conf.REPORT_SECONDS))
     # Its record begins now, and the report completes it.
-    made.begun = time.monotonic()
-    made.end(records.ADMITTED)
+    recording.begun = time.monotonic()
+    recording.end(records.ADMITTED)
     return Admission(
         call_id=_call_id(key, request.agent, request.sender),
         tool=request.tool,
-        options=judged.options,
-        report_by=made.report_by,
+        options=admission.options,
+        report_by=recording.report_by,
     )
 
 
-def _recording(request: Request) -> recording.Recording:
-    return recording.Recording(
+def _recording(request: Request) -> recordings.Recording:
+    return recordings.Recording(
         agent=request.agent,
         tool=request.tool,
         arguments=request.arguments,

@@ -32,10 +32,10 @@ class ByteCache(caches.LruCache[Hashable, T]):
         if task is None:
             task = asyncio.create_task(asyncio.to_thread(compute))
             self._under_way[key] = task
-            task.add_done_callback(lambda done: self._store(key, done))
+            task.add_done_callback(lambda finished: self._store(key, finished))
         return await asyncio.shield(task)
 
-    def _store(self, key: Hashable, done: asyncio.Task[T]) -> None:
+    def _store(self, key: Hashable, task: asyncio.Task[T]) -> None:
         del self._under_way[key]
-        if not done.cancelled() and done.exception() is None:
-            self.put(key, done.result())
+        if not task.cancelled() and task.exception() is None:
+            self.put(key, task.result())

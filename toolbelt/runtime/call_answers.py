@@ -12,20 +12,20 @@ import structlog
 from toolbelt import conf
 from toolbelt.core import calls, catalog, errors
 from toolbelt.plugins import contract, registry
-from toolbelt.runtime import gates, masking, plugins, recording, secrets, upstream_calls
+from toolbelt.runtime import gates, masking, plugins, recordings, secrets, upstream_calls
 
 _log = structlog.get_logger(__name__)
 
-# What is left of a call's time when it counts as over: clocks of threads and loops differ by less.
+# A call with less remaining time, in seconds, has timed out: the clocks of threads and event loops differ by less.
 OVER = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a call came to. A tool that answers something else than a mapping has it under ``result``.
+    """The result of a call. A value that is not a mapping is under ``result``.
 
-    ``is_structured``: the tool's definition says what its answers look like. ``mcp`` is the whole answer of an upstream
-    server's tool, as MCP has it, for clients that speak it.
+    ``is_structured``: the tool's definition has an output schema. ``mcp`` is the complete MCP result of an upstream
+    server's tool, for MCP clients.
     """
 
     content: Mapping[str, Any]
@@ -40,23 +40,26 @@ class Result:
 Answer = Result | calls.Refusal
 
 
-def answered(made: recording.Recording, returned: Any, definition: catalog.Tool | None = None) -> Answer:
-    """Return what the tool answered, if it can be sent."""
+def answered(
+    recording: recordings.Recording, returned: Any, definition: catalog.Tool | None = None
+) -> Answer:
+    """Return and record the result of a tool, or a refusal if the result cannot be sent."""
     is_upstream = isinstance(returned, upstream_calls.ToolResult)
     try:
-        # Read back, as a tuple, a key that is a number and a subclass of a text are sent as JSON says them.
+        # Read back below, so that tuples, number keys and subclasses of str are sent as JSON represents them.
         text = _masked(returned.result if is_upstream else _mapping(returned))
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"{made.tool} returned a result that cannot be sent. This was logged for an operator."
-        _log.error("result is not JSON", tool=made.tool, plugin=made.plugin, error=str(error))
-        return refuse(made, calls.Refusal(code="tool-failed", message=message), f"not JSON: {error}")
+        message = f"{recording.tool} returned a result that cannot be sent. This was logged for an operator."
+        _log.error("result is not JSON", tool=recording.tool, plugin=recording.plugin, error=str(error))
+        return refuse(recording, calls.Refusal(code="tool-failed", message=message), f"not JSON: {error}")
     if len(text) > conf.CALL_RESULT_BYTES:
         maximum = conf.CALL_RESULT_BYTES
         message = (
-            f"{made.tool} returned {len(text)} bytes, more than the {maximum} that are allowed: request less."
+            f"{recording.tool} returned {len(text)} bytes, more than the {maximum} that are allowed:"
+            " request less."
         )
-        return refuse(made, calls.Refusal(code="tool-failed", message=message))
-    made.end("ok", result_bytes=len(text))
+        return refuse(recording, calls.Refusal(code="tool-failed", message=message))
+    recording.end("ok", result_bytes=len(text))
     is_structured = definition is not None and bool(definition.output_schema)
     document = json.loads(text)
     if is_upstream:
@@ -65,53 +68,53 @@ def answered(made: recording.Recording, returned: Any, definition: catalog.Tool 
     return Result(content=document, is_structured=is_structured)
 
 
-def refused(made: recording.Recording, admitted: gates.Admitted, error: Exception) -> calls.Refusal:
-    """Return in an answer what kept the tool from answering, and record it."""
-    tool = made.tool
+def refused(recording: recordings.Recording, admitted: gates.Admitted, error: Exception) -> calls.Refusal:
+    """Return and record the refusal for a tool's exception."""
+    tool = recording.tool
     match error:
         case gates.DeniedError():
-            return refuse(made, error.refusal, error.because)
+            return refuse(recording, error.refusal, error.because)
         case gates.UncheckedError():
-            return refuse(made, unchecked(), f"It could not be checked again: {error}")
+            return refuse(recording, unchecked(), f"It could not be checked again: {error}")
         case gates.UnauthorizedError(__cause__=Exception() as cause):
-            made.end("tool-denied", error=f"The caller may no longer call: {cause}")
+            recording.end("tool-denied", error=f"The caller may no longer call: {cause}")
             raise cause
         case contract.ToolError():
             message = secrets.mask(str(error)) or f"{tool} failed."
-            return refuse(made, calls.Refusal(code="tool-failed", message=message, mcp=_failure(error)))
+            return refuse(recording, calls.Refusal(code="tool-failed", message=message, mcp=_failure(error)))
         case upstream_calls.TooSlowError():
-            return refuse(made, _late(admitted, error.within))
+            return refuse(recording, _late(admitted, error.within))
         case registry.TimedOutError():
-            return refuse(made, _late(admitted, admitted.seconds))
+            return refuse(recording, _late(admitted, admitted.seconds))
         case upstream_calls.Unreachable() if (denied := gates.blocked(admitted)) is not None:
             # A server that is blocked is disconnected, which its calls may notice first.
-            return refuse(made, denied.refusal, denied.because)
+            return refuse(recording, denied.refusal, denied.because)
         case upstream_calls.TooManyError():
             message = f"{tool} is busy: all connections to its server are in use. Try again in a moment."
-            return refuse(made, calls.Refusal(code="tool-unavailable", message=message), str(error))
+            return refuse(recording, calls.Refusal(code="tool-unavailable", message=message), str(error))
         case upstream_calls.Unreachable():
-            return refuse(made, unavailable(tool), str(error))
+            return refuse(recording, unavailable(tool), str(error))
         case TimeoutError() if admitted.left < OVER:
-            return refuse(made, _late(admitted, admitted.seconds), "there was no place for it")
+            return refuse(recording, _late(admitted, admitted.seconds), "there was no place for it")
         case registry.Unavailable():
-            plugins.report(made.plugin, error.life)
-            return refuse(made, unavailable(tool), str(error))
-        case errors.NotFound() if not plugins.serves(made.plugin, tool):
-            return refuse(made, unavailable(tool), str(error))
-    _log.error("tool failed", tool=tool, plugin=made.plugin, agent=made.agent, exc_info=error)
+            plugins.report(recording.plugin, error.status)
+            return refuse(recording, unavailable(tool), str(error))
+        case errors.NotFound() if not plugins.serves(recording.plugin, tool):
+            return refuse(recording, unavailable(tool), str(error))
+    _log.error("tool failed", tool=tool, plugin=recording.plugin, agent=recording.agent, exc_info=error)
     message = f"{tool} failed. The error was logged for an operator."
     return refuse(
-        made, calls.Refusal(code="tool-failed", message=message), f"{type(error).__name__}: {error}"
+        recording, calls.Refusal(code="tool-failed", message=message), f"{type(error).__name__}: {error}"
     )
 
 
-def refuse(made: recording.Recording, refusal: calls.Refusal, because: str = "") -> calls.Refusal:
-    made.end(refusal.code, error=because or made.reason_text or refusal.without_values())
+def refuse(recording: recordings.Recording, refusal: calls.Refusal, because: str = "") -> calls.Refusal:
+    recording.end(refusal.code, error=because or recording.reason_text or refusal.without_values())
     return refusal
 
 
 def unavailable(tool: str) -> calls.Refusal:
-    """Refuse a call because what provides the tool is not there."""
+    """Refuse a call because the provider of its tool is unavailable."""
     return calls.Refusal(
         code="tool-unavailable", message=f"{tool} is not available at the moment. Try something else."
     )
@@ -132,8 +135,8 @@ def _late(admitted: gates.Admitted, seconds: float) -> calls.Refusal:
 
 
 def _failure(error: contract.ToolError) -> Mapping[str, Any] | None:
-    """Return what an upstream server's tool answered as it failed, as MCP has it, if that can be sent; of another
-    request the code of the server's error.
+    """Return the MCP result of an upstream server's tool that failed, if it can be sent; for another request, the code
+    of the server's error.
     """
     if isinstance(error, upstream_calls.RequestFailedError):
         return {"code": error.error_code}
@@ -151,5 +154,5 @@ def _mapping(returned: Any) -> Mapping[str, Any]:
 
 
 def _masked(value: Any) -> bytes:
-    """Return the value as JSON without any secret. Raises TypeError, ValueError or RecursionError if it is none."""
+    """Return the value as JSON without secrets. Raise TypeError, ValueError or RecursionError if it is not JSON."""
     return masking.mask_json(json.dumps(value, allow_nan=False, ensure_ascii=False)).encode()

@@ -14,15 +14,15 @@ class CallSlots:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._taken: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()
         self._waiting: defaultdict[str, deque[Ticket]] = defaultdict(deque)
 
     def enter(self, plugin: str, limit: int) -> Ticket:
         """Queue for one of the plugin's ``limit`` slots. Return the ticket."""
         ticket: Ticket = concurrent.futures.Future()
         with self._lock:
-            if self._taken[plugin] < limit:
-                self._taken[plugin] += 1
+            if self._used[plugin] < limit:
+                self._used[plugin] += 1
                 ticket.set_result(None)
             else:
                 self._waiting[plugin].append(ticket)
@@ -40,7 +40,7 @@ class CallSlots:
                 if next_ticket.set_running_or_notify_cancel():
                     next_ticket.set_result(None)
                     return
-            self._taken[plugin] -= 1
+            self._used[plugin] -= 1
 
     def waiting(self, plugin: str) -> int:
         """Return the number of calls that wait for a slot of the plugin."""

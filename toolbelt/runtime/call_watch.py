@@ -17,7 +17,7 @@ WATCH_AFTER = 0.2
 
 
 async def unless_blocked(admitted: gates.Admitted, running: Coroutine[Any, Any, Any]) -> Any:
-    """Return what ``running`` returns; cancel it and raise gates.DeniedError if its tool is blocked for everyone.
+    """Return the result of ``running``; cancel it and raise gates.DeniedError if its tool is blocked for everyone.
 
     Like asyncio.timeout this cancels the current task, which costs less than a task for each call.
     """
@@ -36,7 +36,7 @@ async def unless_blocked(admitted: gates.Admitted, running: Coroutine[Any, Any, 
         watching.append(loop.create_task(_wait_until_blocked(admitted)))
         watching[0].add_done_callback(stop)
 
-    # Most calls are over before anybody watches, and cost nothing more.
+    # Most calls end earlier, and need no watch.
     later = loop.call_later(WATCH_AFTER, begin)
     try:
         return await running
@@ -62,7 +62,7 @@ async def _wait_until_blocked(admitted: gates.Admitted) -> gates.DeniedError:
             try:
                 denied = await admitted.gate.in_thread(gates.blocked, admitted)
             except Exception:
-                # The database cannot be read, say. It is asked again with the next change.
+                # For example, the database cannot be read. The call is checked again after the next change.
                 _log.exception("running call not judged", tool=admitted.tool)
                 denied = None
             if denied is not None:

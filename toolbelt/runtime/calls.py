@@ -1,4 +1,4 @@
-"""Calls of tools, from all interfaces: each is judged, judged again before its tool runs, and recorded once.
+"""Calls of tools, from all interfaces: each is checked, checked again before its tool runs, and recorded once.
 
 A refusal is an answer that the model can read, never an exception. An operator's change applies immediately, also to a
 call that waits.
@@ -16,15 +16,15 @@ from toolbelt import conf
 from toolbelt.core import budgets, calls, dispatch, meta_tools
 from toolbelt.runtime import (
     admissions,
+    call_admission,
     call_answers,
-    call_judging,
     call_slots,
     call_watch,
     elicitation,
     gates,
     plugins,
     record_writer,
-    recording,
+    recordings,
     snapshots,
     telemetry,
     upstream_calls,
@@ -38,7 +38,7 @@ Result = call_answers.Result
 Answer = call_answers.Answer
 unchecked = call_answers.unchecked
 
-_places = call_slots.CallSlots()
+_slots = call_slots.CallSlots()
 
 
 def admit(
@@ -75,14 +75,14 @@ def run(
 
     Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; anything else is an answer.
     """
-    made = recording.Recording(
+    recording = recordings.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    with telemetry.call(made):
-        prepared = call_judging.prepare(gates.Gate(made, subagent, by_dispatch, may_call))
+    with telemetry.call(recording):
+        prepared = call_admission.prepare(gates.Gate(recording, subagent, by_dispatch, may_call))
         if not isinstance(prepared, gates.Admitted):
             return prepared
-        return async_to_sync(carry_out)(made, prepared, progress)
+        return async_to_sync(carry_out)(recording, prepared, progress)
 
 
 async def arun(
@@ -96,7 +96,7 @@ async def arun(
     *,
     by_dispatch: bool = False,
     may_call: Callable[[], object] = lambda: None,
-    look: gates.Look | None = None,
+    probe: gates.Probe | None = None,
     client: elicitation.Client | None = None,
     client_session: str = "",
 ) -> Answer:
@@ -106,53 +106,53 @@ async def arun(
     ``client_session`` is a digest of the session that an MCP client has of its own: without a ``session``, the state
     that an upstream server keeps for a connection is that client's.
 
-    With ``look`` the state is looked at from the loop, token included, and threads are taken only for what is not known
-    in this process, or takes long.
+    With ``probe``, the state and the token are read on the event loop, and threads are used only for work that takes
+    long, or whose data is not cached in this process.
     """
-    made = recording.Recording(
+    recording = recordings.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    gate = gates.Gate(made, subagent, by_dispatch, may_call, look)
-    with telemetry.call(made):
+    gate = gates.Gate(recording, subagent, by_dispatch, may_call, probe)
+    with telemetry.call(recording):
         await gate.probe()
-        prepared = call_judging.judge_at_once(gate)
+        prepared = call_admission.admit_at_once(gate)
         if prepared is None:
-            prepared = await gate.in_thread(call_judging.prepare, gate)
+            prepared = await gate.in_thread(call_admission.prepare, gate)
         if not isinstance(prepared, gates.Admitted):
             return prepared
-        return await carry_out(made, prepared, progress, client, client_session)
+        return await carry_out(recording, prepared, progress, client, client_session)
 
 
-def judge_again(
+def check_again(
     agent: str, tool: str, arguments: Any, session: str | None = None, *, by_dispatch: bool = False
 ) -> calls.Refusal | None:
-    """Return why a call that waited for its user may not go on, as things stand now; in a thread that may block."""
-    made = recording.Recording(agent=agent, tool=tool, arguments=arguments, session=session)
-    gate = gates.Gate(made, None, by_dispatch, lambda: None)
+    """Return why a call that waited for its user may not continue; None if it may. For a thread that may block."""
+    recording = recordings.Recording(agent=agent, tool=tool, arguments=arguments, session=session)
+    gate = gates.Gate(recording, None, by_dispatch, lambda: None)
     try:
         snapshot, resolved, _ = gate.resolve()
         if by_dispatch and tool == meta_tools.CALL:
-            named = dispatch.parse_call(resolved, arguments)
-            if isinstance(named, calls.Refusal):
-                return named
-            made.tool, made.arguments = named
+            parsed_call = dispatch.parse_call(resolved, arguments)
+            if isinstance(parsed_call, calls.Refusal):
+                return parsed_call
+            recording.tool, recording.arguments = parsed_call
             gate.is_dispatched = True
-        judged = gate.admit(resolved, snapshot)
-        return judged if isinstance(judged, calls.Refusal) else None
+        admission = gate.admit(resolved, snapshot)
+        return admission if isinstance(admission, calls.Refusal) else None
     finally:
         databases.release()
 
 
 async def carry_out(
-    made: recording.Recording,
+    recording: recordings.Recording,
     admitted: gates.Admitted,
     progress: upstream_calls.Progress | None,
     client: elicitation.Client | None = None,
     client_session: str = "",
 ) -> Answer:
-    """Run an admitted call once there is a place for it, and record what it came to."""
+    """Run an admitted call once its plugin has a free slot, and record the outcome."""
     gate = admitted.gate
-    ticket = _places.enter(admitted.plugin, conf.CALLS_PER_PLUGIN)
+    ticket = _slots.enter(admitted.plugin, conf.CALLS_PER_PLUGIN)
     try:
         if not ticket.done():
             await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
@@ -160,16 +160,16 @@ async def carry_out(
             admitted, _execute(admitted, progress, client, client_session)
         )
     except Exception as error:
-        return await gate.in_thread(call_answers.refused, made, admitted, error)
+        return await gate.in_thread(call_answers.refused, recording, admitted, error)
     except asyncio.CancelledError:
-        await asyncio.shield(gate.in_thread(made.end, "cancelled"))
+        await asyncio.shield(gate.in_thread(recording.end, "cancelled"))
         raise
     finally:
-        _places.leave(admitted.plugin, ticket)
-    if gate.is_asked_on_a_loop and record_writer.has_room():
+        _slots.leave(admitted.plugin, ticket)
+    if gate.can_probe and record_writer.has_room():
         # Nothing of it waits for the database.
-        return call_answers.answered(made, returned, admitted.definition)
-    return await gate.in_thread(call_answers.answered, made, returned, admitted.definition)
+        return call_answers.answered(recording, returned, admitted.definition)
+    return await gate.in_thread(call_answers.answered, recording, returned, admitted.definition)
 
 
 async def _execute(
@@ -204,10 +204,10 @@ async def _execute(
 
 
 def last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
-    """Return what asks the gate again, from the event loop on which the tool is about to run.
+    """Return the final check of a call, to be awaited on the event loop on which its tool is about to run.
 
-    A call may have waited for a place, for a plugin to get ready or for a server to connect. The question goes back to
-    the loop that carries the call out: its threads are those in which the database is read for this caller.
+    A call may have waited for a slot, for a plugin to get ready or for a server to connect. The check runs on the event
+    loop of the caller, because its threads are those in which the database is read for this caller.
     """
     loop = asyncio.get_running_loop()
 
@@ -219,12 +219,12 @@ def last_check(admitted: gates.Admitted) -> Callable[[], Awaitable[None]]:
         if asyncio.get_running_loop() is loop:
             await ask()
             return
-        asked = ask()
+        pending_check = ask()
         try:
-            answer = asyncio.run_coroutine_threadsafe(asked, loop)
+            answer = asyncio.run_coroutine_threadsafe(pending_check, loop)
         except RuntimeError:
             # The caller's loop is closed: no caller waits for the answer, and the tool does not run.
-            asked.close()
+            pending_check.close()
             raise
         await asyncio.wrap_future(answer)
 

@@ -1,4 +1,4 @@
-"""How much context agents are spared: tokens of what they were sent, against those of everything they are allowed.
+"""The context that agents save: the tokens that were sent, compared to those of all tools that they are allowed.
 
 Tokens are counted once for each surface or tool list that is built. Answers add them to sums in the memory of the
 process, which the writer of records stores every :data:`SECONDS` seconds while there are answers, and at the end.
@@ -44,7 +44,7 @@ def count(built: surface.Surface, listed: Iterable[definitions.Definition] | Non
 
 
 def add(agent: str, tokens: Tokens) -> None:
-    """Count a surface or a tool list that was answered."""
+    """Count a surface or a tool list that was sent."""
     _add(agent, 1, tokens)
 
 
@@ -55,7 +55,7 @@ def add_result(agent: str, content: Mapping[str, Any]) -> None:
 
 
 def flush() -> None:
-    """Have the sums stored."""
+    """Queue the sums to be stored."""
     with _lock:
         sums = dict(_sums)
         _sums.clear()
@@ -83,7 +83,7 @@ def _add(agent: str, answers: int, tokens: Tokens) -> None:
 
 
 def _own(definition: definitions.Definition) -> int:
-    """Return the tokens of a meta-tool, counted as those of a tool are."""
+    """Return the tokens of a meta-tool, counted like those of a tool."""
     return token_counts.count_policy(
         catalog.model_json(definition.name, definition.description, definition.input_schema)
     )

@@ -22,7 +22,7 @@ from django import db
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, errors
 from toolbelt.plugins.upstream import cleaning, client_features, questions
-from toolbelt.runtime import gates, log_levels, masking, recording, upstream_news
+from toolbelt.runtime import gates, log_levels, masking, recordings, server_notifications
 from toolbelt.store import databases
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ RefusedError = client_features.RefusedError
 
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
-# How many questions of each plugin are open in this process.
+# The number of open questions of each plugin in this process.
 _open: Counter[str] = Counter()
 
 
@@ -58,34 +58,34 @@ class Client(Protocol):
 
     @property
     def owner(self) -> Hashable:
-        """Return what is equal for calls of the same client."""
+        """Return a value that is equal for calls of the same client."""
 
     @property
     def revision(self) -> str:
-        """Return the revision of MCP that it speaks."""
+        """Return its revision of MCP."""
 
     @property
     def modes(self) -> frozenset[str]:
-        """Return how its user can be asked (form, url); empty if it cannot."""
+        """Return the modes in which its user can be asked (form, url); empty if there are none."""
 
     @property
     def log_level(self) -> str:
-        """Return the level of log messages that it wants, if it says so with the call."""
+        """Return the level of log messages that it requests with the call; empty if it requests none."""
 
     @property
     def resumed(self) -> Mapping[str, Any]:
-        """Return the answers and the server's state with which the call is made again; mostly nothing."""
+        """Return the answers and the server's state with which the call is repeated; usually empty."""
 
     @property
     def takes_questions(self) -> bool:
-        """Return whether an answer may be questions, with which the client makes the call again."""
+        """Return whether a result may contain questions, after which the client repeats the call with answers."""
 
     async def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the user's answer, in MCP's words."""
+        """Return the user's answer, as an MCP result."""
 
     @property
     def log(self) -> Callable[[Mapping[str, Any]], None]:
-        """Return what hears log messages, on the event loop of the call."""
+        """Return the callback for log messages, which is called on the event loop of the call."""
 
 
 def is_granted(resolved: budgets.Resolution, server: catalog.Plugin) -> bool:
@@ -95,14 +95,14 @@ def is_granted(resolved: budgets.Resolution, server: catalog.Plugin) -> bool:
 
 
 class Features:
-    """What the client of one call offers to the call's upstream server."""
+    """The features that the client of one call offers to the call's upstream server."""
 
     def __init__(self, admitted: gates.Admitted, server: catalog.Plugin, client: Client | None) -> None:
         self._admitted, self._server, self._client = admitted, server, client
         self._loop = asyncio.get_running_loop()
         self._entry = catalog.elicitation_key(server)
-        # How many questions are open, since when, and how long the answered ones took.
-        self._asking, self._since, self._asked_for = 0, 0.0, 0.0
+        # The number of open questions, since when they are open, and how long the answered ones took in total.
+        self._asking, self._since, self._answer_seconds = 0, 0.0, 0.0
         self._logged = self._questions = 0
 
     @property
@@ -112,7 +112,7 @@ class Features:
 
     @property
     def modes(self) -> frozenset[str]:
-        """Return how the user can be asked."""
+        """Return the modes in which the user can be asked."""
         if self._client is None or not self._admitted.may_ask:
             return frozenset()
         return self._client.modes
@@ -128,41 +128,43 @@ class Features:
         return self._client.resumed if self._client is not None else {}
 
     def left(self) -> float:
-        """Return how many seconds the call may still take. The time stops while a question is open."""
+        """Return the remaining seconds of the call. The time stops while a question is open."""
         now = time.monotonic()
-        asked_for = self._asked_for + (now - self._since if self._asking else 0.0)
-        return self._admitted.until + asked_for - now
+        answer_seconds = self._answer_seconds + (now - self._since if self._asking else 0.0)
+        return self._admitted.until + answer_seconds - now
 
     async def check_answers(self) -> None:
         """Record the answers of a repeated call; raise gates.DeniedError if the server may not have them."""
         answers = self.resumed.get("inputResponses") or {None: {"action": "none"}}
         for answer in answers.values():
-            made = self._recording({})
+            recording = self._recording({})
             try:
-                await self._check(made)
+                await self._check(recording)
             except RefusedError:
                 refusal = calls.Refusal(code="tool-unavailable", message="The server may no longer ask you.")
                 raise gates.DeniedError(refusal, f"{self._entry} is no longer granted.") from None
-            await self._end(made, "ok", f"The user's answer: {answer['action']}.")
+            await self._end(recording, "ok", f"The user's answer: {answer['action']}.")
 
     async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the user's answer to a question; raise RefusedError if the user is not asked."""
         return await self._on_the_callers_loop(self._elicit(params))
 
-    async def hand_on(
+    async def forward_questions(
         self, required: Mapping[str, Any], *, is_error: bool = False
     ) -> Mapping[str, Any] | None:
-        """Return what the client receives instead of the result; None if it is asked here. Raise RefusedError.
+        """Return the questions that the client receives instead of the result; None if it is asked here.
+
+        Raise RefusedError if the user is not asked.
 
         ``is_error``: the server failed the request with the questions.
         """
         if self._client is None or not (self._client.takes_questions or is_error):
             return None
-        return await self._on_the_callers_loop(self._hand_on(required))
+        return await self._on_the_callers_loop(self._forward_questions(required))
 
     def report_would_ask(self) -> None:
         """Record that the server would ask if it could, for an operator to review."""
-        upstream_news.report_would_ask(self._server.name)
+        server_notifications.report_would_ask(self._server.name)
 
     async def log(self, params: Mapping[str, Any]) -> None:
         """Pass on a log message of the server."""
@@ -173,14 +175,14 @@ class Features:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._client.log, message)
 
-    async def _on_the_callers_loop(self, asked: Coroutine[Any, Any, T]) -> T:
+    async def _on_the_callers_loop(self, work: Coroutine[Any, Any, T]) -> T:
         if asyncio.get_running_loop() is self._loop:
-            return await asked
+            return await work
         try:
-            asking = asyncio.run_coroutine_threadsafe(asked, self._loop)
+            asking = asyncio.run_coroutine_threadsafe(work, self._loop)
         except RuntimeError:
             # The caller's loop is closed, so no user can be asked.
-            asked.close()
+            work.close()
             raise RefusedError from None
         return await asyncio.wrap_future(asking)
 
@@ -188,42 +190,42 @@ class Features:
         self._questions += 1
         if self._questions > MAX_ASKED:
             raise RefusedError
-        made = self._recording(params)
-        async with self._recorded(made):
-            client, question, shown = await self._checked(made, params)
+        recording = self._recording(params)
+        async with self._recorded(recording):
+            client, question, client_question = await self._checked(recording, params)
             if not _enter(self._server.name):
-                await self._end(made, "tool-unavailable", "Too many questions of this server are open.")
+                await self._end(recording, "tool-unavailable", "Too many questions of this server are open.")
                 return CANCELLED
             try:
-                given = await self._asked(client, shown)
+                response = await self._ask_client(client, client_question)
             except TimeoutError:
-                await self._end(made, "timed-out", "The user did not answer in time.")
+                await self._end(recording, "timed-out", "The user did not answer in time.")
                 return CANCELLED
             finally:
                 _leave(self._server.name)
             # If the grant was withdrawn while the user answered, the answer is not sent.
-            await self._check(made)
-            answer = questions.answer(given, question)
-            await self._end(made, "ok", f"The user's answer: {answer['action']}.")
+            await self._check(recording)
+            answer = questions.answer(response, question)
+            await self._end(recording, "ok", f"The user's answer: {answer['action']}.")
             return answer
 
-    async def _asked(self, client: Client, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _ask_client(self, client: Client, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the client's answer; the call's time stops meanwhile."""
         if not self._asking:
             self._since = time.monotonic()
         self._asking += 1
         try:
-            return await asyncio.wait_for(client.ask(question), MAX_SECONDS - self._asked_for)
+            return await asyncio.wait_for(client.ask(question), MAX_SECONDS - self._answer_seconds)
         finally:
             self._asking -= 1
             if not self._asking:
-                self._asked_for += time.monotonic() - self._since
+                self._answer_seconds += time.monotonic() - self._since
 
-    async def _hand_on(self, required: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _forward_questions(self, required: Mapping[str, Any]) -> Mapping[str, Any]:
         requests = required.get("inputRequests") or {}
         if len(requests) > MAX_QUESTIONS:
             raise RefusedError
-        handed_on: dict[str, Any] = {}
+        forwarded: dict[str, Any] = {}
         if not requests:
             # No question, but the client has to repeat the call.
             await self._check(self._recording({}))
@@ -234,12 +236,12 @@ class Features:
                 or len(key) > MAX_KEY
             ):
                 raise RefusedError
-            made = self._recording(request["params"])
-            async with self._recorded(made):
-                _, _, shown = await self._checked(made, request["params"])
-                await self._end(made, "ok", "The question was handed to the client.")
-            handed_on[key] = {"method": "elicitation/create", "params": shown}
-        result: dict[str, Any] = {"resultType": "input_required", "inputRequests": handed_on}
+            recording = self._recording(request["params"])
+            async with self._recorded(recording):
+                _, _, client_question = await self._checked(recording, request["params"])
+                await self._end(recording, "ok", "The question was handed to the client.")
+            forwarded[key] = {"method": "elicitation/create", "params": client_question}
+        result: dict[str, Any] = {"resultType": "input_required", "inputRequests": forwarded}
         if isinstance(state := required.get("requestState"), str):
             if len(state) > MAX_STATE:
                 raise RefusedError
@@ -247,83 +249,89 @@ class Features:
         return result
 
     async def _checked(
-        self, made: recording.Recording, params: Mapping[str, Any]
+        self, recording: recordings.Recording, params: Mapping[str, Any]
     ) -> tuple[Client, Mapping[str, Any], Mapping[str, Any]]:
         """Return the client, the question, and the form in which the client shows it; raise RefusedError, with the
         reason recorded.
         """
-        await self._check(made)
+        await self._check(recording)
         try:
             mode = questions.mode(params)
             if self._client is None or mode not in self._client.modes:
                 await self._end(
-                    made, "tool-unavailable", f"The client of this call cannot ask its user by {mode}."
+                    recording, "tool-unavailable", f"The client of this call cannot ask its user by {mode}."
                 )
                 raise RefusedError
             question = questions.cleaned(params, self._server.title or self._server.name)
         except questions.NotAllowedError as error:
-            await self._end(made, "invalid-arguments", str(error))
+            await self._end(recording, "invalid-arguments", str(error))
             raise RefusedError from error
-        shown = questions.for_revision(masking.mask_value(question), self._client.revision)
-        if shown is None:
-            await self._end(made, "tool-unavailable", "The client's revision of MCP has no such questions.")
+        client_question = questions.for_revision(masking.mask_value(question), self._client.revision)
+        if client_question is None:
+            await self._end(
+                recording, "tool-unavailable", "The client's revision of MCP has no such questions."
+            )
             raise RefusedError
-        return self._client, question, shown
+        return self._client, question, client_question
 
-    async def _check(self, made: recording.Recording) -> None:
+    async def _check(self, recording: recordings.Recording) -> None:
         """Raise RefusedError if the server may not ask this user now."""
-        refusal = await self._admitted.gate.in_thread(_judged, made, self._admitted)
+        refusal = await self._admitted.gate.in_thread(_refusal, recording, self._admitted)
         if refusal is not None:
             outcome = refusal.code if refusal.code == "tool-unavailable" else "tool-denied"
-            await self._end(made, outcome, f"The server may not ask this user: {refusal.without_values()}")
+            await self._end(
+                recording, outcome, f"The server may not ask this user: {refusal.without_values()}"
+            )
             raise RefusedError
 
     @contextlib.asynccontextmanager
-    async def _recorded(self, made: recording.Recording) -> AsyncIterator[None]:
+    async def _recorded(self, recording: recordings.Recording) -> AsyncIterator[None]:
         """Record a question that ends other than by an answer or a refusal."""
         try:
             yield
         except RefusedError:
             raise
         except asyncio.CancelledError:
-            await asyncio.shield(self._end(made, "cancelled", "The call ended before the user answered."))
+            await asyncio.shield(
+                self._end(recording, "cancelled", "The call ended before the user answered.")
+            )
             raise
         except Exception as error:
-            _log.exception("question of an upstream server failed", plugin=made.plugin)
-            await self._end(made, "tool-failed", f"{type(error).__name__}: {error}")
+            _log.exception("question of an upstream server failed", plugin=recording.plugin)
+            await self._end(recording, "tool-failed", f"{type(error).__name__}: {error}")
             raise RefusedError from error
 
-    async def _end(self, made: recording.Recording, outcome: str, error: str) -> None:
-        await self._admitted.gate.in_thread(made.end, outcome, error=error)
+    async def _end(self, recording: recordings.Recording, outcome: str, error: str) -> None:
+        await self._admitted.gate.in_thread(recording.end, outcome, error=error)
 
-    def _recording(self, params: Mapping[str, Any]) -> recording.Recording:
-        of_call = self._admitted.gate.made
+    def _recording(self, params: Mapping[str, Any]) -> recordings.Recording:
+        call_recording = self._admitted.gate.recording
         mode = "url" if params.get("mode") == "url" else "form"
-        return recording.Recording(
-            agent=of_call.agent,
+        return recordings.Recording(
+            agent=call_recording.agent,
             tool=self._entry,
             plugin=self._server.name,
-            arguments={"tool": of_call.tool, "mode": mode},
-            session=of_call.session,
-            request_id=of_call.request_id,
+            arguments={"tool": call_recording.tool, "mode": mode},
+            session=call_recording.session,
+            request_id=call_recording.request_id,
         )
 
 
-def _judged(made: recording.Recording, admitted: gates.Admitted) -> calls.Refusal | None:
+def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> calls.Refusal | None:
     """Return why the server may not ask, by the current state of the database; None if it may."""
     try:
         admitted.gate.may_call()
-        gate = gates.Gate(made, admitted.gate.subagent, False, admitted.gate.may_call)
+        gate = gates.Gate(recording, admitted.gate.subagent, False, admitted.gate.may_call)
         snapshot, _ = gate.take()
         plugin = snapshot.catalog.plugins.get(admitted.plugin)
         entry = catalog.elicitation(snapshot.catalog, plugin) if plugin is not None else None
         if entry is None:
-            upstream_news.report_would_ask(admitted.plugin)
-            return calls.unknown(made.tool)
-        made.tool = entry.key
+            server_notifications.report_would_ask(admitted.plugin)
+            return calls.unknown(recording.tool)
+        recording.tool = entry.key
         return calls.not_active(budgets.resolve(snapshot), entry.key)
     except errors.ToolbeltError:
-        return calls.unknown(made.tool)
+        return calls.unknown(recording.tool)
     except db.Error as error:
         raise gates.UncheckedError(str(error)) from error
     finally:
@@ -347,7 +355,7 @@ def _leave(plugin: str) -> None:
 def _log_message(params: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     """Return a log message for a client: without secrets, bounded, and with its origin."""
     logger = params.get("logger")
-    named = cleaning.line(logger, MAX_LOGGER) if isinstance(logger, str) else ""
+    logger_name = cleaning.line(logger, MAX_LOGGER) if isinstance(logger, str) else ""
     level = params.get("level")
     data = masking.mask_value(params.get("data"))
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
@@ -355,6 +363,6 @@ def _log_message(params: Mapping[str, Any], namespace: str) -> dict[str, Any]:
         data = cleaning.text(text, MAX_LOG_BYTES)
     return {
         "level": level if level in log_levels.LEVELS else "info",
-        "logger": f"{namespace}.{named}" if named else namespace,
+        "logger": f"{namespace}.{logger_name}" if logger_name else namespace,
         "data": data,
     }

@@ -33,9 +33,7 @@ class Environ(Mapping[str, str]):
                 f"{name} is Toolbelt's own variable and is never passed to a server. Use another variable."
             )
         secret = self._secret(name)
-        return (
-            secrets.mask_if_secret(os.environ[name]) if secret is None else secrets.mask_from_now_on(secret)
-        )
+        return secrets.mask_if_secret(os.environ[name]) if secret is None else secrets.mask_always(secret)
 
     def __iter__(self) -> Iterator[str]:
         return iter(os.environ)

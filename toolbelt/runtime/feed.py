@@ -41,7 +41,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What changed up to a revision: the catalog, and the configuration of the agents with these keys."""
+    """The changes up to a revision: whether the catalog changed, and the keys of agents whose configuration changed."""
 
     revision: int
     catalog: bool = False
@@ -117,7 +117,7 @@ class Feed:
         self._following: weakref.WeakSet[Following] = weakref.WeakSet()
         self._watching: asyncio.Task[None] | None = None
         self._was_tried = asyncio.Event()
-        self._known: commits.State | None = None
+        self._state: commits.State | None = None
         self._asked_at = clock.now()
         self._trouble = ""
         self._is_closed = False
@@ -150,9 +150,9 @@ class Feed:
 
     def revision(self, agent: str | None) -> int:
         """Return the number of the last write of this agent or the catalog, or of any write if the agent is None."""
-        if self._known is None:
+        if self._state is None:
             return 0
-        return self._known.number if agent is None else self._known.revision(agent)
+        return self._state.number if agent is None else self._state.revision(agent)
 
     def end(self) -> None:
         """Close all followers and the watch."""
@@ -195,16 +195,16 @@ class Feed:
         finally:
             self._was_tried.set()
             # Before anything is awaited, so that the next follower starts another watch.
-            self._watching = self._known = None
+            self._watching = self._state = None
             await watch.close()
 
     def _announce(self, state: commits.State) -> None:
         self._note_trouble("")
-        known, self._known = self._known, state
-        if known is None:
+        previous, self._state = self._state, state
+        if previous is None:
             moved, is_another_catalog = frozenset(state.agents), True
         else:
-            moved, is_another_catalog = state.moved_since(known), state.catalog != known.catalog
+            moved, is_another_catalog = state.moved_since(previous), state.catalog != previous.catalog
         agents = moved | self._ended(state)
         changes = Changes(revision=state.number, catalog=is_another_catalog, agents=agents)
         if changes.concern(None):
@@ -219,7 +219,7 @@ class Feed:
 
     def _until_next_end(self) -> float:
         """Return the seconds until the next expiry, at most :data:`IDLE`."""
-        ends = self._known.ends if self._known is not None else ()
+        ends = self._state.ends if self._state is not None else ()
         first = next((at for at, _ in ends if at > self._asked_at), None)
         if first is None:
             return IDLE

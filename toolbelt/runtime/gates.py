@@ -1,7 +1,7 @@
-"""The gate that every call passes: when it comes in, and again directly before its tool runs.
+"""The checks of a call: on arrival, and again directly before its tool runs.
 
-A call that was admitted may wait: for a place, for a plugin to get ready, for a server to connect. What an operator
-denies meanwhile counts for it, so it is judged again at the last moment; and an emergency stop ends a call that runs.
+An admitted call may wait for a slot, for a plugin to get ready or for a server to connect. It is checked again directly
+before its tool runs, so that an operator's changes in the meantime apply to it. Blocking a tool ends its running calls.
 """
 
 from __future__ import annotations
@@ -17,111 +17,111 @@ from django import db
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, dispatch, errors, resolution
 from toolbelt.plugins import contract
-from toolbelt.runtime import recording, request_contexts, snapshots, surfaces, threads
+from toolbelt.runtime import recordings, request_contexts, snapshots, surfaces, threads
 from toolbelt.store import databases
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Reads the current state for a call on an event loop: None if that needs a thread, or if the call may not be made.
-Look = Callable[[], Awaitable[request_contexts.RequestContext | None]]
+# Reads the current state for a call on an event loop. Returns None if that needs a thread, or the call is not allowed.
+Probe = Callable[[], Awaitable[request_contexts.RequestContext | None]]
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
 
 class Gate:
-    """The gate that one call passes: when it comes in, and again directly before its tool runs."""
+    """The checks of one call."""
 
     def __init__(
         self,
-        made: recording.Recording,
+        recording: recordings.Recording,
         subagent: str | None,
         by_dispatch: bool,
         may_call: Callable[[], object],
-        probe: Look | None = None,
+        probe: Probe | None = None,
     ) -> None:
-        self.made, self.by_dispatch, self.may_call = made, by_dispatch, may_call
+        self.recording, self.by_dispatch, self.may_call = recording, by_dispatch, may_call
         self.subagent = subagent
-        # Whether the tool was named to call_tool, which may call what is discoverable, too.
+        # Whether call_tool calls the tool; it may also call discoverable ones.
         self.is_dispatched = False
         self._probe = probe
-        self._seen: request_contexts.RequestContext | None = None
+        self._context: request_contexts.RequestContext | None = None
 
     @property
-    def is_asked_on_a_loop(self) -> bool:
-        """Return whether the state can be looked at from the event loop, without a thread."""
+    def can_probe(self) -> bool:
+        """Return whether the state can be read on the event loop, without a thread."""
         return self._probe is not None
 
     async def probe(self) -> None:
-        """Look at the state from the event loop, so that :meth:`take` need not ask the database."""
+        """Read the state on the event loop, so that :meth:`resolve` need not query the database."""
         if self._probe is not None:
-            self._seen = await self._probe()
+            self._context = await self._probe()
 
     async def is_unchanged(self) -> bool:
-        """Return whether nothing was committed since :meth:`probe` that could concern the call. False if unknown."""
-        if self._probe is None or self._seen is None:
+        """Return whether nothing that could affect the call was committed since :meth:`probe`. False if unknown."""
+        if self._probe is None or self._context is None:
             return False
         now = await self._probe()
         return (
             now is not None
-            and now.probed == self._seen.probed
-            and not snapshots.has_expired(self._seen.snapshot)
+            and now.probed == self._context.probed
+            and not snapshots.has_expired(self._context.snapshot)
         )
 
-    async def in_thread(self, act: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """Return what ``act`` returns, run where the database is asked for this caller."""
+    async def in_thread(self, act: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
+        """Run ``act`` in the thread that queries the database for this caller, and return its result."""
         if self._probe is not None:
-            return await threads.run(act, *arguments, **named)
-        return await sync_to_async(act)(*arguments, **named)
+            return await threads.run(act, *arguments, **keywords)
+        return await sync_to_async(act)(*arguments, **keywords)
 
     def resolve(self) -> Resolved:
-        """Return the snapshot, what the agent has by it, and a value that is equal as long as both are."""
-        if (known := self.known()) is not None:
-            return known
-        if (seen := self._seen) is not None:
-            self.made.revision = seen.probed.state.number
-            return seen.snapshot, budgets.resolve(seen.snapshot), seen.probed
+        """Return the snapshot, its resolution for the agent, and a value that is equal as long as both are."""
+        if (cached := self.cached()) is not None:
+            return cached
+        if (context := self._context) is not None:
+            self.recording.revision = context.probed.state.number
+            return context.snapshot, budgets.resolve(context.snapshot), context.probed
         snapshot, state = self.take()
         return snapshot, budgets.resolve(snapshot), state
 
-    def known(self) -> Resolved | None:
-        """Return what :meth:`resolve` returns if it is kept in this process; None if it has to be worked out."""
-        if (seen := self._seen) is None:
+    def cached(self) -> Resolved | None:
+        """Return the result of :meth:`resolve` if this process has it cached, else None."""
+        if (context := self._context) is None:
             return None
-        known = surfaces.cached(seen.snapshot, seen.cache_key[1])
-        if known is None:
+        surface = surfaces.cached(context.snapshot, context.cache_key[1])
+        if surface is None:
             return None
-        self.made.revision = seen.probed.state.number
-        return seen.snapshot, known.resolution, seen.probed
+        self.recording.revision = context.probed.state.number
+        return context.snapshot, surface.resolution, context.probed
 
     def take(self) -> tuple[resolution.Snapshot, Hashable]:
-        """Return the snapshot as the database has it now, and a value that is equal as long as it is."""
+        """Return a current snapshot from the database, and a value that is equal as long as the snapshot is."""
         snapshot, probed = snapshots.take(
-            self.made.agent, self.made.session, self.made.request_id, self.subagent
+            self.recording.agent, self.recording.session, self.recording.request_id, self.subagent
         )
-        self.made.revision = probed.number
+        self.recording.revision = probed.number
         return snapshot, probed.state
 
     def admit(
         self, resolved: budgets.Resolution, snapshot: resolution.Snapshot, *, is_quick: bool = False
     ) -> calls.Admission | calls.Refusal:
-        """Admit the call or refuse it; with ``is_quick``, raise schema.TooComplex where that takes long."""
-        tool, arguments, hide_denied = self.made.tool, self.made.arguments, conf.HIDE_DENIED
+        """Admit the call or refuse it; with ``is_quick``, raise schema.TooComplexError where that takes long."""
+        tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
         if self.is_dispatched:
-            judged = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
+            admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
         else:
-            judged = calls.admit(resolved, tool, arguments, hide_denied=hide_denied, is_quick=is_quick)
-        if isinstance(judged, calls.Refusal) and not judged.errors:
-            self.made.explain(resolved)
-        return judged
+            admission = calls.admit(resolved, tool, arguments, hide_denied=hide_denied, is_quick=is_quick)
+        if isinstance(admission, calls.Refusal) and not admission.errors:
+            self.recording.explain(resolved)
+        return admission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """A call that may go through: who runs it, and until when (in seconds of the monotonic clock).
+    """A call that may run: its plugin, and its deadline ``until`` (in seconds of the monotonic clock).
 
-    ``definition`` is the tool as it is stored; ``server`` the plugin if it is an upstream server, else None; ``state``
-    names what the gate was asked about; ``may_ask`` whether the server may ask the user. ``method`` is MCP's for the
-    request that goes to an upstream server; of another one than a tool's call the ``arguments`` are its parameters.
+    ``definition`` is the stored tool; ``server`` is the plugin if it is an upstream server, else None; ``state``
+    identifies the state that the gate checked; ``may_ask``: the server may ask the user. ``method`` is the MCP method
+    of the request to an upstream server; unless it calls a tool, the ``arguments`` are the request's parameters.
     """
 
     tool: str
@@ -139,11 +139,12 @@ class Admitted:
 
     @property
     def left(self) -> float:
+        """Return the remaining seconds."""
         return max(0.0, self.until - time.monotonic())
 
 
 class DeniedError(Exception):
-    """The call was admitted, and is not any more."""
+    """A call that was admitted has since been denied."""
 
     def __init__(self, refusal: calls.Refusal, because: str) -> None:
         self.refusal, self.because = refusal, because
@@ -151,7 +152,7 @@ class DeniedError(Exception):
 
 
 class UncheckedError(Exception):
-    """Whether the call may still run cannot be found out: the database cannot be read."""
+    """The call cannot be checked again, because the database cannot be read."""
 
 
 class UnauthorizedError(Exception):
@@ -159,7 +160,7 @@ class UnauthorizedError(Exception):
 
 
 def check_again(admitted: Admitted) -> None:
-    """Raise Denied or Unauthorized if the call may no longer run, as the database has it now; Unchecked if unknown."""
+    """Raise DeniedError or UnauthorizedError if the call may no longer run, and UncheckedError if that is unknown."""
     try:
         try:
             admitted.gate.may_call()
@@ -170,12 +171,12 @@ def check_again(admitted: Admitted) -> None:
         snapshot, state = admitted.gate.take()
         if state == admitted.state:
             return
-        judged = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
-        if isinstance(judged, calls.Refusal):
-            because = admitted.gate.made.reason_text or judged.without_values()
-            raise DeniedError(judged, f"Denied while it waited: {because}")
+        admission = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
+        if isinstance(admission, calls.Refusal):
+            because = admitted.gate.recording.reason_text or admission.without_values()
+            raise DeniedError(admission, f"Denied while it waited: {because}")
         stored = snapshot.catalog.tools[admitted.tool]
-        if stored.plugin != admitted.plugin or judged.options != admitted.context.options:
+        if stored.plugin != admitted.plugin or admission.options != admitted.context.options:
             message = f"{admitted.tool} was changed while this call waited: call it again."
             raise DeniedError(calls.Refusal(code="tool-unavailable", message=message), message)
     except (errors.NotFound, errors.Archived) as error:
@@ -187,19 +188,19 @@ def check_again(admitted: Admitted) -> None:
 
 
 def blocked(admitted: Admitted) -> DeniedError | None:
-    """Return why a running call has to end, if it has to: its tool is blocked, or its agent archived or gone."""
+    """Return why a running call must end: its tool is blocked, or its agent is archived or deleted. Else None."""
     try:
         snapshot, _ = admitted.gate.take()
         resolved = budgets.resolve(snapshot)
         is_known = admitted.tool in snapshot.catalog.tools
         if is_known and resolved.decision(admitted.tool).code != "blocked":
             return None
-        judged = admitted.gate.admit(resolved, snapshot)
+        admission = admitted.gate.admit(resolved, snapshot)
     except (errors.NotFound, errors.Archived) as error:
         return DeniedError(calls.unknown(admitted.tool), str(error))
     finally:
         databases.release()
-    if isinstance(judged, calls.Refusal):
-        because = admitted.gate.made.reason_text or judged.message
-        return DeniedError(judged, f"Cancelled while it ran: {because}")
+    if isinstance(admission, calls.Refusal):
+        because = admitted.gate.recording.reason_text or admission.message
+        return DeniedError(admission, f"Cancelled while it ran: {because}")
     return None

@@ -54,7 +54,7 @@ class _Memory:
 
 @dataclass(slots=True)
 class _Loaded:
-    """What was read of the learned words, and when it was read and weighed (in seconds of the monotonic clock)."""
+    """The cached learned words, and when they were read and weighed (in seconds of the monotonic clock)."""
 
     at: float = 0.0
     weighed_at: float = 0.0
@@ -76,20 +76,20 @@ def words() -> search.LearnedWords:
     """Return the learned words; none if the setting is off. In a thread that may block."""
     if not conf.LEARN_FROM_USE:
         return search.NOTHING_LEARNED
-    known = _loaded.words
-    if known is not None and _is_fresh():
-        return known
-    if not _loaded.lock.acquire(blocking=known is None):
+    learned = _loaded.words
+    if learned is not None and _is_fresh():
+        return learned
+    if not _loaded.lock.acquire(blocking=learned is None):
         # Another search reads them.
-        return known or search.NOTHING_LEARNED
+        return learned or search.NOTHING_LEARNED
     try:
         # Another search may have read them meanwhile.
-        if (known := _loaded.words) is None or not _is_fresh():
-            known = _read(known)
-        return known
+        if (learned := _loaded.words) is None or not _is_fresh():
+            learned = _read(learned)
+        return learned
     except db.Error as error:
         _log.warning("learned words not read", error=str(error))
-        return known or search.NOTHING_LEARNED
+        return learned or search.NOTHING_LEARNED
     finally:
         _loaded.lock.release()
 
@@ -139,12 +139,12 @@ def forget() -> None:
 
 
 def count() -> learned_words.Stats:
-    """Return how many words are kept."""
+    """Return the number of stored words and of their tools."""
     return learned_words.count()
 
 
 def erase(*, tool: str = "", agent: str = "") -> int:
-    """Erase the words of a tool, of an agent, or all; return of how many tools there were any.
+    """Erase the words of a tool, of an agent, or all; return the number of tools that had any.
 
     Other processes search without them after at most ``REFRESH_SECONDS``.
     """
@@ -153,17 +153,17 @@ def erase(*, tool: str = "", agent: str = "") -> int:
     return erased
 
 
-def _read(known: search.LearnedWords | None) -> search.LearnedWords:
+def _read(learned: search.LearnedWords | None) -> search.LearnedWords:
     """Return the learned words as they are now, and remember them. Only what has changed is read and weighed."""
     now = time.monotonic()
-    rows = learned_words.read(_loaded.rows if known is not None else {})
-    if known is None or now - _loaded.weighed_at >= _WEIGH_SECONDS:
-        known, _loaded.weighed_at = search.LearnedWords(learned_words.counts(rows)), now
+    rows = learned_words.read(_loaded.rows if learned is not None else {})
+    if learned is None or now - _loaded.weighed_at >= _WEIGH_SECONDS:
+        learned, _loaded.weighed_at = search.LearnedWords(learned_words.counts(rows)), now
     elif changed := _changed_tools(_loaded.rows, rows):
         of_changed = {key: row for key, row in rows.items() if key[0] in changed}
-        known = known.replace(changed, learned_words.counts(of_changed))
-    _loaded.rows, _loaded.words, _loaded.at = rows, known, now
-    return known
+        learned = learned.replace(changed, learned_words.counts(of_changed))
+    _loaded.rows, _loaded.words, _loaded.at = rows, learned, now
+    return learned
 
 
 def _changed_tools(before: learned_words.Rows, after: learned_words.Rows) -> set[str]:

@@ -29,7 +29,7 @@ _SCHEME = re.compile(r"(?:bearer|basic|digest|token|api-?key|key) +(\S+) *", re.
 _MAX_EXPRESSION_BYTES = 64 * 1024 * 1024
 
 
-class _Known(NamedTuple):
+class _Secrets(NamedTuple):
     """All forms of the known secrets, and one expression that matches any of them."""
 
     forms: tuple[str, ...] = ()
@@ -37,28 +37,30 @@ class _Known(NamedTuple):
 
 
 _secrets: set[str] = set()
-_known = _Known()
+_known_secrets = _Secrets()
 _lock = threading.Lock()
 
 
 def add(secret: str) -> None:
     """Mask this text from now on. A text that is too short is ignored."""
-    global _known
+    global _known_secrets
     if len(secret) < MIN_LENGTH or secret in _secrets:
         return
     with _lock:
         _secrets.add(secret)
-        forms = {*_known.forms, *_forms(secret)}
-        _known = _Known(tuple(sorted(forms, key=lambda form: (-len(form), form))), _expression(forms))
+        forms = {*_known_secrets.forms, *_forms(secret)}
+        _known_secrets = _Secrets(
+            tuple(sorted(forms, key=lambda form: (-len(form), form))), _expression(forms)
+        )
 
 
 def mask(text: str) -> str:
     """Return the text without known secrets. Overlapping secrets are replaced together."""
-    known = _known
-    if not _occurs(text, known):
+    known_secrets = _known_secrets
+    if not _occurs(text, known_secrets):
         return text
     parts, end = [], 0
-    for begin, span_end in _spans(text, known.forms):
+    for begin, span_end in _spans(text, known_secrets.forms):
         parts += [text[end:begin], MASK]
         end = span_end
     return "".join([*parts, text[end:]])
@@ -66,7 +68,7 @@ def mask(text: str) -> str:
 
 def mask_json(document: str) -> str:
     """Return a JSON document without known secrets in its strings and keys; unchanged if it contains none."""
-    if not _occurs(document, _known):
+    if not _occurs(document, _known_secrets):
         return document
     try:
         value = json.loads(document)
@@ -92,21 +94,21 @@ def mask_value(value: Any) -> Any:
 
 def forget() -> None:
     """Forget all secrets. For tests."""
-    global _known
+    global _known_secrets
     with _lock:
         _secrets.clear()
-        _known = _Known()
+        _known_secrets = _Secrets()
 
 
-def _occurs(text: str, known: _Known) -> bool:
-    if not known.forms:
+def _occurs(text: str, known_secrets: _Secrets) -> bool:
+    if not known_secrets.forms:
         return False
-    if known.expression is not None:
+    if known_secrets.expression is not None:
         try:
-            return known.expression.search(text) is not None
+            return known_secrets.expression.search(text) is not None
         except UnicodeEncodeError:
             pass  # a lone surrogate, which only Python's own search accepts
-    return any(form in text for form in known.forms)
+    return any(form in text for form in known_secrets.forms)
 
 
 def _spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
@@ -140,16 +142,16 @@ def _expression(forms: Iterable[str]) -> Any:
 
 def _forms(secret: str) -> Iterator[str]:
     """Yield the forms in which a secret, and the secrets within it, may occur in a text."""
-    for part in {secret, *_inner_secrets(secret)}:
-        encoded = part.encode(errors="surrogatepass")
+    for variant in {secret, *_inner_secrets(secret)}:
+        encoded = variant.encode(errors="surrogatepass")
         forms = {
-            part,
+            variant,
             urllib.parse.quote(encoded, safe=""),
             urllib.parse.quote(encoded),
             urllib.parse.quote_plus(encoded),
-            json.dumps(part)[1:-1],
-            json.dumps(part, ensure_ascii=False)[1:-1],
-            repr(part)[1:-1],
+            json.dumps(variant)[1:-1],
+            json.dumps(variant, ensure_ascii=False)[1:-1],
+            repr(variant)[1:-1],
             base64.b64encode(encoded).decode().rstrip("="),
             base64.urlsafe_b64encode(encoded).decode().rstrip("="),
         }

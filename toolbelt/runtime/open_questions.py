@@ -8,12 +8,12 @@ from toolbelt.store import open_questions
 
 
 def add(key: str) -> None:
-    """Let other processes know of a question that this one waits with."""
+    """Store a question that this process waits for, so that other processes can answer it."""
     open_questions.add(key)
 
 
 def answer(key: str, text: str) -> bool:
-    """Answer the question, wherever it waits; return False if it is not open or was answered already."""
+    """Answer a question of any process; return False if it is not open or was already answered."""
     return open_questions.answer(key, text)
 
 
@@ -23,15 +23,15 @@ def answers(keys: Collection[str]) -> Mapping[str, str]:
 
 
 def set_outcome(key: str, text: str) -> bool:
-    """Write what a call came to, for the process that got the answer; return False if that waits no longer."""
+    """Store the outcome of a call for the process that received the answer; return False if it no longer waits."""
     return open_questions.set_outcome(key, text)
 
 
 def outcome(key: str) -> str | None:
-    """Return what a call came to: empty as long as it runs, None if the question is closed."""
+    """Return the outcome of a call: empty as long as it runs, None if the question is closed."""
     return open_questions.outcome(key)
 
 
 def remove(key: str) -> None:
-    """Forget a question and its answer."""
+    """Delete a question and its answer."""
     open_questions.remove(key)

@@ -102,14 +102,14 @@ def runnable() -> frozenset[str]:
 
 def is_loaded(plugin: str) -> bool:
     """Return whether code of this name was loaded here, also if it has failed since."""
-    return any(known.name == plugin for known in registry().list_plugins())
+    return any(loaded.name == plugin for loaded in registry().list_plugins())
 
 
 def report_unserved(plugin: str) -> None:
     """Report the plugin, if it is not served because it could not be loaded here."""
     for loaded_plugin in live():
         if loaded_plugin.name == plugin:
-            report(plugin, lifecycle.Life(loaded_plugin.state, loaded_plugin.error))
+            report(plugin, lifecycle.Status(loaded_plugin.state, loaded_plugin.error))
 
 
 def toolkits(plugin: str) -> Mapping[str, contract.CodeToolkit]:
@@ -127,7 +127,7 @@ def initialize() -> Sequence[info.PluginInfo]:
     registry().initialize_sync()
     plugins = live()
     for plugin in plugins:
-        report(plugin.name, lifecycle.Life(plugin.state, plugin.error))
+        report(plugin.name, lifecycle.Status(plugin.state, plugin.error))
     return plugins
 
 
@@ -155,12 +155,12 @@ def set_listener(listener: Listener | None) -> None:
     _listener = listener
 
 
-def report(plugin: str, life: lifecycle.Life) -> None:
+def report(plugin: str, status: lifecycle.Status) -> None:
     """Report a plugin that has failed. Never raises."""
-    if life.state != "failed" or _listener is None:
+    if status.state != "failed" or _listener is None:
         return
     try:
-        _listener(plugin, secrets.mask(life.error))
+        _listener(plugin, secrets.mask(status.error))
     except Exception:
         _log.exception("broken plugin not reported", plugin=plugin)
 

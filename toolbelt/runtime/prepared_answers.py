@@ -151,30 +151,32 @@ class PreparedAnswers:
         self, request: SurfaceRequest, context: request_contexts.RequestContext
     ) -> surface_template.SurfaceTemplate | None:
         snapshot = context.snapshot
-        known, focus = None, None
+        cached_surface, focus = None, None
         if request.message is not None and request.message.strip():
-            known = surfaces.cached(snapshot, context.cache_key[1])
-            if known is None or len(request.message) > MAX_MESSAGE_LENGTH:
+            cached_surface = surfaces.cached(snapshot, context.cache_key[1])
+            if cached_surface is None or len(request.message) > MAX_MESSAGE_LENGTH:
                 return None
-            members = self._members(context, known)
+            members = self._members(context, cached_surface)
             if members is None:
                 return None
-            focus = directives.build(snapshot.catalog, members, known.because, request.message)
+            focus = directives.build(snapshot.catalog, members, cached_surface.because, request.message)
         cache_key = (context.cache_key, request.form, focus and (focus.active_tools, focus.tool_choice))
         if (template := self._templates.get(cache_key)) is not None:
             return template
-        known = known or surfaces.cached(snapshot, context.cache_key[1])
-        if known is None:
+        cached_surface = cached_surface or surfaces.cached(snapshot, context.cache_key[1])
+        if cached_surface is None:
             return None
         try:
             message = request.message if focus else None
-            compute = functools.partial(_build, known, snapshot, message, request.form)
+            compute = functools.partial(_build, cached_surface, snapshot, message, request.form)
             return await self._templates.get_or_compute(cache_key, compute)
         except errors.ToolbeltError:
             # The format does not support it: the fallback raises the error.
             return None
 
-    def _members(self, context: request_contexts.RequestContext, known: surface.Surface) -> Members | None:
+    def _members(
+        self, context: request_contexts.RequestContext, cached_surface: surface.Surface
+    ) -> Members | None:
         """Return the active members of each toolkit that may respond to a message.
 
         None if that would call a plugin's code, which may be slow.
@@ -182,7 +184,7 @@ class PreparedAnswers:
         stored = context.snapshot.catalog
         derived = self.contexts.derived
         if context.cache_key not in derived:
-            members = policy.active_members(stored, known.because)
+            members = policy.active_members(stored, cached_surface.because)
             has_code = any(stored.toolkits[key].plugin for key in members)
             derived[context.cache_key] = None if has_code else members
         cached_members: Members | None = derived[context.cache_key]
@@ -215,9 +217,9 @@ def _answer_to_sender(request: SurfaceRequest, may_ask: Callable[[credentials.Be
 
 
 def _build(
-    known: surface.Surface, snapshot: resolution.Snapshot, message: str | None, form: str | None
+    cached_surface: surface.Surface, snapshot: resolution.Snapshot, message: str | None, form: str | None
 ) -> surface_template.SurfaceTemplate:
-    built = known if message is None else surface.of(known.resolution, snapshot, message)
+    built = cached_surface if message is None else surface.of(cached_surface.resolution, snapshot, message)
     return _cut(built, form)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from toolbelt import conf
 from toolbelt.core import budgets, calls, resolution
 from toolbelt.plugins import contract
-from toolbelt.runtime import call_answers, elicitation, gates, record_writer, recording, upstream_calls
+from toolbelt.runtime import call_answers, elicitation, gates, record_writer, recordings, upstream_calls
 from toolbelt.runtime import calls as running
 from toolbelt.store import databases
 
@@ -28,8 +28,8 @@ MAX_NAME = 200
 class NonToolGate(gates.Gate):
     """The checks of a request for an entry that is not a tool."""
 
-    def __init__(self, *given: Any, find: Find) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any, find: Find) -> None:
+        super().__init__(*arguments)
         self._find = find
 
     def admit(
@@ -37,8 +37,8 @@ class NonToolGate(gates.Gate):
     ) -> calls.Admission | calls.Refusal:
         """Admit the request or refuse it."""
         key = self._find(resolved)
-        if key is None or key != self.made.tool or key not in snapshot.catalog.non_tools:
-            return calls.unknown(self.made.tool)
+        if key is None or key != self.recording.tool or key not in snapshot.catalog.non_tools:
+            return calls.unknown(self.recording.tool)
         return calls.not_active(resolved, key, hide_denied=conf.HIDE_DENIED) or calls.Admission(tool=key)
 
 
@@ -52,7 +52,7 @@ async def request(
     session: str | None = None,
     request_id: str | None = None,
     may_call: Callable[[], object] = lambda: None,
-    look: gates.Look | None = None,
+    probe: gates.Probe | None = None,
     progress: upstream_calls.Progress | None = None,
     client: elicitation.Client | None = None,
     client_session: str = "",
@@ -62,30 +62,30 @@ async def request(
     ``name`` is what was requested, and ``find`` returns the key of that entry. The other arguments are those of
     :func:`calls.arun`.
     """
-    made = recording.Recording(
+    recording = recordings.Recording(
         agent=agent, tool=name[:MAX_NAME], arguments={}, session=session, request_id=request_id
     )
-    gate = NonToolGate(made, None, False, may_call, look, find=find)
+    gate = NonToolGate(recording, None, False, may_call, probe, find=find)
     await gate.probe()
-    known = gate.known() if record_writer.has_room() else None
-    if known is not None:
-        judged = _judged(gate, method, find, params, known)
+    cached = gate.cached() if record_writer.has_room() else None
+    if cached is not None:
+        admitted = _admit(gate, method, find, params, cached)
     else:
-        judged = await gate.in_thread(prepared, gate, method, find, params)
-    if not isinstance(judged, gates.Admitted):
-        return judged
-    return await running.carry_out(made, judged, progress, client, client_session)
+        admitted = await gate.in_thread(prepared, gate, method, find, params)
+    if not isinstance(admitted, gates.Admitted):
+        return admitted
+    return await running.carry_out(recording, admitted, progress, client, client_session)
 
 
-def judge_again(agent: str, name: str, find: Find, session: str | None = None) -> calls.Refusal | None:
+def check_again(agent: str, name: str, find: Find, session: str | None = None) -> calls.Refusal | None:
     """Return why a request that waited for its user may not continue; None if it may. For a thread that may block."""
-    made = recording.Recording(agent=agent, tool=name[:MAX_NAME], arguments={}, session=session)
-    gate = NonToolGate(made, None, False, lambda: None, find=find)
+    recording = recordings.Recording(agent=agent, tool=name[:MAX_NAME], arguments={}, session=session)
+    gate = NonToolGate(recording, None, False, lambda: None, find=find)
     try:
         snapshot, resolved, _ = gate.resolve()
-        made.tool = find(resolved) or made.tool
-        judged = gate.admit(resolved, snapshot)
-        return judged if isinstance(judged, calls.Refusal) else None
+        recording.tool = find(resolved) or recording.tool
+        admission = gate.admit(resolved, snapshot)
+        return admission if isinstance(admission, calls.Refusal) else None
     finally:
         databases.release()
 
@@ -93,41 +93,41 @@ def judge_again(agent: str, name: str, find: Find, session: str | None = None) -
 def prepared(gate: NonToolGate, method: str, find: Find, params: Params) -> Answer | gates.Admitted:
     """Admit a request or refuse it, in a thread that may block."""
     try:
-        return _judged(gate, method, find, params, gate.resolve())
+        return _admit(gate, method, find, params, gate.resolve())
     finally:
         databases.release()
 
 
-def _judged(
-    gate: NonToolGate, method: str, find: Find, params: Params, known: gates.Resolved
+def _admit(
+    gate: NonToolGate, method: str, find: Find, params: Params, current: gates.Resolved
 ) -> Answer | gates.Admitted:
-    snapshot, resolved, state = known
-    made, stored = gate.made, snapshot.catalog
+    snapshot, resolved, state = current
+    recording, stored = gate.recording, snapshot.catalog
     key = find(resolved)
     if key is not None:
-        made.tool, made.plugin = key, stored.tools[key].plugin
-        made.arguments = params(stored.tools[key].upstream_name)
+        recording.tool, recording.plugin = key, stored.tools[key].plugin
+        recording.arguments = params(stored.tools[key].upstream_name)
     admitted = gate.admit(resolved, snapshot)
-    server = stored.plugins.get(made.plugin)
+    server = stored.plugins.get(recording.plugin)
     if isinstance(admitted, calls.Admission) and (server is None or not server.upstream):
-        admitted = call_answers.unavailable(made.tool)
+        admitted = call_answers.unavailable(recording.tool)
     if isinstance(admitted, calls.Refusal):
-        made.end(admitted.code, error=admitted.message)
+        recording.end(admitted.code, error=admitted.message)
         return admitted
     return gates.Admitted(
-        tool=made.tool,
-        plugin=made.plugin,
-        definition=stored.tools[made.tool],
+        tool=recording.tool,
+        plugin=recording.plugin,
+        definition=stored.tools[recording.tool],
         server=server,
-        arguments=made.arguments,
+        arguments=recording.arguments,
         context=contract.CallContext(
-            agent=made.agent,
-            session=made.session or "",
-            request_id=made.request_id or "",
+            agent=recording.agent,
+            session=recording.session or "",
+            request_id=recording.request_id or "",
             options=None,
             active_tools={},
         ),
-        until=made.begun + conf.CALL_SECONDS,
+        until=recording.begun + conf.CALL_SECONDS,
         seconds=conf.CALL_SECONDS,
         gate=gate,
         state=state,

@@ -1,7 +1,7 @@
-"""Writes the records of calls behind the calls, several in one transaction; and other things that are counted.
+"""The thread that writes records of calls, and counts, in batches after the calls have been answered.
 
 Servers start it. Records are written within :data:`DELAY` seconds, and all of them when the server ends. A process
-that is killed loses the records of that time, and nothing else.
+that is killed loses only the records of that time.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from django.db import InterfaceError, OperationalError, connections
 
 from toolbelt.store import calls, context_use, learned_words
 
-# A call, by the names of its columns; words that the search learns; or tokens that an agent was sent.
+# A call, by the names of its columns; words that the search learns; or the tokens that were sent to an agent.
 Record = Mapping[str, Any] | learned_words.Lesson | context_use.Use
 
 DELAY = 0.05
 MAX_WAITING, MAX_AT_ONCE = 10_000, 500
-# How many records may come in between asking whether there is room and using it: threads end calls, too.
+# The number of records that may be queued between a call of has_room and its use: threads end calls, too.
 MARGIN = 100
-# How long to leave a database alone that could not be written to, and how often to try at the end.
+# The pause after the database could not be written to, in seconds, and the number of attempts at the end.
 PAUSE, LAST_TRIES = 1.0, 3
 
 _log = structlog.get_logger(__name__)
 
 
 class Writer:
-    """A thread that writes records; for one process."""
+    """A thread that writes the records of one process."""
 
     def __init__(self) -> None:
-        # None is the end; an event is set once what came in before it is written.
+        # None is the end; an event is set once all records before it are written.
         self._waiting: queue.SimpleQueue[Record | threading.Event | None] = queue.SimpleQueue()
-        # Set while a caller waits for what it gave to be written.
+        # Set while a caller waits until its records are written.
         self._is_awaited = threading.Event()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._is_ending = False
 
     def start(self) -> None:
-        """Take records from now on, unless it does already."""
+        """Start the thread, unless it runs."""
         with self._starting:
             if self._thread is None:
                 self._is_ending = False
@@ -54,20 +54,20 @@ class Writer:
                 self._thread.start()
 
     def take(self, record: Record) -> bool:
-        """Take a record, to be written soon; return False where the caller has to write it."""
+        """Queue a record; return False if the caller has to write it."""
         if self._thread is None or self._is_ending or self._waiting.qsize() >= MAX_WAITING:
             return False
         self._waiting.put(record)
         return True
 
     def has_room(self) -> bool:
-        """Return whether it takes the record of a call that ends at once, and the caller need not write it."""
+        """Return whether :meth:`take` will queue the record of a call that ends immediately."""
         return self._thread is not None and self._waiting.qsize() < MAX_WAITING - MARGIN
 
     def flush(self, seconds: float) -> bool:
-        """Have written now what was taken so far, and wait for it at most this long; return whether it was.
+        """Write all queued records now, and wait for at most this many seconds; return whether they are written.
 
-        False also if nothing is taken here.
+        False also if the thread does not run.
         """
         is_written = threading.Event()
         with self._starting:
@@ -78,7 +78,7 @@ class Writer:
         return is_written.wait(seconds)
 
     def stop(self) -> None:
-        """Write what there is, and take no more."""
+        """Write all queued records and accept no more."""
         with self._starting:
             thread, self._thread = self._thread, None
             if thread is None:
@@ -102,7 +102,7 @@ class Writer:
             connections.close_all()
 
     def _gather(self, records: list[Record], awaited: list[threading.Event]) -> None:
-        """Add what came in, after waiting for more of it; less if there is something left to write."""
+        """Add queued records, after waiting for more; wait less if there are records left to write."""
         with contextlib.suppress(queue.Empty):
             item = self._waiting.get(timeout=PAUSE if records else None)
             if item is not None and not isinstance(item, threading.Event):
@@ -118,7 +118,7 @@ class Writer:
                 item = self._waiting.get_nowait()
 
     def _write(self, records: list[Record]) -> bool:
-        """Write the records; return whether they are done with."""
+        """Write the records; return False if they must be tried again."""
         for tries_left in reversed(range(LAST_TRIES if self._is_ending else 1)):
             try:
                 _write_all(records)
@@ -131,7 +131,7 @@ class Writer:
                 if self._is_ending:
                     time.sleep(PAUSE)
             except Exception:
-                # One of the records cannot be stored: the others can.
+                # One of the records cannot be stored.
                 _write_singly(records)
                 return True
             else:
@@ -140,7 +140,7 @@ class Writer:
 
 
 def _write_all(records: list[Record]) -> None:
-    """Write the records, and take them from the list once they are written."""
+    """Write the records, and remove them from the list once they are written."""
     writers: tuple[tuple[type, Callable[[Any], object]], ...] = (
         (Mapping, calls.record_all),
         (learned_words.Lesson, learned_words.add_all),

@@ -182,15 +182,15 @@ class RequestContexts:
     def _context(self, key: RequestKey, probed: state_probe.ProbeResult) -> RequestContext | None:
         """Return the context of a request: the previous one, if the probe read the same state."""
         context_key = (key.token, key.agent, key.session, key.subagent)
-        known = self._contexts.get(context_key)
+        previous = self._contexts.get(context_key)
         is_named = may_be_named(key.request_id, probed.state)
         if (
-            known is not None
-            and known.probed == probed
+            previous is not None
+            and previous.probed == probed
             and not is_named
-            and not snapshots.has_expired(known.snapshot)
+            and not snapshots.has_expired(previous.snapshot)
         ):
-            return known if credentials.is_still_valid(probed.token) else None
+            return previous if credentials.is_still_valid(probed.token) else None
         bearer = credentials.verify(key.token, probed.token)
         if bearer is None or (bearer.kind == "agent" and bearer.agent != key.agent):
             return None

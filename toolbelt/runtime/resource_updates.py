@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from toolbelt.core import budgets, prompts_and_resources
-from toolbelt.runtime import calls, gates, recording, surfaces, upstream_calls
+from toolbelt.runtime import calls, gates, recordings, surfaces, upstream_calls
 from toolbelt.runtime import prompts_and_resources as requests
 
 # The pause before another attempt, if the resource was not granted or its server went away.
@@ -37,13 +37,13 @@ async def follow(
     *,
     session: str | None,
     may_call: Callable[[], object],
-    look: gates.Look | None,
+    probe: gates.Probe | None,
     client_session: str,
 ) -> None:
     """Call ``notify`` each time the server reports that the resource has changed, until cancelled."""
     while True:
         try:
-            await _follow_once(agent, uri, notify, session, may_call, look, client_session)
+            await _follow_once(agent, uri, notify, session, may_call, probe, client_session)
         except Exception as error:
             # For example, it is no longer granted, or the server does not respond.
             _log.debug("resource not followed", agent=agent, uri=uri, error=str(error))
@@ -56,20 +56,20 @@ async def _follow_once(
     notify: Callable[[], object],
     session: str | None,
     may_call: Callable[[], object],
-    look: gates.Look | None,
+    probe: gates.Probe | None,
     client_session: str,
 ) -> None:
     def find(resolved: budgets.Resolution) -> str | None:
         return prompts_and_resources.find_resource(resolved, uri)
 
     async def admit() -> gates.Admitted | None:
-        made = recording.Recording(agent=agent, tool=uri, arguments={}, session=session, is_ended=True)
-        gate = requests.NonToolGate(made, None, False, may_call, look, find=find)
+        recording = recordings.Recording(agent=agent, tool=uri, arguments={}, session=session, is_ended=True)
+        gate = requests.NonToolGate(recording, None, False, may_call, probe, find=find)
         await gate.probe()
-        judged = await gate.in_thread(
-            requests.prepared, gate, upstream_calls.FOLLOW, find, lambda own: {"uri": uri}
+        admitted = await gate.in_thread(
+            requests.prepared, gate, upstream_calls.FOLLOW, find, lambda upstream_name: {"uri": uri}
         )
-        return judged if isinstance(judged, gates.Admitted) else None
+        return admitted if isinstance(admitted, gates.Admitted) else None
 
     first = await admit()
     if first is None or first.server is None:

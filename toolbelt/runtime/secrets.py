@@ -46,7 +46,7 @@ class Secrets:
             )
         for value in (find(namespace, key), self._config.get(key)):
             if value is not None and not isinstance(value, bool | Mapping | list):
-                return mask_from_now_on(str(value))
+                return mask_always(str(value))
         way_out = f"Set {variable(namespace, key)}, or add {key!r} to the plugin's config."
         raise contract.SecretMissing(namespace, key, way_out)
 
@@ -67,7 +67,7 @@ def variable(namespace: str, key: str) -> str:
 mask = masking.mask
 
 
-def mask_from_now_on(secret: str) -> str:
+def mask_always(secret: str) -> str:
     """Return the secret, which is masked from now on."""
     masking.add(secret)
     return secret

@@ -43,21 +43,21 @@ class VectorFile:
             content = b""
         starts = range(0, len(content) - _RECORD_SIZE + 1, _RECORD_SIZE)
         records = (content[start : start + _RECORD_SIZE] for start in starts)
-        kept = {record[: sentences.DIGEST_SIZE]: record[sentences.DIGEST_SIZE :] for record in records}
-        return kept | self._unwritten
+        vectors = {record[: sentences.DIGEST_SIZE]: record[sentences.DIGEST_SIZE :] for record in records}
+        return vectors | self._unwritten
 
-    def add(self, made: Mapping[bytes, bytes]) -> None:
+    def add(self, vectors: Mapping[bytes, bytes]) -> None:
         """Append these to the file."""
         if self._unwritten:
-            self._unwritten.update(made)
+            self._unwritten.update(vectors)
             return
         try:
             with self._file.open("ab") as file:
                 # What a process left that was killed while it wrote.
                 file.truncate(file.tell() // _RECORD_SIZE * _RECORD_SIZE)
-                file.write(_records(made))
+                file.write(_records(vectors))
         except OSError as error:
-            self._unwritten.update(made)
+            self._unwritten.update(vectors)
             _log.warning("search vectors kept in memory only", file=str(self._file), error=str(error))
 
     def retain(self, used: Mapping[bytes, bytes]) -> None:
@@ -74,5 +74,5 @@ class VectorFile:
             _log.warning("search vectors not kept", file=str(self._file), error=str(error))
 
 
-def _records(kept: Mapping[bytes, bytes]) -> bytes:
-    return b"".join(digest + vector for digest, vector in kept.items())
+def _records(vectors: Mapping[bytes, bytes]) -> bytes:
+    return b"".join(digest + vector for digest, vector in vectors.items())

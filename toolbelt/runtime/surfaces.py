@@ -55,8 +55,8 @@ def get_or_build(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Sur
     if not is_stamped:
         return surface.build(snapshot)
     key = cache_key(snapshot, agent_stamp)
-    if (known := cached(snapshot, key)) is not None:
-        return known
+    if (stored := cached(snapshot, key)) is not None:
+        return stored
     built = surface.build(snapshot)
     _cache(snapshot).put(key, built)
     return built

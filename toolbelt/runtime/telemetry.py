@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from opentelemetry import metrics, trace
     from opentelemetry.sdk import trace as sdk_trace
 
-    from toolbelt.runtime import recording
+    from toolbelt.runtime import recordings
 
 # Each signal has an exporter if one of its two variables is set.
 _SIGNALS = ("TRACES", "METRICS")
@@ -36,8 +36,8 @@ _HEADERS = frozenset({b"traceparent", b"tracestate"})
 _log = structlog.get_logger(__name__)
 
 
-class _Exporting(NamedTuple):
-    """What a process exports with: ``shutdown`` sends what is left."""
+class _Exporters(NamedTuple):
+    """The exporters of a process; ``shutdown`` sends the remaining data."""
 
     tracer: trace.Tracer
     current_span: Callable[[], trace.Span]
@@ -45,12 +45,12 @@ class _Exporting(NamedTuple):
     shutdown: Callable[[], object]
 
 
-_exporting: _Exporting | None = None
+_exporters: _Exporters | None = None
 
 
 def start() -> None:
     """Export traces and metrics, if the environment names an exporter (``OTEL_EXPORTER_OTLP_ENDPOINT``)."""
-    if _exporting is not None or not (signals := configured()):
+    if _exporters is not None or not (signals := configured()):
         return
     try:
         from opentelemetry.exporter.otlp.proto.http import metric_exporter, trace_exporter
@@ -117,7 +117,7 @@ def without_texts(span: sdk_trace.ReadableSpan) -> sdk_trace.ReadableSpan:
 
 def use(traces: Any, meters: Any) -> None:
     """Export with these providers of OpenTelemetry's SDK. Spans of the MCP client follow the first one's."""
-    global _exporting
+    global _exporters
     from opentelemetry import trace
 
     trace.set_tracer_provider(traces)
@@ -126,7 +126,7 @@ def use(traces: Any, meters: Any) -> None:
         traces.shutdown()
         meters.shutdown()
 
-    _exporting = _Exporting(
+    _exporters = _Exporters(
         traces.get_tracer("toolbelt", toolbelt.__version__),
         trace.get_current_span,
         meters.get_meter("toolbelt", toolbelt.__version__).create_histogram(
@@ -141,13 +141,13 @@ def use(traces: Any, meters: Any) -> None:
 
 def is_exporting() -> bool:
     """Return whether this process exports traces or metrics."""
-    return _exporting is not None
+    return _exporters is not None
 
 
 def stop() -> None:
     """Send what is left, and export no more."""
-    global _exporting
-    exporting, _exporting = _exporting, None
+    global _exporters
+    exporting, _exporters = _exporters, None
     if exporting is not None:
         exporting.shutdown()
 
@@ -156,7 +156,7 @@ def continued(
     carrier: Mapping[str, Any] | Iterable[tuple[bytes, bytes]],
 ) -> contextlib.AbstractContextManager[None]:
     """Continue the caller's trace, which the ``_meta`` of a message or the headers of a request name, if they do."""
-    if _exporting is None or not (fields := _trace_fields(carrier)):
+    if _exporters is None or not (fields := _trace_fields(carrier)):
         return _NOTHING
     return _continued(fields)
 
@@ -176,7 +176,7 @@ def _continued(fields: Mapping[str, str]) -> Iterator[None]:
 def carried() -> dict[str, str]:
     """Return the current trace for another process; empty without one."""
     fields: dict[str, str] = {}
-    if _exporting is not None:
+    if _exporters is not None:
         from opentelemetry.trace.propagation import tracecontext
 
         tracecontext.TraceContextTextMapPropagator().inject(fields)
@@ -186,10 +186,10 @@ def carried() -> dict[str, str]:
 @contextlib.contextmanager
 def mcp_request(method: str, target: str, meta: Any) -> Iterator[Callable[[str], None]]:
     """Trace and measure a request of an MCP client; yield what marks it as failed, given the kind of error."""
-    if _exporting is None:
+    if _exporters is None:
         yield _unmarked
         return
-    exporting = _exporting
+    exporting = _exporters
     attributes = {"mcp.method.name": method}
     begun = time.perf_counter()
     span: trace.Span | None = None
@@ -218,41 +218,45 @@ def mcp_request(method: str, target: str, meta: Any) -> Iterator[Callable[[str],
         exporting.requests.record(time.perf_counter() - begun, attributes)
 
 
-def question(name: str) -> contextlib.AbstractContextManager[object]:
-    """Trace a question over HTTP, if it belongs to a sampled trace."""
-    if _exporting is None or not _is_sampled(_exporting):
+def agent_request(name: str) -> contextlib.AbstractContextManager[object]:
+    """Trace an agent's request over HTTP, if it belongs to a sampled trace."""
+    if _exporters is None or not _is_sampled(_exporters):
         return _NOTHING
     from opentelemetry import trace
 
-    return _exporting.tracer.start_as_current_span(name, kind=trace.SpanKind.SERVER)
+    return _exporters.tracer.start_as_current_span(name, kind=trace.SpanKind.SERVER)
 
 
 @contextlib.contextmanager
-def call(made: recording.Recording) -> Iterator[None]:
-    """Trace a call from its judgment to its answer. A failed one is marked, whatever status the response has."""
-    if _exporting is None:
+def call(recording: recordings.Recording) -> Iterator[None]:
+    """Trace a call from its admission to its answer. A failed one is marked, whatever status the response has."""
+    if _exporters is None:
         yield
         return
-    with _exporting.tracer.start_as_current_span(_name("execute_tool", made.tool)) as span:
+    with _exporters.tracer.start_as_current_span(_name("execute_tool", recording.tool)) as span:
         try:
             yield
         finally:
             if span.is_recording():
-                span.update_name(_name("execute_tool", made.tool))
+                span.update_name(_name("execute_tool", recording.tool))
                 span.set_attributes(
                     {
                         "gen_ai.operation.name": "execute_tool",
-                        "gen_ai.tool.name": made.tool,
-                        "gen_ai.agent.id": made.agent,
-                        "toolbelt.plugin": made.plugin,
-                        "toolbelt.outcome": made.outcome,
-                        "toolbelt.request_id": made.request_id or "",
-                        **({"toolbelt.revision": made.revision} if made.revision is not None else {}),
-                        **({"gen_ai.conversation.id": made.session} if made.session else {}),
+                        "gen_ai.tool.name": recording.tool,
+                        "gen_ai.agent.id": recording.agent,
+                        "toolbelt.plugin": recording.plugin,
+                        "toolbelt.outcome": recording.outcome,
+                        "toolbelt.request_id": recording.request_id or "",
+                        **(
+                            {"toolbelt.revision": recording.revision}
+                            if recording.revision is not None
+                            else {}
+                        ),
+                        **({"gen_ai.conversation.id": recording.session} if recording.session else {}),
                     }
                 )
-                if made.outcome != "ok":
-                    _fail(span, made.outcome)
+                if recording.outcome != "ok":
+                    _fail(span, recording.outcome)
 
 
 def _fail(span: trace.Span, kind: str) -> None:
@@ -266,7 +270,7 @@ def _name(operation: str, target: str) -> str:
     return f"{operation} {target[:MAX_TARGET]}".rstrip()
 
 
-def _is_sampled(exporting: _Exporting) -> bool:
+def _is_sampled(exporting: _Exporters) -> bool:
     return exporting.current_span().get_span_context().trace_flags.sampled
 
 

@@ -127,10 +127,10 @@ class ToolLists:
         cache_key = (context.cache_key, form)
         tools = self._lists.get(cache_key)
         if tools is None:
-            known = surfaces.cached(context.snapshot, context.cache_key[1])
-            if known is None:
+            cached_surface = surfaces.cached(context.snapshot, context.cache_key[1])
+            if cached_surface is None:
                 return None
-            tools = await self._lists.get_or_compute(cache_key, functools.partial(of, known, form))
+            tools = await self._lists.get_or_compute(cache_key, functools.partial(of, cached_surface, form))
         return ListAnswer(context.bearer, tools, context=context)
 
 
@@ -174,9 +174,9 @@ def _form(loading: agents.McpLoading, session: str | None, may_grow: bool) -> Fo
     return tool_lists.form(loading, has_session=session is not None, may_grow=may_grow)
 
 
-def _document(given: Iterable[definitions.Definition]) -> Mapping[str, Any]:
+def _document(tools: Iterable[definitions.Definition]) -> Mapping[str, Any]:
     return {
-        "tools": [definition.document() for definition in given],
+        "tools": [definition.document() for definition in tools],
         "tool_choice": "auto",
         "directive": None,
         "policy": {"text": ""},

@@ -43,7 +43,7 @@ FOLLOW = requests.FOLLOW
 content = results.content
 
 # The maximum number of processes that are asked for a connection, one after the other.
-MAX_HOLDERS = 5
+MAX_PROCESSES = 5
 
 # The owner of calls without an agent.
 _NOBODY = ConnectionOwner()
@@ -88,8 +88,8 @@ async def call(
     )
     try:
         key = owner.key(await _scope(plugin, settings, digest, left))
-        void = ""
-        for _ in range(MAX_HOLDERS):
+        void_id = ""
+        for _ in range(MAX_PROCESSES):
             held_by: upstream_pool.Pooled | upstream_claims.Claim | None
             if (held_by := upstream_connections.pool.find(plugin.name, key, digest)) is None:
                 if key == connection_owners.EVERYBODY:
@@ -101,7 +101,7 @@ async def call(
                         lambda: upstream_connections.listening(_serve),
                         lambda claim: _take(plugin, key, settings, digest, claim=claim),
                         in_thread,
-                        over=void,
+                        void_id=void_id,
                     )
                     held_by = await _within(left, settling)
             if isinstance(held_by, upstream_pool.Pooled):
@@ -121,7 +121,7 @@ async def call(
                     raise
                 except upstream_forwarding.NotHeldError:
                     # Its process has ended, or closed the connection: this process may claim it.
-                    void = held_by.id
+                    void_id = held_by.id
         raise Unreachable(f"The connection to {plugin.name} keeps moving between processes.")
     except TimeoutError:
         raise TooSlowError(tool.key, settings.timeout) from None
@@ -168,7 +168,7 @@ async def _forward(claim: upstream_claims.Claim, digest: str, request: _Call) ->
     params = {
         "plugin": request.plugin.name,
         "namespace": request.plugin.namespace,
-        "holder": claim.owner,
+        "owner": claim.owner,
         "digest": digest,
         "name": request.name,
         "arguments": request.arguments,
@@ -187,29 +187,29 @@ async def _serve(method: str, params: Mapping[str, Any], exchange: relay.Exchang
     if method == upstream_forwarding.CLOSE:
         upstream_connections.pool.close(lambda pooled: pooled.claim == params["claim"])
         return None
-    name, place = params["name"], (params["plugin"], params["holder"])
-    if (pooled := upstream_connections.pool.find(*place, params["digest"])) is None:
-        if (pending := upstream_connections.claims.pending(*place)) is not None:
+    name, pool_key = params["name"], (params["plugin"], params["owner"])
+    if (pooled := upstream_connections.pool.find(*pool_key, params["digest"])) is None:
+        if (pending := upstream_connections.claims.pending(*pool_key)) is not None:
             await asyncio.wait({asyncio.wrap_future(pending)})
-            pooled = upstream_connections.pool.find(*place, params["digest"])
+            pooled = upstream_connections.pool.find(*pool_key, params["digest"])
         if pooled is None:
             raise upstream_forwarding.NotHeldError
-    held, features = pooled, params["features"]
+    reserved, features = pooled, params["features"]
     try:
         with telemetry.continued(params.get("trace") or {}):
-            return await held.server.call(
+            return await reserved.server.call(
                 name,
                 params["arguments"],
                 progress=upstream_forwarding.progress_of(exchange) if params["progress"] else None,
                 check=upstream_forwarding.check_of(exchange),
                 expected=lambda listed: _expect(
-                    held, listed, params["kind"], name, params["namespace"], params["version"]
+                    reserved, listed, params["kind"], name, params["namespace"], params["version"]
                 ),
                 features=upstream_forwarding.RemoteFeatures(features, exchange) if features else None,
                 method=params["method"],
             )
     finally:
-        upstream_connections.pool.give_back(held)
+        upstream_connections.pool.give_back(reserved)
 
 
 def _expect(
@@ -244,7 +244,7 @@ async def _scope(
 
 
 async def _within(left: Callable[[], float], work: Coroutine[Any, Any, T]) -> T:
-    """Return what the work returns. Raise background.LateError if it takes longer than the remaining time."""
+    """Return the result of the work. Raise background.LateError if it takes longer than the remaining time."""
     try:
         async with asyncio.timeout(left()):
             return await work

@@ -32,7 +32,7 @@ Claim = upstream_connections.Claim
 InThread = Callable[..., Awaitable[Any]]
 
 # The maximum number of cached claims of other processes.
-MAX_KNOWN = 4096
+MAX_CACHED = 4096
 
 _log = structlog.get_logger(__name__)
 
@@ -54,29 +54,29 @@ class Claims:
         take: Callable[[str], T],
         in_thread: InThread,
         *,
-        over: str = "",
+        void_id: str = "",
     ) -> T | Claim | None:
-        """Return what ``take`` returns for the id of this process's claim, or the claim of another process.
+        """Return the result of ``take`` for the id of this process's claim, or the claim of another process.
 
         Return None if another call in this process has just settled it. ``address`` returns the address of this
-        process; ``over`` is the id of a claim that is void. Raise UnreachableError.
+        process; ``void_id`` is the id of a claim that is void. Raise UnreachableError.
         """
-        place = plugin, owner
+        key = plugin, owner
         with self._lock:
-            known = self._elsewhere.get(place)
-            if known is not None and known.id != over:
-                return known
+            other_claim = self._elsewhere.get(key)
+            if other_claim is not None and other_claim.id != void_id:
+                return other_claim
             mine: concurrent.futures.Future[None] = concurrent.futures.Future()
-            pending = self._pending.setdefault(place, mine)
+            pending = self._pending.setdefault(key, mine)
         if pending is not mine:
             # Unlike awaiting it, this does not cancel it for the other calls.
             await asyncio.wait({asyncio.wrap_future(pending)})
             return None
         try:
-            return await self._settled(plugin, owner, address, take, in_thread, over)
+            return await self._settled(plugin, owner, address, take, in_thread, void_id)
         finally:
             with self._lock:
-                del self._pending[place]
+                del self._pending[key]
             mine.set_result(None)
 
     def forget_process(self, plugin: str, owner: str) -> None:
@@ -102,7 +102,7 @@ class Claims:
         address: Callable[[], Awaitable[str]],
         take: Callable[[str], T],
         in_thread: InThread,
-        over: str,
+        void_id: str,
     ) -> T | Claim:
         try:
             here = await address()
@@ -110,40 +110,40 @@ class Claims:
             raise live_connection.UnreachableError(
                 f"This process cannot listen for calls of other processes: {error}"
             ) from error
-        own = Claim(id=uuid.uuid4().hex, plugin=plugin, owner=owner, host=host(), address=here)
+        own_claim = Claim(id=uuid.uuid4().hex, plugin=plugin, owner=owner, host=host(), address=here)
         try:
-            claim: Claim = await in_thread(_claim, own, over)
+            claim: Claim = await in_thread(_claim, own_claim, void_id)
             # An older claim of this process is being released; a process that ended or hangs does not renew its claim.
-            if claim.id != own.id and (claim.address == here or claim.is_expired):
-                claim = await in_thread(_claim, own, claim.id)
+            if claim.id != own_claim.id and (claim.address == here or claim.is_expired):
+                claim = await in_thread(_claim, own_claim, claim.id)
             with self._lock:
                 self._elsewhere.pop((plugin, owner), None)
-            if claim.id == own.id:
+            if claim.id == own_claim.id:
                 try:
-                    return take(own.id)
+                    return take(own_claim.id)
                 except BaseException:
-                    await in_thread(upstream_connections.release, [own.id])
+                    await in_thread(upstream_connections.release, [own_claim.id])
                     raise
         except Error as error:
             raise live_connection.UnreachableError(
                 f"The process that holds the connection to {plugin} could not be determined: {error}"
             ) from error
-        if claim.host != own.host:
+        if claim.host != own_claim.host:
             raise live_connection.UnreachableError(
                 f"This session's connection to {plugin} is held by another host ({claim.host.partition('/')[0]}):"
                 " route each session to one host (sticky sessions)."
             )
         with self._lock:
-            if len(self._elsewhere) >= MAX_KNOWN:
+            if len(self._elsewhere) >= MAX_CACHED:
                 self._elsewhere.clear()
             self._elsewhere[plugin, owner] = claim
         return claim
 
 
-def _claim(claim: Claim, over: str) -> Claim:
+def _claim(claim: Claim, void_id: str) -> Claim:
     """Claim a connection, in a thread, and release the database connection before the server is connected to."""
     try:
-        return upstream_connections.claim(claim, over=over)
+        return upstream_connections.claim(claim, void_id=void_id)
     finally:
         databases.release()
 

@@ -32,10 +32,10 @@ from toolbelt.plugins.upstream import (
 )
 from toolbelt.runtime import (
     environ,
+    server_notifications,
     threads,
     upstream_claims,
     upstream_forwarding,
-    upstream_news,
     upstream_pool,
 )
 from toolbelt.store import listings
@@ -55,7 +55,7 @@ _loop: background.Loop | None = None
 # The event loop of the ASGI server, while it runs.
 _host: asyncio.AbstractEventLoop | None = None
 _listener: relay.Listener | None = None
-_asking: set[str] = set()
+_being_listed: set[str] = set()
 # Whether each server over HTTP gives ids of sessions, with the digest of the configuration that this is true for.
 _has_session: dict[str, tuple[str, bool]] = {}
 # The namespaces of the last known catalog in lowercase, because names of variables are case-insensitive.
@@ -89,22 +89,22 @@ def hosted() -> Iterator[None]:
 def stop() -> None:
     """Close all connections in parallel, and finish recording lists. The next request connects again."""
     global _loop, _listener
-    ended = pool.remove(lambda pooled: True)
+    removed = pool.remove(lambda pooled: True)
     with _lock:
         loop, _loop = _loop, None
         listener, _listener = _listener, None
-    if loop is not None and (ended or listener is not None):
+    if loop is not None and (removed or listener is not None):
         try:
-            loop.run_sync(_end(listener, ended), STOP_WITHIN)
+            loop.run_sync(_end(listener, removed), STOP_WITHIN)
         except (background.LateError, RuntimeError):
-            _log.warning("upstream servers were left behind", connections=len(ended))
-    upstream_news.finish(STOP_WITHIN)
-    upstream_claims.release([pooled.claim for pooled in ended if pooled.claim])
+            _log.warning("upstream servers were left behind", connections=len(removed))
+    server_notifications.finish(STOP_WITHIN)
+    upstream_claims.release([pooled.claim for pooled in removed if pooled.claim])
     if loop is not None:
         loop.close()
 
 
-def attend(stored: catalog.Catalog) -> None:
+def apply_catalog(stored: catalog.Catalog) -> None:
     """Close, in the background, every connection that this catalog no longer has, or has with another configuration.
 
     To be called with each catalog that is read, so that a server that was switched off, blocked, removed or
@@ -123,7 +123,7 @@ def attend(stored: catalog.Catalog) -> None:
         plugin.name: digest_of(plugin)
         for plugin in stored.plugins.values()
         # A server that is being listed is disconnected afterwards.
-        if plugin.upstream and ((plugin.active and not plugin.blocked) or plugin.name in _asking)
+        if plugin.upstream and ((plugin.active and not plugin.blocked) or plugin.name in _being_listed)
     }
     pool.close(lambda pooled: digests.get(pooled.name) != pooled.digest)
 
@@ -160,7 +160,7 @@ async def _close_elsewhere(given_up: Sequence[upstream_claims.Claim]) -> None:
 
 
 def open_connections(name: str) -> int:
-    """Return how many connections to a server this process has open. Other processes have their own."""
+    """Return the number of this process's open connections to a server. Other processes have their own."""
     return sum(pooled.server.status().state == "open" for pooled in pool.of(name))
 
 
@@ -177,8 +177,8 @@ def note_answers_elsewhere(plugin: catalog.Plugin) -> None:
         pause.answered_elsewhere(listing.answered.timestamp())
 
 
-def is_left_alone(plugin: catalog.Plugin) -> bool:
-    """Return whether a server could not be reached, and there is a pause until the next attempt."""
+def is_backing_off(plugin: catalog.Plugin) -> bool:
+    """Return whether a server could not be reached, and the pause until the next attempt has not ended."""
     pause = pool.backoff_of(plugin.name)
     return pause is not None and pause.left() > 0
 
@@ -186,14 +186,14 @@ def is_left_alone(plugin: catalog.Plugin) -> bool:
 def sharing(plugin: catalog.Plugin) -> connections.Sharing:
     """Return who shares a connection; empty if that depends on the server and it was not connected to yet."""
     settings = _read(plugin.upstream)
-    known = known_session(plugin.name, digest_of(plugin))
-    return settings.shared_by(has_session=known) if settings is not None else ""
+    has_session = known_session(plugin.name, digest_of(plugin))
+    return settings.shared_by(has_session=has_session) if settings is not None else ""
 
 
 def known_session(name: str, digest: str) -> bool | None:
     """Return whether a server gives ids of sessions; None if it was not connected to."""
-    known = _has_session.get(name)
-    return known[1] if known is not None and known[0] == digest else None
+    noted = _has_session.get(name)
+    return noted[1] if noted is not None and noted[0] == digest else None
 
 
 def connection_of(plugin: catalog.Plugin) -> connections.Connection:
@@ -222,17 +222,17 @@ def take(
     """Reserve the connection of an owner, and create it if there is none. ``on_change`` gets changed lists."""
     secrets_of = _secrets_of(plugin)
 
-    def make(pooled: upstream_pool.Pooled, away: backoff.Backoff) -> connection.Server:
+    def make(pooled: upstream_pool.Pooled, pause: backoff.Backoff) -> connection.Server:
         def record(answer: Answer) -> None:
             _note_session(pooled)
-            upstream_news.record(pooled.name, answer)
+            server_notifications.record(pooled.name, answer)
 
         return connection.Server(
             settings,
             environ=environ.Environ(secrets_of),
             on_list=record,
             on_change=lambda answer: on_change(pooled, answer),
-            away=away,
+            pause=pause,
             may_ask=plugin.name in _asking_users,
         )
 
@@ -269,35 +269,35 @@ def running() -> background.Loop:
         return _loop
 
 
-def is_asked(name: str) -> bool:
+def is_being_listed(name: str) -> bool:
     """Return whether a server's tools are being listed."""
-    return name in _asking
+    return name in _being_listed
 
 
-class Asking:
+class ListingMark:
     """Marks servers as being listed, except those that are already marked."""
 
     def __init__(self, names: Collection[str]) -> None:
-        self._names = [name for name in names if name not in _asking]
+        self._names = [name for name in names if name not in _being_listed]
 
     def __enter__(self) -> None:
-        _asking.update(self._names)
+        _being_listed.update(self._names)
 
     def __exit__(self, *raised: object) -> None:
-        _asking.difference_update(self._names)
+        _being_listed.difference_update(self._names)
 
 
-def _close_soon(ended: Sequence[upstream_pool.Pooled]) -> None:
+def _close_soon(removed: Sequence[upstream_pool.Pooled]) -> None:
     """Close connections in the background."""
     loop = running()
 
     def close() -> None:
         try:
-            loop.run_sync(_close(ended), STOP_WITHIN)
+            loop.run_sync(_close(removed), STOP_WITHIN)
         finally:
-            upstream_claims.release([pooled.claim for pooled in ended if pooled.claim])
+            upstream_claims.release([pooled.claim for pooled in removed if pooled.claim])
 
-    upstream_news.in_thread(close)
+    server_notifications.in_thread(close)
 
 
 def _renew(claimed: Sequence[upstream_pool.Pooled]) -> None:
@@ -306,14 +306,14 @@ def _renew(claimed: Sequence[upstream_pool.Pooled]) -> None:
     pool.close(lambda pooled: pooled.claim in lost)
 
 
-async def _end(listener: relay.Listener | None, ended: Iterable[upstream_pool.Pooled]) -> None:
+async def _end(listener: relay.Listener | None, removed: Iterable[upstream_pool.Pooled]) -> None:
     if listener is not None:
         await listener.close()
-    await _close(ended)
+    await _close(removed)
 
 
-async def _close(ended: Iterable[upstream_pool.Pooled]) -> None:
-    await asyncio.gather(*(pooled.server.close() for pooled in ended), return_exceptions=True)
+async def _close(removed: Iterable[upstream_pool.Pooled]) -> None:
+    await asyncio.gather(*(pooled.server.close() for pooled in removed), return_exceptions=True)
 
 
 @functools.lru_cache(256)
@@ -339,7 +339,7 @@ def _forget() -> None:
     _lock = threading.Lock()
     pool.forget()
     claims.forget()
-    _asking.clear()
+    _being_listed.clear()
     _host = _loop = _listener = None
 
 

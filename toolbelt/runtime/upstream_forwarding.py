@@ -23,21 +23,21 @@ class NotHeldError(Exception):
     """The process does not hold the connection: the call has not run."""
 
 
-class Question:
-    """The check that the caller is asked to make. Keeps the exception, which cannot be sent."""
+class CallerCheck:
+    """The check that the calling process runs. Keeps the exception, which cannot be sent."""
 
-    def __init__(self, ask: Callable[[], Awaitable[None]] | None) -> None:
-        self._ask = ask
-        self.is_asked = False
+    def __init__(self, check: Callable[[], Awaitable[None]] | None) -> None:
+        self._check = check
+        self.is_checked = False
         self.refusal: Exception | None = None
 
     async def answer(self, data: Any) -> None:
-        """Make the check. Raise what it raises."""
-        self.is_asked = True
-        if self._ask is None:
+        """Run the check, and raise its exceptions."""
+        self.is_checked = True
+        if self._check is None:
             return
         try:
-            await self._ask()
+            await self._check()
         except Exception as error:
             self.refusal = error
             raise
@@ -53,35 +53,36 @@ async def call(
 ) -> Mapping[str, Any]:
     """Return the result of a call that the process at the address makes.
 
-    Raise NotHeldError if that process cannot make it and the call has not run, and what a call in this process raises.
+    Raise NotHeldError if that process cannot make it and the call has not run, and otherwise the same exceptions as a
+    call in this process.
     """
-    question = Question(check)
-    events: dict[str, Callable[[Any], Awaitable[Any]]] = {"check": question.answer}
+    caller_check = CallerCheck(check)
+    events: dict[str, Callable[[Any], Awaitable[Any]]] = {"check": caller_check.answer}
     if progress is not None:
 
         async def notify(data: Any) -> None:
             await progress(*data)
 
         events["progress"] = notify
-    offered = None
+    client_features_data = None
     if features is not None:
         owner = features.owner
 
         async def report_would_ask(_: Any) -> None:
             features.report_would_ask()
 
-        async def hand_on(data: Any) -> Any:
-            return await features.hand_on(data["required"], is_error=data["is_error"])
+        async def forward_questions(data: Any) -> Any:
+            return await features.forward_questions(data["required"], is_error=data["is_error"])
 
-        offered = {
+        client_features_data = {
             "owner": list(owner) if isinstance(owner, tuple) else None,
             "modes": sorted(features.modes),
             "log_level": features.log_level,
             "resumed": features.resumed,
         }
-        events |= {"elicit": features.elicit, "hand_on": hand_on, "log": features.log}
+        events |= {"elicit": features.elicit, "forward_questions": forward_questions, "log": features.log}
         events["wanted"] = report_would_ask
-    sent = {**params, "progress": progress is not None, "features": offered}
+    sent = {**params, "progress": progress is not None, "features": client_features_data}
     try:
         result: Mapping[str, Any] = await relay.request(address, CALL, sent, events)
     except relay.UnreachableError as error:
@@ -92,14 +93,14 @@ async def call(
             f"The process that holds the connection cannot be asked: {error}"
         ) from error
     except relay.LostError as error:
-        if not question.is_asked:
+        if not caller_check.is_checked:
             raise NotHeldError from error
         raise live_connection.UnreachableError(
             "The process that held the connection ended before the tool answered."
         ) from error
     except relay.RemoteError as error:
-        if error.kind == "refused" and question.refusal is not None:
-            raise question.refusal from None
+        if error.kind == "refused" and caller_check.refusal is not None:
+            raise caller_check.refusal from None
         raise _raised(error) from error
     return result
 
@@ -150,7 +151,7 @@ def progress_of(exchange: relay.Exchange) -> connection.Progress:
     """Return the progress callback of a forwarded call, which notifies its caller."""
 
     async def notify(progress: float, total: float | None, message: str | None) -> None:
-        exchange.tell("progress", [progress, total, message])
+        exchange.send_event("progress", [progress, total, message])
 
     return notify
 
@@ -167,25 +168,25 @@ class RemoteFeatures:
         self._exchange = exchange
 
     async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the user's answer to a question. Raise client_features.RefusedError if the user is not asked."""
+        """Return the user's answer to a caller_check. Raise client_features.RefusedError if the user is not asked."""
         answer: Mapping[str, Any] = await self._ask("elicit", params)
         return answer
 
-    async def hand_on(
+    async def forward_questions(
         self, required: Mapping[str, Any], *, is_error: bool = False
     ) -> Mapping[str, Any] | None:
         """Return the questions that the client receives instead of the result, and repeats the call with answers."""
         data = {"required": required, "is_error": is_error}
-        answer: Mapping[str, Any] | None = await self._ask("hand_on", data)
+        answer: Mapping[str, Any] | None = await self._ask("forward_questions", data)
         return answer
 
     def report_would_ask(self) -> None:
         """Pass on that the server would ask the user if it could."""
-        self._exchange.tell("wanted", None)
+        self._exchange.send_event("wanted", None)
 
     async def log(self, params: Mapping[str, Any]) -> None:
         """Pass on a log message of the server."""
-        self._exchange.tell("log", params)
+        self._exchange.send_event("log", params)
 
     async def _ask(self, event: str, data: Any) -> Any:
         try:

@@ -18,10 +18,10 @@ import structlog
 from toolbelt.core import catalog, errors
 from toolbelt.plugins import background
 from toolbelt.plugins.upstream import connection_owners, importing, live_connection
-from toolbelt.runtime import upstream_connections, upstream_news, upstream_pool
+from toolbelt.runtime import server_notifications, upstream_connections, upstream_pool
 from toolbelt.store import databases, snapshots
 
-Seen = TypeVar("Seen")
+Recorded = TypeVar("Recorded")
 Answer = importing.Answer
 
 MAX_AT_ONCE = 32
@@ -33,26 +33,29 @@ _listing: set[str] = set()
 _list_again: set[str] = set()
 
 
-def refresh(names: Iterable[str], record: Callable[[str, Answer], Seen]) -> dict[str, Seen]:
+def refresh(names: Iterable[str], record: Callable[[str, Answer], Recorded]) -> dict[str, Recorded]:
     """List the tools of these servers in parallel. Return what ``record`` returns for each answer, by name.
 
     ``record`` is called in this thread. A server that cannot be reached has an answer with an error. Raise
     errors.NotFound before any server is asked.
     """
     stored = snapshots.catalog()
-    upstream_connections.attend(stored)
+    upstream_connections.apply_catalog(stored)
     servers = {name: find_server(stored, name) for name in names}
     # Servers may take long to answer, and other threads need the database connection.
     databases.release()
-    results: dict[str, Seen] = {}
-    with upstream_connections.Asking(servers), concurrent.futures.ThreadPoolExecutor(MAX_AT_ONCE) as pool:
-        asked = {pool.submit(_ask, plugin): name for name, plugin in servers.items()}
-        for done in concurrent.futures.as_completed(asked):
-            answer = done.result()
+    results: dict[str, Recorded] = {}
+    with (
+        upstream_connections.ListingMark(servers),
+        concurrent.futures.ThreadPoolExecutor(MAX_AT_ONCE) as pool,
+    ):
+        servers_by_future = {pool.submit(_ask, plugin): name for name, plugin in servers.items()}
+        for future in concurrent.futures.as_completed(servers_by_future):
+            answer = future.result()
             if answer is not None:
-                results[asked[done]] = record(asked[done], answer)
+                results[servers_by_future[future]] = record(servers_by_future[future], answer)
     # A server that is off may be asked as well, but is not kept connected.
-    upstream_connections.attend(snapshots.catalog())
+    upstream_connections.apply_catalog(snapshots.catalog())
     return {name: results[name] for name in servers if name in results}
 
 
@@ -60,17 +63,17 @@ def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) 
     """Do the same as :func:`refresh` in the background; upstream_status shows when it has ended."""
     stored = snapshots.catalog()
     servers = [find_server(stored, name).name for name in names]
-    marked = upstream_connections.Asking(servers)
-    marked.__enter__()
+    mark = upstream_connections.ListingMark(servers)
+    mark.__enter__()
 
     def ask() -> None:
         try:
             refresh(servers, record)
         finally:
-            marked.__exit__()
-            upstream_connections.attend(snapshots.catalog())
+            mark.__exit__()
+            upstream_connections.apply_catalog(snapshots.catalog())
 
-    upstream_news.in_thread(ask)
+    server_notifications.in_thread(ask)
 
 
 def record_change(pooled: upstream_pool.Pooled, answer: Answer) -> None:
@@ -79,14 +82,14 @@ def record_change(pooled: upstream_pool.Pooled, answer: Answer) -> None:
     A server that has really changed lists the same there.
     """
     if pooled.key == connection_owners.EVERYBODY:
-        upstream_news.record(pooled.name, answer)
+        server_notifications.record(pooled.name, answer)
         return
     with _lock:
         _list_again.add(pooled.name)
         if pooled.name in _listing:
             return
         _listing.add(pooled.name)
-    upstream_news.in_thread(lambda: _list(pooled.name))
+    server_notifications.in_thread(lambda: _list(pooled.name))
 
 
 def _list(name: str) -> None:
@@ -105,7 +108,7 @@ def _list(name: str) -> None:
                 and not plugin.blocked
                 and (answer := _ask(plugin)) is not None
             ):
-                upstream_news.record(name, answer)
+                server_notifications.record(name, answer)
         except Exception:
             _log.exception("tools of a server not listed", server=name)
 
@@ -127,7 +130,7 @@ def _ask(plugin: catalog.Plugin) -> Answer | None:
         return Answer(error=f"The server did not answer within {within:g} s.")
     finally:
         upstream_connections.give_back_listed(pooled)
-    return upstream_news.masked(answer)
+    return server_notifications.masked(answer)
 
 
 def find_server(stored: catalog.Catalog, name: str) -> catalog.Plugin:

@@ -81,7 +81,7 @@ class _Limit:
 
     @property
     def share(self) -> int:
-        """Return how many an agent may have while others wait."""
+        """Return the number of connections that an agent may have while others wait."""
         return max(1, self.maximum // 2)
 
     def covers(self, pooled: Pooled) -> bool:
@@ -100,18 +100,18 @@ class Pool:
         closed: Callable[[Sequence[Pooled]], object],
         maximum: Callable[[], int],
         *,
-        renew: Callable[[Sequence[Pooled]], object] = lambda held: None,
+        renew: Callable[[Sequence[Pooled]], object] = lambda claimed: None,
         renew_every: float = 60.0,
     ) -> None:
         self._closed, self._most = closed, maximum
         self._renew, self._renew_every = renew, renew_every
         self._lock = threading.Lock()
         self._pooled: dict[tuple[str, str], Pooled] = {}
-        self._away: dict[str, tuple[str, backoff.Backoff]] = {}
+        self._backoffs: dict[str, tuple[str, backoff.Backoff]] = {}
         # Until when each agent counts as waiting, by the server of the limit that it met.
         self._waiting: dict[tuple[str, str], float] = {}
         self._wake = threading.Event()
-        self._tending: threading.Thread | None = None
+        self._maintenance: threading.Thread | None = None
 
     def find(self, name: str, key: str, digest: str) -> Pooled | None:
         """Reserve and return the connection of this owner, if there is one with this configuration."""
@@ -137,24 +137,24 @@ class Pool:
         Nothing is sent yet: it connects with the first request. The caller gives it back. Raise TooManyError if a limit
         is reached and no connection may be closed.
         """
-        ended: list[Pooled] = []
+        removed: list[Pooled] = []
         try:
             with self._lock:
                 pooled = self._pooled.get((name, key))
                 if pooled is None or pooled.digest != digest:
                     # With another configuration it is another server, for all owners.
-                    ended += self._pop(lambda other: other.name == name and other.digest != digest)
+                    removed += self._pop(lambda other: other.name == name and other.digest != digest)
                     pooled = self._adopted(name, key, digest)
                 if pooled is None:
-                    ended += self._make_room(name, settings, connection_owners.agent_of(key))
-                    pooled = self._made(name, key, digest, settings, make)
+                    removed += self._make_room(name, settings, connection_owners.agent_of(key))
+                    pooled = self._create(name, key, digest, settings, make)
                 pooled.running += 1
                 pooled.claim = claim or pooled.claim
                 for server in ("", name):
                     self._waiting.pop((server, pooled.agent), None)
         finally:
-            if ended:
-                self._closed(ended)
+            if removed:
+                self._closed(removed)
         return pooled
 
     def give_back(self, pooled: Pooled, *, is_fresh: bool = False) -> None:
@@ -163,8 +163,8 @@ class Pool:
             pooled.running -= 1
             pooled.used = time.monotonic()
             pooled.is_fresh = pooled.is_fresh and is_fresh
-            ended = self._pop(lambda other: other is pooled) if self._is_in_the_way(pooled) else []
-        self._close(ended)
+            removed = self._pop(lambda other: other is pooled) if self._blocks_others(pooled) else []
+        self._close(removed)
 
     def of(self, name: str) -> Sequence[Pooled]:
         """Return the connections to a server, beginning with the one that lists for operators."""
@@ -179,8 +179,8 @@ class Pool:
 
     def backoff_of(self, name: str) -> backoff.Backoff | None:
         """Return the pause of a server after failures to connect, if it was ever connected to."""
-        known = self._away.get(name)
-        return known[1] if known is not None else None
+        entry = self._backoffs.get(name)
+        return entry[1] if entry is not None else None
 
     def remove(self, which: Callable[[Pooled], bool]) -> Sequence[Pooled]:
         """Remove connections from the pool and return them, without closing them."""
@@ -189,27 +189,27 @@ class Pool:
 
     def close(self, which: Callable[[Pooled], bool]) -> Sequence[Pooled]:
         """Remove connections from the pool, close them, and return them."""
-        ended = self.remove(which)
-        self._close(ended)
-        return ended
+        removed = self.remove(which)
+        self._close(removed)
+        return removed
 
     def forget(self) -> None:
         """Forget everything in a child process: the connections belong to its parent."""
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._pooled.clear()
-        self._away.clear()
+        self._backoffs.clear()
         self._waiting.clear()
-        self._tending = None
+        self._maintenance = None
 
-    def _close(self, ended: Sequence[Pooled]) -> None:
-        if ended:
-            self._closed(ended)
+    def _close(self, removed: Sequence[Pooled]) -> None:
+        if removed:
+            self._closed(removed)
 
     def _pop(self, which: Callable[[Pooled], bool]) -> list[Pooled]:
-        ended = [other for other in self._pooled.values() if which(other)]
-        for other in ended:
+        removed = [other for other in self._pooled.values() if which(other)]
+        for other in removed:
             del self._pooled[other.name, other.key]
-        return ended
+        return removed
 
     def _adopted(self, name: str, key: str, digest: str) -> Pooled | None:
         """Return the connection that was opened to list the tools, if it has no state yet."""
@@ -219,7 +219,7 @@ class Pool:
         del self._pooled[name, connection_owners.EVERYBODY]
         spare.key = key
         self._pooled[name, key] = spare
-        self._tend()
+        self._wake_maintenance()
         return spare
 
     def _limits(self, name: str, settings: connections.Connection) -> tuple[_Limit, _Limit]:
@@ -230,9 +230,9 @@ class Pool:
 
     def _make_room(self, name: str, settings: connections.Connection, agent: str) -> list[Pooled]:
         """Remove the connections that must be closed for a new one of this agent."""
-        ended: list[Pooled] = []
+        removed: list[Pooled] = []
         for limit in self._limits(name, settings):
-            here = [other for other in self._pooled.values() if limit.covers(other) and other not in ended]
+            here = [other for other in self._pooled.values() if limit.covers(other) and other not in removed]
             counts = Counter(other.agent for other in here)
             has_share = bool(agent) and counts[agent] >= limit.share
             excess = len(here) - limit.maximum + 1
@@ -253,10 +253,10 @@ class Pool:
             candidates.sort(
                 key=lambda other: (not other.agent or counts[other.agent] <= limit.share, other.used)
             )
-            ended += candidates[:excess]
-        for other in ended:
+            removed += candidates[:excess]
+        for other in removed:
             del self._pooled[other.name, other.key]
-        return ended
+        return removed
 
     def _others_wait(self, limit: _Limit, agent: str) -> bool:
         """Return whether another agent was recently refused a connection because of this limit."""
@@ -266,7 +266,7 @@ class Pool:
             for (server, other), until in self._waiting.items()
         )
 
-    def _is_in_the_way(self, pooled: Pooled) -> bool:
+    def _blocks_others(self, pooled: Pooled) -> bool:
         """Return whether an unused connection exceeds its agent's share while others wait."""
         if not self._waiting or pooled.running or not pooled.agent:
             return False
@@ -277,24 +277,26 @@ class Pool:
             for limit in self._limits(pooled.name, pooled.settings)
         )
 
-    def _made(self, name: str, key: str, digest: str, settings: connections.Connection, make: Make) -> Pooled:
-        known = self._away.get(name)
-        if known is None or known[0] != digest:
-            known = self._away[name] = digest, backoff.Backoff(limits.Limits())
+    def _create(
+        self, name: str, key: str, digest: str, settings: connections.Connection, make: Make
+    ) -> Pooled:
+        entry = self._backoffs.get(name)
+        if entry is None or entry[0] != digest:
+            entry = self._backoffs[name] = digest, backoff.Backoff(limits.Limits())
         pooled = Pooled(name=name, key=key, digest=digest, settings=settings)
-        pooled.server = make(pooled, known[1])
+        pooled.server = make(pooled, entry[1])
         self._pooled[name, key] = pooled
-        self._tend()
+        self._wake_maintenance()
         return pooled
 
-    def _tend(self) -> None:
+    def _wake_maintenance(self) -> None:
         """Wake the thread that closes idle connections, and start it if necessary."""
         self._wake.set()
-        if self._tending is None:
-            self._tending = threading.Thread(
+        if self._maintenance is None:
+            self._maintenance = threading.Thread(
                 target=self._close_idle, name="toolbelt-upstream-idle", daemon=True
             )
-            self._tending.start()
+            self._maintenance.start()
 
     def _close_idle(self) -> None:
         """Close idle connections and renew claims, until there are no connections."""
@@ -304,12 +306,12 @@ class Pool:
             with self._lock:
                 waits = [*_waits(self._pooled.values(), now)]
                 if not waits:
-                    self._tending = None
+                    self._maintenance = None
                     return
-                ended = self._pop(functools.partial(_is_idle, now=now))
+                removed = self._pop(functools.partial(_is_idle, now=now))
                 claimed = [other for other in self._pooled.values() if other.claim]
             try:
-                self._close(ended)
+                self._close(removed)
                 if now >= renewed + self._renew_every:
                     renewed = now
                     if claimed:
@@ -324,9 +326,9 @@ class Pool:
 def _refused(limit: _Limit, here: Sequence[Pooled], agent: str) -> TooManyError:
     """Return the error; ``agent`` is the name of an agent that has used up its share."""
     if agent:
-        own = sum(other.agent == agent for other in here)
+        count = sum(other.agent == agent for other in here)
         return TooManyError(
-            f"{agent} has {own} of the {limit.maximum} connections that {limit.setting} allows, all with calls under"
+            f"{agent} has {count} of the {limit.maximum} connections that {limit.setting} allows, all with calls under"
             f" way. Beyond {limit.share}, an agent gets none that others use or wait for."
         )
     return TooManyError(

@@ -58,7 +58,7 @@ def read(name: str) -> Status:
     """Return the status of a server, without asking it. Raise errors.NotFound."""
     stored = snapshots.catalog()
     plugin = upstream_listing.find_server(stored, name)
-    upstream_connections.attend(stored)
+    upstream_connections.apply_catalog(stored)
     states = [pooled.server.status() for pooled in upstream_connections.pool.of(name)]
     now = next(
         (status for status in states if status.state == "open"),
@@ -70,7 +70,7 @@ def read(name: str) -> Status:
     return Status(
         state=now.state,
         summary=summary(plugin, listing),
-        is_being_asked=upstream_connections.is_asked(name),
+        is_being_asked=upstream_connections.is_being_listed(name),
         protocol=now.protocol or (listing.protocol if listing else ""),
         server=now.server or (listing.server if listing else ""),
         error=secrets.mask(now.error or (listing.error if listing else "") or failure),

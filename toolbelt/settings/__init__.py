@@ -52,7 +52,7 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 
 def missing_settings() -> list[str]:
-    """Return what must still be set before a closed installation may start, as parts of a sentence."""
+    """Return the settings that are missing before a closed installation may start, as parts of a sentence."""
     missing = []
     if len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 10 or SECRET_KEY.startswith(("replace-", "insecure-")):
         missing.append("SECRET_KEY to at least 50 random characters of its own")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def derive(base: Path, *, prefix: str, environ: Mapping[str, str], is_checkout: bool = True) -> str:
-    """Return what precedes a command's name, such as ``TOOLBELT_ENV_FILE=.demo.env .venv/bin/python manage.py``.
+    """Return the text before a command's name, such as ``TOOLBELT_ENV_FILE=.demo.env .venv/bin/python manage.py``.
 
     ``base`` is the directory of the installation, where a checkout has ``manage.py``, and ``prefix`` that of the
     running Python (``sys.prefix``). A Python outside of ``base`` is called ``python``, assuming that it is on the path.

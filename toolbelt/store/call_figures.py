@@ -74,8 +74,8 @@ def by_tool(*, timed: int | None = None, **filters: Unpack[calls.CallQuery]) -> 
 
 def of_tools(tools: Iterable[str], *, since: dt.datetime | None = None) -> dict[str, OfTool]:
     """Return the totals of these tools, by key; those without calls are missing. Uses two queries."""
-    named = calls.matching(since=since).filter(tool__in=list(tools))
-    return {figures.tool: figures for figures in _by_tool(named, None)}
+    matching = calls.matching(since=since).filter(tool__in=list(tools))
+    return {figures.tool: figures for figures in _by_tool(matching, None)}
 
 
 def _by_tool(matching: orm.QuerySet[Any], timed: int | None) -> list[OfTool]:

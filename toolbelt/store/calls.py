@@ -94,9 +94,9 @@ def page(
 ) -> Page:
     """Return a page of the calls that match, newest first; those before the call ``older_than``."""
     rows_ = matching(**filters)
-    rest = rows_ if older_than is None else rows_.filter(pk__lt=older_than)
+    older = rows_ if older_than is None else rows_.filter(pk__lt=older_than)
     # One row more than requested tells whether there are older ones.
-    rows = list(rest.order_by("-id")[: size + 1])
+    rows = list(older.order_by("-id")[: size + 1])
     return Page(
         calls=tuple(_call(row) for row in rows[:size]),
         total=rows_.count(),

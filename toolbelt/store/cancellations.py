@@ -9,13 +9,13 @@ from toolbelt import models
 from toolbelt.store import clock
 
 # No call takes longer than this; an older cancellation was for a call that has ended.
-KEPT = dt.timedelta(hours=1)
+MAX_AGE = dt.timedelta(hours=1)
 
 
 def request(key: str) -> None:
     """Request the cancellation of a call, wherever it runs, and delete outdated requests."""
     now = clock.now()
-    models.Cancellation.objects.filter(at__lt=now - KEPT).delete()
+    models.Cancellation.objects.filter(at__lt=now - MAX_AGE).delete()
     models.Cancellation.objects.update_or_create(key=key, defaults={"at": now})
 
 

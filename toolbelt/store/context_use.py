@@ -14,12 +14,12 @@ from django.db.models import signals
 from toolbelt import models
 from toolbelt.store import clock
 
-# How long sums are kept.
-KEPT = dt.timedelta(days=400)
+# The age at which sums are deleted.
+MAX_AGE = dt.timedelta(days=400)
 
 
 class Use(NamedTuple):
-    """What answers sent to an agent, in tokens; ``allowed``: if each surface and list had had every allowed tool.
+    """The tokens that an agent was sent on one day, and those of the same answers with every allowed tool.
 
     ``answers`` counts surfaces and lists only.
     """
@@ -50,8 +50,8 @@ def add_all(uses: Iterable[Use]) -> None:
     sums: dict[tuple[str, dt.date], list[int]] = {}
     for use in uses:
         total = sums.setdefault((use.agent, use.day), [0, 0, 0])
-        for place, count in enumerate(use[2:]):
-            total[place] += count
+        for index, count in enumerate(use[2:]):
+            total[index] += count
     with transaction.atomic():
         # In order, so that two processes do not wait for each other's rows.
         for (agent, day), (answers, sent, allowed) in sorted(sums.items()):
@@ -59,7 +59,7 @@ def add_all(uses: Iterable[Use]) -> None:
                 agent=agent, day=day, defaults={"answers": answers, "sent": sent, "allowed": allowed}
             )
             if is_new:
-                models.ContextUse.objects.filter(day__lt=clock.now().date() - KEPT).delete()
+                models.ContextUse.objects.filter(day__lt=clock.now().date() - MAX_AGE).delete()
             else:
                 models.ContextUse.objects.filter(pk=row.pk).update(
                     answers=orm.F("answers") + answers,

@@ -41,8 +41,8 @@ def count() -> Counts:
     return Counts(**dict(rows))
 
 
-def _counted(what: str, rows: QuerySet[Any]) -> QuerySet[Any]:
+def _counted(name: str, rows: QuerySet[Any]) -> QuerySet[Any]:
     # aggregate() would run a query of its own.
     number = Func(F("pk"), function="COUNT", output_field=IntegerField())
-    counted: QuerySet[Any] = rows.order_by().annotate(what=Value(what), number=number)
+    counted: QuerySet[Any] = rows.order_by().annotate(what=Value(name), number=number)
     return counted.values_list("what", "number")

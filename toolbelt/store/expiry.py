@@ -20,7 +20,7 @@ _GRANTS: tuple[type[orm.Model], ...] = (models.ToolkitSwitch, models.ToolOverrid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expired:
-    """What has expired but is still stored: a ``switch`` or an ``override`` of an agent."""
+    """An expired grant that is still stored: a ``switch`` or an ``override`` of an agent."""
 
     agent: str
     family: str
@@ -30,7 +30,7 @@ class Expired:
 
 
 def expired(now: dt.datetime, agent: str = "") -> list[Expired]:
-    """Return what has expired and is not recorded yet, of one agent or of all, the latest first."""
+    """Return the expired grants that are not recorded yet, of one agent or of all, the latest first."""
     switches, overrides = (
         grant._default_manager.filter(ends__lte=now, **({"agent__key": agent} if agent else {}))
         .order_by()

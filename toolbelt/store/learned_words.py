@@ -15,11 +15,11 @@ from django.db.models import signals
 from toolbelt import models
 from toolbelt.store import clock
 
-# After this time, a word counts half; what counts less than FAINT is forgotten.
+# The time after which the count of a word is halved, and the count below which a word is deleted.
 HALF_LIFE = dt.timedelta(days=30)
 FAINT = 0.2
 MAX_COUNT = 10.0
-# How many words of a tool and agent are kept, how many agents of a tool, and how many tools and agents in all.
+# The maximum numbers of words of a tool and agent, of agents of a tool, and of rows in total.
 MAX_WORDS, MAX_AGENTS, MAX_ROWS = 60, 20, 5_000
 
 
@@ -31,13 +31,13 @@ class Lesson(NamedTuple):
     stems: tuple[str, ...]
 
 
-# What agents' requests taught about tools: the words of each tool and agent, and when they last grew.
+# The words that were learned for each tool and agent, and when they last grew.
 Rows = Mapping[tuple[str, str], tuple[dt.datetime, Mapping[str, float]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """How many words are kept, of how many tools."""
+    """The numbers of stored words, and of tools that have any."""
 
     words: int
     tools: int
@@ -45,7 +45,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Of how many tools words are kept, and from how many agents."""
+    """The numbers of tools with learned words, and of agents that the words came from."""
 
     tools: int
     agents: int
@@ -57,7 +57,7 @@ def connect() -> None:
 
 
 def add_all(lessons: Iterable[Lesson]) -> None:
-    """Add the words of these requests in one transaction, and forget what exceeds the limits."""
+    """Add the words of these requests in one transaction, and delete the oldest rows beyond the limits."""
     now = clock.now()
     by_row: dict[tuple[str, str], list[Lesson]] = {}
     for lesson in lessons:
@@ -79,13 +79,13 @@ def add_all(lessons: Iterable[Lesson]) -> None:
             _delete_beyond(models.LearnedWords.objects.all(), MAX_ROWS)
 
 
-def read(known: Rows = MappingProxyType({})) -> Rows:
-    """Return the words of each tool and agent as they are stored; only what changed since ``known`` is read."""
+def read(previous: Rows = MappingProxyType({})) -> Rows:
+    """Return the stored words of each tool and agent; only those that changed since ``previous`` are read."""
     stamps = {
         (tool, agent): at
         for tool, agent, at in models.LearnedWords.objects.values_list("tool", "agent", "at")
     }
-    rows = {key: known[key] for key, at in stamps.items() if key in known and known[key][0] == at}
+    rows = {key: previous[key] for key, at in stamps.items() if key in previous and previous[key][0] == at}
     if len(rows) < len(stamps):
         since = min(at for key, at in stamps.items() if key not in rows)
         changed = models.LearnedWords.objects.filter(at__gte=since)
@@ -97,13 +97,13 @@ def read(known: Rows = MappingProxyType({})) -> Rows:
 
 
 def counts(rows: Rows) -> list[tuple[str, Mapping[str, float]]]:
-    """Return the words of each tool and agent, with how often they count now."""
+    """Return the words of each tool and agent, with their decayed counts."""
     now = clock.now()
     return [(tool, _decayed(words, now - at)) for (tool, _), (at, words) in sorted(rows.items())]
 
 
 def count() -> Stats:
-    """Return how many words are kept. It reads them all: for pages, there is :func:`coverage`."""
+    """Return the number of stored words. It reads them all; :func:`coverage` is fast enough for pages."""
     words: dict[str, set[str]] = {}
     for tool, counted in counts(read()):
         if counted:
@@ -112,7 +112,7 @@ def count() -> Stats:
 
 
 def coverage() -> Coverage:
-    """Return of how many tools and from how many agents words are kept, without reading the words."""
+    """Return the numbers of tools and agents with stored words, without reading the words."""
     counted = models.LearnedWords.objects.aggregate(
         tools=orm.Count("tool", distinct=True), agents=orm.Count("agent", distinct=True)
     )
@@ -120,7 +120,7 @@ def coverage() -> Coverage:
 
 
 def erase(*, tool: str = "", agent: str = "") -> int:
-    """Delete the words of a tool, of an agent, or all; return of how many tools there were any."""
+    """Delete the words of a tool, of an agent, or all; return the number of tools that had any."""
     filters = {name: value for name, value in (("tool", tool), ("agent", agent)) if value}
     rows = models.LearnedWords.objects.filter(**filters)
     with transaction.atomic():

@@ -53,13 +53,13 @@ def _messages(alias: str) -> list[checks.CheckMessage]:
         return []
 
 
-def _parents(known: _Loadouts) -> Iterator[checks.CheckMessage]:
-    for loadout in known.values():
+def _parents(stored_loadouts: _Loadouts) -> Iterator[checks.CheckMessage]:
+    for loadout in stored_loadouts.values():
         if not loadout.parent:
             continue
-        if not loadouts.exists(known, loadout.parent):
+        if not loadouts.exists(stored_loadouts, loadout.parent):
             problem = f"inherits from {loadout.parent!r}, which does not exist"
-        elif keys.fold(loadouts.chain(known, loadout.name)[-1].parent) == keys.fold(loadout.name):
+        elif keys.fold(loadouts.chain(stored_loadouts, loadout.name)[-1].parent) == keys.fold(loadout.name):
             problem = f"inherits from itself, through {loadout.parent!r}"
         else:
             continue
@@ -70,11 +70,11 @@ def _parents(known: _Loadouts) -> Iterator[checks.CheckMessage]:
         )
 
 
-def _agents(known: _Loadouts, alias: str) -> Iterator[checks.CheckMessage]:
+def _agents(stored_loadouts: _Loadouts, alias: str) -> Iterator[checks.CheckMessage]:
     rows = models.Agent.objects.using(alias).values_list("key", "loadout", "session_loadouts")
-    for agent, own, of_sessions in rows.iterator():
-        for name in dict.fromkeys((own, *of_sessions)):
-            if name and not loadouts.exists(known, str(name)):
+    for agent, agent_loadout, of_sessions in rows.iterator():
+        for name in dict.fromkeys((agent_loadout, *of_sessions)):
+            if name and not loadouts.exists(stored_loadouts, str(name)):
                 yield checks.Warning(
                     f"The agent {agent!r} names the loadout {name!r}, which does not exist and adds no tools.",
                     hint="Create a loadout with this name, or change the agent's loadout or session_loadouts.",
@@ -82,11 +82,11 @@ def _agents(known: _Loadouts, alias: str) -> Iterator[checks.CheckMessage]:
                 )
 
 
-def _settings(known: _Loadouts) -> Iterator[checks.CheckMessage]:
+def _settings(stored_loadouts: _Loadouts) -> Iterator[checks.CheckMessage]:
     if any(name == "TOOLBELT_KIND_LOADOUTS" for name, _ in conf.invalid_settings()):
         return  # reported as an error of its own (toolbelt.E001)
     for kind, name in conf.KIND_LOADOUTS.items():
-        if not loadouts.exists(known, name):
+        if not loadouts.exists(stored_loadouts, name):
             yield checks.Warning(
                 f"TOOLBELT_KIND_LOADOUTS gives the kind {kind} the loadout {name!r}, which does not exist.",
                 hint="Create a loadout with this name, or change the setting.",
@@ -94,14 +94,14 @@ def _settings(known: _Loadouts) -> Iterator[checks.CheckMessage]:
             )
 
 
-def _unresolved(known: _Loadouts, alias: str) -> Iterator[checks.CheckMessage]:
+def _unresolved(stored_loadouts: _Loadouts, alias: str) -> Iterator[checks.CheckMessage]:
     plugins = _names(models.Plugin, "name", alias)
     names = list(plugins.union(_names(models.Tool, "key", alias), all=True))
     stored = catalog.compile_(
         plugins=[catalog.Plugin(name=name) for table, name in names if table == "Plugin"],
         tools=[catalog.Tool(key=key) for table, key in names if table == "Tool"],
     )
-    for loadout in known.values():
+    for loadout in stored_loadouts.values():
         for entry in loadouts.unresolved(stored, loadout):
             yield checks.Warning(
                 f"The loadout {entry.loadout!r} names {entry.name!r} in {entry.field}: {entry.message}",
@@ -117,8 +117,8 @@ def _names(model: type[orm.Model], field: str, alias: str) -> orm.QuerySet[Any, 
     return names
 
 
-def _loadout(name: str, parent: str, *named: Iterable[Any]) -> catalog.Loadout:
-    plugins, discoverable, disabled = (tuple(map(str, names)) for names in named)
+def _loadout(name: str, parent: str, *fields: Iterable[Any]) -> catalog.Loadout:
+    plugins, discoverable, disabled = (tuple(map(str, names)) for names in fields)
     return catalog.Loadout(
         name=name, parent=parent, plugins=plugins, discoverable=discoverable, disabled=disabled
     )

@@ -8,13 +8,13 @@ from toolbelt import models
 from toolbelt.store import clock
 
 # Restarts when a client sets its level again.
-KEPT = dt.timedelta(days=7)
+MAX_AGE = dt.timedelta(days=7)
 
 
 def set_(key: str, level: str) -> None:
     """Set the level of a client, and delete outdated ones."""
     now = clock.now()
-    models.LogLevel.objects.filter(at__lt=now - KEPT).delete()
+    models.LogLevel.objects.filter(at__lt=now - MAX_AGE).delete()
     models.LogLevel.objects.update_or_create(key=key, defaults={"level": level, "at": now})
 
 

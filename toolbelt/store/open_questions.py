@@ -9,7 +9,7 @@ from toolbelt import models
 from toolbelt.store import clock
 
 # No question is open for longer than this; older ones were left by a process that was killed.
-KEPT = dt.timedelta(hours=1)
+MAX_AGE = dt.timedelta(hours=1)
 
 
 def add(key: str) -> None:
@@ -20,7 +20,7 @@ def add(key: str) -> None:
 
 def prune() -> None:
     """Delete questions, with their answers, for which no process waits any more."""
-    models.OpenQuestion.objects.filter(at__lt=clock.now() - KEPT).delete()
+    models.OpenQuestion.objects.filter(at__lt=clock.now() - MAX_AGE).delete()
 
 
 def answer(key: str, text: str) -> bool:
@@ -39,7 +39,7 @@ def set_outcome(key: str, text: str) -> bool:
 
 
 def outcome(key: str) -> str | None:
-    """Return what a call came to: empty as long as it runs, None if the question is closed."""
+    """Return the outcome of a call: empty as long as it runs, None if the question is closed."""
     return models.OpenQuestion.objects.filter(key=key).values_list("outcome", flat=True).first()
 
 

@@ -29,8 +29,8 @@ def put(agent: str, users: Iterable[str]) -> None:
     row = models.Agent.objects.filter(key=agent).first()
     if row is None:
         raise errors.NotFound("agent", agent, models.Agent.objects.values_list("key", flat=True))
-    named = of_agent(agent)
-    requested = {name: _user(name, is_named=name in named) for name in users}
+    operators = of_agent(agent)
+    requested = {name: _user(name, is_named=name in operators) for name in users}
     current = models.AgentOperator.objects.filter(agent=row)
     current.exclude(user__in=requested.values()).delete()
     existing = set(current.values_list("user", flat=True))

@@ -6,7 +6,7 @@ from toolbelt import models
 
 
 def of(user: int) -> dict[str, str]:
-    """Return what a person (by primary key) chose, by the names of the preferences; what they left open is empty."""
+    """Return the preferences of a person (by primary key), by name; those that were never set are empty."""
     row = models.Preferences.objects.filter(pk=user).first()
     return {"time_zone": row.time_zone, "density": row.density} if row else {}
 

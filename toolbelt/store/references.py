@@ -28,7 +28,7 @@ _POINTING = {
 
 
 def users(kind: str, name: str) -> list[str]:
-    """Return what refers to this entry, such as "the agent assistant", each once."""
+    """Return the entries that refer to this one, such as "the agent assistant", each once."""
     descriptions = list(_pointing(kind, name))
     if kind == "category":
         descriptions += _of_category(name)
@@ -39,7 +39,7 @@ def users(kind: str, name: str) -> list[str]:
 
 
 def of_tools(tools: Iterable[str]) -> dict[str, list[str]]:
-    """Return what refers to each of these tools, in as many queries as for one tool."""
+    """Return the entries that refer to each of these tools, in as many queries as for one tool."""
     keys_ = list(tools)
     by_tool: dict[str, list[str]] = {}
     for model, word, owner, target in _POINTING["tool"]:

@@ -44,9 +44,9 @@ def number_of(agent: str) -> int:
     agent_id = models.Agent.objects.filter(key=agent).values_list("pk", flat=True).first()
     if agent_id is None:
         raise errors.NotFound("agent", agent, models.Agent.objects.values_list("key", flat=True))
-    own = models.AgentRevision.objects.filter(pk=agent_id).values_list("number", flat=True).first()
+    of_agent = models.AgentRevision.objects.filter(pk=agent_id).values_list("number", flat=True).first()
     of_catalog = models.Revision.objects.values_list("catalog_number", flat=True).first()
-    return max(own or 0, of_catalog or 0)
+    return max(of_agent or 0, of_catalog or 0)
 
 
 def connect() -> None:

@@ -16,7 +16,7 @@ class SavedView:
 
 
 def of(user: int, page: str) -> tuple[SavedView, ...]:
-    """Return what a person (by primary key) saved of a list, by name."""
+    """Return the views of a list that a person (by primary key) saved, by name."""
     rows = models.SavedView.objects.filter(user=user, page=page).order_by("name").values_list("name", "query")
     return tuple(SavedView(name=name, query=query) for name, query in rows)
 

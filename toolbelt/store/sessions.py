@@ -83,16 +83,16 @@ def live(agent: str, since: dt.datetime, maximum: int) -> tuple[list[sessions.Se
     called = models.CallRecord.objects.filter(agent=agent, at__gte=since).exclude(session="")
     keys = dict.fromkeys(changed.order_by("-changed").values_list("key", flat=True))
     keys.update(dict.fromkeys(called.order_by().values_list("session", flat=True).distinct()))
-    shown = list(keys)[:maximum]
+    latest = list(keys)[:maximum]
     stored = {
         row.key: value(row.key, row.loadout, row.state)
-        for row in models.AgentSession.objects.filter(agent__key=agent, key__in=shown)
+        for row in models.AgentSession.objects.filter(agent__key=agent, key__in=latest)
     }
-    return [stored.get(key) or sessions.Session(key=key) for key in shown], len(keys)
+    return [stored.get(key) or sessions.Session(key=key) for key in latest], len(keys)
 
 
 def live_of(agents: Collection[str], since: dt.datetime) -> dict[str, int]:
-    """Return how many sessions of each of these agents loaded something or called a tool since then."""
+    """Return the number of each agent's sessions that loaded something or called a tool since then."""
     changed = models.AgentSession.objects.filter(agent__key__in=agents, changed__gte=since)
     called = models.CallRecord.objects.filter(agent__in=agents, at__gte=since).exclude(session="")
     by_agent: dict[str, set[str]] = {}

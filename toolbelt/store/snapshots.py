@@ -99,7 +99,7 @@ def find(agent_key: str, session_key: str | None) -> StoredState:
 
 
 def cached(probe: state_probe.ProbedState, session_key: str | None) -> StoredState | None:
-    """Return what :func:`find` would return after this probe, if it is cached; makes no query, and may be used in any
+    """Return the result of :func:`find` after this probe, if it is cached; makes no query, and may be used in any
     thread.
     """
     if not all(probe.stamps):

@@ -9,7 +9,7 @@ from toolbelt import models
 from toolbelt.store import clock
 
 # Restarts when a client subscribes again.
-KEPT = dt.timedelta(days=30)
+MAX_AGE = dt.timedelta(days=30)
 # Keys are hexadecimal: this sorts after all of them.
 _BEHIND = "g"
 
@@ -22,7 +22,7 @@ def add(key: str, owner: str, maximum: int, *, client: str = "", uri: str = "") 
     """
     now = clock.now()
     stored = models.ResourceSubscription.objects
-    stored.filter(at__lt=now - KEPT).delete()
+    stored.filter(at__lt=now - MAX_AGE).delete()
     of_owner = stored.filter(key__gte=owner, key__lt=owner + _BEHIND).exclude(key=key)
     if of_owner.count() >= maximum:
         return False
@@ -37,7 +37,7 @@ def remove(key: str) -> None:
 
 def uris(clients: Collection[str]) -> dict[str, list[str]]:
     """Return the URIs to which these clients are subscribed, by client, sorted. Uses one query."""
-    since = clock.now() - KEPT
+    since = clock.now() - MAX_AGE
     stored = models.ResourceSubscription.objects.filter(client__in=clients, at__gte=since).order_by("uri")
     by_client: dict[str, list[str]] = {}
     for client, uri in stored.values_list("client", "uri"):
@@ -47,6 +47,6 @@ def uris(clients: Collection[str]) -> dict[str, list[str]]:
 
 def subscribed(keys: Collection[str]) -> frozenset[str]:
     """Return those of these keys that are subscribed. Uses one query."""
-    since = clock.now() - KEPT
+    since = clock.now() - MAX_AGE
     stored = models.ResourceSubscription.objects.filter(key__in=keys, at__gte=since)
     return frozenset(stored.values_list("key", flat=True))

@@ -95,8 +95,8 @@ def _under_agent(row: models.Agent, entry: Entry) -> None:
     def ends(key: str) -> dict[str, Any]:
         end = ending.get(key)
         at = grants.parse_time(end["at"]) if end else None
-        given = agents.End(at=at, then=end.get("then"), by=end.get("by", "")) if at else None
-        return grant_rows.columns(given)
+        expiry = agents.End(at=at, then=end.get("then"), by=end.get("by", "")) if at else None
+        return grant_rows.columns(expiry)
 
     toolkits = _ids(models.Toolkit, "key", [*allowed, *config])
     tools = _ids(models.Tool, "key", config.keys() - toolkits.keys())
@@ -149,12 +149,12 @@ _FOLLOWERS: Mapping[str, Callable[[Any, Entry], object]] = {
 }
 
 
-def _put(model: type[_Row], named: Mapping[str, str], columns: Mapping[str, Any]) -> _Row:
+def _put(model: type[_Row], identity: Mapping[str, str], columns: Mapping[str, Any]) -> _Row:
     """Return the row of this name, with these columns; it is written only if it differs."""
     rows = model._default_manager
-    row = rows.filter(**named).first()
+    row = rows.filter(**identity).first()
     if row is None:
-        row = model(**named, **columns)
+        row = model(**identity, **columns)
         if is_ordered(model):
             last = rows.aggregate(last=orm.Max("position"))["last"]
             set_columns(row, {"position": 0 if last is None else last + 1})

@@ -207,7 +207,7 @@ def _why(answer: surface.Surface, tool: str) -> pieces.View:
     context, why = answer.resolution.context, pieces.View(tool=tool)
     if tool in context.catalog.tools:
         why.decision = decision = answer.resolution.decision(tool)
-        why.decisive, why.steps = decision.question, resolution.trace(context, tool)
+        why.decisive, why.steps = decision.rule_number, resolution.trace(context, tool)
         if decision.code == "budget":
             question = "Do the tools that are on fit the agent's budget?"
             why.decisive = 0

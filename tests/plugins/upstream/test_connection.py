@@ -206,7 +206,7 @@ def test_closing_during_connecting_does_not_delay_other_connections(
     settings = connections.of(script.connection)
     assert settings is not None
     backoff_ = backoff.Backoff(bounds.Limits(first_pause=60.0))
-    server = connection.Server(settings, environ={}, away=backoff_)
+    server = connection.Server(settings, environ={}, pause=backoff_)
 
     async def story() -> None:
         request = asyncio.ensure_future(server.tools())

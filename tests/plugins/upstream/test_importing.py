@@ -57,14 +57,14 @@ def test_the_fields_of_a_tool_are_kept() -> None:
     assert definition.input_schema["properties"] == {"path": {"type": "string"}}
     assert definition.output_schema == {"type": "object"}
     assert definition.annotations == {"readOnlyHint": True}
-    assert definition.done == ()
+    assert definition.changes == ()
 
 
 def test_a_name_is_converted_to_a_key_and_the_original_name_is_kept() -> None:
     definition = definition_of(listing.tool("files/read.all"))
 
     assert (definition.key, definition.upstream_name) == ("ns__files_read_all", "files/read.all")
-    assert "Its server calls it 'files/read.all'" in definition.done[0]
+    assert "Its server calls it 'files/read.all'" in definition.changes[0]
 
 
 def test_a_name_with_double_underscores_stays_unchanged() -> None:
@@ -76,7 +76,7 @@ def test_a_description_is_cleaned_and_truncated_with_notes() -> None:
 
     assert definition.description.startswith("Reads a file.")
     assert len(definition.description) == importing.MAX_DESCRIPTION_LENGTH
-    assert [note.partition(" ")[0] for note in definition.done] == ["Invisible", "Its"]
+    assert [note.partition(" ")[0] for note in definition.changes] == ["Invisible", "Its"]
 
 
 def test_a_title_that_addresses_models_is_left_out() -> None:
@@ -86,7 +86,7 @@ def test_a_title_that_addresses_models_is_left_out() -> None:
 
     assert definition.title == ""
     assert definition.annotations == {}
-    assert definition.done == ("Its title contains instructions to models, and was left out.",)
+    assert definition.changes == ("Its title contains instructions to models, and was left out.",)
 
 
 def test_only_known_boolean_hints_are_kept() -> None:
@@ -102,7 +102,7 @@ def test_only_known_boolean_hints_are_kept() -> None:
     definition = definition_of(listing.tool("read", annotations=stated))
 
     assert definition.annotations == {"readOnlyHint": True}
-    assert definition.done == (
+    assert definition.changes == (
         "Of its hints, destructiveHint and idempotentHint are neither true nor false, and were ignored.",
     )
 
@@ -111,7 +111,7 @@ def test_annotations_that_are_not_a_mapping_are_left_out() -> None:
     definition = definition_of(listing.tool("read", annotations=["readOnlyHint"]))
 
     assert definition.annotations == {}
-    assert definition.done == ("Its annotations are not an object, and were ignored.",)
+    assert definition.changes == ("Its annotations are not an object, and were ignored.",)
 
 
 def test_an_output_schema_keeps_constraints_and_drops_texts() -> None:
@@ -145,7 +145,7 @@ def test_an_output_schema_keeps_constraints_and_drops_texts() -> None:
         "additionalProperties": {},
         "$defs": {"one": {"type": "integer", "maximum": 9}},
     }
-    assert definition.done == ()
+    assert definition.changes == ()
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_an_output_schema_with_names_or_values_that_address_models_is_left_out(
     definition = definition_of(listing.tool("read", outputSchema=stated))
 
     assert definition.output_schema is None
-    assert definition.done == (
+    assert definition.changes == (
         "Its output schema contains text for models, and is left out until its details are approved.",
     )
 
@@ -265,7 +265,7 @@ def test_details_contain_the_full_output_schema_icons_and_meta():
         "_meta": {"fastmcp": {"wrap_result": True}},
     }
     assert definition.output_schema == {"type": "object", "properties": {"a": {"type": "string"}}}
-    assert definition.done == ()
+    assert definition.changes == ()
 
 
 def test_an_output_schema_without_texts_is_not_stored_in_details():
@@ -295,7 +295,7 @@ def test_an_icon_with_an_unsafe_source_is_left_out_with_a_note(src: Any):
     )
 
     assert definition.details == {"icons": [{"src": "data:image/png;base64,AA=="}]}
-    assert definition.done[0].startswith("Only 1 of its 2 icons can be used")
+    assert definition.changes[0].startswith("Only 1 of its 2 icons can be used")
 
 
 def test_details_that_are_too_large_lose_their_icons_first():
@@ -308,4 +308,4 @@ def test_details_that_are_too_large_lose_their_icons_first():
     )
 
     assert definition.details == {"_meta": {"a": "b" * 60_000}}
-    assert definition.done == ("Its details have more than 100000 characters: icons were left out.",)
+    assert definition.changes == ("Its details have more than 100000 characters: icons were left out.",)

@@ -53,7 +53,7 @@ def test_unread_messages_are_buffered_only_up_to_a_limit(tmp_path: Path) -> None
 
     async def work(method: str, params: Mapping[str, Any], exchange: relay.Exchange) -> Any:
         for _ in range(500):
-            exchange.tell("progress", "x" * 100_000)
+            exchange.send_event("progress", "x" * 100_000)
         buffered.append(exchange.waiting)
         return "done"
 

@@ -23,8 +23,8 @@ async def run(connection: protocol.Connection, exchange: Exchange) -> Any:
     while True:
         try:
             method, args, more = exchange.throw(error) if error else exchange.send(answer)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as stop:
+            return stop.value
         answer = error = None
         try:
             answer = await getattr(connection, method)(*args, **more)
@@ -39,8 +39,8 @@ def run_blocking(connection: protocol.BlockingConnection, exchange: Exchange) ->
     while True:
         try:
             method, args, more = exchange.throw(error) if error else exchange.send(answer)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as stop:
+            return stop.value
         answer = error = None
         try:
             answer = getattr(connection, method)(*args, **more)

@@ -110,8 +110,8 @@ class Http:
         while True:
             try:
                 step = exchange.send(response)
-            except StopIteration as done:
-                answer: protocol.Document = done.value
+            except StopIteration as stop:
+                answer: protocol.Document = stop.value
                 return answer
             response = None
             if isinstance(step, dict):
@@ -199,8 +199,8 @@ class BlockingHttp:
         while True:
             try:
                 step = exchange.send(response)
-            except StopIteration as done:
-                answer: protocol.Document = done.value
+            except StopIteration as stop:
+                answer: protocol.Document = stop.value
                 return answer
             response = None
             if isinstance(step, dict):

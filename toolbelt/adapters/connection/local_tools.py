@@ -25,12 +25,12 @@ options = admitted_calls.options
 # How long the last known surface is used while Toolbelt cannot be reached, in seconds.
 STALE_SECONDS = 300.0
 # How many conversations' surfaces are remembered, and how many outcomes wait until Toolbelt can be reached.
-MAX_KNOWN, MAX_UNSENT = 256, 1000
+MAX_SURFACES, MAX_UNSENT = 256, 1000
 # How many of these are sent at a time, because a model waits meanwhile.
 AT_ONCE = 20
 
 _log = logging.getLogger(__name__)
-_Place = tuple[str | None, str | None]
+_SessionKey = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class LocalTool:
 
 
 @dataclass(slots=True)
-class _Known:
+class _LastSurface:
     """The last surface of a conversation, and which local tools may run by it."""
 
     document: protocol.Document
@@ -94,7 +94,7 @@ class LocalTools:
             raise ValueError(f'offline is "refuse" or "allow", and not {offline!r}.')
         self._plugin, self._offline, self._stale_seconds = plugin, offline, stale_seconds
         self._by_key: dict[str, LocalTool] | None = None if self._tools else {}
-        self._known: caches.LruCache[_Place, _Known] = caches.LruCache(MAX_KNOWN)
+        self._surfaces: caches.LruCache[_SessionKey, _LastSurface] = caches.LruCache(MAX_SURFACES)
         self._last_options: dict[str, Mapping[str, Any] | None] = {}
         self._unsent: collections.deque[_Unsent] = collections.deque(maxlen=MAX_UNSENT)
 
@@ -142,30 +142,34 @@ class LocalTools:
         return self._by_key
 
     def _fetch(self, run: protocol.Run, message: str | None) -> exchanges.Exchange:
-        place = (run.session, run.subagent)
+        session_key = (run.session, run.subagent)
         try:
             yield from self._declare()
             document = yield "surface", (run,), {"message": message}
         except protocol.Unreachable as error:
-            return self._last_known(place, error)
+            return self._last_known(session_key, error)
         except errors.Unavailable as error:
-            return self._last_known(place, error)
+            return self._last_known(session_key, error)
         if self._by_key:
             sent = () if document["tool_choice"] == "none" else document["active_tools"]
-            self._known.put(place, _Known(document, {*sent} & self._by_key.keys()))
+            self._surfaces.put(session_key, _LastSurface(document, {*sent} & self._by_key.keys()))
             yield from self._send_unsent()
         return document
 
-    def _last_known(self, place: _Place, error: errors.ToolbeltError) -> protocol.Document:
-        known = self._current(place)
-        if known is None:
+    def _last_known(self, session_key: _SessionKey, error: errors.ToolbeltError) -> protocol.Document:
+        last_surface = self._current(session_key)
+        if last_surface is None:
             raise error
         _log.warning("%s The last known surface is used.", error)
-        return {**known.document, "directive": None, "stale": True}
+        return {**last_surface.document, "directive": None, "stale": True}
 
-    def _current(self, place: _Place) -> _Known | None:
-        known = self._known.get(place)
-        return known if known and time.monotonic() - known.at < self._stale_seconds else None
+    def _current(self, session_key: _SessionKey) -> _LastSurface | None:
+        last_surface = self._surfaces.get(session_key)
+        return (
+            last_surface
+            if last_surface and time.monotonic() - last_surface.at < self._stale_seconds
+            else None
+        )
 
     def _admit(self, run: protocol.Run, key: str, arguments: Any) -> exchanges.Exchange:
         try:
@@ -178,14 +182,14 @@ class LocalTools:
             self._last_options[key] = answer["options"]
         elif answer["code"] != "invalid-arguments":
             # A surface from before the refusal no longer allows the tool.
-            for place in self._known:
-                if known := self._known.get(place):
-                    known.allowed.discard(key)
+            for session_key in self._surfaces:
+                if last_surface := self._surfaces.get(session_key):
+                    last_surface.allowed.discard(key)
         return answer
 
     def _admit_offline(self, run: protocol.Run, key: str) -> protocol.Document:
-        known = self._current((run.session, run.subagent))
-        if self._offline == "allow" and known is not None and key in known.allowed:
+        last_surface = self._current((run.session, run.subagent))
+        if self._offline == "allow" and last_surface is not None and key in last_surface.allowed:
             return {"is_error": False, "call_id": None, "options": self._last_options.get(key)}
         message = (
             f"Toolbelt cannot be reached, so the call of {key} was not admitted. It did not run. Try later."

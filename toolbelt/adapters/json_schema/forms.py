@@ -123,23 +123,26 @@ def inline_references(schema: Schema) -> dict[str, Any]:
     return whole
 
 
-def _unwrap(schema: Schema, root: Schema, seen: tuple[str, ...], size_limit: _SizeLimit) -> dict[str, Any]:
+def _unwrap(
+    schema: Schema, root: Schema, references: tuple[str, ...], size_limit: _SizeLimit
+) -> dict[str, Any]:
     """Return the schema with its reference, ``allOf`` and single-option choices merged into the top level."""
     size_limit.add(schema)
     result = dict(schema)
     parts: list[Any] = []
     reference = result.pop("$ref", None)
     if reference is not None:
-        if reference in seen or reference == "#":
+        if reference in references or reference == "#":
             raise keywords.UnsupportedSchemaError(f"it refers to {reference}, which refers to itself")
-        seen = (*seen, reference)
+        references = (*references, reference)
         parts.append(keywords.resolve(root, reference))
     parts += result.pop("allOf", ())
     for keyword in ("anyOf", "oneOf"):
         if len(result.get(keyword, ())) == 1:
             parts += result.pop(keyword)
     return merging.merge(
-        result, [_unwrap(keywords.expand_boolean(part), root, seen, size_limit) for part in parts]
+        result,
+        [_unwrap(keywords.expand_boolean(subschema), root, references, size_limit) for subschema in parts],
     )
 
 
@@ -158,9 +161,11 @@ class _SizeLimit:
 
     def add(self, schema: Schema) -> None:
         """Take the size_limit of a schema without the schemas in it, or raise keywords.UnsupportedSchemaError."""
-        own = {keyword: value for keyword, value in schema.items() if keyword not in keywords.CONTAINERS}
-        named = sum(len(name) for keyword in keywords.MAPPINGS for name in schema.get(keyword, ()))
-        self._left -= named + len(json.dumps(own))
+        own_keywords = {
+            keyword: value for keyword, value in schema.items() if keyword not in keywords.CONTAINERS
+        }
+        names_size = sum(len(name) for keyword in keywords.MAPPINGS for name in schema.get(keyword, ()))
+        self._left -= names_size + len(json.dumps(own_keywords))
         if self._left < 0:
             raise keywords.UnsupportedSchemaError(
                 f"it has more than {MAX_CHARACTERS} characters with its references inlined"

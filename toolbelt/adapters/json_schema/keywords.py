@@ -96,8 +96,8 @@ def parse_reference(reference: str) -> list[str]:
 
 def types(schema: Schema, otherwise: str = "") -> list[str]:
     """Return the types that a schema allows, or ``otherwise`` if it names none."""
-    named = schema.get("type", otherwise)
-    return named if isinstance(named, list) else [named]
+    stated = schema.get("type", otherwise)
+    return stated if isinstance(stated, list) else [stated]
 
 
 def expand_boolean(schema: Any) -> Any:

@@ -29,14 +29,14 @@ def merge(schema: keywords.Schema, parts: Sequence[Any]) -> dict[str, Any]:
     """Return one schema for a schema and parts that also apply. Its own annotations take precedence."""
     result = dict(schema)
     # It applies to properties that no part covers, so it is added after merging the parts.
-    rest = result.pop("unevaluatedProperties", None)
-    for part in map(keywords.expand_boolean, parts):
-        _check_mergeable(result, part)
-        for keyword, value in part.items():
+    unevaluated = result.pop("unevaluatedProperties", None)
+    for subschema in map(keywords.expand_boolean, parts):
+        _check_mergeable(result, subschema)
+        for keyword, value in subschema.items():
             result[keyword] = _merge_keyword(keyword, result[keyword], value) if keyword in result else value
-    if rest is not None:
+    if unevaluated is not None:
         result["unevaluatedProperties"] = _merge_keyword(
-            "unevaluatedProperties", rest, result.get("unevaluatedProperties", rest)
+            "unevaluatedProperties", unevaluated, result.get("unevaluatedProperties", unevaluated)
         )
     return result
 
@@ -60,12 +60,12 @@ def _merge_keyword(keyword: str, first: Any, second: Any) -> Any:
 def _check_mergeable(first: keywords.Schema, second: keywords.Schema) -> None:
     """Raise UnsupportedSchemaError if merging would change the meaning of a keyword that depends on its neighbors."""
     for group in _GROUPS:
-        here, there = (
+        here, other = (
             {keyword: result[keyword] for keyword in group if keyword in result} for result in (first, second)
         )
-        if here and there and not keywords.is_equal(here, there):
+        if here and other and not keywords.is_equal(here, other):
             raise keywords.UnsupportedSchemaError(
-                f"it has two values of {', '.join(sorted({*here, *there}))} in one place"
+                f"it has two values of {', '.join(sorted({*here, *other}))} in one place"
             )
     for closed, beside in ((first, second), (second, first)):
         for keyword, hidden in _CLOSING.items():

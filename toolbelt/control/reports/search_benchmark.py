@@ -68,7 +68,7 @@ def read(path: Path) -> list[RequestSet]:
 
 def use_sentences() -> bool:
     """Use the sentence model from now on; return whether there is one."""
-    search.use_sentences()
+    search.use_sentences(search.SentenceMemory())
     return search.sentence_status() != "not installed"
 
 

@@ -273,7 +273,7 @@ def _notes(definitions: Iterable[importing.Definition]) -> list[errors.Problem]:
     return [
         errors.Problem(path=f"tools.{definition.key}", message=note)
         for definition in definitions
-        for note in definition.done
+        for note in definition.changes
     ]
 
 

@@ -55,10 +55,8 @@ def adopt(document: Any, stored: Mapping[str, Any], *, kind: Kind | None = None,
         case "seajelly":
             adopted = seajelly.convert(document, stored, reader, agent)
         case _:
-            known = ", ".join(TITLES.values())
-            message = (
-                f"This is not recognized as {known}. If it is one of them, name its kind: {', '.join(KINDS)}."
-            )
+            titles = ", ".join(TITLES.values())
+            message = f"This is not recognized as {titles}. If it is one of them, name its kind: {', '.join(KINDS)}."
             raise errors.Invalid.of(message)
     if reader.problems:
         raise errors.Invalid(reader.problems)

@@ -28,13 +28,13 @@ def convert(document: Any, reader: reading.Reader) -> reading.Adopted:
     """Return the plugins file for the section; every other section is left aside."""
     top = reader.fields(document, "", _TOP, misplaced=_MISPLACED, unused="It is agent-adapter's own.")
     path, listed = top.get("toolPlugins", ("toolPlugins", None))
-    plugins = [_plugin(at, given, reader) for at, given in reader.items(listed, path)]
+    plugins = [_plugin(at, entry, reader) for at, entry in reader.items(listed, path)]
     return reader.adopted("agent-adapter", {}, plugins_file={SECTION: plugins} if plugins else {})
 
 
-def _plugin(path: str, given: Any, reader: reading.Reader) -> dict[str, Any]:
+def _plugin(path: str, entry: Any, reader: reading.Reader) -> dict[str, Any]:
     fields = reader.fields(
-        given, path, _PLUGIN, misplaced={}, unused="An entry of the plugins file has no counterpart for it."
+        entry, path, _PLUGIN, misplaced={}, unused="An entry of the plugins file has no counterpart for it."
     )
     plugin: dict[str, Any] = {
         name: reader.text(*reversed(fields[name]))

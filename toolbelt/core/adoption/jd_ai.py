@@ -36,7 +36,7 @@ def recognizes(document: Any) -> bool:
 
 def convert(document: Any, reader: reading.Reader) -> reading.Adopted:
     """Return the belt of one loadout or several; each replaces one with the same name."""
-    loadouts = [_loadout(path, given, reader) for path, given in _listed(document, reader)]
+    loadouts = [_loadout(path, entry, reader) for path, entry in _listed(document, reader)]
     return reader.adopted("jd-ai", {"loadouts": [loadout for loadout in loadouts if loadout]})
 
 
@@ -49,9 +49,9 @@ def _listed(document: Any, reader: reading.Reader) -> Iterator[tuple[str, Any]]:
         yield "", document
 
 
-def _loadout(path: str, given: Any, reader: reading.Reader) -> dict[str, Any]:
+def _loadout(path: str, entry: Any, reader: reading.Reader) -> dict[str, Any]:
     unused = "A loadout has no counterpart for it."
-    fields = reader.fields(given, path, _KNOWN, misplaced=_MISPLACED, unused=unused)
+    fields = reader.fields(entry, path, _KNOWN, misplaced=_MISPLACED, unused=unused)
     if not fields:
         return {}
     at, value = fields.get("name", (reading.join(path, "name"), None))
@@ -73,10 +73,10 @@ def _loadout(path: str, given: Any, reader: reading.Reader) -> dict[str, Any]:
     return {field: value for field, value in loadout.items() if value}
 
 
-def _categories(given: Any, path: str, reader: reading.Reader) -> list[str]:
+def _categories(value: Any, path: str, reader: reading.Reader) -> list[str]:
     """Return categories as Toolbelt spells them. .NET writes a member of an enumeration as its number by default."""
     categories = []
-    for at, item in reader.items(given, path):
+    for at, item in reader.items(value, path):
         if isinstance(item, int) and not isinstance(item, bool):
             if not 0 <= item < len(catalog.CATEGORIES):
                 reader.report(at, f"There is no category with the number {item}: write its name.")

@@ -58,12 +58,12 @@ def convert(document: Any, stored: Mapping[str, Any], reader: reading.Reader) ->
         return reader.adopted("mindroom", {})
     belt: dict[str, Any] = {
         "toolkits": [
-            conversion.toolkit(reading.join(toolkits_at, key), key, given)
-            for key, given in reader.mapping(toolkits, toolkits_at).items()
+            conversion.toolkit(reading.join(toolkits_at, key), key, entry)
+            for key, entry in reader.mapping(toolkits, toolkits_at).items()
         ],
         "agents": [
-            conversion.agent(reading.join(agents_at, key), key, given, shared)
-            for key, given in reader.mapping(agents, agents_at).items()
+            conversion.agent(reading.join(agents_at, key), key, entry, shared)
+            for key, entry in reader.mapping(agents, agents_at).items()
         ],
     }
     return reader.adopted("mindroom", {"tools": conversion.new_tools(), **belt})
@@ -87,15 +87,15 @@ class _Conversion:
                 message = f"{other!r} is inside of {at!r}: move it to the top of the file."
                 self._reader.report(reading.join(at, other), message)
 
-    def defaults(self, path: str, given: Any) -> list[tuple[str, Any]]:
+    def defaults(self, path: str, value: Any) -> list[tuple[str, Any]]:
         """Return the uses of tools that every agent gets, with their paths."""
-        fields = self._reader.fields(given, path, _DEFAULTS, misplaced=_ELSEWHERE_TOOLKIT, unused=_UNUSED)
+        fields = self._reader.fields(value, path, _DEFAULTS, misplaced=_ELSEWHERE_TOOLKIT, unused=_UNUSED)
         return list(self._uses(*fields.get("tools", ("", None))))
 
-    def toolkit(self, path: str, key: str, given: Any) -> dict[str, Any]:
+    def toolkit(self, path: str, key: str, value: Any) -> dict[str, Any]:
         """Return the entry of a toolkit."""
         reader, belt_path = self._reader, f"toolkits.{key}"
-        fields = reader.fields(given, path, _TOOLKIT, misplaced=_ELSEWHERE_TOOLKIT, unused=_UNUSED)
+        fields = reader.fields(value, path, _TOOLKIT, misplaced=_ELSEWHERE_TOOLKIT, unused=_UNUSED)
         reader.paths[belt_path] = path
         members_at, members = fields.get("tools", (f"{path}.tools", None))
         uses = list(self._uses(members_at, members))
@@ -106,10 +106,10 @@ class _Conversion:
         entry["members"] = [use for _, use in uses]
         return entry
 
-    def agent(self, path: str, key: str, given: Any, shared: list[tuple[str, Any]]) -> dict[str, Any]:
+    def agent(self, path: str, key: str, entry_value: Any, shared: list[tuple[str, Any]]) -> dict[str, Any]:
         """Return the entry of an agent."""
         reader, belt_path = self._reader, f"agents.{key}"
-        fields = reader.fields(given, path, _AGENT, misplaced=_ELSEWHERE_AGENT, unused=_UNUSED)
+        fields = reader.fields(entry_value, path, _AGENT, misplaced=_ELSEWHERE_AGENT, unused=_UNUSED)
         reader.paths[belt_path] = path
         entry: dict[str, Any] = {**self._stored["agents"].get(key, {}), "key": key}
         for name, field in (("display_name", "title"), ("role", "role"), ("model", "model")):
@@ -119,8 +119,8 @@ class _Conversion:
                 entry[field] = reader.text(value, at)
         uses = list(self._uses(*fields.get("tools", (f"{path}.tools", None))))
         if fields.get("include_default_tools", ("", True))[1] is not False:
-            named = {_key(use) for _, use in uses}
-            uses += [(at, use) for at, use in shared if _key(use) not in named]
+            own_tools = {_key(use) for _, use in uses}
+            uses += [(at, use) for at, use in shared if _key(use) not in own_tools]
         self._map_items(f"{belt_path}.tools", uses)
         entry["tools"] = [use for _, use in uses]
         for name in ("allowed_toolkits", "initial_toolkits"):
@@ -142,11 +142,11 @@ class _Conversion:
             )
         return [{"key": key} for key in new]
 
-    def _uses(self, path: str, given: Any) -> list[tuple[str, Any]]:
+    def _uses(self, path: str, value: Any) -> list[tuple[str, Any]]:
         """Return the uses of a list, each with its path: a tool's name, or a mapping of one name to its options."""
         reader = self._reader
         uses: list[tuple[str, Any]] = []
-        for at, item in reader.items(given, path):
+        for at, item in reader.items(value, path):
             if isinstance(item, str) and item.strip():
                 name, options = item, None
             elif isinstance(item, Mapping) and len(item) == 1 and isinstance(next(iter(item)), str):
@@ -162,19 +162,19 @@ class _Conversion:
             uses.append((at, name if options is None else {"tool": name, "options": options}))
         return uses
 
-    def _options(self, given: Any, path: str) -> dict[str, Any] | None:
+    def _options(self, stated: Any, path: str) -> dict[str, Any] | None:
         """Return the options of a tool without secrets; None if it has none."""
-        if given is None:
+        if stated is None:
             return None
-        options = self._reader.mapping(given, path)
-        kept = {}
+        options = self._reader.mapping(stated, path)
+        safe = {}
         for name, value in options.items():
             if _holds_secret(name, value):
                 why = "It looks like a secret, which is never stored here: set it where the tool runs."
                 self._reader.leave(reading.join(path, name), why)
             else:
-                kept[name] = value
-        return kept
+                safe[name] = value
+        return safe
 
     def _map_items(self, belt_path: str, uses: list[tuple[str, Any]]) -> None:
         self._reader.paths |= {f"{belt_path}[{position}]": at for position, (at, _) in enumerate(uses)}

@@ -30,7 +30,7 @@ _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
-    """What a file becomes: a ``belt``, and for plugins, which are code, the content of a plugins file.
+    """The result of a conversion: a ``belt``, and for plugins, which are code, the content of a plugins file.
 
     ``left_aside`` is what has no counterpart, and ``notes`` what an operator should know of the rest, each with its
     path. ``paths`` maps paths in the belt to paths in the file.
@@ -123,28 +123,28 @@ class Reader:
         self,
         value: Any,
         path: str,
-        known: Mapping[str, str],
+        names: Mapping[str, str],
         *,
         misplaced: Mapping[str, str],
         unused: str,
     ) -> dict[str, tuple[str, Any]]:
         """Return the known fields of a mapping by name, each with its path and value.
 
-        ``known`` maps spellings (see :func:`normal`) to names. ``misplaced`` are fields that belong elsewhere, with the
+        ``names`` maps spellings (see :func:`normal`) to names. ``misplaced`` are fields that belong elsewhere, with the
         place. A key that resembles a known one is a problem; any other is left aside, for the reason ``unused``.
         """
         fields: dict[str, tuple[str, Any]] = {}
         for key, item in self.mapping(value, path).items():
             at = join(path, key)
-            name = known.get(normal(key))
+            name = names.get(normal(key))
             if name is not None and name in fields:
                 self.report(at, f"{key!r} is the same as {fields[name][0]}: remove one of them.")
             elif name is not None:
                 fields[name] = (at, item)
             elif (where := misplaced.get(normal(key))) is not None:
                 self.report(at, f"{key!r} does not belong here: move it to {where}.")
-            elif similar := difflib.get_close_matches(normal(key), known, n=1, cutoff=SIMILAR):
-                self.report(at, f"There is no key {key!r} here. Did you mean {known[similar[0]]}?")
+            elif similar := difflib.get_close_matches(normal(key), names, n=1, cutoff=SIMILAR):
+                self.report(at, f"There is no key {key!r} here. Did you mean {names[similar[0]]}?")
             else:
                 self.leave(at, unused)
         return fields

@@ -16,42 +16,42 @@ from toolbelt.core.belts import findings, name_index, vocabulary
 Fields = Mapping[str, Any]
 
 
-def category(given: str, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def category(name: str, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check the name of a category that an operator adds."""
-    yield from naming("category", given, index, keys.name_problem)
+    yield from naming("category", name, index, keys.name_problem)
 
 
-def plugin(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def plugin(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a plugin: its name, its own namespace, its category, and that status and active agree."""
-    name = given.get("name", "")
+    name = fields.get("name", "")
     yield from naming("plugin", name, index, keys.name_problem)
-    if namespace := given.get("namespace"):
+    if namespace := fields.get("namespace"):
         owner = index.namespaces.get(keys.fold(namespace), name)
         if problem := keys.namespace_problem(namespace):
             yield findings.Finding(("namespace",), problem)
         elif owner != name:
             message = f"The namespace {namespace!r} is taken by the plugin {owner!r}: choose another one."
             yield findings.Finding(("namespace",), message)
-    yield from _stated_category(given, index)
-    if given.get("status") == "disabled" and given.get("active") is True:
+    yield from _stated_category(fields, index)
+    if fields.get("status") == "disabled" and fields.get("active") is True:
         message = "A plugin whose status is 'disabled' is not active: leave out one of the two."
         yield findings.Finding(("active",), message)
-    for place, message in connections.problems(given["upstream"]) if "upstream" in given else ():
-        yield findings.Finding(("upstream", *place), message)
-    yield from _runner(given)
+    for at, message in connections.problems(fields["upstream"]) if "upstream" in fields else ():
+        yield findings.Finding(("upstream", *at), message)
+    yield from _runner(fields)
 
 
-def _runner(given: Fields) -> Iterator[findings.Finding]:
+def _runner(fields: Fields) -> Iterator[findings.Finding]:
     """Check who runs the plugin's tools, and that agents are named only where their program runs them."""
-    is_in_code, declared_by = given.get("in_code"), given.get("declared_by", ())
-    if is_in_code and given.get("upstream"):
+    is_in_code, declared_by = fields.get("in_code"), fields.get("declared_by", ())
+    if is_in_code and fields.get("upstream"):
         message = "A plugin with an upstream server is not in code: leave out one of the two."
         yield findings.Finding(("in_code",), message)
-    if declared_by and (is_in_code or given.get("upstream")):
+    if declared_by and (is_in_code or fields.get("upstream")):
         owner = "installed code" if is_in_code else "an upstream server"
         message = f"The tools of this plugin come from {owner}: only those that the agent's program runs are declared."
         yield findings.Finding(("declared_by",), message)
-    if given.get("not_running") and not is_in_code:
+    if fields.get("not_running") and not is_in_code:
         message = "Only the tools of a plugin in code run in Toolbelt's processes: leave it out."
         yield findings.Finding(("not_running",), message)
     # An agent that does not exist is allowed: a belt may bring the plugin first.
@@ -59,25 +59,23 @@ def _runner(given: Fields) -> Iterator[findings.Finding]:
         if agent is not None and (problem := keys.name_problem(agent)):
             yield findings.Finding(("declared_by", position), problem)
     yield from repeated("declared_by", declared_by)
-    yield from repeated("not_running", given.get("not_running", ()))
+    yield from repeated("not_running", fields.get("not_running", ()))
 
 
-def namespace_of_tools(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def namespace_of_tools(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check that a plugin's existing tools are in its namespace, when the plugin is written alone."""
-    namespace = given.get("namespace", "")
-    tools = index.stored.tools_of_plugin.get(given.get("name", ""), ())
+    namespace = fields.get("namespace", "")
+    tools = index.stored.tools_of_plugin.get(fields.get("name", ""), ())
     outside = [key for key in tools if namespace and not keys.in_namespace(key, namespace)]
     if outside:
-        named = ", ".join(outside[:3]) + (" and more" if len(outside) > 3 else "")
-        message = (
-            f"Tools of this plugin are outside the namespace {namespace!r}: {named}. Restore its namespace."
-        )
+        tool_names = ", ".join(outside[:3]) + (" and more" if len(outside) > 3 else "")
+        message = f"Tools of this plugin are outside the namespace {namespace!r}: {tool_names}. Restore its namespace."
         yield findings.Finding(("namespace",), message)
 
 
-def tool(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def tool(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a tool: its key, which must be in its plugin's namespace, its plugin, category and schemas."""
-    key, plugin_name = given.get("key", ""), given.get("plugin", "")
+    key, plugin_name = fields.get("key", ""), fields.get("plugin", "")
     yield from naming("tool", key, index, keys.tool_key_problem)
     owner = index.stored.plugins.get(plugin_name)
     if owner is not None and owner.namespace and key and not keys.in_namespace(key, owner.namespace):
@@ -86,70 +84,70 @@ def tool(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Findin
         yield findings.Finding(("key",), message)
     if plugin_name and owner is None:
         yield findings.missing(("plugin",), "plugin", plugin_name, index.stored.plugins)
-    yield from _stated_category(given, index)
+    yield from _stated_category(fields, index)
     for field in ("input_schema", "output_schema"):
-        if field in given and (problem := _schema_problem(schema.canonical(given[field]))):
+        if field in fields and (problem := _schema_problem(schema.canonical(fields[field]))):
             yield findings.Finding((field,), f"This schema is invalid: {problem}.")
-    kind = given.get("kind", "tool")
-    if kind in ("resource", "template") and not given.get("upstream_name"):
+    kind = fields.get("kind", "tool")
+    if kind in ("resource", "template") and not fields.get("upstream_name"):
         yield findings.Finding(("upstream_name",), f"A {kind} needs its URI here.")
-    if "details" in given and (problem := details.problem(kind, given["details"])):
+    if "details" in fields and (problem := details.problem(kind, fields["details"])):
         yield findings.Finding(("details",), f"These details are invalid: {problem}.")
 
 
-def toolkit(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def toolkit(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a toolkit: its key, owner and members, the tools that its notes and triggers name, and its patterns."""
-    yield from naming("toolkit", given.get("key", ""), index, keys.toolkit_key_problem)
-    if (owner := given.get("plugin")) and owner not in index.stored.plugins:
+    yield from naming("toolkit", fields.get("key", ""), index, keys.toolkit_key_problem)
+    if (owner := fields.get("plugin")) and owner not in index.stored.plugins:
         yield findings.missing(("plugin",), "plugin", owner, index.stored.plugins)
-    members = [use and use["tool"] for use in given.get("members", ())]
+    members = [use and use["tool"] for use in fields.get("members", ())]
     yield from unknown("members", members, "tool", index.stored.tools)
     yield from repeated("members", members)
-    for key in given.get("tool_notes", {}):
+    for key in fields.get("tool_notes", {}):
         if key not in index.stored.tools:
             yield findings.missing(("tool_notes", key), "tool", key, index.stored.tools)
-    for position, trigger in enumerate(given.get("triggers", ())):
+    for position, trigger in enumerate(fields.get("triggers", ())):
         for finding in _trigger(trigger, index) if trigger is not None else ():
             yield finding._replace(at=("triggers", position, *finding.at))
 
 
-def sub_app(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def sub_app(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a sub-app: its key, the tools that it binds, the agents that it embeds."""
-    yield from naming("sub_app", given.get("key", ""), index, keys.name_problem)
-    for field, what, among in (("tool_names", "tool", index.stored.tools), ("agents", "agent", index.agents)):
-        names = given.get(field, ())
-        yield from unknown(field, names, what, among)
+    yield from naming("sub_app", fields.get("key", ""), index, keys.name_problem)
+    for field, kind, among in (("tool_names", "tool", index.stored.tools), ("agents", "agent", index.agents)):
+        names = fields.get(field, ())
+        yield from unknown(field, names, kind, among)
         yield from repeated(field, names)
 
 
-def _trigger(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    if not given.get("any") and not given.get("all"):
+def _trigger(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    if not fields.get("any") and not fields.get("all"):
         yield findings.Finding((), "A trigger needs patterns that must match: set 'any' or 'all'.")
     for field in ("any", "none"):
-        yield from _patterns((field,), given.get(field, ()))
-    for position, group in enumerate(given.get("all", ())):
+        yield from _patterns((field,), fields.get(field, ()))
+    for position, group in enumerate(fields.get("all", ())):
         if group == []:
             message = "A group without patterns never matches: add patterns, or remove the group."
             yield findings.Finding(("all", position), message)
         yield from _patterns(("all", position), group or ())
-    yield from unknown("focus", given.get("focus", ()), "tool", index.stored.tools)
+    yield from unknown("focus", fields.get("focus", ()), "tool", index.stored.tools)
 
 
-def _patterns(at: findings.Place, patterns: Iterable[str | None]) -> Iterator[findings.Finding]:
+def _patterns(at: findings.Path, patterns: Iterable[str | None]) -> Iterator[findings.Finding]:
     for position, pattern in enumerate(patterns):
         if pattern is not None and (problem := directives.pattern_problem(pattern)):
             yield findings.Finding((*at, position), problem)
 
 
-def _stated_category(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    name = given.get("category", "")
+def _stated_category(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    name = fields.get("category", "")
     if name and not index.has_category(name):
         yield findings.missing(("category",), "category", name, index.categories())
 
 
 @functools.lru_cache(maxsize=4096)
 def _schema_problem(text: str) -> str | None:
-    """Return what is wrong with a schema; cached, because checking takes milliseconds and belts repeat schemas."""
+    """Return the problem of a schema, or None; cached, because checking takes milliseconds and belts repeat schemas."""
     return schema.problem(json.loads(text))
 
 
@@ -157,7 +155,7 @@ def naming(
     kind: vocabulary.KindName, name: str, index: name_index.NameIndex, problem_of: Callable[[str], str | None]
 ) -> Iterator[findings.Finding]:
     """Check that a name is well-formed and not taken."""
-    at = vocabulary.KINDS[kind].place()
+    at = vocabulary.KINDS[kind].name_path()
     if not name.strip() and at:
         return
     if problem := problem_of(name):
@@ -173,12 +171,12 @@ def naming(
 
 
 def unknown(
-    field: str, names: Iterable[str | None], what: str, among: Collection[str]
+    field: str, names: Iterable[str | None], kind: str, among: Collection[str]
 ) -> Iterator[findings.Finding]:
     """Yield a finding for each item of a list that names nothing in ``among``."""
     for position, name in enumerate(names):
         if name is not None and name not in among:
-            yield findings.missing((field, position), what, name, among)
+            yield findings.missing((field, position), kind, name, among)
 
 
 def repeated(

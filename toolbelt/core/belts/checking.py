@@ -86,7 +86,7 @@ def _section(
                 message = (
                     f"{name!r} is listed twice: {spec.section}[{earlier}] is the same. Remove one of them."
                 )
-                items.append(findings.Finding(spec.place(), message))
+                items.append(findings.Finding(spec.name_path(), message))
         yield from findings.problems(address(kind, written, position), written, items, hints)
 
 

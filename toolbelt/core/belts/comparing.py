@@ -109,13 +109,13 @@ _LISTED: Mapping[Part, Any] = {
 }
 _WRITTEN: Mapping[Part, Any] = {
     "switch": rebuilding.as_fields,
-    "always-on": lambda kept: {
+    "always-on": lambda items: {
         "tools": [
-            name if options is True else {"tool": name, "options": options} for name, options in kept.items()
+            name if options is True else {"tool": name, "options": options} for name, options in items.items()
         ]
     },
-    "loadable": lambda kept: {
-        "allowed_toolkits": list(kept),
-        "initial_toolkits": [name for name, how in kept.items() if how == "initial"],
+    "loadable": lambda items: {
+        "allowed_toolkits": list(items),
+        "initial_toolkits": [name for name, how in items.items() if how == "initial"],
     },
 }

@@ -1,7 +1,7 @@
 """Findings of the checks, their paths and their order.
 
-Rules report a finding by its place inside an entry, a tuple such as ``("members", 2)``. This module turns the place
-into a path (``toolkits.dev.members[2]``), sorts findings in the order of the document, and suggests similar names for
+Rules report a finding by its path inside an entry, a tuple such as ``("members", 2)``. This module writes the path
+as text (``toolkits.dev.members[2]``), sorts findings in the order of the document, and suggests similar names for
 names that do not exist.
 """
 
@@ -12,35 +12,35 @@ from typing import Any, NamedTuple
 
 from toolbelt.core import errors, keys
 
-Place = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 
 # Comparing names is slow: a belt of ten thousand tools with a thousand misspelled members must be checked as well.
 MAX_COMPARISONS = 100_000
 
 
 class Finding(NamedTuple):
-    """One problem at a place inside an entry.
+    """One problem at a path inside an entry.
 
     If the problem is a ``name`` that does not exist, ``among`` are the names that do, and ``otherwise`` is the hint if
     none of them is similar.
     """
 
-    at: Place
+    at: Path
     message: str
     name: str = ""
     among: Collection[str] = ()
     otherwise: str = ""
 
 
-def missing(at: Place, what: str, name: str, among: Collection[str]) -> Finding:
-    """Return the finding that there is no ``what`` with this name."""
-    if what.startswith("tool") and keys.fold(name) in keys.RESERVED:
+def missing(at: Path, kind: str, name: str, among: Collection[str]) -> Finding:
+    """Return the finding that there is no entry of this ``kind`` with this name."""
+    if kind.startswith("tool") and keys.fold(name) in keys.RESERVED:
         return Finding(at, f"{name!r} is one of Toolbelt's own tools, which every agent gets: remove it.")
-    return Finding(at, f"There is no {what} named {name!r}.", name, among, "Add it first, or remove it here.")
+    return Finding(at, f"There is no {kind} named {name!r}.", name, among, "Add it first, or remove it here.")
 
 
 def part(key: object, position: int) -> str | int:
-    """Return the part of a place for a mapping's key: the key, or its position if it is blank or not text."""
+    """Return the part of a path for a mapping's key: the key, or its position if it is blank or not text."""
     return key if isinstance(key, str) and key.strip() else position
 
 
@@ -72,20 +72,20 @@ def problems(where: str, entry: Any, items: Iterable[Finding], hints: Hints) -> 
         yield errors.Problem(path=path, message=f"{item.message} {hints.suggestion_for(item)}".rstrip())
 
 
-def _text(place: Place) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+def _text(path: Path) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
 class _Order:
-    """The order of places inside one entry. Places of missing keys come last."""
+    """The order of paths inside one entry. Paths of missing keys come last."""
 
     def __init__(self) -> None:
         self._positions: dict[int, dict[Any, int]] = {}
 
-    def of(self, entry: Any, place: Place) -> tuple[int, ...]:
+    def of(self, entry: Any, path: Path) -> tuple[int, ...]:
         ranks = []
         node = entry
-        for step in place:
+        for step in path:
             rank, node = self._step(node, step)
             ranks.append(rank)
         return tuple(ranks)

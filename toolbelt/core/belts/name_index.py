@@ -15,15 +15,15 @@ Owner = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameIndex:
-    """What exists: everything that an entry may name, and every name that is taken.
+    """The existing names: everything that an entry may name, and every name that is taken.
 
-    ``taken`` maps namespace and folded name to the kind and name of the owner; ``namespaces`` maps a folded namespace
+    ``owners`` maps namespace and folded name to the kind and name of the owner; ``namespaces`` maps a folded namespace
     to its plugin.
     """
 
     stored: catalog.Catalog
     agents: Collection[str]
-    taken: Mapping[tuple[str, str], Owner]
+    owners: Mapping[tuple[str, str], Owner]
     namespaces: Mapping[str, str]
 
     @classmethod
@@ -46,18 +46,18 @@ class NameIndex:
         cls, stored: catalog.Catalog, agent_keys: Collection[str], names: Iterable[Owner]
     ) -> NameIndex:
         """Return the index of a catalog whose ``names``, with their kinds, may clash: the first owner of each wins."""
-        taken: dict[tuple[str, str], Owner] = {}
+        owners: dict[tuple[str, str], Owner] = {}
         for kind, name in (*(("built-in category", name) for name in catalog.CATEGORIES), *names):
-            taken.setdefault(_slot(kind, name), (kind, name))
+            owners.setdefault(_slot(kind, name), (kind, name))
         namespaces: dict[str, str] = {}
         for plugin in stored.plugins.values():
             if plugin.namespace:
                 namespaces.setdefault(keys.fold(plugin.namespace), plugin.name)
-        return cls(stored=stored, agents=agent_keys, taken=taken, namespaces=namespaces)
+        return cls(stored=stored, agents=agent_keys, owners=owners, namespaces=namespaces)
 
     def owner(self, kind: str, name: str) -> Owner | None:
         """Return the owner of this name, or of one that differs only in case."""
-        return self.taken.get(_slot(kind, name))
+        return self.owners.get(_slot(kind, name))
 
     def categories(self) -> tuple[str, ...]:
         """Return the thirteen built-in categories and those that an operator added."""
@@ -65,7 +65,7 @@ class NameIndex:
 
     def has_category(self, name: str) -> bool:
         """Return whether this category exists, ignoring case."""
-        return _slot("category", name) in self.taken
+        return _slot("category", name) in self.owners
 
     def has_loadout(self, name: str) -> bool:
         """Return whether this loadout exists, stored or built in, ignoring case."""

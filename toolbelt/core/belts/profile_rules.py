@@ -11,29 +11,29 @@ from toolbelt.core.belts import catalog_rules, findings, name_index, vocabulary
 Fields = Mapping[str, Any]
 
 
-def loadout(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def loadout(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a loadout: its name, its parent, that no entry is repeated, and that none is both included and disabled."""
-    name, parent = given.get("name", ""), given.get("parent", "")
+    name, parent = fields.get("name", ""), fields.get("parent", "")
     yield from catalog_rules.naming("loadout", name, index, keys.name_problem)
     if parent:
         yield from _parent(name, parent, index)
     for field in ("plugins", "disabled"):
         # Plugins that are not installed here are allowed: a loadout may be shared between installations.
-        for position, entry in enumerate(given.get(field, ())):
+        for position, entry in enumerate(fields.get(field, ())):
             if entry is not None and keys.name_problem(entry):
                 message = f"{entry!r} is not a name: only 'discoverable' takes patterns. Name a plugin"
                 tail = " or a tool." if field == "disabled" else "."
                 yield findings.Finding((field, position), message + tail)
-    for position, category in enumerate(given.get("categories", ())):
+    for position, category in enumerate(fields.get("categories", ())):
         if category is not None and not index.has_category(category):
             yield findings.missing(("categories", position), "category", category, index.categories())
-    for position, pattern in enumerate(given.get("discoverable", ())):
+    for position, pattern in enumerate(fields.get("discoverable", ())):
         if pattern is not None and not pattern.strip():
             yield findings.Finding(("discoverable", position), loadouts.BLANK_PATTERN)
     for field in ("plugins", "categories", "discoverable", "disabled"):
-        yield from catalog_rules.repeated(field, given.get(field, ()), keys.fold)
-    plugins = {keys.fold(plugin) for plugin in given.get("plugins", ()) if plugin is not None}
-    for position, entry in enumerate(given.get("disabled", ())):
+        yield from catalog_rules.repeated(field, fields.get(field, ()), keys.fold)
+    plugins = {keys.fold(plugin) for plugin in fields.get("plugins", ()) if plugin is not None}
+    for position, entry in enumerate(fields.get("disabled", ())):
         if entry is not None and keys.fold(entry) in plugins:
             message = (
                 f"{entry!r} is in both 'plugins' and 'disabled': disabled wins. Remove it from one of them."
@@ -41,50 +41,50 @@ def loadout(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Fin
             yield findings.Finding(("disabled", position), message)
 
 
-def patterns(given: Fields) -> Iterator[findings.Finding]:
+def patterns(fields: Fields) -> Iterator[findings.Finding]:
     """Check a loadout's patterns, where it is saved: a scenario may state one that matches nothing."""
-    for position, pattern in enumerate(given.get("discoverable", ())):
+    for position, pattern in enumerate(fields.get("discoverable", ())):
         if pattern and pattern.strip() and (problem := loadouts.pattern_problem(pattern)):
             yield findings.Finding(("discoverable", position), problem)
 
 
 def _parent(name: str, parent: str, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    own = keys.fold(name)
-    if keys.fold(parent) != own and not index.has_loadout(parent):
+    folded = keys.fold(name)
+    if keys.fold(parent) != folded and not index.has_loadout(parent):
         yield findings.missing(("parent",), "loadout", parent, loadouts.all_names(index.stored))
         return
     # The entry may be newer than the stored one, so its parent is taken from the entry.
     path = [name, parent]
     for link in loadouts.chain(index.stored.loadouts, parent):
-        if keys.fold(path[-1]) == own:
+        if keys.fold(path[-1]) == folded:
             break
         path.append(link.parent)
-    if keys.fold(path[-1]) == own:
+    if keys.fold(path[-1]) == folded:
         message = (
             f"A loadout cannot be its own ancestor: {' → '.join(path)}. Give one of them another parent."
         )
         yield findings.Finding(("parent",), message)
 
 
-def agent(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def agent(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check an agent: its key, and that everything it names exists, is named once, and fits the field."""
-    yield from catalog_rules.naming("agent", given.get("key", ""), index, keys.name_problem)
-    if (name := given.get("loadout", "")) and not index.has_loadout(name):
+    yield from catalog_rules.naming("agent", fields.get("key", ""), index, keys.name_problem)
+    if (name := fields.get("loadout", "")) and not index.has_loadout(name):
         yield findings.missing(("loadout",), "loadout", name, loadouts.all_names(index.stored))
-    always = [use and use["tool"] for use in given.get("tools", ())]
+    always = [use and use["tool"] for use in fields.get("tools", ())]
     yield from catalog_rules.unknown("tools", always, "tool", index.stored.tools)
     yield from catalog_rules.repeated("tools", always)
-    yield from _tools_config(given.get("tools_config", {}), index)
-    yield from _ends(given)
-    yield from _toolkits(given, index)
-    session_loadouts = given.get("session_loadouts", ())
+    yield from _tools_config(fields.get("tools_config", {}), index)
+    yield from _ends(fields)
+    yield from _toolkits(fields, index)
+    session_loadouts = fields.get("session_loadouts", ())
     for position, name in enumerate(session_loadouts):
         if name is not None and not index.has_loadout(name):
             yield findings.missing(
                 ("session_loadouts", position), "loadout", name, loadouts.all_names(index.stored)
             )
     yield from catalog_rules.repeated("session_loadouts", session_loadouts, keys.fold)
-    yield from catalog_rules.repeated("subagent_kinds", given.get("subagent_kinds", ()))
+    yield from catalog_rules.repeated("subagent_kinds", fields.get("subagent_kinds", ()))
 
 
 def _tools_config(tools_config: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
@@ -95,9 +95,9 @@ def _tools_config(tools_config: Fields, index: name_index.NameIndex) -> Iterator
         yield findings.missing(("tools_config", key), "tool or toolkit", key, among)
 
 
-def _ends(given: Fields) -> Iterator[findings.Finding]:
-    flat = given.get("tools_config", {})
-    for key, end in given.get("ends", {}).items():
+def _ends(fields: Fields) -> Iterator[findings.Finding]:
+    flat = fields.get("tools_config", {})
+    for key, end in fields.get("ends", {}).items():
         if end is None:
             continue
         if flat.get(key) is None:
@@ -110,9 +110,9 @@ def _ends(given: Fields) -> Iterator[findings.Finding]:
             yield findings.Finding(("ends", key, "then"), message)
 
 
-def _toolkits(given: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def _toolkits(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     toolkits = index.stored.toolkits
-    allowed, initial = given.get("allowed_toolkits", ()), given.get("initial_toolkits", ())
+    allowed, initial = fields.get("allowed_toolkits", ()), fields.get("initial_toolkits", ())
     for field, names in (("allowed_toolkits", allowed), ("initial_toolkits", initial)):
         yield from catalog_rules.unknown(field, names, "toolkit", toolkits)
         yield from catalog_rules.repeated(field, names)
@@ -131,17 +131,17 @@ def conflicting(written: Fields, agent: agents.Agent, stored: catalog.Catalog) -
         second = conflict.second
         kind: vocabulary.KindName = "agent"
         owner = agent.key
-        place: findings.Place = ("tools_config", second.name)
+        path: findings.Path = ("tools_config", second.name)
         match second.kind:
             case "sub-app":
                 kind, owner = "sub_app", second.name
-                place = _item("tool_names", stored.sub_apps[owner].tool_names, conflict.tool)
+                path = _item("tool_names", stored.sub_apps[owner].tool_names, conflict.tool)
             case "initial":
-                place = _item("initial_toolkits", written["initial_toolkits"], second.name)
+                path = _item("initial_toolkits", written["initial_toolkits"], second.name)
         message = f"{conflict.message} Make the options equal, or let only one of them bring the tool."
         where = findings.address(vocabulary.KINDS[kind].section, owner, 0)
-        yield from findings.problems(where, None, [findings.Finding(place, message)], findings.Hints())
+        yield from findings.problems(where, None, [findings.Finding(path, message)], findings.Hints())
 
 
-def _item(field: str, names: Sequence[str], name: str) -> findings.Place:
+def _item(field: str, names: Sequence[str], name: str) -> findings.Path:
     return field, names.index(name)

@@ -63,18 +63,18 @@ def _read(document: Any, kind: vocabulary.KindName) -> list[Any]:
     return [fields for fields in cleaned if fields is not None]
 
 
-def plugin(given: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plugin:
+def plugin(fields: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plugin:
     """Read a plugin; the status "disabled" means that it is not active."""
-    status = given.get("status", "ready")
+    status = fields.get("status", "ready")
     return catalog.Plugin(
         **{
-            **given,
-            "category": _spelled(given, categories),
+            **fields,
+            "category": _spelled(fields, categories),
             "status": "failed" if status == "failed" else "ready",
-            "active": given.get("active", True) and status != "disabled",
-            "upstream": schema.canonical(given["upstream"]) if given.get("upstream") else "",
+            "active": fields.get("active", True) and status != "disabled",
+            "upstream": schema.canonical(fields["upstream"]) if fields.get("upstream") else "",
             **{
-                field: tuple(name for name in given.get(field, ()) if name is not None)
+                field: tuple(name for name in fields.get(field, ()) if name is not None)
                 for field in ("declared_by", "not_running")
             },
         }
@@ -82,108 +82,108 @@ def plugin(given: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plugi
 
 
 def tool(
-    given: Mapping[str, Any], categories: Iterable[str], count_tokens: CountTokens | None
+    fields: Mapping[str, Any], categories: Iterable[str], count_tokens: CountTokens | None
 ) -> catalog.Tool:
     """Read a tool: its schemas and annotations become canonical JSON, and its tokens are counted if possible."""
     texts = {
-        field: schema.canonical(given[field])
+        field: schema.canonical(fields[field])
         for field in ("input_schema", "output_schema", "annotations", "details", "approved_version")
-        if field in given
+        if field in fields
     }
     if texts.get("annotations") == "{}":
         # Empty annotations are the same as none: the two must not count as different.
         del texts["annotations"]
-        given = {key: value for key, value in given.items() if key != "annotations"}
+        fields = {key: value for key, value in fields.items() if key != "annotations"}
     tokens = 0
-    if count_tokens is not None and given.get("kind", "tool") == "tool":
-        described = given.get("description", ""), given.get("input_schema", schema.EMPTY)
-        tokens = count_tokens(catalog.model_json(given["key"], *described))
-    return catalog.Tool(**{**given, "category": _spelled(given, categories), **texts, "tokens": tokens})
+    if count_tokens is not None and fields.get("kind", "tool") == "tool":
+        described = fields.get("description", ""), fields.get("input_schema", schema.EMPTY)
+        tokens = count_tokens(catalog.model_json(fields["key"], *described))
+    return catalog.Tool(**{**fields, "category": _spelled(fields, categories), **texts, "tokens": tokens})
 
 
-def toolkit(given: Mapping[str, Any], tools: Container[str]) -> catalog.Toolkit:
+def toolkit(fields: Mapping[str, Any], tools: Container[str]) -> catalog.Toolkit:
     """Read a toolkit, with those of its members that exist."""
     return catalog.Toolkit(
         **{
-            **given,
-            "members": tuple(catalog.Member(**use) for use in _uses(given, "members", tools)),
+            **fields,
+            "members": tuple(catalog.Member(**use) for use in _uses(fields, "members", tools)),
             "tool_notes": {
-                key: note for key, note in given.get("tool_notes", {}).items() if note is not None
+                key: note for key, note in fields.get("tool_notes", {}).items() if note is not None
             },
             "triggers": tuple(
-                _trigger(trigger) for trigger in given.get("triggers", ()) if trigger is not None
+                _trigger(trigger) for trigger in fields.get("triggers", ()) if trigger is not None
             ),
         }
     )
 
 
-def _trigger(given: Mapping[str, Any]) -> catalog.Trigger:
+def _trigger(fields: Mapping[str, Any]) -> catalog.Trigger:
     # An empty list of patterns is ignored. An empty focus is not: it means that this message needs none of the tools.
-    groups = tuple(_texts(group) for group in given.get("all", ()) if group is not None)
+    groups = tuple(_texts(group) for group in fields.get("all", ()) if group is not None)
     return catalog.Trigger(
-        name=given.get("name", ""),
-        any=_texts(given.get("any", ())) or None,
+        name=fields.get("name", ""),
+        any=_texts(fields.get("any", ())) or None,
         all=groups or None,
-        none=_texts(given.get("none", ())),
-        focus=_texts(given["focus"]) if "focus" in given else None,
-        tool_choice=given.get("tool_choice", "auto"),
+        none=_texts(fields.get("none", ())),
+        focus=_texts(fields["focus"]) if "focus" in fields else None,
+        tool_choice=fields.get("tool_choice", "auto"),
     )
 
 
-def loadout(given: Mapping[str, Any]) -> catalog.Loadout:
+def loadout(fields: Mapping[str, Any]) -> catalog.Loadout:
     """Read a loadout."""
     lists = ("plugins", "categories", "discoverable", "disabled")
-    return catalog.Loadout(**{**given, **{field: _texts(given.get(field, ())) for field in lists}})
+    return catalog.Loadout(**{**fields, **{field: _texts(fields.get(field, ())) for field in lists}})
 
 
-def sub_app(given: Mapping[str, Any], tools: Container[str]) -> catalog.SubApp:
+def sub_app(fields: Mapping[str, Any], tools: Container[str]) -> catalog.SubApp:
     """Read a sub-app, with those of its tools that exist."""
     return catalog.SubApp(
         **{
-            **given,
-            "tool_names": _distinct(given, "tool_names", tools),
-            "agents": tuple(dict.fromkeys(_texts(given.get("agents", ())))),
+            **fields,
+            "tool_names": _distinct(fields, "tool_names", tools),
+            "agents": tuple(dict.fromkeys(_texts(fields.get("agents", ())))),
         }
     )
 
 
-def agent(given: Mapping[str, Any], stored: catalog.Catalog) -> agents.Agent:
+def agent(entry: Mapping[str, Any], stored: catalog.Catalog) -> agents.Agent:
     """Read an agent: split tools_config into switches and overrides, and sort initial toolkits as the allowed ones."""
-    fields = dict(given)
+    fields = dict(entry)
     flat = fields.pop("tools_config", {})
     switches, overrides = grants.split(stored, flat)
-    allowed = _distinct(given, "allowed_toolkits", stored.toolkits)
-    initial = set(_texts(given.get("initial_toolkits", ())))
-    budget = agents.Budget(**given.get("budget", {}))
+    allowed = _distinct(fields, "allowed_toolkits", stored.toolkits)
+    initial = set(_texts(fields.get("initial_toolkits", ())))
+    budget = agents.Budget(**fields.get("budget", {}))
     return agents.Agent(
         **{
             **fields,
-            "tools": tuple(agents.AlwaysOn(**use) for use in _uses(given, "tools", stored.tools)),
+            "tools": tuple(agents.AlwaysOn(**use) for use in _uses(fields, "tools", stored.tools)),
             "switches": switches,
             "overrides": overrides,
-            "ends": _ends(given.get("ends", {}), {**switches, **overrides}),
+            "ends": _ends(fields.get("ends", {}), {**switches, **overrides}),
             "allowed_toolkits": allowed,
             "initial_toolkits": tuple(key for key in allowed if key in initial),
             # A budget with only default values is no budget.
             "budget": budget if budget != agents.Budget() else None,
-            "session_loadouts": tuple(_texts(given.get("session_loadouts", ()))),
-            "subagent_kinds": tuple(dict.fromkeys(_texts(given.get("subagent_kinds", ())))),
+            "session_loadouts": tuple(_texts(fields.get("session_loadouts", ()))),
+            "subagent_kinds": tuple(dict.fromkeys(_texts(fields.get("subagent_kinds", ())))),
         }
     )
 
 
-def _ends(given: Mapping[str, Any], flat: Mapping[str, bool]) -> dict[str, agents.End]:
+def _ends(expiries: Mapping[str, Any], flat: Mapping[str, bool]) -> dict[str, agents.End]:
     """Return the expiry of each switch and override that is set."""
     return {
         key: agents.End(at=at, then=end.get("then"), by=end.get("by", ""))
-        for key, end in sorted(given.items())
+        for key, end in sorted(expiries.items())
         if key in flat and end is not None and (at := grants.parse_time(end.get("at"))) is not None
     }
 
 
-def _spelled(given: Mapping[str, Any], categories: Iterable[str]) -> str:
+def _spelled(fields: Mapping[str, Any], categories: Iterable[str]) -> str:
     """Return the entry's category as it is spelled in its definition; an unknown category as it is written."""
-    written: str = given.get("category", "")
+    written: str = fields.get("category", "")
     folded = keys.fold(written)
     return next((name for name in (*catalog.CATEGORIES, *categories) if keys.fold(name) == folded), written)
 
@@ -192,14 +192,14 @@ def _texts(texts: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(text for text in texts if text is not None)
 
 
-def _distinct(given: Mapping[str, Any], field: str, existing: Container[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in _texts(given.get(field, ())) if name in existing))
+def _distinct(fields: Mapping[str, Any], field: str, existing: Container[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in _texts(fields.get(field, ())) if name in existing))
 
 
-def _uses(given: Mapping[str, Any], field: str, existing: Container[str]) -> list[dict[str, Any]]:
+def _uses(fields: Mapping[str, Any], field: str, existing: Container[str]) -> list[dict[str, Any]]:
     """Return the uses of existing tools, the first of each."""
     first: dict[str, dict[str, Any]] = {}
-    for use in given.get(field, ()):
+    for use in fields.get(field, ()):
         if use is not None and use["tool"] in existing:
             first.setdefault(use["tool"], use)
     return list(first.values())

@@ -29,7 +29,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 class Shape(Protocol):
     """One kind of value: what is wrong with a value, and what can be read of it."""
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]: ...
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]: ...
 
     def read(self, value: Any) -> Any: ...
 
@@ -38,7 +38,7 @@ class Shape(Protocol):
 class Text:
     """Text that can be stored and sent: without NUL and without lone surrogates."""
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if not isinstance(value, str):
             yield _unfit(at, "text", value)
         elif not _is_storable(value):
@@ -52,7 +52,7 @@ class Text:
 class YesNo:
     """True or false, and nothing that only looks like it."""
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if not isinstance(value, bool):
             yield _unfit(at, "true or false", value)
 
@@ -64,7 +64,7 @@ class YesNo:
 class Whole:
     """A whole number from 0; true and false are not numbers."""
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if self.read(value) is None:
             yield _unfit(at, f"a whole number from 0 to {MAX_INTEGER}", value)
 
@@ -77,7 +77,7 @@ class Whole:
 class Moment:
     """A time in ISO 8601 with a time zone; read as UTC, to the second."""
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if self.read(value) is None:
             yield _unfit(at, "a time with its zone, such as '2026-11-22T14:05:00Z'", value)
 
@@ -92,7 +92,7 @@ class OneOf:
 
     words: tuple[str, ...]
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if value != "" and self.read(value) is None:
             finding = _unfit(at, f"{', '.join(self.words[:-1])} or {self.words[-1]}", value)
             yield finding._replace(name=value, among=self.words) if isinstance(value, str) else finding
@@ -105,7 +105,7 @@ class OneOf:
 class Json:
     """A JSON object. It is read as a copy, so that later changes by its writer do not affect the value."""
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if not isinstance(value, Mapping):
             yield _unfit(at, "a mapping", value)
             return
@@ -127,7 +127,7 @@ class Each:
 
     item: Shape
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if not isinstance(value, (list, tuple)):
             yield _unfit(at, "a list", value)
             return
@@ -144,16 +144,16 @@ class Pairs:
 
     value: Shape
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if not isinstance(value, Mapping):
             yield _unfit(at, "a mapping", value)
             return
         for position, (key, item) in enumerate(value.items()):
-            place = (*at, findings.part(key, position))
-            if isinstance(place[-1], int):
-                yield _unfit(place, "a key that is a name", key)
+            path = (*at, findings.part(key, position))
+            if isinstance(path[-1], int):
+                yield _unfit(path, "a key that is a name", key)
             if item is not None:
-                yield from self.value.problems(item, place)
+                yield from self.value.problems(item, path)
 
     def read(self, value: Any) -> dict[str, Any] | None:
         """Return the pairs whose key is a name; the value is None if it is missing or does not fit."""
@@ -173,18 +173,18 @@ class Fields:
     fields: Mapping[str, Shape]
     required: tuple[str, ...] = ()
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if not isinstance(value, Mapping):
             yield _unfit(at, "a mapping", value)
             return
         for position, (key, item) in enumerate(value.items()):
-            place = (*at, findings.part(key, position))
+            path = (*at, findings.part(key, position))
             shape = self.fields.get(key) if isinstance(key, str) else None
             if shape is None:
                 message, fields = f"There is no field {_shown(key)} here.", tuple(self.fields)
-                yield findings.Finding(place, message, str(key), fields, f"There are {', '.join(fields)}.")
+                yield findings.Finding(path, message, str(key), fields, f"There are {', '.join(fields)}.")
             elif item is not None:
-                yield from shape.problems(item, place)
+                yield from shape.problems(item, path)
         for key in self.required:
             item = value.get(key)
             if item is None or (isinstance(item, str) and not item.strip()):
@@ -206,7 +206,7 @@ class Fields:
 class Use:
     """A tool's key, or ``{tool, options}``; read as the latter."""
 
-    def problems(self, value: Any, at: findings.Place) -> Iterator[findings.Finding]:
+    def problems(self, value: Any, at: findings.Path) -> Iterator[findings.Finding]:
         if isinstance(value, (str, Mapping)):
             yield from (Text() if isinstance(value, str) else _USE).problems(value, at)
         else:
@@ -246,13 +246,13 @@ def _copied(value: Any, depth: int) -> Any:
     raise ValueError(f"{_shown(value)} has no form in JSON")
 
 
-def _unfit(at: findings.Place, expected: str, value: object) -> findings.Finding:
+def _unfit(at: findings.Path, expected: str, value: object) -> findings.Finding:
     return findings.Finding(at, f"{_name(at)} must be {expected}, not {_shown(value)}.")
 
 
-def _name(at: findings.Place) -> str:
-    """Return how a sentence names a place: its last key, followed by its indexes."""
-    last = next((place for place in range(len(at) - 1, -1, -1) if isinstance(at[place], str)), None)
+def _name(at: findings.Path) -> str:
+    """Return the words for a path in a sentence: its last key, followed by its indexes."""
+    last = next((position for position in range(len(at) - 1, -1, -1) if isinstance(at[position], str)), None)
     if last is None:
         return "This"
     return repr(f"{at[last]}" + "".join(f"[{index}]" for index in at[last + 1 :]))

@@ -32,8 +32,8 @@ class Kind:
         """Return the fields that an entry of this kind may have, in the order in which they are written."""
         return tuple(self.shape.fields) if isinstance(self.shape, shapes.Fields) else ()
 
-    def place(self) -> tuple[str, ...]:
-        """Return the place of the name inside the entry."""
+    def name_path(self) -> tuple[str, ...]:
+        """Return the path of the name inside the entry."""
         return (self.named_by,) if self.named_by else ()
 
 

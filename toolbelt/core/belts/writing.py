@@ -47,35 +47,35 @@ def _fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
     written = {}
     for name in names:
         # Switches and overrides are written as one field.
-        given = value.tools_config() if name == "tools_config" else getattr(value, name)
-        if given != defaults.get(name, {}):
-            written[name] = _FORMS.get(name, _plain)(given)
+        field_value = value.tools_config() if name == "tools_config" else getattr(value, name)
+        if field_value != defaults.get(name, {}):
+            written[name] = _FORMS.get(name, _plain)(field_value)
     return written
 
 
-def _in_order(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _in_order(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return the fields of a document in the order of the vocabulary."""
-    return {name: given[name] for name in names if name in given}
+    return {name: document[name] for name in names if name in document}
 
 
-def _plain(given: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return JSON values unchanged, and tuples as lists."""
-    if isinstance(given, tuple):
-        return [_plain(item) for item in given]
-    return dict(given) if isinstance(given, Mapping) else given
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return dict(value) if isinstance(value, Mapping) else value
 
 
-def _uses(given: Iterable[Any]) -> list[Any]:
+def _uses(uses: Iterable[Any]) -> list[Any]:
     """Return the uses of tools; a use without options is the tool's key."""
     return [
-        use.tool if use.options is None else {"tool": use.tool, "options": dict(use.options)} for use in given
+        use.tool if use.options is None else {"tool": use.tool, "options": dict(use.options)} for use in uses
     ]
 
 
-def _ends(given: Mapping[str, agents.End]) -> dict[str, Any]:
+def _ends(expiries: Mapping[str, agents.End]) -> dict[str, Any]:
     """Return the expiries by key; a tool that is unset afterwards needs no ``then``."""
     ends = {}
-    for key, end in sorted(given.items()):
+    for key, end in sorted(expiries.items()):
         written: dict[str, Any] = {"at": grants.format_time(end.at), "then": end.then, "by": end.by}
         ends[key] = {name: value for name, value in written.items() if value not in (None, "")}
     return ends
@@ -87,10 +87,10 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "annotations": json.loads,
     "details": json.loads,
     "approved_version": json.loads,
-    "upstream": lambda given: _in_order(json.loads(given), vocabulary.UPSTREAM.fields),
+    "upstream": lambda text: _in_order(json.loads(text), vocabulary.UPSTREAM.fields),
     "members": _uses,
     "tools": _uses,
-    "triggers": lambda given: [_fields(trigger, vocabulary.TRIGGER.fields) for trigger in given],
+    "triggers": lambda triggers: [_fields(trigger, vocabulary.TRIGGER.fields) for trigger in triggers],
     "ends": _ends,
-    "budget": lambda given: _fields(given, vocabulary.BUDGET.fields),
+    "budget": lambda budget: _fields(budget, vocabulary.BUDGET.fields),
 }

@@ -37,7 +37,7 @@ PROBE_STEPS = 20_000
 QUICK_STEPS = 1_000
 
 canonical = forms.canonical
-TooComplex = validator.TooComplexError
+TooComplexError = validator.TooComplexError
 
 # The validators that :func:`_validator` caches, by the text of their schema.
 _ready: weakref.WeakValueDictionary[str, validator.Validator] = weakref.WeakValueDictionary()
@@ -151,7 +151,7 @@ def violations(schema_text: str, arguments: Any, *, is_quick: bool = False) -> t
     except referencing.exceptions.Unresolvable as error:
         missing = validator.short(repr(error.ref))
         return (_of_all(f"the tool's own schema refers to {missing}, which is not in it"),)
-    except TooComplex:
+    except TooComplexError:
         if is_quick:
             raise
         message = (
@@ -212,8 +212,8 @@ def _of_all(message: str) -> Violation:
 
 def _path(parts: Any) -> str:
     text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    for segment in parts:
+        text += f"[{segment}]" if isinstance(segment, int) else f".{segment}" if text else str(segment)
     return text
 
 
@@ -247,15 +247,15 @@ def _mappings(document: Any) -> Iterator[Mapping[str, Any]]:
 
 def _patterns(schema: Any) -> Iterator[str]:
     """Yield the patterns in a schema; a property named "pattern" holds a mapping, which is skipped."""
-    for part in _mappings(schema):
-        if isinstance(part.get("pattern"), str):
-            yield part["pattern"]
-        if isinstance(part.get("patternProperties"), Mapping):
-            yield from part["patternProperties"]
+    for subschema in _mappings(schema):
+        if isinstance(subschema.get("pattern"), str):
+            yield subschema["pattern"]
+        if isinstance(subschema.get("patternProperties"), Mapping):
+            yield from subschema["patternProperties"]
 
 
 def _references(schema: Any) -> Iterator[str]:
-    for part in _mappings(schema):
+    for subschema in _mappings(schema):
         for word in ("$ref", "$dynamicRef"):
-            if isinstance(part.get(word), str):
-                yield part[word]
+            if isinstance(subschema.get(word), str):
+                yield subschema[word]

@@ -1,4 +1,4 @@
-"""What several schemas that all apply to one value demand together: its types, values, bounds, properties and items."""
+"""The combined constraints of schemas that all apply to one value: its types, values, bounds, properties and items."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _type_of(value: Any) -> str:
 
 def bound(parts: Parts, measure: Measure, listed: Mapping[str, Any] | None) -> Bound | None:
     """Return the strictest bound of a measure; None if there is none. ``listed`` are the parts' :func:`values`."""
-    bounds = [found for found in _stated(parts, measure) if abs(found.value) != math.inf]
+    bounds = [candidate for candidate in _stated(parts, measure) if abs(candidate.value) != math.inf]
     measured = (
         [] if listed is None else [measure.of(value) for value in listed.values() if _has(value, measure)]
     )
@@ -137,7 +137,7 @@ def bound(parts: Parts, measure: Measure, listed: Mapping[str, Any] | None) -> B
         bounds.append(Bound(keyword="enum", value=max(measured) if measure.is_upper else min(measured)))
     if not bounds:
         return None
-    return min(bounds, key=lambda found: _rank(found, measure))
+    return min(bounds, key=lambda candidate: _rank(candidate, measure))
 
 
 def is_looser(now: Bound | None, was: Bound, measure: Measure) -> bool:
@@ -149,7 +149,7 @@ def is_looser(now: Bound | None, was: Bound, measure: Measure) -> bool:
 
 
 def describe_beyond(was: Bound, measure: Measure) -> str:
-    """Return what a value may be that is beyond the bound, in words."""
+    """Return a phrase for the values that are beyond the bound."""
     number = forms.comparable(was.value)
     if was.is_exclusive:
         return f"be {number} or {'more' if measure.is_upper else 'less'}"
@@ -158,12 +158,12 @@ def describe_beyond(was: Bound, measure: Measure) -> str:
 
 def properties(parts: Parts) -> dict[str, Schemas]:
     """Return the schemas of each property that is listed."""
-    found: dict[str, Schemas] = {}
+    schemas_by_name: dict[str, Schemas] = {}
     for part in parts:
         properties = part.get("properties")
         for name, schema in properties.items() if isinstance(properties, Mapping) else ():
-            found[name] = (*found.get(name, ()), schema)
-    return found
+            schemas_by_name[name] = (*schemas_by_name.get(name, ()), schema)
+    return schemas_by_name
 
 
 def required(parts: Parts) -> list[str]:
@@ -204,20 +204,20 @@ def additional(parts: Parts) -> Schemas:
 
 def item(parts: Parts, position: int | None) -> Schemas:
     """Return the schemas of an item; without a position, those of the items after all that have one of their own."""
-    found = []
+    item_schemas = []
     for part in parts:
         prefix = part.get("prefixItems")
         if position is not None and isinstance(prefix, list) and position < len(prefix):
-            found.append(prefix[position])
+            item_schemas.append(prefix[position])
         elif "items" in part:
-            found.append(part["items"])
-    return tuple(found)
+            item_schemas.append(part["items"])
+    return tuple(item_schemas)
 
 
 def numbers(parts: Parts, keyword: str) -> list[int | float]:
     """Return the positive numbers that a keyword states."""
-    given = [part[keyword] for part in parts if keyword in part]
-    return [number for number in given if isinstance(number, int | float) and number > 0]
+    values = [part[keyword] for part in parts if keyword in part]
+    return [number for number in values if isinstance(number, int | float) and number > 0]
 
 
 def _rank(bound_: Bound, measure: Measure) -> tuple[float, int]:

@@ -26,13 +26,13 @@ def is_valid(schema: Mapping[str, Any]) -> bool:
     return False
 
 
-def _is_known(part: Any, waiting: list[Any]) -> bool:
+def _is_known(subschema: Any, waiting: list[Any]) -> bool:
     """Return whether one schema's own keywords are valid; add the schemas in it to those that wait."""
-    if isinstance(part, bool):
+    if isinstance(subschema, bool):
         return True
-    if not isinstance(part, dict):
+    if not isinstance(subschema, dict):
         return False
-    for keyword, value in part.items():
+    for keyword, value in subschema.items():
         if keyword in _NAMING:
             if not isinstance(value, dict):
                 return False

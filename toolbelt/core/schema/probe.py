@@ -2,7 +2,7 @@
 
 They need not fit: arguments that fit no branch make a check try every branch. The first document holds every part of
 the schema once. The others nest as deep as the schema allows, each along another name: a schema that applies twice to a
-place at every level doubles the work with each level.
+location at every level doubles the work with each level.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_NAMES = 32
 MAX_VISITS = 50_000
 
 # A part of a value: a property's name, or the first position in a list.
-Place = str | int
+Location = str | int
 _ITEM = 0
 # A name for properties that a schema describes by a pattern, or not at all.
 _OTHER = "other"
@@ -36,37 +36,37 @@ class Probe:
 
     def arguments(self) -> Iterator[Any]:
         """Yield arguments to check against the schema; raise TooManyError if it is too large."""
-        names: dict[Place, None] = {}
+        names: dict[Location, None] = {}
         yield self._everything([self._schema], set(), names)
         for name in [*names][:MAX_NAMES]:
             yield self._chain(name)
 
-    def _everything(self, schemas: list[Any], seen: set[int], names: dict[Place, None]) -> Any:
-        """Return a value with all parts that unseen schemas describe, and add their places to ``names``."""
-        parts = self._parts([schema for schema in schemas if id(schema) not in seen])
-        seen.update(map(id, schemas))
+    def _everything(self, schemas: list[Any], visited: set[int], names: dict[Location, None]) -> Any:
+        """Return a value with all parts that unseen schemas describe, and add their locations to ``names``."""
+        parts = self._parts([schema for schema in schemas if id(schema) not in visited])
+        visited.update(map(id, schemas))
         names.update(dict.fromkeys(parts))
-        values = {place: self._everything(inner, seen, names) for place, inner in parts.items()}
+        values = {location: self._everything(inner, visited, names) for location, inner in parts.items()}
         if [*values] == [_ITEM]:
             return [values[_ITEM]]
-        return {place: value for place, value in values.items() if place != _ITEM} or None
+        return {location: value for location, value in values.items() if location != _ITEM} or None
 
-    def _chain(self, preferred: Place) -> Any:
-        """Return a value that nests at the preferred place, or else where most schemas apply."""
-        places: list[Place] = []
+    def _chain(self, preferred: Location) -> Any:
+        """Return a value that nests at the preferred location, or else where most schemas apply."""
+        locations: list[Location] = []
         schemas: list[Any] = [self._schema]
-        while len(places) < MAX_DEPTH and (parts := self._parts(schemas)):
-            largest = max(parts, key=lambda place: len(parts[place]))
-            places.append(preferred if preferred in parts else largest)
-            schemas = parts[places[-1]]
+        while len(locations) < MAX_DEPTH and (parts := self._parts(schemas)):
+            largest = max(parts, key=lambda location: len(parts[location]))
+            locations.append(preferred if preferred in parts else largest)
+            schemas = parts[locations[-1]]
         value: Any = None
-        for place in reversed(places):
-            value = [value] if place == _ITEM else {place: value}
+        for location in reversed(locations):
+            value = [value] if location == _ITEM else {location: value}
         return value
 
-    def _parts(self, schemas: list[Any]) -> Mapping[Place, list[Any]]:
+    def _parts(self, schemas: list[Any]) -> Mapping[Location, list[Any]]:
         """Return the schemas that apply to each part of a value to which all of these apply."""
-        parts: dict[Place, list[Any]] = {}
+        parts: dict[Location, list[Any]] = {}
         for schema in self._in_place(schemas):
             for name, inner in _mapping(schema.get("properties")).items():
                 parts.setdefault(name, []).append(inner)
@@ -74,22 +74,22 @@ class Probe:
             others += _mapping(schema.get("patternProperties")).values()
             items = [schema.get(word) for word in ("items", "contains", "unevaluatedItems")]
             items += _list(schema.get("prefixItems"))[:1]
-            for place, inner in ((_OTHER, others), (_ITEM, items)):
+            for location, inner in ((_OTHER, others), (_ITEM, items)):
                 if nested := [part for part in inner if isinstance(part, Mapping)]:
-                    parts.setdefault(place, []).extend(nested)
+                    parts.setdefault(location, []).extend(nested)
         return parts
 
     def _in_place(self, schemas: list[Any]) -> Iterator[Mapping[str, Any]]:
         """Yield the schemas and those that they apply to the same value, each once."""
-        waiting, seen = list(schemas), set()
+        waiting, visited = list(schemas), set()
         while waiting:
             schema = waiting.pop()
-            if not isinstance(schema, Mapping) or id(schema) in seen:
+            if not isinstance(schema, Mapping) or id(schema) in visited:
                 continue
             self._visits += 1
             if self._visits > MAX_VISITS:
                 raise TooManyError
-            seen.add(id(schema))
+            visited.add(id(schema))
             yield schema
             for word in ("allOf", "anyOf", "oneOf"):
                 waiting += _list(schema.get(word))

@@ -1,4 +1,4 @@
-"""What a changed schema accepts that its earlier version refused: limits that were removed or loosened.
+"""Values that a changed schema accepts and its earlier version refused: limits that were removed or loosened.
 
 Both versions are followed side by side, through references, properties, items and alternatives. Schemas come from
 servers, so the work is bounded by MAX_STEPS, whatever they contain; a comparison that is not finished says so.
@@ -38,7 +38,7 @@ _KINDS: Mapping[str, str] = {
 
 
 class _Finding(NamedTuple):
-    """What may be different at a place, which is the names that lead to it. ``is_type``: only the type changed."""
+    """A difference at a path. ``is_type``: only the type changed."""
 
     text: str
     path: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class _Finding(NamedTuple):
 
 
 def of(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what ``after`` accepts that ``before`` refused, as sentences; at most MAX_LISTED, then how many more."""
+    """Return sentences about values that ``after`` accepts and ``before`` refused: at most MAX_LISTED, and a count."""
     try:
         comparison = _Comparison(schema_drafts.current(before), schema_drafts.current(after))
         sentences = list(dict.fromkeys(_sentence(finding) for finding in comparison.run()))
@@ -65,27 +65,27 @@ class _Comparison:
     def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         self.work = versions.Work(MAX_STEPS)
         self._before, self._after = versions.Version(before, self.work), versions.Version(after, self.work)
-        self._found: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Finding]] = {}
-        # What is compared is kept, because its identities must not become those of something else.
-        self._kept: list[constraints.Schemas] = []
+        self._findings: dict[tuple[tuple[int, ...], tuple[int, ...]], list[_Finding]] = {}
+        # Keeps the compared schemas alive, because their ids must not be reused for other objects.
+        self._referenced: list[constraints.Schemas] = []
 
     def run(self) -> list[_Finding]:
-        """Return what was found, place by place."""
+        """Return the findings, path by path."""
         before, after = self._before.document, self._after.document
-        found = self._compare((before,), (after,), 0)
+        findings = self._compare((before,), (after,), 0)
         for keyword in ("$defs", "definitions"):
             olds, news = before.get(keyword), after.get(keyword)
             if isinstance(olds, Mapping) and isinstance(news, Mapping):
                 for name in olds:
                     if name in news and id(olds[name]) not in self._before.reached:
                         inner = self._compare((olds[name],), (news[name],), 1)
-                        found = found + _under(f"{keyword}.{name}", inner)
-        return found
+                        findings = findings + _under(f"{keyword}.{name}", inner)
+        return findings
 
     def _compare(
         self, befores: constraints.Schemas, afters: constraints.Schemas, depth: int
     ) -> list[_Finding]:
-        """Return what values ``afters`` accept together that ``befores`` refused."""
+        """Return findings about values that ``afters`` accept together and ``befores`` refused."""
         if depth > versions.MAX_DEPTH:
             self.work.end()
         if not self.work.take():
@@ -93,18 +93,18 @@ class _Comparison:
         befores = tuple(map(self._before.target, befores))
         afters = tuple(map(self._after.target, afters))
         key = tuple(map(id, befores)), tuple(map(id, afters))
-        if key not in self._found:
+        if key not in self._findings:
             # In a circle, what is reached again is reported where it was reached first.
-            self._found[key] = []
-            self._kept += [befores, afters]
-            self._found[key] = self._differences(befores, afters, depth)[: MAX_LISTED + 1]
-        return self._found[key]
+            self._findings[key] = []
+            self._referenced += [befores, afters]
+            self._findings[key] = self._differences(befores, afters, depth)[: MAX_LISTED + 1]
+        return self._findings[key]
 
     def _differences(
         self, befores: constraints.Schemas, afters: constraints.Schemas, depth: int
     ) -> list[_Finding]:
         olds, news = self._before.alternatives(befores), self._after.alternatives(afters)
-        found: list[_Finding] = []
+        findings: list[_Finding] = []
         for position, new in enumerate(news):
             best: list[_Finding] | None = None
             for old in _likeliest(olds, new, position):
@@ -112,8 +112,8 @@ class _Comparison:
                 best = relaxed if best is None or len(relaxed) < len(best) else best
                 if not best or not self.work.take():
                     break
-            found += best or []
-        return found
+            findings += best or []
+        return findings
 
     def _relaxed(self, old: constraints.Parts, new: constraints.Parts, depth: int) -> Iterator[_Finding]:
         """Yield what one alternative accepts that the other refused."""
@@ -177,8 +177,8 @@ class _Comparison:
                 return
             inner = self._compare(constraints.item(old, position), constraints.item(new, position), depth + 1)
             yield from _under(f"[{position}]", inner)
-        if rest := constraints.item(old, None):
-            yield from _under("[]", self._compare(rest, constraints.item(new, None), depth + 1))
+        if further := constraints.item(old, None):
+            yield from _under("[]", self._compare(further, constraints.item(new, None), depth + 1))
 
     def _relaxed_properties(
         self, old: constraints.Parts, new: constraints.Parts, depth: int
@@ -207,7 +207,7 @@ class _Comparison:
             elif is_open:
                 # Without its limits, not only with another type: a server ignores most of what it does not list.
                 inner = self._compare(schemas, others_now, depth + 1)
-                yield from _under(name, [each for each in inner if not each.is_type])
+                yield from _under(name, [finding for finding in inner if not finding.is_type])
         if others:
             for name in [name for name in now if name not in properties]:
                 yield from _under(name, self._compare(others, now[name], depth + 1))
@@ -220,11 +220,11 @@ def _likeliest(
 ) -> list[constraints.Parts]:
     """Return the alternatives, the one first that the new one most likely was: of the same type, at the same place."""
     types = constraints.types(new)
-    places = range(len(olds))
+    indexes = range(len(olds))
     ranked = sorted(
-        places, key=lambda place: (constraints.types(olds[place]) != types, abs(place - position))
+        indexes, key=lambda index: (constraints.types(olds[index]) != types, abs(index - position))
     )
-    return [olds[place] for place in ranked]
+    return [olds[index] for index in ranked]
 
 
 def _more_types(had: frozenset[str], allowed: frozenset[str]) -> str:
@@ -236,8 +236,8 @@ def _more_types(had: frozenset[str], allowed: frozenset[str]) -> str:
 
 
 def _named(types: Iterable[str]) -> set[str]:
-    named = set(types)
-    return named - {"integer"} if "number" in named else named
+    names = set(types)
+    return names - {"integer"} if "number" in names else names
 
 
 def _relaxed_values(
@@ -284,14 +284,14 @@ def _relaxed_patterns(
 
 
 def _steps(parts: constraints.Parts) -> int:
-    """Return how much work it is to compare the parts: mostly, to read their values several times."""
+    """Return the work of comparing the parts, in steps: mostly, their values are read several times."""
     listed = [value for part in parts for value in (part.get("const"), part.get("enum")) if value is not None]
     items = sum(len(value) for value in listed if isinstance(value, list))
     return (items + len(parts)) // 10 + sum(len(forms.canonical(value)) for value in listed) // 500
 
 
-def _under(name: str, found: Iterable[_Finding]) -> list[_Finding]:
-    return [finding._replace(path=(name, *finding.path)) for finding in found]
+def _under(name: str, findings: Iterable[_Finding]) -> list[_Finding]:
+    return [finding._replace(path=(name, *finding.path)) for finding in findings]
 
 
 def _sentence(finding: _Finding) -> str:
@@ -305,8 +305,8 @@ def _sentence(finding: _Finding) -> str:
 
 def _listing(texts: Iterable[str], maximum: int = 3) -> str:
     texts = list(texts)
-    named = ", ".join(_short(text) for text in texts[:maximum])
-    return named + (f" and {len(texts) - maximum} more" if len(texts) > maximum else "")
+    items = ", ".join(_short(text) for text in texts[:maximum])
+    return items + (f" and {len(texts) - maximum} more" if len(texts) > maximum else "")
 
 
 def _short(text: str, longest: int = MAX_SHOWN_LENGTH) -> str:

@@ -189,8 +189,10 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
     if any(linear(pattern) is None for pattern in patterns):
         return
     _take(len(instance) // _PASSED_OVER)
-    named = schema.get("properties", {})
-    extra = [name for name in instance if name not in named and not any(_matches(p, name) for p in patterns)]
+    properties = schema.get("properties", {})
+    extra = [
+        name for name in instance if name not in properties and not any(_matches(p, name) for p in patterns)
+    ]
     if isinstance(allowed, Mapping):
         for name in extra:
             yield from validator.descend(instance[name], allowed, path=name)
@@ -208,8 +210,8 @@ def _one_of(validator: Any, options: Any, instance: Any, schema: Any) -> Errors:
     if not fitting:
         yield jsonschema.ValidationError(f"{instance!r} is not valid under any of the given schemas")
     elif len(fitting) > 1:
-        each = ", ".join(repr(option) for option in [*fitting[1:], fitting[0]])
-        yield jsonschema.ValidationError(f"{instance!r} is valid under each of {each}")
+        texts = ", ".join(repr(option) for option in [*fitting[1:], fitting[0]])
+        yield jsonschema.ValidationError(f"{instance!r} is valid under each of {texts}")
 
 
 def _enum(validator: Any, allowed: Any, instance: Any, schema: Any) -> Errors:
@@ -227,20 +229,20 @@ def _const(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
 def _unique_items(validator: Any, required: Any, instance: Any, schema: Any) -> Errors:
     if required is not True or not validator.is_type(instance, "array"):
         return
-    seen = set()
+    texts = set()
     for item in instance:
         form = forms.comparable(item)
         _take(1 + len(form) // _PASSED_OVER)
-        seen.add(form)
-    if len(seen) < len(instance):
+        texts.add(form)
+    if len(texts) < len(instance):
         yield jsonschema.ValidationError("its items are not all different")
 
 
 def _unevaluated_properties(validator: Any, rule: Any, instance: Any, schema: Mapping[str, Any]) -> Errors:
     if not validator.is_type(instance, "object"):
         return
-    rest = {word: value for word, value in schema.items() if word != "unevaluatedProperties"}
-    evaluated = _evaluated_names(validator, instance, rest)
+    other_keywords = {word: value for word, value in schema.items() if word != "unevaluatedProperties"}
+    evaluated = _evaluated_names(validator, instance, other_keywords)
     unevaluated = [
         name for name in instance if name not in evaluated and not _fits(validator, instance[name], rule)
     ]
@@ -252,8 +254,8 @@ def _unevaluated_properties(validator: Any, rule: Any, instance: Any, schema: Ma
 def _unevaluated_items(validator: Any, rule: Any, instance: Any, schema: Mapping[str, Any]) -> Errors:
     if not validator.is_type(instance, "array"):
         return
-    rest = {word: value for word, value in schema.items() if word != "unevaluatedItems"}
-    evaluated = _evaluated_positions(validator, instance, rest)
+    other_keywords = {word: value for word, value in schema.items() if word != "unevaluatedItems"}
+    evaluated = _evaluated_positions(validator, instance, other_keywords)
     unevaluated = [
         item
         for position, item in enumerate(instance)
@@ -275,8 +277,8 @@ def _evaluated_names(validator: Any, instance: Mapping[str, Any], schema: Any) -
     for pattern in schema.get("patternProperties", ()):
         # A pattern that RE2 cannot run is not enforced, so no property is known to be unevaluated.
         evaluated.update(name for name in instance if _matches(pattern, name) is not False)
-    for within, part in _in_place(validator, instance, schema):
-        evaluated |= _evaluated_names(within, instance, part)
+    for within, subschema in _in_place(validator, instance, schema):
+        evaluated |= _evaluated_names(within, instance, subschema)
     return evaluated
 
 
@@ -290,8 +292,8 @@ def _evaluated_positions(validator: Any, instance: list[Any], schema: Any) -> se
     evaluated = set(range(len(schema.get("prefixItems", ()))))
     if "contains" in schema:
         evaluated.update(n for n, item in enumerate(instance) if _fits(validator, item, schema["contains"]))
-    for within, part in _in_place(validator, instance, schema):
-        evaluated |= _evaluated_positions(within, instance, part)
+    for within, subschema in _in_place(validator, instance, schema):
+        evaluated |= _evaluated_positions(within, instance, subschema)
     return evaluated
 
 
@@ -303,13 +305,13 @@ def _in_place(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Itera
             target = validator._resolver.lookup(schema[word])
             yield validator.evolve(schema=target.contents, _resolver=target.resolver), target.contents
     for word in ("allOf", "anyOf", "oneOf"):
-        for part in schema.get(word, ()):
-            if _fits(validator, instance, part):
-                yield validator, part
+        for subschema in schema.get(word, ()):
+            if _fits(validator, instance, subschema):
+                yield validator, subschema
     if isinstance(instance, Mapping):
-        for name, part in schema.get("dependentSchemas", {}).items():
+        for name, subschema in schema.get("dependentSchemas", {}).items():
             if name in instance:
-                yield validator, part
+                yield validator, subschema
     if "if" in schema:
         is_so = _fits(validator, instance, schema["if"])
         if is_so:
@@ -339,7 +341,7 @@ def _is_regex(pattern: str) -> bool:
 
 
 def _cost(word: str, value: Any, instance: Any) -> int:
-    """Return how many steps a keyword costs, without what it evaluates in turn."""
+    """Return the cost of a keyword in steps, without the subschemas that it evaluates."""
     match word:
         case "items" | "contains" | "propertyNames" if isinstance(instance, Mapping | list):
             return 1 + len(instance) // _VISITED
@@ -376,8 +378,8 @@ def _evolve(validator: Any, **changes: Any) -> Any:
     )
 
 
-def _checker(own: Mapping[str, Keyword]) -> Any:
-    keywords = {**jsonschema.Draft202012Validator.VALIDATORS, **own}
+def _checker(own_keywords: Mapping[str, Keyword]) -> Any:
+    keywords = {**jsonschema.Draft202012Validator.VALIDATORS, **own_keywords}
     counted = {word: _counted(word, keyword) for word, keyword in keywords.items()}
     checker: Any = validators.extend(jsonschema.Draft202012Validator, counted)  # type: ignore[no-untyped-call]
     checker.evolve = _evolve

@@ -55,7 +55,7 @@ class Version:
         self.reached: set[int] = set()
 
     def target(self, schema: Any) -> Any:
-        """Return what a schema refers to, if it is only a reference; else the schema."""
+        """Return the target of a schema that is only a reference; else the schema."""
         for _ in range(MAX_DEPTH):
             if not isinstance(schema, Mapping) or not isinstance(schema.get("$ref"), str):
                 break
@@ -98,17 +98,17 @@ class Version:
         """Return the parts that always apply, the lists of which one each applies, and the references followed."""
         waiting, parts, groups = list(schemas), list[Mapping[str, Any]](), list[list[Any]]()
         while waiting and self._work.take():
-            part = waiting.pop(0)
-            if part is False:
+            value = waiting.pop(0)
+            if value is False:
                 parts.append(NOTHING)
-            if not isinstance(part, Mapping):
+            if not isinstance(value, Mapping):
                 continue
-            parts.append(part)
-            if "$id" in part and part is not self.document:
+            parts.append(value)
+            if "$id" in value and value is not self.document:
                 # Its references are relative to itself.
                 parts.append({UNREADABLE: self._text()})
             for keyword in ("$ref", "$dynamicRef"):
-                reference = part.get(keyword)
+                reference = value.get(keyword)
                 if not isinstance(reference, str) or reference in followed:
                     continue
                 followed |= {reference}
@@ -118,10 +118,12 @@ class Version:
                 else:
                     self.reached.add(id(target))
                     waiting.append(target)
-            if isinstance(part.get("allOf"), list):
-                waiting += part["allOf"]
+            if isinstance(value.get("allOf"), list):
+                waiting += value["allOf"]
             groups += [
-                part[word] for word in ("anyOf", "oneOf") if part.get(word) and isinstance(part[word], list)
+                value[word]
+                for word in ("anyOf", "oneOf")
+                if value.get(word) and isinstance(value[word], list)
             ]
         return parts, groups, followed
 
@@ -136,13 +138,13 @@ def text(value: Any, work: Work) -> str:
     """Return a text that is equal for what constrains values equally."""
     if not work.take():
         return ""
-    found = forms.canonical(_without_prose(value))
-    work.take(len(found) // 50)
-    return found
+    canonical = forms.canonical(_without_prose(value))
+    work.take(len(canonical) // 50)
+    return canonical
 
 
 def _find(document: Any, reference: str) -> Any:
-    """Return what a reference within the document leads to; None if there is nothing that can be compared."""
+    """Return the target of a reference within the document; None if there is nothing that can be compared."""
     if not reference.startswith("#") or (len(reference) > 1 and reference[1] != "/"):
         return None
     for name in unquote(reference[1:]).split("/")[1:]:

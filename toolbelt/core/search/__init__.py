@@ -27,11 +27,12 @@ Query = queries.Query
 parse = queries.parse
 stem = words.stem
 words_of = words.words_of
-index = current.own
+index = current.of
 LearnedWords = learned.LearnedWords
 NOTHING_LEARNED = learned.NOTHING
 use_learned = learned.use
 use_sentences = sentences.use
+SentenceMemory = sentences.MemoryStore
 prepare_sentences = sentences.prepare
 SentenceStatus = sentence_model.Status
 sentence_status = sentence_model.status
@@ -59,20 +60,22 @@ def search(stored: catalog.Catalog, among: Iterable[str], text: str, limit: int)
     ready = current.ready(stored)
     if ready is None:
         return _unranked(stored, keys, query)[:limit]
-    hits = _ranked(ready, [ready.places[key] for key in keys & ready.places.keys()], query, limit)
-    return (*hits, *_unranked(stored, keys - ready.places.keys(), query))[:limit]
+    hits = _ranked(ready, [ready.positions[key] for key in keys & ready.positions.keys()], query, limit)
+    return (*hits, *_unranked(stored, keys - ready.positions.keys(), query))[:limit]
 
 
-def _ranked(ready: tool_index.Index, places: list[int], query: queries.Query, limit: int) -> tuple[Hit, ...]:
+def _ranked(
+    ready: tool_index.Index, positions: list[int], query: queries.Query, limit: int
+) -> tuple[Hit, ...]:
     near = sentences.of_query(ready, query.text, queries.clause_texts(query.text))
     by = ranking.weights_with_sentences() if near else ranking.weights()
     numbers = {ready.numbers.get(stem_): word for stem_, word in query.words.items()}
-    candidates = features.candidates(ready, query, places, learned.current(), near)
+    candidates = features.candidates(ready, query, positions, learned.current(), near)
     scores = [ranking.score(candidate, by) for candidate in candidates]
     in_order = ranking.order(scores, [candidate.by_clause for candidate in candidates], by.gains)
     return tuple(
         Hit(
-            tool=ready.keys[candidates[at].place],
+            tool=ready.keys[candidates[at].position],
             score=scores[at],
             matched=tuple(word for number, word in numbers.items() if number in candidates[at].matched),
         )

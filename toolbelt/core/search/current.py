@@ -23,7 +23,7 @@ _waiting: tuple[catalog.Catalog, _Texts] | None = None
 _builder: threading.Thread | None = None
 
 
-def own(stored: catalog.Catalog) -> tool_index.Index:
+def of(stored: catalog.Catalog) -> tool_index.Index:
     """Return the catalog's own index; build it now if it does not exist yet."""
     index: tool_index.Index | None = stored.derived.get(_SLOT)
     return index or _build(stored, _texts(stored))

@@ -29,12 +29,12 @@ class Vectors:
         """Turn the rows into columns."""
         self._count = len(rows)
         width = len(rows[0]) if rows else 0
-        ones = _number(array("I", [1]) * len(rows))
+        unit_digits = _number(array("I", [1]) * len(rows))
         values = array("I")
-        for each in rows:
-            values += each
-        self._columns = [_number(values[at::width]) - ones * _ONE for at in range(width)]
-        self._bias = ones * _HALF
+        for row_values in rows:
+            values += row_values
+        self._columns = [_number(values[at::width]) - unit_digits * _ONE for at in range(width)]
+        self._bias = unit_digits * _HALF
 
     def times(self, vector: Iterable[float]) -> array[int]:
         """Return the product of each row and the vector, which has length 1 or 0, as whole numbers."""

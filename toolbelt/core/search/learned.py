@@ -34,9 +34,9 @@ class LearnedWords:
                 self._weights.setdefault(stem, {})[tool] = weight
 
     def replace(self, tools: Set[str], counts: Iterable[tuple[str, Mapping[str, float]]]) -> LearnedWords:
-        """Return these words, with those of these tools replaced by what the counts say, which are as for a new value.
+        """Return a copy in which the words of these tools are replaced by new counts.
 
-        Searches in other threads go on with the words as they were.
+        This value stays unchanged, for searches in other threads.
         """
         weighed = _weigh(counts)
         replaced = LearnedWords()
@@ -55,9 +55,11 @@ class LearnedWords:
                 del replaced._weights[stem]
         return replaced
 
-    def matches(self, stems: Iterable[str], places: Mapping[str, int], allowed: bytes) -> Mapping[int, float]:
-        """Return the places whose tools' words are most like these stems, each with a number from 0 to 1."""
-        total = sum(allowed[places[tool]] for tool in self._lengths if tool in places)
+    def matches(
+        self, stems: Iterable[str], positions: Mapping[str, int], allowed: bytes
+    ) -> Mapping[int, float]:
+        """Return the positions of the tools whose words are most similar to these stems, each with a similarity."""
+        total = sum(allowed[positions[tool]] for tool in self._lengths if tool in positions)
         if not total:
             return {}
         scores: defaultdict[str, float] = defaultdict(float)
@@ -66,16 +68,18 @@ class LearnedWords:
             weights = {
                 tool: weight
                 for tool, weight in self._weights.get(stem, {}).items()
-                if tool in places and allowed[places[tool]]
+                if tool in positions and allowed[positions[tool]]
             }
             rarity = math.log(1 + total / max(len(weights), 1))
             rarities.append(rarity)
             for tool, weight in weights.items():
                 scores[tool] += rarity * weight
         length = math.hypot(*rarities)
-        likeness = {places[tool]: score / length / self._lengths[tool] for tool, score in scores.items()}
-        best = heapq.nsmallest(_MAX_CANDIDATES, likeness, key=lambda place: (-likeness[place], place))
-        return {place: likeness[place] for place in best}
+        similarity = {positions[tool]: score / length / self._lengths[tool] for tool, score in scores.items()}
+        best = heapq.nsmallest(
+            _MAX_CANDIDATES, similarity, key=lambda position: (-similarity[position], position)
+        )
+        return {position: similarity[position] for position in best}
 
 
 def _weigh(counts: Iterable[tuple[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:

@@ -79,25 +79,27 @@ def _of_chunk(match: re.Match[str]) -> str:
 
 def clause_texts(text: str) -> list[str]:
     """Return the parts of a query that have at least two words, as they were typed."""
-    return [part.strip() for part in _CLAUSE.split(text) if len(part.split()) > 1]
+    return [clause.strip() for clause in _CLAUSE.split(text) if len(clause.split()) > 1]
 
 
 def parse(text: str) -> Query:
     """Return the significant words of a query; all words if none is significant."""
     text = _plain(text[:MAX_CHARACTERS])
-    parts: list[list[str]] = []
-    for part in _CLAUSE.split(text):
-        significant = [word for word in words.words_of(part) if word not in words.STOP]
+    clause_words: list[list[str]] = []
+    for clause_text in _CLAUSE.split(text):
+        significant = [word for word in words.words_of(clause_text) if word not in words.STOP]
         # A single word is part of what came before it: "red, green and blue".
-        if parts and (len(significant) < 2 or len(parts[-1]) < 2 or len(parts) == MAX_CLAUSES):
-            parts[-1].extend(significant)
+        if clause_words and (
+            len(significant) < 2 or len(clause_words[-1]) < 2 or len(clause_words) == MAX_CLAUSES
+        ):
+            clause_words[-1].extend(significant)
         elif significant:
-            parts.append(significant)
-    if not parts and (everything := words.words_of(text)):
-        parts.append(everything)
-    clauses = tuple(Clause(typed=tuple(part), stems=tuple(map(words.stem, part))) for part in parts)
-    typed: dict[str, str] = {}
+            clause_words.append(significant)
+    if not clause_words and (everything := words.words_of(text)):
+        clause_words.append(everything)
+    clauses = tuple(Clause(typed=tuple(typed), stems=tuple(map(words.stem, typed))) for typed in clause_words)
+    word_of: dict[str, str] = {}
     for clause in clauses:
         for stem, word in zip(clause.stems, clause.typed, strict=True):
-            typed.setdefault(stem, word)
-    return Query(words=typed, clauses=clauses, text=text)
+            word_of.setdefault(stem, word)
+    return Query(words=word_of, clauses=clauses, text=text)

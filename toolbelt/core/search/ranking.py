@@ -53,13 +53,13 @@ TERMS_WITH_SENTENCES = (
     *(f"{_NAMES[at]} above {knot}" for at, knot in (*_KNOTS, *_KNOTS_OF_SENTENCES)),
 )
 FILE, FILE_WITH_SENTENCES = "weights.json", "weights_semantic.json"
-# How many results are chosen one after another, and among how many of the best.
+# The number of results that are chosen one after another, and the number of best candidates among which.
 CHOSEN, AMONG = 10, 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The weights of the terms, and of what a tool gains if it fits a clause better (see ``features.BY_CLAUSE``)."""
+    """The weights of the terms, and of the gain of a tool that fits a clause better (see ``features.BY_CLAUSE``)."""
 
     terms: Sequence[float]
     gains: Sequence[float]
@@ -99,18 +99,18 @@ def order(
     in_order = sorted(range(len(scores)), key=lambda at: -scores[at])
     yield from in_order[:1]
     reached = [list(values) for values in by_clause[in_order[0]]] if in_order else []
-    # The more are chosen, the less each gains. So what was computed before is at least what it has now, and the first
-    # that was computed since the last choice is the best.
+    # Gains only decrease as more tools are chosen, so a score that was computed earlier is an upper bound. The first
+    # tool whose score was computed after the last choice is therefore the best.
     waiting = [(-scores[at] - _gain(by_clause[at], reached, gains), at, 1) for at in in_order[1:AMONG]]
     heapq.heapify(waiting)
-    chosen = 1
-    while waiting and chosen < CHOSEN:
+    count = 1
+    while waiting and count < CHOSEN:
         _, at, when = heapq.heappop(waiting)
-        if when < chosen:
-            heapq.heappush(waiting, (-scores[at] - _gain(by_clause[at], reached, gains), at, chosen))
+        if when < count:
+            heapq.heappush(waiting, (-scores[at] - _gain(by_clause[at], reached, gains), at, count))
             continue
         yield at
-        chosen += 1
+        count += 1
         reached = [list(map(max, *both)) for both in zip(reached, by_clause[at], strict=True)]
     left = {at for _, at, _ in waiting}
     yield from (at for at in in_order[1:AMONG] if at in left)
@@ -118,7 +118,7 @@ def order(
 
 
 def improvement(by_clause: Sequence[Sequence[float]], reached: Sequence[Sequence[float]]) -> list[float]:
-    """Return how much better than ``reached`` a tool fits the clause where that is most, for each measure."""
+    """Return the largest improvement of a tool over ``reached`` in any clause, for each measure."""
     return [max(0.0, *map(sub, *both)) for both in zip(by_clause, reached, strict=True)]
 
 

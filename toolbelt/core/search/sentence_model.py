@@ -127,14 +127,14 @@ def _model(matrix: Any = None) -> Embed:
         # Texts of about the same length together: the shorter ones are filled up.
         in_order = sorted(range(len(texts)), key=lambda at: len(numbers[at]))
         for start in range(0, len(in_order), _BATCH):
-            part = in_order[start : start + _BATCH]
-            width = len(numbers[part[-1]])
-            ids = np.array([numbers[at] + [0] * (width - len(numbers[at])) for at in part], np.int64)
+            batch = in_order[start : start + _BATCH]
+            width = len(numbers[batch[-1]])
+            ids = np.array([numbers[at] + [0] * (width - len(numbers[at])) for at in batch], np.int64)
             mask = (ids > 0).astype(np.int64)
             feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
             hidden = session.run(None, feed)[0]
             means = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
-            for at, row in zip(part, (means @ turn).tolist(), strict=True):
+            for at, row in zip(batch, (means @ turn).tolist(), strict=True):
                 result[at] = vectors.unit(row)
         return result
 

@@ -32,13 +32,13 @@ class VectorStore(Protocol):
     """Keeps the packed vectors of texts, by the digests of the texts."""
 
     def read(self) -> Mapping[bytes, bytes]:
-        """Return all that is kept now."""
+        """Return all stored vectors."""
 
-    def add(self, made: Mapping[bytes, bytes]) -> None:
-        """Keep these as well."""
+    def add(self, vectors: Mapping[bytes, bytes]) -> None:
+        """Add these vectors."""
 
     def retain(self, used: Mapping[bytes, bytes]) -> None:
-        """Keep only these."""
+        """Remove all other vectors."""
 
 
 class MemoryStore:
@@ -46,19 +46,19 @@ class MemoryStore:
 
     def __init__(self) -> None:
         """Begin without vectors."""
-        self._kept: dict[bytes, bytes] = {}
+        self._vectors: dict[bytes, bytes] = {}
 
     def read(self) -> Mapping[bytes, bytes]:
         """Return all that is kept now."""
-        return dict(self._kept)
+        return dict(self._vectors)
 
-    def add(self, made: Mapping[bytes, bytes]) -> None:
+    def add(self, vectors: Mapping[bytes, bytes]) -> None:
         """Keep these as well."""
-        self._kept.update(made)
+        self._vectors.update(vectors)
 
     def retain(self, used: Mapping[bytes, bytes]) -> None:
         """Keep only these."""
-        self._kept = dict(used)
+        self._vectors = dict(used)
 
 
 _lock = threading.Lock()
@@ -67,16 +67,10 @@ _store: VectorStore | None = None
 _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
-def use(store: VectorStore | None = None) -> None:
-    """Use sentence vectors from now on, and keep them in this store; None: in memory."""
+def use(store: VectorStore | None) -> None:
+    """Use sentence vectors from now on, and keep them in this store; with None, do not use any."""
     global _store
-    _store = MemoryStore() if store is None else store
-
-
-def stop_using() -> None:
-    """Use no sentence vectors from now on. For tests and measurements."""
-    global _store
-    _store = None
+    _store = store
 
 
 def prepare_later(index: tool_index.Index) -> None:
@@ -104,17 +98,17 @@ def prepare(index: tool_index.Index) -> None:
         # One index after another: the second finds most of its vectors in the store.
         if index.sentences:
             return
-        kept = store.read()
-        known = {digest: kept[digest] for digest in texts if digest in kept}
-        missing = [digest for digest in texts if digest not in known]
+        stored = store.read()
+        available = {digest: stored[digest] for digest in texts if digest in stored}
+        missing = [digest for digest in texts if digest not in available]
         for start in range(0, len(missing), _AT_ONCE):
-            part = missing[start : start + _AT_ONCE]
-            made = dict(zip(part, map(_packed, embed([texts[digest] for digest in part])), strict=True))
-            store.add(made)
-            known |= made
-        if len(kept) > len(known) + _MAX_UNUSED:
-            store.retain(known)
-        rows = [dot_products.row(_unpacked(known[digest])) for digest in digests]
+            batch = missing[start : start + _AT_ONCE]
+            computed = dict(zip(batch, map(_packed, embed([texts[digest] for digest in batch])), strict=True))
+            store.add(computed)
+            available |= computed
+        if len(stored) > len(available) + _MAX_UNUSED:
+            store.retain(available)
+        rows = [dot_products.row(_unpacked(available[digest])) for digest in digests]
         index.sentences[:] = [dot_products.Vectors(rows)]
 
 

@@ -18,7 +18,7 @@ from toolbelt.core.search import documents, dot_products, sentence_model, vector
 
 # BM25: how soon more of a word stops to count, how far a tool's length counts, and the usual length.
 _SATURATION, _LENGTH, _AVERAGE = 1.2, 0.5, 40.0
-# For how many sets of tools the rarity of words is kept.
+# The number of sets of tools for which the rarities of words are cached.
 _MAX_KEPT = 16
 # How often a word of a field counts: in BM25, in TF-IDF, and in the tool's vector.
 _FIELDS: Mapping[str, tuple[float, float, float]] = {
@@ -33,7 +33,7 @@ _FIELDS: Mapping[str, tuple[float, float, float]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What the index knows of one tool. Words and toolkits are numbers.
+    """A tool in the index. Words and toolkits are numbers.
 
     ``terms`` are its words and ``pairs`` its pairs of words, with their counts; ``pair_square`` is the sum of the
     squares of the latter. ``name``, ``first`` (sentence), ``parameters`` and ``group_name`` are the different words of
@@ -56,7 +56,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rarities:
-    """How rare each word is among some of the tools: in BM25 and in TF-IDF. A pair counts as if one tool had it.
+    """The rarity of each word among some of the tools: in BM25 and in TF-IDF. A pair counts as if one tool had it.
 
     ``unknown`` and ``unknown_gram`` are those of a word that none of these tools contains; ``group_sizes`` say how many
     of them each toolkit has.
@@ -71,35 +71,38 @@ class Rarities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
-    """The index of a catalog's tools, in the order of their keys; a tool's place is its position there.
+    """The index of a catalog's tools, in the order of their keys; each by its position.
 
-    ``numbers`` are the words' numbers, by which ``postings`` (places, and BM25 weights without rarity) are listed.
+    ``numbers`` are the words' numbers, by which ``postings`` (positions, and BM25 weights without rarity) are listed.
     ``vectors`` are those of the entries; ``sentences`` has their sentence vectors once there are any.
     """
 
     keys: Sequence[str]
-    places: Mapping[str, int]
+    positions: Mapping[str, int]
     entries: Sequence[Entry]
     vectors: dot_products.Vectors
     numbers: Mapping[str, int]
     postings: Sequence[tuple[array[int], array[float]]]
     sentences: list[dot_products.Vectors] = field(default_factory=list)
-    kept: dict[bytes, Rarities] = field(default_factory=dict)
+    rarities_by_allowed: dict[bytes, Rarities] = field(default_factory=dict)
 
     def rarities(self, allowed: bytes) -> Rarities:
-        """Return how rare words are among the tools at the places where ``allowed`` is 1."""
-        rarities = self.kept.get(allowed)
+        """Return the rarities of words among the tools at the positions where ``allowed`` is 1."""
+        rarities = self.rarities_by_allowed.get(allowed)
         if rarities is None:
-            if len(self.kept) >= _MAX_KEPT:
-                self.kept.clear()
-            rarities = self.kept[allowed] = self._count(allowed)
+            if len(self.rarities_by_allowed) >= _MAX_KEPT:
+                self.rarities_by_allowed.clear()
+            rarities = self.rarities_by_allowed[allowed] = self._count(allowed)
         return rarities
 
     def _count(self, allowed: bytes) -> Rarities:
         total = sum(allowed)
-        frequencies = [sum(map(allowed.__getitem__, places)) for places, _ in self.postings]
+        frequencies = [sum(map(allowed.__getitem__, positions)) for positions, _ in self.postings]
         sizes = Counter(
-            group for place, entry in enumerate(self.entries) if allowed[place] for group in entry.groups
+            group
+            for position, entry in enumerate(self.entries)
+            if allowed[position]
+            for group in entry.groups
         )
         return Rarities(
             words=array("d", [_rarity(count, total) for count in frequencies]),
@@ -112,7 +115,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """How often the words and pairs of a document count."""
+    """The weighted counts of a document's words and pairs."""
 
     terms: Mapping[int, float]
     grams: Mapping[int, float]
@@ -129,8 +132,8 @@ def dampen(count: float) -> float:
     return 1 + math.log(count) if count > 1 else count
 
 
-def meant(document: documents.Document) -> dict[str, float]:
-    """Return how often the words that make a tool's vector count."""
+def vector_words(document: documents.Document) -> dict[str, float]:
+    """Return the weighted counts of the words that make a tool's vector."""
     counts: dict[str, float] = {}
     for field_, (_, _, weight) in _FIELDS.items():
         for word in getattr(document, field_) if weight else ():
@@ -156,11 +159,11 @@ def build(texts: Iterable[documents.Document]) -> Index:
     has_model = sentence_model.is_installed()
     entries = []
     postings = [(array("I"), array("f")) for _ in numbers]
-    for place, document in enumerate(ordered):
-        terms, grams, pairs = counted[place].terms, counted[place].grams, counted[place].pairs
+    for position, document in enumerate(ordered):
+        terms, grams, pairs = counted[position].terms, counted[position].grams, counted[position].pairs
         longness = _SATURATION * (1 - _LENGTH + _LENGTH * sum(terms.values()) / _AVERAGE)
         for term, count in terms.items():
-            postings[term][0].append(place)
+            postings[term][0].append(position)
             postings[term][1].append(count * (_SATURATION + 1) / (count + longness))
         pair_counts = array("f", map(dampen, pairs.values()))
         entries.append(
@@ -175,13 +178,13 @@ def build(texts: Iterable[documents.Document]) -> Index:
                 parameters=_set(document.parameters, numbers),
                 group_name=_set(document.group_name, numbers),
                 groups=tuple(groups.setdefault(group, len(groups)) for group in document.groups),
-                vector=dot_products.row(vectors.of(meant(document))),
+                vector=dot_products.row(vectors.of(vector_words(document))),
                 sentence=document.sentence if has_model else "",
             )
         )
     return Index(
         keys=[document.key for document in ordered],
-        places={document.key: place for place, document in enumerate(ordered)},
+        positions={document.key: position for position, document in enumerate(ordered)},
         entries=entries,
         vectors=dot_products.Vectors([entry.vector for entry in entries]),
         numbers=numbers,

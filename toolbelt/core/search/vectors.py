@@ -26,18 +26,18 @@ class Table:
     """The rows of the words; ``size`` is their length."""
 
     size: int
-    places: Mapping[str, int]
+    indexes: Mapping[str, int]
     scales: tuple[float, ...]
     rows: memoryview
 
     def total(self, weights: Iterable[tuple[str, float]]) -> list[float]:
-        """Return the weighted sum of the rows of the words that are known."""
+        """Return the weighted sum of the rows of those words that the table contains."""
         total = [0.0] * self.size
         for word, weight in weights:
-            place = self.places.get(word)
-            if place is not None:
-                factor = weight * self.scales[place]
-                row = self.rows[place * self.size : (place + 1) * self.size]
+            index = self.indexes.get(word)
+            if index is not None:
+                factor = weight * self.scales[index]
+                row = self.rows[index * self.size : (index + 1) * self.size]
                 total = list(map(add, total, map(factor.__mul__, row)))
         return total
 
@@ -49,8 +49,8 @@ def of(counts: Mapping[str, float]) -> Vector:
 
 def of_parts(parts: Sequence[Mapping[str, float]]) -> tuple[Vector, list[Vector]]:
     """Return the vector of a text and those of its parts, whose words count this often."""
-    known = table()
-    totals = [known.total((word, math.sqrt(count)) for word, count in part.items()) for part in parts]
+    word_table = table()
+    totals = [word_table.total((word, math.sqrt(count)) for word, count in part.items()) for part in parts]
     if len(totals) == 1:
         return unit(totals[0]), [unit(totals[0])]
     # The sum of the parts is the whole's, but for words of several parts: the root of a sum is not the sum of roots.
@@ -58,10 +58,10 @@ def of_parts(parts: Sequence[Mapping[str, float]]) -> tuple[Vector, list[Vector]
     for part in parts:
         for word, count in part.items():
             counts.setdefault(word, []).append(count)
-    repeated = known.total(
-        (word, math.sqrt(sum(each)) - sum(map(math.sqrt, each)))
-        for word, each in counts.items()
-        if len(each) > 1
+    repeated = word_table.total(
+        (word, math.sqrt(sum(word_counts)) - sum(map(math.sqrt, word_counts)))
+        for word, word_counts in counts.items()
+        if len(word_counts) > 1
     )
     return unit(map(sum, zip(repeated, *totals, strict=True))), [unit(total) for total in totals]
 
@@ -75,7 +75,7 @@ def unit(vector: Iterable[float]) -> Vector:
 
 def rows(of_words: Table) -> dict[str, list[float]]:
     """Return each word's row."""
-    return {word: of_words.total([(word, 1.0)]) for word in of_words.places}
+    return {word: of_words.total([(word, 1.0)]) for word in of_words.indexes}
 
 
 def quantize(vector: Sequence[float]) -> tuple[float, list[int]]:
@@ -106,7 +106,7 @@ def unpack(content: bytes) -> Table:
     scales = struct.unpack_from(f"<{len(names)}f", content, _HEADER.size + length)
     rows = memoryview(content)[_HEADER.size + length + 4 * len(names) :].cast("b")
     return Table(
-        size=size, places={name: place for place, name in enumerate(names)}, scales=scales, rows=rows
+        size=size, indexes={name: index for index, name in enumerate(names)}, scales=scales, rows=rows
     )
 
 

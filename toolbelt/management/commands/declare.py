@@ -38,18 +38,22 @@ class Command(terminal.Command):
         try:
             file = options["file"]
             text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-            done = client_plugins.declare(
+            declaration = client_plugins.declare(
                 writing.by(getpass.getuser(), via="command", reason=options["reason"]),
                 options["plugin"],
                 _tools(belt_texts.read(text)),
             )
         except (errors.ToolbeltError, OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
-        lines = {"created": done.created, "changed": done.changed, "retired": done.retired}
+        lines = {
+            "created": declaration.created,
+            "changed": declaration.changed,
+            "retired": declaration.retired,
+        }
         for word, keys in lines.items():
             for key in keys:
                 self.stdout.write(f"{word} {key}")
-        if waiting := len(done.unseen) + len(done.held):
+        if waiting := len(declaration.unseen) + len(declaration.held):
             self.stdout.write(f"To review: {waiting}. See the page of the plugin {options['plugin']}.")
         if not any(lines.values()):
             self.stdout.write("No changes: these tools were declared already.")

@@ -50,13 +50,13 @@ class Command(terminal.Command):
         if not 0 <= size <= MAX_CALLS:
             raise CommandError(f"--size must be from 0 to {MAX_CALLS}.")
         try:
-            made = demo_month.make(days=days, size=size, seed=seed, force=force)
+            activity = demo_month.make(days=days, size=size, seed=seed, force=force)
         except errors.Refused as refused:
             raise CommandError(str(refused)) from refused
         sessions = _let_sessions_load()
         demo_today.make()
         self.stdout.write(
-            f"Generated {made.changes} changes, {made.calls} calls and {sessions} sessions in {days} days."
+            f"Generated {activity.changes} changes, {activity.calls} calls and {sessions} sessions in {days} days."
         )
 
 

@@ -77,8 +77,8 @@ class Command(terminal.Command):
             raise CommandError(f"{error} To apply the change anyway, add --confirm.") from error
         except errors.NotFound as missing:
             if missing.what == "tool":  # possibly a mistyped toolkit
-                known = [*missing.nearest, *queries.toolkit_keys()]
-                missing = errors.NotFound("tool or toolkit", key, known)
+                names = [*missing.nearest, *queries.toolkit_keys()]
+                missing = errors.NotFound("tool or toolkit", key, names)
             raise CommandError(str(missing)) from missing
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error

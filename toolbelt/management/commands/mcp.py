@@ -139,20 +139,20 @@ class Command(terminal.Command):
 
     def _reject(self, options: dict[str, Any]) -> None:
         name = options["name"]
-        shown = self._shown(name, options["tools"])
-        for key in decisions.reject(_write(options), name, shown) if shown else ():
+        versions = self._shown(name, options["tools"])
+        for key in decisions.reject(_write(options), name, versions) if versions else ():
             self.stdout.write(f"Rejected {key}: it is blocked for everyone.")
 
     def _approve(self, options: dict[str, Any]) -> None:
         name, tools = options["name"], options["tools"]
-        shown = self._shown(name, tools)
-        if not shown:
+        versions = self._shown(name, tools)
+        if not versions:
             return
-        without_hash = [key for key in shown if key not in _hashes(tools)]
+        without_hash = [key for key in versions if key not in _hashes(tools)]
         if without_hash and not options["as_they_are"]:
             raise errors.Refused(_hash_required(name, without_hash))
-        findings = plugin_overview.warnings(name, shown)
-        approval = decisions.approve(_write(options), name, shown)
+        findings = plugin_overview.warnings(name, versions)
+        approval = decisions.approve(_write(options), name, versions)
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
@@ -328,9 +328,9 @@ def _recorded(name: str, listed: upstream_listing.Answer, result: configured.Rec
         (result.still_available, "with new details or a higher risk, available"),
         (result.retired, "removed by the server"),
     )
-    for keys, what in groups:
+    for keys, description in groups:
         if keys:
-            yield f"  {len(keys)} {what}: {_named(keys)}"
+            yield f"  {len(keys)} {description}: {_named(keys)}"
     if result.unseen or result.held or result.still_available:
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
 

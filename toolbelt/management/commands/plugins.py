@@ -102,7 +102,7 @@ class Command(terminal.Command):
             sys.exit(1)
         self.stdout.write("No problems.")
 
-    def _conflicts(self, known: Collection[str]) -> list[str]:
+    def _conflicts(self, reported: Collection[str]) -> list[str]:
         """Return the names that the database already uses; none if there is no database."""
         try:
             problems = [str(problem) for problem in configured.check(running.live())]
@@ -111,7 +111,7 @@ class Command(terminal.Command):
                 f"Not compared with what is stored, because the database cannot be read: {error}"
             )
             return []
-        return [problem for problem in problems if problem not in known]
+        return [problem for problem in problems if problem not in reported]
 
     def _enable(self, name: str, reason: str) -> None:
         if name not in configured.stored() and name not in (plugin.name for plugin in running.live()):

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from toolbelt.core import counting
 from toolbelt.management import terminal
-from toolbelt.runtime import recording
+from toolbelt.runtime import recordings
 
 
 class Command(terminal.Command):
@@ -30,7 +30,7 @@ class Command(terminal.Command):
             raise CommandError("--days must be 0 or more.")
         try:
             age = dt.timedelta(days=days)
-            deleted = recording.prune(age)
+            deleted = recordings.prune(age)
         except OverflowError as error:
             raise CommandError(f"--days {days} is too large.") from error
         self.stdout.write(f"Deleted {counting.counted(deleted, 'call')}.")

@@ -68,8 +68,8 @@ def _lines(answer: surface.Surface) -> list[str]:
     if answer.meta_tools:
         lines.append("  to load more: " + ", ".join(sorted(d.name for d in answer.meta_tools)))
     if discoverable.count:
-        named = ", ".join((*discoverable.toolkits, *discoverable.plugins)) or "deferred by the budget"
-        lines.append(f"  {discoverable.count} more on request: {named}")
+        names = ", ".join((*discoverable.toolkits, *discoverable.plugins)) or "deferred by the budget"
+        lines.append(f"  {discoverable.count} more on request: {names}")
     lines += [f"  warning: {warning.message}" for warning in answer.warnings]
     lines += ["", "Policy:", answer.policy.text or "(none)"]
     if answer.directive is not None:

@@ -45,8 +45,8 @@ class Command(terminal.Command):
             self.stdout.write("The agent's own program runs it: MCP clients do not see it.")
         if options["trace"]:
             for step in explanation.trace:
-                mark = ">" if step.question == explanation.decision.question else " "
-                self.stdout.write(f"{mark} {step.question:>2}. {step.rule}  {_answer(step.answer)}")
+                mark = ">" if step.rule_number == explanation.decision.rule_number else " "
+                self.stdout.write(f"{mark} {step.rule_number:>2}. {step.rule}  {_answer(step.answer)}")
 
 
 def _answer(answer: Any) -> str:

@@ -1,4 +1,4 @@
-"""How long to leave a server alone that cannot be reached, or that announces changes again and again."""
+"""Pauses before a server is contacted again that cannot be reached, or that announces changes again and again."""
 
 from __future__ import annotations
 

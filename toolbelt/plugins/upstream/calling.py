@@ -1,7 +1,7 @@
 """Calls of a server's tools, and other requests, on its current connection.
 
 A call that finds its server gone, or is refused its session after a restart, has not run: it is sent again, once.
-What the server asks of the user is answered with a repeated request, or handed on to the client.
+Questions of the server to the user are answered with a repeated request, or forwarded to the client.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ async def run(server: connection.Server, call: Call) -> Mapping[str, Any]:
             try:
                 result = await _attempt(server, call, more)
             except live_connection.NotRunError:
-                # As MCP requires, a new session begins; it is listed and judged again. If the server is still away, the
-                # reason is reported.
+                # As MCP requires, a new session begins; it is listed and checked again. If the server is still
+                # unreachable, the reason is reported.
                 result = await _attempt(server, call, more)
         except client_features.PagesRequiredError as error:
-            return await _hand_on(error, features)
+            return await _forward_questions(error, features)
         if result.get("resultType") != results.INPUT_REQUIRED:
             return result
         if features is None or not client_features.is_input_required(result):
             break
         try:
-            if (handed_on := await features.hand_on(result)) is not None:
-                return handed_on
+            if (forwarded := await features.forward_questions(result)) is not None:
+                return forwarded
             more = await client_features.answers(result, features)
         except client_features.RefusedError:
             break
@@ -105,14 +105,14 @@ async def follow(
         notifying.cancel()
 
 
-async def _hand_on(
+async def _forward_questions(
     error: client_features.PagesRequiredError, features: client_features.ClientFeatures | None
 ) -> Mapping[str, Any]:
     """Return the questions of an error for the client; raise the error without them if it may not be asked."""
     if features is not None:
         with contextlib.suppress(client_features.RefusedError):
-            if (handed_on := await features.hand_on(error.required, is_error=True)) is not None:
-                return handed_on
+            if (forwarded := await features.forward_questions(error.required, is_error=True)) is not None:
+                return forwarded
     raise error.refusal from error
 
 
@@ -155,7 +155,7 @@ def _request(call: Call, more: Mapping[str, Any]) -> tuple[Any, Callable[..., An
     arguments = call.arguments
     if call.method == results.CALL:
         arguments = {"name": call.name, "arguments": arguments}
-    request, result_type = requests.made(call.method, arguments)
+    request, result_type = requests.build(call.method, arguments)
     if call.features is not None and (call.features.modes or call.features.log_level):
         client_features.prepare(request.params, call.features, more)
         return request, client_features.result_type(result_type).validate_python
@@ -181,7 +181,7 @@ async def _send(
 def _refusal(
     error: Exception, live: live_connection.LiveConnection, call: Call, server: connection.Server
 ) -> errors.ToolbeltError:
-    """Return what a failed request raises. Raise PagesRequiredError if the user has to open pages first."""
+    """Return the exception for a failed request. Raise PagesRequiredError if the user has to open pages first."""
     from mcp.shared.exceptions import MCPError
 
     if not isinstance(error, MCPError):

@@ -53,63 +53,67 @@ def has_hidden(text: str) -> bool:
     return any(map(is_hidden, text))
 
 
-def visible(given: str) -> str:
+def visible(original: str) -> str:
     """Return the text with the code point of each hidden character in its place, such as ``[U+202E]``."""
     # Nearly all texts are, and checking each character is slow.
-    if given.isascii() and given.isprintable():
-        return given
-    return "".join(f"[U+{ord(character):04X}]" if is_hidden(character) else character for character in given)
+    if original.isascii() and original.isprintable():
+        return original
+    return "".join(
+        f"[U+{ord(character):04X}]" if is_hidden(character) else character for character in original
+    )
 
 
-def text(given: str, longest: int) -> str:
+def text(original: str, longest: int) -> str:
     """Return the text without hidden characters and with plain line breaks, cut to this length."""
     for end, plain in _LINES.items():
-        given = given.replace(end, plain)
-    shown = given if given.isascii() and given.isprintable() else "".join(filter(_shows, given))
-    shown = shown.strip()
-    return shown if len(shown) <= longest else shown[: longest - 1].rstrip() + "…"
+        original = original.replace(end, plain)
+    cleaned = original if original.isascii() and original.isprintable() else "".join(filter(_shows, original))
+    cleaned = cleaned.strip()
+    return cleaned if len(cleaned) <= longest else cleaned[: longest - 1].rstrip() + "…"
 
 
-def line(given: str, longest: int) -> str:
+def line(original: str, longest: int) -> str:
     """Return the text on one line, otherwise like :func:`text`."""
-    return text(" ".join(given.split()), longest)
+    return text(" ".join(original.split()), longest)
 
 
-def schema(given: Any, longest: int) -> Any:
+def schema(document: Any, longest: int) -> Any:
     """Return the schema with its prose cleaned, each text cut to this length; everything else is unchanged."""
-    return _schema(given, longest, named=False)
+    return _schema(document, longest, is_by_name=False)
 
 
-def bare_schema(given: Any) -> Any:
+def bare_schema(document: Any) -> Any:
     """Return the schema without prose: only what constrains values."""
-    match given:
+    match document:
         case Mapping():
             return {
-                key: _bare(key, value) for key, value in given.items() if key in _PLAIN | _NESTING | _NAMING
+                key: _bare(key, value)
+                for key, value in document.items()
+                if key in _PLAIN | _NESTING | _NAMING
             }
         case list() | tuple():
-            return [bare_schema(item) for item in given]
-    return given
+            return [bare_schema(item) for item in document]
+    return document
 
 
-def _bare(key: str, given: Any) -> Any:
-    if key in _NAMING and isinstance(given, Mapping):
-        return {name: bare_schema(subschema) for name, subschema in given.items()}
-    return bare_schema(given) if key in _NESTING else given
+def _bare(key: str, document: Any) -> Any:
+    if key in _NAMING and isinstance(document, Mapping):
+        return {name: bare_schema(subschema) for name, subschema in document.items()}
+    return bare_schema(document) if key in _NESTING else document
 
 
-def _schema(given: Any, longest: int, *, named: bool) -> Any:
-    match given:
+def _schema(document: Any, longest: int, *, is_by_name: bool) -> Any:
+    match document:
         case Mapping():
             return {
                 key: text(value, longest)
-                if isinstance(value, str) and key in _READ and not named
-                else _schema(value, longest, named=key in _NAMING and not named)
-                for key, value in given.items()
+                if isinstance(value, str) and key in _READ and not is_by_name
+                else _schema(value, longest, is_by_name=key in _NAMING and not is_by_name)
+                for key, value in document.items()
             }
         case list() | tuple():
-            return [_schema(item, longest, named=False) for item in given]
-    return given
+            return [_schema(item, longest, is_by_name=False) for item in document]
+    return document
 
 
 def _shows(character: str) -> bool:

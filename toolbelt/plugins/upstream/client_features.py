@@ -37,7 +37,7 @@ class ClientFeatures(Protocol):
 
     @property
     def modes(self) -> frozenset[str]:
-        """Return how the user can be asked (form, url); empty if not at all."""
+        """Return the modes in which the user can be asked (form, url); empty if there are none."""
 
     @property
     def log_level(self) -> str:
@@ -50,7 +50,7 @@ class ClientFeatures(Protocol):
     async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the user's answer to a question. Raise RefusedError if the user is not asked."""
 
-    async def hand_on(
+    async def forward_questions(
         self, required: Mapping[str, Any], *, is_error: bool = False
     ) -> Mapping[str, Any] | None:
         """Return the questions that the client receives instead of the result, and repeats the request with answers.
@@ -77,35 +77,35 @@ class RunningCall:
     features: ClientFeatures | None
     limit: asyncio.Timeout
     seconds: float
-    is_over: bool = False
-    _asked: set[asyncio.Future[Mapping[str, Any]]] = field(default_factory=set)
+    has_ended: bool = False
+    _asking: set[asyncio.Future[Mapping[str, Any]]] = field(default_factory=set)
 
     async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer to a question of the server; a cancellation if the call has ended."""
-        if self.features is None or self.is_over:
+        if self.features is None or self.has_ended:
             raise RefusedError
         asking = asyncio.ensure_future(self.features.elicit(params))
-        self._asked.add(asking)
+        self._asking.add(asking)
         self.restart_limit()
         try:
             await asyncio.wait({asking})
             return {"action": "cancel"} if asking.cancelled() else asking.result()
         finally:
             asking.cancel()
-            self._asked.discard(asking)
+            self._asking.discard(asking)
             self.restart_limit()
 
     def restart_limit(self) -> None:
         """Restart the time limit. There is none while the user is asked, which the caller limits."""
-        when = None if self._asked else asyncio.get_running_loop().time() + self.seconds
+        when = None if self._asking else asyncio.get_running_loop().time() + self.seconds
         # The limit may have expired.
         with contextlib.suppress(RuntimeError):
             self.limit.reschedule(when)
 
     def end(self) -> None:
         """Cancel open questions."""
-        self.is_over = True
-        for asking in self._asked:
+        self.has_ended = True
+        for asking in self._asking:
             asking.cancel()
 
 
@@ -158,7 +158,7 @@ class Calls:
     async def log(self, params: mcp_types.LoggingMessageNotificationParams) -> None:
         """Pass on a server's ``notifications/message``. (The callback of the official client.)"""
         current = self.current()
-        if current is not None and current.features is not None and not current.is_over:
+        if current is not None and current.features is not None and not current.has_ended:
             await current.features.log(params.model_dump(by_alias=True, mode="json", exclude_none=True))
 
 

@@ -52,7 +52,7 @@ class Server:
     """One server. ``environ`` contains the variables that its connection settings name. ``on_list`` is called with each
     list that was not requested, and with the error if a call cannot reach the server.
 
-    ``on_change`` is called with a list that the server announced as changed; by default it is ``on_list``. ``away`` is
+    ``on_change`` is called with a list that the server announced as changed; by default it is ``on_list``. ``pause`` is
     the pause after a failure to connect, which all connections to the same server share. ``sleep`` is used between
     lists and updates that the server itself causes. ``may_ask``: an operator lets the server ask users, which is
     announced.
@@ -65,7 +65,7 @@ class Server:
         environ: Mapping[str, str],
         on_list: OnList = lambda answer: None,
         on_change: OnList | None = None,
-        away: backoff.Backoff | None = None,
+        pause: backoff.Backoff | None = None,
         bounds: limits.Limits | None = None,
         may_ask: bool = False,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -84,7 +84,10 @@ class Server:
         self._is_stale = False
         self._closed = False
         self._error, self._stderr = "", ""
-        self._away, self._relists = away or backoff.Backoff(self.limits), backoff.RelistThrottle(self.limits)
+        self._pause, self._relists = (
+            pause or backoff.Backoff(self.limits),
+            backoff.RelistThrottle(self.limits),
+        )
         self._late = 0
         self._followers = updates.Followers()
         self._sleep = sleep
@@ -92,13 +95,13 @@ class Server:
 
     @property
     def listed(self) -> importing.Answer | None:
-        """Return what the server listed on the current connection, or on the last one."""
+        """Return the lists that the server sent on the current connection, or on the last one."""
         return self._answer
 
     def status(self) -> live_connection.Status:
         """Return the state of the connection. For any thread."""
         answer, live = self._answer, self._live
-        pause = self._away.left()
+        pause = self._pause.left()
         state: live_connection.State = "idle"
         if self._closed:
             state = "closed"
@@ -117,10 +120,10 @@ class Server:
 
     def answered_elsewhere(self, at: float) -> None:
         """Note that the server answered another process at this Unix time. For any thread."""
-        self._away.answered_elsewhere(at)
+        self._pause.answered_elsewhere(at)
 
     async def tools(self) -> importing.Answer:
-        """Return what the server listed last."""
+        """Return the latest lists of the server."""
         await self.connected()
         if self._answer is None:
             raise live_connection.UnreachableError(self._error or "The server has ended the connection.")
@@ -130,7 +133,7 @@ class Server:
         """List the server's tools again. Return an answer with an error if that fails; raise only ClosedError."""
         try:
             was_open = self._live is not None
-            self._away.cut_short()
+            self._pause.cut_short()
             await self.connected(announce=False)
             if was_open:
                 # If the server was restarted, this connection is no longer valid, and another one is opened.
@@ -213,8 +216,8 @@ class Server:
         return live
 
     def _begin(self, announce: bool) -> live_connection.LiveConnection:
-        if pause := self._away.left():
-            reason = self._error or self._away.reason
+        if pause := self._pause.left():
+            reason = self._error or self._pause.reason
             raise live_connection.UnreachableError(
                 f"{reason} The next attempt is in {max(1, round(pause))} s."
             )
@@ -280,7 +283,7 @@ class Server:
             if not live.opened.done():
                 # A connection that Toolbelt closed while it was opened is no failure of the server.
                 if not self._closed:
-                    self._away.failed(str(refusal))
+                    self._pause.failed(str(refusal))
                 if announce and not self._closed:
                     self._on_list(importing.Answer(error=str(refusal), stderr=live.stderr.text()))
                 live.opened.set_exception(refusal)
@@ -374,5 +377,5 @@ class Server:
 
     async def _listed(self, client: mcp.Client, live: live_connection.LiveConnection) -> importing.Answer:
         listed = await paging.walk(client, self.limits)
-        self._away.forget()
+        self._pause.forget()
         return dataclasses.replace(listed, stderr=live.stderr.text())

@@ -29,31 +29,31 @@ def read(
     ``output_schema`` is the complete schema, cleaned; ``bare`` is the part that needs no approval. If they are equal,
     there is nothing to approve.
     """
-    kept: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
     left_out: list[str] = []
     if output_schema is not None and output_schema != bare:
-        kept[details.OUTPUT_SCHEMA] = dict(output_schema)
+        accepted[details.OUTPUT_SCHEMA] = dict(output_schema)
     stated = listed.get(details.ICONS)
     icons = _icons(stated)
     if icons:
-        kept[details.ICONS] = icons
+        accepted[details.ICONS] = icons
     if isinstance(stated, list) and len(icons) < len(stated):
         left_out.append(
             f"Only {len(icons)} of its {len(stated)} icons can be used: at most {MAX_ICONS}, from https: or data:image/"
             f" addresses of at most {MAX_ICON_LENGTH} characters."
         )
     if meta := details.own_meta(_cleaned(_JSON.read(listed.get(details.META)))):
-        kept[details.META] = meta
+        accepted[details.META] = meta
     # What clients miss least is left out first.
     too_much = [
         _NAMES[name]
         for name in (details.ICONS, details.META, details.OUTPUT_SCHEMA)
-        if len(schema.canonical(kept)) > MAX_SIZE and kept.pop(name, None) is not None
+        if len(schema.canonical(accepted)) > MAX_SIZE and accepted.pop(name, None) is not None
     ]
     if too_much:
-        named = " and ".join(too_much)
-        left_out.append(f"Its details have more than {MAX_SIZE} characters: {named} were left out.")
-    return kept, left_out
+        names = " and ".join(too_much)
+        left_out.append(f"Its details have more than {MAX_SIZE} characters: {names} were left out.")
+    return accepted, left_out
 
 
 def _icons(stated: Any) -> list[dict[str, Any]]:

@@ -102,8 +102,8 @@ def of_tool(
         for pattern in schema.unenforced_patterns(document)
     ]
     if unenforced:
-        named = ", ".join(_shown(pattern.encode(errors="replace")) for pattern in unenforced[:3])
-        raised["pattern"] = f"has a pattern that is not enforced, because RE2 cannot run it: {named}"
+        patterns = ", ".join(_shown(pattern.encode(errors="replace")) for pattern in unenforced[:3])
+        raised["pattern"] = f"has a pattern that is not enforced, because RE2 cannot run it: {patterns}"
     # Only the first schema describes arguments, which are checked.
     if any(document is not None and schema.is_costly(schema.canonical(document)) for document in schemas[:1]):
         raised["cost"] = COSTLY

@@ -18,7 +18,7 @@ MAX_UNREAD_BYTES, MAX_HEAD_BYTES = 256 * 1024, 100 * 1024
 
 
 class Origin(NamedTuple):
-    """What a connection leads to: an address, and the host by which the server knows itself."""
+    """The target of a connection: an address, and the host name for the server."""
 
     address: str
     port: int

@@ -58,23 +58,25 @@ class Answer:
             tool = next((tool for tool in self.tools if tool.get("name") == name), {})
             return definition(tool, namespace)
 
-        return self.kept_version(("tool", name, namespace), listed)
+        return self.cached_version(("tool", name, namespace), listed)
 
-    def kept_version(self, place: tuple[str, str, str], make: Callable[[], Definition | str]) -> str:
+    def cached_version(self, key: tuple[str, str, str], make: Callable[[], Definition | str]) -> str:
         """Return the version of the definition that ``make`` returns; empty if that is an explanation.
 
         Cached, because every call checks whether the tool is still the approved one.
         """
-        if place not in self._versions:
-            made = make()
-            self._versions[place] = "" if isinstance(made, str) else made.version()
-        return self._versions[place]
+        if key not in self._versions:
+            definition_or_problem = make()
+            self._versions[key] = (
+                "" if isinstance(definition_or_problem, str) else definition_or_problem.version()
+            )
+        return self._versions[key]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A listed tool, prompt and so on, in the form in which it is stored. ``name`` is the server's own name of it;
-    ``done`` are the changes to it, as sentences.
+    ``changes`` are the changes to it, as sentences.
     """
 
     key: str
@@ -86,7 +88,7 @@ class Definition:
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
-    done: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
     @property
     def upstream_name(self) -> str:
@@ -126,29 +128,29 @@ def definitions(
     problems: list[errors.Problem] = []
     subject = source[:1].upper() + source[1:]
     for position, listed in enumerate(tools):
-        made = definition(listed, namespace)
-        if isinstance(made, str):
+        converted = definition(listed, namespace)
+        if isinstance(converted, str):
             name = listed.get("name")
-            shown = cleaning.line(name, MAX_NAME_LENGTH) if isinstance(name, str) else ""
-            path = f"tools.{shown}" if shown else f"tools[{position}]"
-            problems.append(errors.Problem(path=path, message=f"{made} It was not imported."))
+            shown_name = cleaning.line(name, MAX_NAME_LENGTH) if isinstance(name, str) else ""
+            path = f"tools.{shown_name}" if shown_name else f"tools[{position}]"
+            problems.append(errors.Problem(path=path, message=f"{converted} It was not imported."))
         else:
-            read.append(made)
+            read.append(converted)
     owners: dict[str, Definition] = {}
-    for made in sorted(read, key=lambda made: bool(made.upstream_name)):
-        owners.setdefault(keys.fold(made.key), made)
-    kept = []
-    for made in read:
-        owner = owners[keys.fold(made.key)]
-        if owner is made:
-            kept.append(made)
+    for converted in sorted(read, key=lambda candidate: bool(candidate.upstream_name)):
+        owners.setdefault(keys.fold(converted.key), converted)
+    unique = []
+    for converted in read:
+        owner = owners[keys.fold(converted.key)]
+        if owner is converted:
+            unique.append(converted)
             continue
         message = (
-            f"{subject} lists {made.name!r} and {owner.name!r}, which would have the same key, {owner.key!r}:"
-            f" {made.name!r} was not imported."
+            f"{subject} lists {converted.name!r} and {owner.name!r}, which would have the same key, {owner.key!r}:"
+            f" {converted.name!r} was not imported."
         )
-        problems.append(errors.Problem(path=f"tools.{made.key}", message=message))
-    return kept, problems
+        problems.append(errors.Problem(path=f"tools.{converted.key}", message=message))
+    return unique, problems
 
 
 def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
@@ -173,12 +175,12 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
         return "It has no inputSchema."
     documents: dict[str, Any] = {}
     for field_name, stated in (("input_schema", "inputSchema"), ("output_schema", "outputSchema")):
-        given = listed.get(stated)
-        if given is None:
+        listed_schema = listed.get(stated)
+        if listed_schema is None:
             continue
-        if problem := _schema_problem(given):
+        if problem := _schema_problem(listed_schema):
             return f"Its {stated} cannot be used: {problem}."
-        documents[field_name] = cleaning.schema(given, MAX_IN_SCHEMA_LENGTH)
+        documents[field_name] = cleaning.schema(listed_schema, MAX_IN_SCHEMA_LENGTH)
     whole = documents.pop("output_schema", None)
     bare = None if whole is None else _wordless(cleaning.bare_schema(whole))
     beside, left_out = details.read(listed, whole, bare)
@@ -194,31 +196,32 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
         details=beside,
         **documents,
     )
-    return _with_what_was_done(definition, listed, left_out)
+    return _with_changes(definition, listed, left_out)
 
 
-def _with_what_was_done(made: Definition, listed: Mapping[str, Any], left_out: list[str]) -> Definition:
-    done = [*left_out]
+def _with_changes(definition: Definition, listed: Mapping[str, Any], left_out: list[str]) -> Definition:
+    changes = [*left_out]
     described, schema_as_listed = _text(listed.get("description")), listed.get("inputSchema") or {}
-    if made.upstream_name:
-        done.append(f"Its server calls it {made.name!r}, which is not a valid key: it was renamed.")
+    if definition.upstream_name:
+        changes.append(f"Its server calls it {definition.name!r}, which is not a valid key: it was renamed.")
     if cleaning.has_hidden(described) or (
-        made.input_schema != schema_as_listed and cleaning.has_hidden(schema.canonical(schema_as_listed))
+        definition.input_schema != schema_as_listed
+        and cleaning.has_hidden(schema.canonical(schema_as_listed))
     ):
-        done.append("Invisible characters were removed from its texts.")
+        changes.append("Invisible characters were removed from its texts.")
     if len(described) > MAX_DESCRIPTION_LENGTH:
-        done.append(
+        changes.append(
             f"Its description has {len(described)} characters and was truncated to {MAX_DESCRIPTION_LENGTH}."
         )
     if unread := _unread_hints(listed.get("annotations")):
-        done.append(unread)
-    if listed.get("outputSchema") is not None and made.output_schema is None:
-        done.append(
+        changes.append(unread)
+    if listed.get("outputSchema") is not None and definition.output_schema is None:
+        changes.append(
             "Its output schema contains text for models, and is left out until its details are approved."
         )
-    if stated_title(listed) and not made.title:
-        done.append("Its title contains instructions to models, and was left out.")
-    return dataclasses.replace(made, done=tuple(done))
+    if stated_title(listed) and not definition.title:
+        changes.append("Its title contains instructions to models, and was left out.")
+    return dataclasses.replace(definition, changes=tuple(changes))
 
 
 def _is_task_only(execution: Any) -> bool:
@@ -232,18 +235,18 @@ def stated_title(listed: Mapping[str, Any]) -> str:
     return _text(listed.get("title")) or _text(among_hints)
 
 
-def _schema_problem(given: Any) -> str | None:
-    fitting = _JSON.read(given)
+def _schema_problem(listed_schema: Any) -> str | None:
+    fitting = _JSON.read(listed_schema)
     if fitting is None:
         return "it is not a JSON object that can be stored"
     text = schema.canonical(fitting)
     if len(text) > MAX_SCHEMA_BYTES:
         return f"it has {len(text)} characters; at most {MAX_SCHEMA_BYTES} are allowed"
-    return _kept_schema_problem(text)
+    return _cached_schema_problem(text)
 
 
 @functools.lru_cache(maxsize=4096)
-def _kept_schema_problem(text: str) -> str | None:
+def _cached_schema_problem(text: str) -> str | None:
     # Cached, because the check takes a millisecond and servers are listed often.
     return schema.problem(json.loads(text))
 
@@ -254,22 +257,22 @@ def _wordless(output: dict[str, Any]) -> dict[str, Any] | None:
     return None if spoken else output
 
 
-def _hints(given: Any) -> dict[str, bool]:
+def _hints(annotations: Any) -> dict[str, bool]:
     """Return the hints that are booleans. They need no approval, so no text is imported."""
-    if not isinstance(given, Mapping):
+    if not isinstance(annotations, Mapping):
         return {}
-    return {name: given[name] for name in HINTS if isinstance(given.get(name), bool)}
+    return {name: annotations[name] for name in HINTS if isinstance(annotations.get(name), bool)}
 
 
-def _unread_hints(given: Any) -> str:
+def _unread_hints(annotations: Any) -> str:
     """Return a sentence about hints that are not valid; empty if all are."""
-    if given is not None and not isinstance(given, Mapping):
+    if annotations is not None and not isinstance(annotations, Mapping):
         return "Its annotations are not an object, and were ignored."
-    wrong = [name for name in HINTS if not isinstance((given or {}).get(name), bool | None)]
+    wrong = [name for name in HINTS if not isinstance((annotations or {}).get(name), bool | None)]
     if not wrong:
         return ""
     return f"Of its hints, {' and '.join(wrong)} are neither true nor false, and were ignored."
 
 
-def _text(given: Any) -> str:
-    return given if isinstance(given, str) else ""
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

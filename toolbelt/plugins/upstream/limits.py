@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a server may list: ``pages``, ``tools``, ``non_tools`` (of each kind), ``bytes`` as canonical JSON.
+    """Limits of a server's lists: ``pages``, ``tools``, ``non_tools`` (of each kind), ``bytes`` as canonical JSON.
 
     All times are in seconds. ``first_pause`` and ``longest_pause`` are those after a failure to connect;
     ``relist_pause`` and ``longest_relist_pause`` are those between lists that the server's notifications cause.

@@ -36,17 +36,17 @@ class Transport(httpx2.AsyncBaseTransport):
         # The connections that wait for a request; those used last come last.
         self._idle: dict[Origin, list[Connection]] = {}
         self._open: set[Connection] = set()
-        self._places = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request and return its response, whose body is still to be read. Raise httpx2's errors."""
         about = request.extensions
         timeouts = about.get("timeout", {})
-        if self._places.locked():
-            await _within(timeouts.get("pool"), self._places.acquire(), httpx2.PoolTimeout)
+        if self._slots.locked():
+            await _within(timeouts.get("pool"), self._slots.acquire(), httpx2.PoolTimeout)
         else:
-            await self._places.acquire()
+            await self._slots.acquire()
         connection: Connection | None = None
         try:
             connection = await self._connected(_origin(request), timeouts.get("connect"))
@@ -96,7 +96,7 @@ class Transport(httpx2.AsyncBaseTransport):
 
     def _release(self, connection: Connection | None) -> None:
         """Keep a connection for another request if its response was read to the end, or close it."""
-        self._places.release()
+        self._slots.release()
         if connection is None:
             return
         idle = self._idle.setdefault(connection.origin, [])
@@ -107,8 +107,8 @@ class Transport(httpx2.AsyncBaseTransport):
         else:
             connection.close()
 
-    def let_go(self, connection: Connection) -> None:
-        """Release a connection whose response is not read any further. What little is missing of it is waited for."""
+    def release_unfinished(self, connection: Connection) -> None:
+        """Release a connection whose response is not read any further, after reading its end if that is short."""
         if not connection.is_receiving or not connection.may_complete:
             self._release(connection)
             return
@@ -119,10 +119,10 @@ class Transport(httpx2.AsyncBaseTransport):
     async def _finish(self, connection: Connection) -> None:
         """Read the rest of a response, unless it is long."""
         try:
-            rest = 0
+            size = 0
             async with asyncio.timeout(REST_SECONDS):
-                while rest <= MAX_REST_BYTES and (part := await connection.part(REST_SECONDS)) is not None:
-                    rest += len(part)
+                while size <= MAX_REST_BYTES and (chunk := await connection.part(REST_SECONDS)) is not None:
+                    size += len(chunk)
         except (TimeoutError, httpx2.TransportError):
             pass
         finally:
@@ -134,12 +134,12 @@ class _Body(httpx2.AsyncByteStream):
 
     def __init__(self, transport: Transport, connection: Connection, seconds: float | None) -> None:
         self._transport, self._connection, self._seconds = transport, connection, seconds
-        self._is_over = False
+        self._is_released = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            while (part := await self._connection.part(self._seconds)) is not None:
-                yield part
+            while (chunk := await self._connection.part(self._seconds)) is not None:
+                yield chunk
         except (Exception, asyncio.CancelledError):
             # The server notices that a request is cancelled by the end of its connection.
             self._connection.may_complete = False
@@ -149,9 +149,9 @@ class _Body(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         """Release the connection."""
-        if not self._is_over:
-            self._is_over = True
-            self._transport.let_go(self._connection)
+        if not self._is_released:
+            self._is_released = True
+            self._transport.release_unfinished(self._connection)
 
 
 def _origin(request: httpx2.Request) -> Origin:
@@ -162,7 +162,7 @@ def _origin(request: httpx2.Request) -> Origin:
 
 
 async def _within(seconds: float | None, work: Awaitable[T], late: type[httpx2.TimeoutException]) -> T:
-    """Return what the work returns. Raise ``late`` if it takes longer."""
+    """Return the result of the work. Raise ``late`` if it takes longer."""
     try:
         async with asyncio.timeout(seconds):
             return await work

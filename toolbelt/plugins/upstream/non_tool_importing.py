@@ -38,37 +38,37 @@ def definitions(
     listed: Iterable[Mapping[str, Any]],
     namespace: str,
     source: str,
-    taken: Collection[str] = (),
+    used_keys: Collection[str] = (),
 ) -> tuple[list[importing.Definition], list[errors.Problem]]:
     """Return definitions of the listed entries of a kind in their order, and problems.
 
-    ``source`` names the server in messages; ``taken`` are the keys of its other entries.
+    ``source`` names the server in messages; ``used_keys`` are the keys of its other entries.
     """
     subject = source[:1].upper() + source[1:]
     section = _SECTIONS[kind]
     read: dict[str, importing.Definition] = {}
     problems: list[errors.Problem] = []
     for position, entry in enumerate(listed):
-        made = definition(kind, entry, namespace)
-        if isinstance(made, str):
+        converted = definition(kind, entry, namespace)
+        if isinstance(converted, str):
             name = entry.get(IDENTIFIED_BY[kind])
-            shown = cleaning.line(name, importing.MAX_NAME_LENGTH) if isinstance(name, str) else ""
-            path = f"{section}.{shown}" if shown else f"{section}[{position}]"
-            problems.append(errors.Problem(path=path, message=f"{made} It was not imported."))
-        elif made.name in read:
+            shown_name = cleaning.line(name, importing.MAX_NAME_LENGTH) if isinstance(name, str) else ""
+            path = f"{section}.{shown_name}" if shown_name else f"{section}[{position}]"
+            problems.append(errors.Problem(path=path, message=f"{converted} It was not imported."))
+        elif converted.name in read:
             message = f"{subject} lists it twice: the first one was imported."
-            problems.append(errors.Problem(path=f"{section}.{made.name}", message=message))
+            problems.append(errors.Problem(path=f"{section}.{converted.name}", message=message))
         else:
-            read[made.name] = made
-    counts = collections.Counter(keys.fold(made.key) for made in read.values())
-    used = {keys.fold(key) for key in taken}
-    kept = [
-        _with_own_key(made, namespace)
-        if counts[keys.fold(made.key)] > 1 or keys.fold(made.key) in used
-        else made
-        for made in read.values()
+            read[converted.name] = converted
+    counts = collections.Counter(keys.fold(converted.key) for converted in read.values())
+    used = {keys.fold(key) for key in used_keys}
+    unique = [
+        _with_own_key(converted, namespace)
+        if counts[keys.fold(converted.key)] > 1 or keys.fold(converted.key) in used
+        else converted
+        for converted in read.values()
     ]
-    return kept, problems
+    return unique, problems
 
 
 def version(answer: importing.Answer, kind: catalog.Kind, name: str, namespace: str) -> str:
@@ -81,7 +81,7 @@ def version(answer: importing.Answer, kind: catalog.Kind, name: str, namespace: 
         entry = next((entry for entry in answer.non_tools.get(kind, ()) if entry.get(identity) == name), {})
         return definition(kind, entry, namespace)
 
-    return answer.kept_version((kind, name, namespace), listed)
+    return answer.cached_version((kind, name, namespace), listed)
 
 
 def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) -> importing.Definition | str:
@@ -97,7 +97,7 @@ def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) ->
         return problem
     if not namespace and keys.SEPARATOR in key:
         return f"{key!r} contains '__', but its server has no namespace: set one."
-    extra, done = listed_details.read(listed, None, None)
+    extra, changes = listed_details.read(listed, None, None)
     if kind == "prompt":
         arguments = _arguments(listed.get("arguments"))
         if isinstance(arguments, str):
@@ -123,7 +123,7 @@ def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) ->
         title=cleaning.line(_text(listed.get("title")), importing.MAX_TITLE_LENGTH),
         description=cleaning.text(_text(listed.get("description")), importing.MAX_DESCRIPTION_LENGTH),
         details=extra,
-        done=tuple(done),
+        changes=tuple(changes),
     )
 
 
@@ -147,19 +147,21 @@ def _key(kind: str, name: str, namespace: str) -> str:
     return keys.fit(f"{kind}_{name}", namespace)
 
 
-def _with_own_key(made: importing.Definition, namespace: str) -> importing.Definition:
+def _with_own_key(definition: importing.Definition, namespace: str) -> importing.Definition:
     """Return the definition with a unique key, for one of several entries with the same name."""
-    mark = hashlib.sha256(made.name.encode(errors="replace")).hexdigest()[:6]
-    name = str(made.details.get(details.NAME, "")) or made.name
-    return dataclasses.replace(made, key=_key(made.kind, f"{name[: keys.MAX_LENGTH // 3]}_{mark}", namespace))
+    mark = hashlib.sha256(definition.name.encode(errors="replace")).hexdigest()[:6]
+    name = str(definition.details.get(details.NAME, "")) or definition.name
+    return dataclasses.replace(
+        definition, key=_key(definition.kind, f"{name[: keys.MAX_LENGTH // 3]}_{mark}", namespace)
+    )
 
 
 def _arguments(stated: Any) -> list[dict[str, Any]] | str:
     """Return the arguments of a prompt, cleaned, or a sentence that explains why they cannot be used."""
     if stated is None:
         return []
-    given = _JSON.read({"arguments": stated})
-    arguments = given["arguments"] if given is not None else None
+    document = _JSON.read({"arguments": stated})
+    arguments = document["arguments"] if document is not None else None
     if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
         return f"Its arguments are not a list of at most {MAX_ARGUMENTS}."
     cleaned = []
@@ -188,9 +190,9 @@ def _arguments(stated: Any) -> list[dict[str, Any]] | str:
 def _annotations(stated: Any) -> dict[str, Any]:
     if not isinstance(stated, Mapping):
         return {}
-    kept = {name: stated[name] for name in ("audience", "priority") if stated.get(name) is not None}
-    return kept if details.is_annotations(kept) else {}
+    annotations = {name: stated[name] for name in ("audience", "priority") if stated.get(name) is not None}
+    return annotations if details.is_annotations(annotations) else {}
 
 
-def _text(given: Any) -> str:
-    return given if isinstance(given, str) else ""
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -69,7 +69,7 @@ Page = Callable[[str | None], Awaitable[tuple[Iterable[Any], str | None]]]
 
 
 async def walk(client: mcp.Client, bounds: limits.Limits) -> importing.Answer:
-    """Return what the server lists: tools, prompts, resources and templates. Raise NoToolsError if it has none."""
+    """Return the server's tools, prompts, resources and templates. Raise NoToolsError if it has no tools."""
     offered = client.server_capabilities
     if offered.tools is None and offered.prompts is None and offered.resources is None:
         raise NoToolsError
@@ -135,10 +135,10 @@ async def _walked(page_at: Page, maximum: int, bounds: limits.Limits) -> Listed:
     """Read all pages, until one repeats or a limit of pages, entries or bytes is reached."""
     entries: list[Mapping[str, Any]] = []
     cursor: str | None = None
-    seen: set[str | None] = set()
+    cursors: set[str | None] = set()
     size, strays, is_cut = 0, 0, False
     while not is_cut:
-        seen.add(cursor)
+        cursors.add(cursor)
         page, following = await page_at(cursor)
         for number, entry in enumerate(page, 1):
             if not number % TURN:
@@ -155,7 +155,7 @@ async def _walked(page_at: Page, maximum: int, bounds: limits.Limits) -> Listed:
         cursor = following
         if cursor is None:
             break
-        is_cut = is_cut or cursor in seen or len(seen) >= bounds.pages
+        is_cut = is_cut or cursor in cursors or len(cursors) >= bounds.pages
     return Listed(entries=tuple(entries), is_cut=is_cut, strays=strays)
 
 
@@ -197,8 +197,11 @@ def _strays(section: str, count: int) -> Iterator[errors.Problem]:
     yield errors.Problem(path=section, message=f"The server's list contains {invalid} ignored.")
 
 
-def _cut(kept: int, section: str = "tools") -> errors.Problem:
-    message = f"The server lists too many {_WORDS[section]}: only the first {kept} were imported, and none was retired."
+def _cut(count: int, section: str = "tools") -> errors.Problem:
+    message = (
+        f"The server lists too many {_WORDS[section]}: only the first {count} were imported,"
+        " and none was retired."
+    )
     return errors.Problem(path=section, message=message)
 
 

@@ -86,23 +86,23 @@ class Lines:
 
     def of(self, piece: bytes) -> list[bytes]:
         """Return the lines that end in this piece. Raise TooMuchError if a line is too long, finished or not."""
-        *ended, rest = piece.split(b"\n")
+        *line_ends, remainder = piece.split(b"\n")
         lines = []
-        for part in ended:
-            self._add(part)
+        for line_end in line_ends:
+            self._add(line_end)
             lines.append(b"".join(self._parts))
             self._parts.clear()
             self._size = 0
-        if rest:
-            self._add(rest)
+        if remainder:
+            self._add(remainder)
         return lines
 
-    def _add(self, part: bytes) -> None:
-        self._size += len(part)
+    def _add(self, fragment: bytes) -> None:
+        self._size += len(fragment)
         if self._size > self._most:
             self._parts.clear()
             raise TooMuchError(f"The server wrote more than {self._most} bytes without ending the line.")
-        self._parts.append(part)
+        self._parts.append(fragment)
 
 
 async def _read(

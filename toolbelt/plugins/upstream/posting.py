@@ -78,12 +78,14 @@ class Client:
         self, method: str, url: httpx2.URL, *, headers: Mapping[str, str], json: Any = None
     ) -> httpx2.Request:
         """Return a request."""
-        own = {name.lower(): value for name, value in headers.items()}
+        lowercase = {name.lower(): value for name, value in headers.items()}
         about = {"timeout": self._timeouts}
-        return httpx2.Request(method, url, headers={**self._headers, **own}, json=json, extensions=about)
+        return httpx2.Request(
+            method, url, headers={**self._headers, **lowercase}, json=json, extensions=about
+        )
 
     async def send(self, request: httpx2.Request, *, stream: bool, follow_redirects: bool) -> httpx2.Response:
-        """Send a request. A redirect is not followed: the response has the next request, for the caller to judge."""
+        """Send a request. A redirect is not followed: the response has the next request, for the caller to check."""
         response = await self._network.handle_async_request(request)
         response.request = request
         if response.has_redirect_location:

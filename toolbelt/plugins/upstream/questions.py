@@ -40,7 +40,7 @@ class NotAllowedError(Exception):
 
 
 def mode(params: Mapping[str, Any]) -> Mode:
-    """Return how the server asks. Raise NotAllowedError for a mode that is not in the specification."""
+    """Return the mode of a question. Raise NotAllowedError if it is not in the specification."""
     match params.get("mode", "form"):
         case "form":
             return "form"
@@ -58,18 +58,18 @@ def cleaned(params: Mapping[str, Any], title: str) -> dict[str, Any]:
     if not isinstance(message, str):
         raise NotAllowedError("A question must have a message.")
     sender = cleaning.line(title, MAX_TITLE) or "A server"
-    shown = f"{sender} asks: {cleaning.text(message, MAX_MESSAGE)}"
+    shown_message = f"{sender} asks: {cleaning.text(message, MAX_MESSAGE)}"
     if mode(params) == "url":
-        return {"mode": "url", "message": shown, "url": _url(params.get("url")), **_id(params)}
-    return {"mode": "form", "message": shown, "requestedSchema": _form(params.get("requestedSchema"))}
+        return {"mode": "url", "message": shown_message, "url": _url(params.get("url")), **_id(params)}
+    return {"mode": "form", "message": shown_message, "requestedSchema": _form(params.get("requestedSchema"))}
 
 
-def answer(given: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+def answer(response: Any, question: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a client's answer that the question asked for; a cancellation if the answer is not valid."""
-    if not isinstance(given, Mapping) or given.get("action") not in ACTIONS:
+    if not isinstance(response, Mapping) or response.get("action") not in ACTIONS:
         return {"action": "cancel"}
-    action = given["action"]
-    content = given.get("content")
+    action = response["action"]
+    content = response.get("content")
     if action != "accept" or question["mode"] != "form":
         return {"action": action}
     fields = question["requestedSchema"]["properties"]
@@ -108,14 +108,18 @@ def _in_2025_06_18(field: Mapping[str, Any]) -> dict[str, Any] | None:
     return converted
 
 
-def _form(given: Any) -> dict[str, Any]:
-    properties = given.get("properties") if isinstance(given, Mapping) else None
-    if not isinstance(given, Mapping) or given.get("type") != "object" or not isinstance(properties, Mapping):
+def _form(schema: Any) -> dict[str, Any]:
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if (
+        not isinstance(schema, Mapping)
+        or schema.get("type") != "object"
+        or not isinstance(properties, Mapping)
+    ):
         raise NotAllowedError("A form must be a JSON Schema of an object with properties.")
     if len(properties) > MAX_FIELDS:
         raise NotAllowedError(f"A form may have {MAX_FIELDS} fields; this one has {len(properties)}.")
     fields = {_name(name): _field(name, field) for name, field in properties.items()}
-    required = given.get("required")
+    required = schema.get("required")
     form: dict[str, Any] = {"type": "object", "properties": fields}
     if isinstance(required, list) and (names := [name for name in fields if name in required]):
         form["required"] = names
@@ -128,53 +132,53 @@ def _name(name: Any) -> str:
     return name
 
 
-def _field(name: str, given: Any) -> dict[str, Any]:
+def _field(name: str, schema: Any) -> dict[str, Any]:
     """Return a field of a form, with only what is in the specification."""
-    given = _not_null(given)
-    kind = given.get("type") if isinstance(given, Mapping) else None
-    if not isinstance(given, Mapping) or kind not in ("string", "number", "integer", "boolean", "array"):
+    schema = _not_null(schema)
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if not isinstance(schema, Mapping) or kind not in ("string", "number", "integer", "boolean", "array"):
         raise NotAllowedError(f"The field {name} must be a text, a number, a boolean or a choice.")
     field: dict[str, Any] = {"type": kind}
     for key, longest in (("title", MAX_TITLE), ("description", MAX_DESCRIPTION)):
-        if isinstance(given.get(key), str):
-            field[key] = cleaning.text(given[key], longest)
+        if isinstance(schema.get(key), str):
+            field[key] = cleaning.text(schema[key], longest)
     limits = _WHOLE_LIMITS.get(kind, ())
-    field |= {key: given[key] for key in limits if _is_whole(given.get(key))}
+    field |= {key: schema[key] for key in limits if _is_whole(schema.get(key))}
     if kind in ("number", "integer"):
-        field |= {key: given[key] for key in _NUMERIC_LIMITS if _is_number(given.get(key))}
+        field |= {key: schema[key] for key in _NUMERIC_LIMITS if _is_number(schema.get(key))}
     if kind == "array":
-        field["items"] = _items(name, given.get("items"))
+        field["items"] = _items(name, schema.get("items"))
     if kind == "string":
-        field |= _choices(name, given, "oneOf")
-        if "enum" in field and isinstance(names := given.get("enumNames"), list):
+        field |= _choices(name, schema, "oneOf")
+        if "enum" in field and isinstance(names := schema.get("enumNames"), list):
             field |= _names(name, names, len(field["enum"]))
-        if given.get("format") in _FORMATS:
-            field["format"] = given["format"]
-    if "default" in given and _is_default(kind, given["default"]):
-        field["default"] = given["default"]
+        if schema.get("format") in _FORMATS:
+            field["format"] = schema["format"]
+    if "default" in schema and _is_default(kind, schema["default"]):
+        field["default"] = schema["default"]
     return field
 
 
-def _not_null(given: Any) -> Any:
+def _not_null(schema: Any) -> Any:
     """Return the field without the alternative ``null``, which libraries add to optional fields, unlike MCP."""
-    kinds = given.get("anyOf") if isinstance(given, Mapping) and "type" not in given else None
+    kinds = schema.get("anyOf") if isinstance(schema, Mapping) and "type" not in schema else None
     if not isinstance(kinds, list) or len(kinds) != 2 or {"type": "null"} not in kinds:
-        return given
+        return schema
     (kind,) = (kind for kind in kinds if kind != {"type": "null"}) if kinds[0] != kinds[1] else ({},)
-    return {**given, **kind} if isinstance(kind, Mapping) else given
+    return {**schema, **kind} if isinstance(kind, Mapping) else schema
 
 
-def _items(name: str, given: Any) -> dict[str, Any]:
-    choices = _choices(name, given, "anyOf") if isinstance(given, Mapping) else {}
+def _items(name: str, schema: Any) -> dict[str, Any]:
+    choices = _choices(name, schema, "anyOf") if isinstance(schema, Mapping) else {}
     if not choices:
         raise NotAllowedError(f"The list {name} must have choices.")
     return {"type": "string", **choices} if "enum" in choices else choices
 
 
-def _choices(name: str, given: Mapping[str, Any], titled: str) -> dict[str, Any]:
+def _choices(name: str, schema: Mapping[str, Any], titled: str) -> dict[str, Any]:
     """Return the choices of a field, with titles (under ``titled``) or without; empty if it has none."""
-    if titled in given:
-        listed = given[titled]
+    if titled in schema:
+        listed = schema[titled]
         _check_choices(name, listed)
         if not all(isinstance(choice, Mapping) and _is_text(choice.get("const")) for choice in listed):
             raise NotAllowedError(f"Each choice of {name} must have a text as its const.")
@@ -184,8 +188,8 @@ def _choices(name: str, given: Mapping[str, Any], titled: str) -> dict[str, Any]
                 for choice in listed
             ]
         }
-    if "enum" in given:
-        listed = given["enum"]
+    if "enum" in schema:
+        listed = schema["enum"]
         _check_choices(name, listed)
         if not all(map(_is_text, listed)):
             raise NotAllowedError(
@@ -206,38 +210,33 @@ def _names(name: str, names: list[Any], count: int) -> dict[str, Any]:
     return {"enumNames": [cleaning.line(title, MAX_TITLE) for title in names]}
 
 
-def _title(given: Any, value: str) -> str:
-    return (cleaning.line(given, MAX_TITLE) if isinstance(given, str) else "") or value
+def _title(title: Any, value: str) -> str:
+    return (cleaning.line(title, MAX_TITLE) if isinstance(title, str) else "") or value
 
 
-def _url(given: Any) -> str:
+def _url(url: Any) -> str:
     """Return the address of a page to open, if it is allowed."""
-    if (
-        not isinstance(given, str)
-        or not 0 < len(given) <= MAX_URL
-        or not given.isascii()
-        or not given.isprintable()
-    ):
+    if not isinstance(url, str) or not 0 < len(url) <= MAX_URL or not url.isascii() or not url.isprintable():
         raise NotAllowedError(f"The address must have 1 to {MAX_URL} visible ASCII characters.")
     try:
-        read = urllib.parse.urlsplit(given)
+        read = urllib.parse.urlsplit(url)
         host, _ = read.hostname, read.port
     except ValueError as error:
         raise NotAllowedError("The address is not a valid URL.") from error
-    if " " in given or "\\" in given or not host or "@" in read.netloc:
+    if " " in url or "\\" in url or not host or "@" in read.netloc:
         raise NotAllowedError("The address must name a host, without a user or password.")
     if read.scheme != "https" and not (read.scheme == "http" and _is_loopback(host)):
         raise NotAllowedError("The address of a page must begin with https.")
-    return given
+    return url
 
 
 def _id(params: Mapping[str, Any]) -> dict[str, str]:
-    given = params.get("elicitationId")
-    if given is None:
+    id_ = params.get("elicitationId")
+    if id_ is None:
         return {}
-    if not isinstance(given, str) or len(given) > MAX_ID or cleaning.has_hidden(given):
+    if not isinstance(id_, str) or len(id_) > MAX_ID or cleaning.has_hidden(id_):
         raise NotAllowedError(f"The id of a question may have {MAX_ID} visible characters.")
-    return {"elicitationId": given}
+    return {"elicitationId": id_}
 
 
 def _is_loopback(host: str) -> bool:

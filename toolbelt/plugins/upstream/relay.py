@@ -66,20 +66,20 @@ class RemoteError(Exception):
 
 
 class Exchange:
-    """One request, as the process that works on it sees it."""
+    """One request, in the process that works on it."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
         self._ids = itertools.count(1)
-        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._answers: dict[int, asyncio.Future[Any]] = {}
 
     @property
     def waiting(self) -> int:
-        """Return how many bytes the caller has not read."""
+        """Return the number of bytes that the caller has not read."""
         size: int = self._writer.transport.get_write_buffer_size()
         return size
 
-    def tell(self, event: str, data: Any = None) -> None:
+    def send_event(self, event: str, data: Any = None) -> None:
         """Send an event without an answer, unless the caller does not read."""
         if self.waiting < MAX_WAITING:
             _write(self._writer, {"event": event, "data": data})
@@ -87,7 +87,7 @@ class Exchange:
     async def ask(self, event: str, data: Any = None) -> Any:
         """Send an event, and return the answer. Raise RefusedError if it is refused."""
         number = next(self._ids)
-        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
         try:
             _write(self._writer, {"event": event, "id": number, "data": data})
             return await answer
@@ -95,11 +95,11 @@ class Exchange:
             _write(self._writer, {"cancel": number})
             raise
         finally:
-            del self._asked[number]
+            del self._answers[number]
 
     def answered(self, message: Mapping[str, Any]) -> None:
         """Process the answer to an event."""
-        answer = self._asked.get(message.get("answer", 0))
+        answer = self._answers.get(message.get("answer", 0))
         if answer is None or answer.done():
             return
         if message.get("refused"):
@@ -170,14 +170,14 @@ class Listener:
             request = await _read(reader)
             exchange = Exchange(writer)
             work = asyncio.ensure_future(self._answer(request, exchange, writer))
-            hearing = asyncio.ensure_future(_hear(reader, exchange))
+            receiving = asyncio.ensure_future(_receive_answers(reader, exchange))
             try:
                 # Once the caller has disconnected, it needs no answer.
-                await asyncio.wait({work, hearing}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({work, receiving}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for task_ in (work, hearing):
+                for task_ in (work, receiving):
                     task_.cancel()
-                await asyncio.wait({work, hearing})
+                await asyncio.wait({work, receiving})
         except (OSError, EOFError, ValueError):
             pass
         except asyncio.CancelledError:
@@ -198,7 +198,7 @@ class Listener:
         await writer.drain()
 
 
-async def _hear(reader: asyncio.StreamReader, exchange: Exchange) -> None:
+async def _receive_answers(reader: asyncio.StreamReader, exchange: Exchange) -> None:
     with contextlib.suppress(OSError, EOFError, ValueError):
         while True:
             exchange.answered(await _read(reader))
@@ -222,13 +222,13 @@ async def request(address: str, method: str, params: Mapping[str, Any], events: 
     except OSError as error:
         raise BusyError(str(error)) from error
     try:
-        # asyncio takes a socket for connected even if it is not, because too many callers wait.
+        # asyncio considers a socket connected even if it is not, because too many callers wait.
         writer.get_extra_info("socket").getpeername()
     except OSError as error:
         writer.close()
         raise BusyError(str(error)) from error
     _note(writer.get_extra_info("socket"))
-    asked: dict[int, asyncio.Task[None]] = {}
+    answering: dict[int, asyncio.Task[None]] = {}
     try:
         _write(writer, {"method": method, "params": params})
         while True:
@@ -237,23 +237,23 @@ async def request(address: str, method: str, params: Mapping[str, Any], events: 
                 return message["result"]
             if "error" in message:
                 raise RemoteError(message["error"]["kind"], message["error"]["message"])
-            if (number := message.get("cancel")) in asked:
-                asked[number].cancel()
+            if (number := message.get("cancel")) in answering:
+                answering[number].cancel()
             elif "id" in message:
                 task = asyncio.ensure_future(_answered(events, message, writer))
-                asked[message["id"]] = task
+                answering[message["id"]] = task
             elif "event" in message:
                 await events[message["event"]](message["data"])
     except (OSError, EOFError, ValueError) as error:
         raise LostError(address) from error
     finally:
-        for task in asked.values():
+        for task in answering.values():
             task.cancel()
         writer.close()
 
 
 async def _answered(events: Answers, message: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
-    """Answer an event. What raises keeps the reason."""
+    """Answer an event. The reason of a refusal is not sent."""
     answer: dict[str, Any] = {"answer": message["id"]}
     try:
         answer["value"] = await events[message["event"]](message["data"])
@@ -302,19 +302,19 @@ def _note(*opened: Any) -> None:
         _sockets[opened_socket.fileno()] = status.st_dev, status.st_ino
 
 
-def _let_go() -> None:
+def _close_inherited_sockets() -> None:
     """Close the parent's sockets in a child process; otherwise, peers would not notice when the parent closes them.
 
     Their descriptors stay in use, because the copy of the parent's event loop in the child may close them again.
     """
     null = os.open(os.devnull, os.O_RDWR)
-    for number, known in _sockets.items():
+    for number, identity in _sockets.items():
         with contextlib.suppress(OSError):
             status = os.fstat(number)
-            if (status.st_dev, status.st_ino) == known:
+            if (status.st_dev, status.st_ino) == identity:
                 os.dup2(null, number, inheritable=False)
     os.close(null)
     _sockets.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_inherited_sockets)

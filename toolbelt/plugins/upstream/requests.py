@@ -20,7 +20,7 @@ class RequestFailedError(contract.ToolError):
         super().__init__(message)
 
 
-def made(method: str, params: Mapping[str, Any]) -> tuple[Any, Any]:
+def build(method: str, params: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the request of this method, and the type of its result.
 
     Raise contract.ToolError if the parameters are not valid for this method.

@@ -83,11 +83,11 @@ def _texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: block[name] for name in _KEPT if name in block}
-    resource = kept.get("resource")
+    accepted = {name: block[name] for name in _KEPT if name in block}
+    resource = accepted.get("resource")
     if isinstance(resource, Mapping):
-        kept["resource"] = {name: resource[name] for name in _KEPT_OF_RESOURCE if name in resource}
-    return kept
+        accepted["resource"] = {name: resource[name] for name in _KEPT_OF_RESOURCE if name in resource}
+    return accepted
 
 
 def _list(value: Any) -> Sequence[Any]:

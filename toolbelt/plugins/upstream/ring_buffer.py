@@ -24,9 +24,9 @@ class RingBuffer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Add output; of an unfinished line, the beginning is kept."""
-        *lines, rest = (self._open + data).split(b"\n")
+        *lines, unfinished = (self._open + data).split(b"\n")
         self._lines.extend(filter(None, map(_shown, lines)))
-        self._open = rest[: MAX_LINE_LENGTH * 4]
+        self._open = unfinished[: MAX_LINE_LENGTH * 4]
 
     def text(self) -> str:
         """Return the last lines, cleaned."""

@@ -61,12 +61,12 @@ async def process(
     settings: connections.Connection,
     env: Mapping[str, str],
     errors: ring_buffer.RingBuffer,
-    ended: Notify,
+    on_end: Notify,
     give_up: GiveUp,
 ) -> AsyncIterator[Any]:
     """Run the command and communicate over its pipes. It gets a few harmless environment variables, and ``env``.
 
-    ``give_up`` is called with the reason if the process writes what is not MCP. ``ended`` is called at the end.
+    ``give_up`` is called with the reason if the process writes what is not MCP. ``on_end`` is called at the end.
     """
     async with contextlib.AsyncExitStack() as stack:
         with os.fdopen(stack.enter_context(_read_from_pipe(errors)), "w") as errlog:
@@ -79,7 +79,7 @@ async def process(
                 give_up=give_up,
             )
             read, write = await stack.enter_async_context(streams)
-        yield _Watched(read, ended), write
+        yield _Watched(read, on_end), write
 
 
 @contextlib.contextmanager
@@ -118,14 +118,14 @@ async def http(
     headers: Mapping[str, str],
     seconds: float,
     answered: Callable[[int], None],
-    ended: Notify,
+    on_end: Notify,
     give_up: GiveUp,
     session_over: Notify,
     session_given: Notify = lambda: None,
 ) -> AsyncIterator[Any]:
     """Communicate over Streamable HTTP. ``answered`` is called with the status of each answer to a message.
 
-    ``give_up`` is called with the reason if an answer cannot be read, ``ended`` at the end, ``session_over`` if the
+    ``give_up`` is called with the reason if an answer cannot be read, ``on_end`` at the end, ``session_over`` if the
     server refuses the stream of a session that it kept open before, and ``session_given`` if an answer has a session's
     id.
     """
@@ -147,7 +147,7 @@ async def http(
         client,
         posting.connected(url, client, gate, lambda: gate.session_id, MAX_BYTES) as (read, write),
     ):
-        yield _Watched(read, ended), write
+        yield _Watched(read, on_end), write
 
 
 class Gate(httpx2.AsyncBaseTransport):
@@ -174,7 +174,7 @@ class Gate(httpx2.AsyncBaseTransport):
         # Whether the server has a stream for GET. Some without one answer 404 as well.
         self._has_stream = False
         # The addresses of each server that was recently asked, and until when they are valid.
-        self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
+        self._resolved: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Check the address, send the request there, and limit the size of the answer."""
@@ -244,9 +244,10 @@ class Gate(httpx2.AsyncBaseTransport):
         if not codings:
             return
         await response.aclose()
-        named = ", ".join(sorted(codings))[:80]
+        coding_names = ", ".join(sorted(codings))[:80]
         error = CompressedError(
-            f"The server compressed its response ({named}) although Toolbelt requested none, so it was not read.",
+            f"The server compressed its response ({coding_names}) although Toolbelt requested none,"
+            " so it was not read.",
             request=request,
         )
         self._give_up(error)
@@ -256,13 +257,13 @@ class Gate(httpx2.AsyncBaseTransport):
         host = request.url.host
         port = request.url.port or (443 if request.url.scheme == "https" else 80)
         now = asyncio.get_running_loop().time()
-        until, resolved = self._known.get((host, port), (0.0, []))
+        until, resolved = self._resolved.get((host, port), (0.0, []))
         if now >= until:
-            resolved = await self._judged(host, port, request)
-            self._known[host, port] = now + RESOLVED_SECONDS, resolved
+            resolved = await self._check_address(host, port, request)
+            self._resolved[host, port] = now + RESOLVED_SECONDS, resolved
         return resolved
 
-    async def _judged(self, host: str, port: int, request: httpx2.Request) -> list[str]:
+    async def _check_address(self, host: str, port: int, request: httpx2.Request) -> list[str]:
         try:
             resolved = await self._resolve(host, port)
         except OSError as error:
@@ -312,11 +313,11 @@ class _Limited(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for part in self._inner:
-            size += len(part)
+        async for chunk in self._inner:
+            size += len(chunk)
             if size > MAX_BYTES:
                 raise TooLargeError(f"The server's answer has more than {MAX_BYTES} bytes.")
-            yield part
+            yield chunk
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -325,8 +326,8 @@ class _Limited(httpx2.AsyncByteStream):
 class _Watched:
     """A stream of messages that reports its end, which the client does not."""
 
-    def __init__(self, inner: Any, ended: Notify) -> None:
-        self._inner, self._ended = inner, ended
+    def __init__(self, inner: Any, on_end: Notify) -> None:
+        self._inner, self._on_end = inner, on_end
 
     @property
     def last_context(self) -> Any:
@@ -336,7 +337,7 @@ class _Watched:
         try:
             return await self._inner.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._ended()
+            self._on_end()
             raise
 
     async def aclose(self) -> None:

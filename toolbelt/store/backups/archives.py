@@ -40,10 +40,14 @@ def migrations(file: Path) -> frozenset[str]:
 
 def _run(connection: Any, program: str, *options: str, last: tuple[str, ...] = ()) -> None:
     parameters = postgresql.parameters(connection)
-    known = {name: value for name, value in parameters.items() if name in _CONNECTION_PARAMETERS}
-    password = known.pop("password", None)
+    connection_parameters = {
+        name: value for name, value in parameters.items() if name in _CONNECTION_PARAMETERS
+    }
+    password = connection_parameters.pop("password", None)
     environment = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
-    _output([program, *options, f"--dbname={conninfo.make_conninfo(**known)}", *last], environment)
+    _output(
+        [program, *options, f"--dbname={conninfo.make_conninfo(**connection_parameters)}", *last], environment
+    )
 
 
 _CONNECTION_PARAMETERS = frozenset(

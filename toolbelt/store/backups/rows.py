@@ -75,7 +75,7 @@ def last_number(alias: str) -> int:
 
 
 def counts(alias: str = DEFAULT_DB_ALIAS) -> dict[str, int]:
-    """Return how much a database has: agents, users and audit entries; empty if it has no tables of Toolbelt's."""
+    """Return the numbers of a database's agents, users and audit entries; empty if it has no tables of Toolbelt's."""
     existing = set(connections[alias].introspection.table_names())
     counted: dict[str, type[orm.Model]] = {
         "agents": models.Agent,

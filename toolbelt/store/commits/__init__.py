@@ -58,8 +58,12 @@ class State:
 
     def revision(self, agent: str) -> int:
         """Return the number of the last write of the agent or the catalog."""
-        own = self.agents.get(agent)
-        return max(self.catalog.number, own.number) if own is not None else self.catalog.number
+        agent_version = self.agents.get(agent)
+        return (
+            max(self.catalog.number, agent_version.number)
+            if agent_version is not None
+            else self.catalog.number
+        )
 
 
 class Watch(Protocol):
@@ -153,19 +157,19 @@ def full_state(rows: Sequence[tuple[Any, ...]]) -> State:
     if not rows:
         return State()
     number, catalog_number, catalog_stamp, _ = rows[0][:4]
-    agents = {key: Version(place, stamp) for *_, key, place, stamp in rows if key is not None}
+    agents = {key: Version(agent_number, stamp) for *_, key, agent_number, stamp in rows if key is not None}
     return State(number=number, catalog=Version(catalog_number, catalog_stamp), agents=agents)
 
 
-def merged(known: State | None, rows: Sequence[tuple[Any, ...]]) -> State | None:
-    """Return ``known`` updated by the rows that moved since; None if everything must be read again.
+def merged(previous: State | None, rows: Sequence[tuple[Any, ...]]) -> State | None:
+    """Return ``previous`` updated by the rows that moved since; None if everything must be read again.
 
     That is so if an agent was removed or has another key, or if the numbers decreased, as after a flush.
     """
-    if known is None or not rows or rows[0][0] < known.number:
+    if previous is None or not rows or rows[0][0] < previous.number:
         return None
     moved = full_state(rows)
-    agents = {**known.agents, **moved.agents} if moved.agents else known.agents
+    agents = {**previous.agents, **moved.agents} if moved.agents else previous.agents
     if len(agents) != rows[0][3]:
         return None
-    return dataclasses.replace(moved, agents=agents, ends=known.ends)
+    return dataclasses.replace(moved, agents=agents, ends=previous.ends)

@@ -38,7 +38,7 @@ class Watch:
         self._parameters = parameters
         self._role = role
         self._open: psycopg.AsyncConnection[Any] | None = None
-        self._known: commits.State | None = None
+        self._state: commits.State | None = None
         self._was_notified = True
         self._pause = PAUSE
 
@@ -62,9 +62,9 @@ class Watch:
         except (psycopg.Error, OSError, TimeoutError) as error:
             await self._disconnect()
             raise commits.UnreachableError(str(error) or f"no answer within {SECONDS:g} s") from error
-        if self._known is not None and state.number != self._known.number and not self._was_notified:
+        if self._state is not None and state.number != self._state.number and not self._was_notified:
             self._pause = DEAF_PAUSE
-        self._known = state
+        self._state = state
         return state
 
     async def close(self) -> None:
@@ -74,14 +74,14 @@ class Watch:
     async def _read_state(self) -> commits.State:
         if self._open is None:
             # The earlier state may belong to another database.
-            self._known = None
+            self._state = None
             self._open = await self._listen()
         state = None
-        if self._known is not None:
-            state = commits.merged(self._known, await _rows(self._open, self._known.number))
+        if self._state is not None:
+            state = commits.merged(self._state, await _rows(self._open, self._state.number))
         if state is None:
             state = commits.full_state(await _rows(self._open, commits.EVER))
-        if self._known is None or state.number != self._known.number:
+        if self._state is None or state.number != self._state.number:
             cursor = await self._open.execute(commits.ENDS.encode())
             state = dataclasses.replace(state, ends=commits.ends(await cursor.fetchall()))
         return state

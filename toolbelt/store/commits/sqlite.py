@@ -36,7 +36,7 @@ class Watch:
         self._file = files.File(path)
         self._opened = 0
         self._version = 0
-        self._known: commits.State | None = None
+        self._state: commits.State | None = None
         self._was_notified = False
         self._waiting: asyncio.Future[None] | None = None
         self._alarm = commits.CommitNotifier(lambda: loop.call_soon_threadsafe(self._notify))
@@ -75,27 +75,27 @@ class Watch:
         try:
             cursor = self._file.cursor()
             if self._file.opened != self._opened:
-                self._opened, self._known = self._file.opened, None
+                self._opened, self._state = self._file.opened, None
                 database_file.was_replaced()  # which logs it
             version = files.version(cursor)
-            if self._known is not None and version == self._version:
-                return self._known
-            since = self._known.number if self._known is not None else commits.EVER
-            state = commits.merged(self._known, cursor.execute(_STATEMENT, [since]).fetchall())
+            if self._state is not None and version == self._version:
+                return self._state
+            since = self._state.number if self._state is not None else commits.EVER
+            state = commits.merged(self._state, cursor.execute(_STATEMENT, [since]).fetchall())
             if state is None:
                 state = commits.full_state(cursor.execute(_STATEMENT, [commits.EVER]).fetchall())
-            if self._known is None or state.number != self._known.number:
+            if self._state is None or state.number != self._state.number:
                 state = dataclasses.replace(state, ends=commits.ends(cursor.execute(commits.ENDS).fetchall()))
         except (OSError, sqlite3.Error) as error:
-            self._file.let_go()
+            self._file.release()
             raise commits.UnreachableError(str(error)) from error
         # If the state is newer than this version, the next version differs as well.
-        self._known, self._version = state, version
+        self._state, self._version = state, version
         return state
 
     async def close(self) -> None:
         """Close the file."""
-        self._file.let_go()
+        self._file.release()
 
     def _notify(self) -> None:
         self._was_notified = True
@@ -107,5 +107,5 @@ class Watch:
             cursor = self._file.cursor()
             return self._file.opened != self._opened or files.version(cursor) != self._version
         except (OSError, sqlite3.Error) as error:
-            self._file.let_go()
+            self._file.release()
             raise commits.UnreachableError(str(error)) from error

@@ -19,7 +19,7 @@ ONE_OF = 5
 
 
 def reserved(size: int) -> int:
-    """Return how many connections of a pool of this size are reserved for operators: at least one, if there are two."""
+    """Return the number of a pool's connections that are reserved for operators: at least one, if there are two."""
     return max(1, size // ONE_OF) if size > 1 else 0
 
 

@@ -89,17 +89,17 @@ AT_AGENT = f"""
 
 
 @functools.cache
-def with_token(asked: str, prefix: str, agent: str, session: str, extra: str = "") -> str:
+def with_token(parameters: str, prefix: str, agent: str, session: str, extra: str = "") -> str:
     """Return the statement that reads a token as well.
 
-    ``asked`` joins a table of parameters, or is empty; the others are columns of it, or placeholders.
+    ``parameters`` joins a table of parameters, or is empty; the others are columns of it, or placeholders.
     """
     user = auth.get_user_model()._meta
     name = cast("Field[Any, Any]", user.get_field(auth.get_user_model().USERNAME_FIELD))
     return f"""
     SELECT {extra} t.prefix, t.name, ta.key, u."{name.column}", t.scope, t.created, t.expires, t.revoked,
         t.last_used, t.digest, t.user_id, coalesce(u.is_active, NOT ta.archived), {_STATE}
-    FROM {asked} {models.Agent._meta.db_table} a
+    FROM {parameters} {models.Agent._meta.db_table} a
     JOIN {models.ApiToken._meta.db_table} t ON t.prefix = {prefix}
     LEFT JOIN {models.Agent._meta.db_table} ta ON ta.id = t.agent_id
     LEFT JOIN "{user.db_table}" u ON u."{user.pk.column}" = t.user_id

@@ -26,14 +26,14 @@ class File:
         file = (now.st_dev, now.st_ino)
         if self._open is None or file != self._file:
             # The file was replaced, by a restored backup for example.
-            self.let_go()
+            self.release()
             # Not waiting for a writer that checkpoints, because that would block everything else.
             opened = sqlite3.connect(self._address, uri=True, timeout=0, isolation_level=None)
             self._open, self._file = opened.cursor(), file
             self.opened += 1
         return self._open
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Close the file; it is opened again on the next use."""
         if self._open is not None:
             self._open.connection.close()

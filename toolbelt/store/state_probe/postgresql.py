@@ -22,8 +22,8 @@ PAUSE_SECONDS = 1.0
 # Errors of a pooler that changes connections between transactions and does not support prepared statements.
 _NOT_KEPT = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
 
-_Asked = tuple[str, str, str | None]
-_Waiting = dict[_Asked, asyncio.Future[state_probe.ProbeResult | None]]
+_Request = tuple[str, str, str | None]
+_Waiting = dict[_Request, asyncio.Future[state_probe.ProbeResult | None]]
 
 
 def open_probe(connection: Any) -> StateProbe | None:
@@ -65,10 +65,10 @@ class StateProbe:
         loop = asyncio.get_running_loop()
         if self._open is None and loop.time() < self._not_before:
             raise state_probe.UnreachableError(self._trouble)
-        asked = (prefix, agent, session)
-        answer = self._waiting.get(asked)
+        request = (prefix, agent, session)
+        answer = self._waiting.get(request)
         if answer is None:
-            answer = self._waiting[asked] = loop.create_future()
+            answer = self._waiting[request] = loop.create_future()
         if self._at_work is None or self._at_work.done():
             self._at_work = loop.create_task(self._work())
         # Shielded, because others may wait for the same answer.
@@ -78,7 +78,7 @@ class StateProbe:
         """Close the connection, after the statements that are running."""
         if self._at_work is not None and not self._at_work.done():
             await self._at_work
-        await self._let_go()
+        await self._disconnect()
 
     async def _work(self) -> None:
         while self._waiting:
@@ -92,7 +92,7 @@ class StateProbe:
                     self._parameters["prepare_threshold"] = None
                 self._trouble = str(error) or f"no answer within {SECONDS:g} s"
                 self._not_before = asyncio.get_running_loop().time() + PAUSE_SECONDS
-                await self._let_go()
+                await self._disconnect()
                 for answer in requests.values():
                     answer.set_exception(state_probe.UnreachableError(self._trouble))
             except asyncio.CancelledError:
@@ -100,32 +100,32 @@ class StateProbe:
                 for answer in (*requests.values(), *self._waiting.values()):
                     answer.cancel()
                 self._waiting = {}
-                await self._let_go()
+                await self._disconnect()
                 raise
             else:
-                for asked, answer in requests.items():
-                    answer.set_result(results.get(asked))
+                for request, answer in requests.items():
+                    answer.set_result(results.get(request))
 
-    async def _results(self, asked: list[_Asked]) -> dict[_Asked, state_probe.ProbeResult]:
+    async def _results(self, requests: list[_Request]) -> dict[_Request, state_probe.ProbeResult]:
         """Return the results by request; over a new connection, if the open one was lost."""
-        columns = [list(column) for column in zip(*asked, strict=True)]
+        columns = [list(column) for column in zip(*requests, strict=True)]
         was_open = self._open is not None
         try:
             return await self._read(columns)
         except psycopg.OperationalError:
             if not was_open or self._open is None or not self._open.connection.closed:
                 raise
-        await self._let_go()
+        await self._disconnect()
         return await self._read(columns)
 
-    async def _read(self, columns: list[list[str | None]]) -> dict[_Asked, state_probe.ProbeResult]:
+    async def _read(self, columns: list[list[str | None]]) -> dict[_Request, state_probe.ProbeResult]:
         if self._open is None:
             connection = await psycopg.AsyncConnection.connect(**self._parameters, autocommit=True)
             self._open = psycopg.AsyncRawCursor(connection)
         await self._open.execute(self._statement, columns)
         return {row[:3]: state_probe.from_row(row[3:]) for row in await self._open.fetchall()}
 
-    async def _let_go(self) -> None:
+    async def _disconnect(self) -> None:
         if self._open is not None:
             await self._open.connection.close()
             self._open = None

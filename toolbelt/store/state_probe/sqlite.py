@@ -18,7 +18,7 @@ from toolbelt.store.state_probe import files
 # How many results are cached if nothing is ever committed; a commit clears the cache.
 MAX_CACHED = 4096
 
-_Asked = tuple[str, str, str | None]
+_Request = tuple[str, str, str | None]
 
 
 def open_probe(connection: Any) -> StateProbe | None:
@@ -34,42 +34,42 @@ class StateProbe(threading.local):
         self._file = files.File(path)
         self._opened = 0
         self._version = 0
-        self._kept: dict[_Asked, state_probe.ProbeResult | None] = {}
+        self._results: dict[_Request, state_probe.ProbeResult | None] = {}
         self._statement = state_probe.with_token("", "?1", "?2", "?3")
 
     async def read(self, prefix: str, agent: str, session: str | None) -> state_probe.ProbeResult | None:
         """Read in one statement, or in two if something was committed since the same request."""
-        asked = (prefix, agent, session)
+        request = (prefix, agent, session)
         try:
             cursor = self._cursor()
-            if asked in self._kept:
+            if request in self._results:
                 version = files.version(cursor)
                 if version == self._version:
-                    return self._kept[asked]
+                    return self._results[request]
                 self._version = version
-                self._kept.clear()
+                self._results.clear()
             # Fetched completely, or the connection would keep this state. If it is newer than the version, the next
             # version differs.
-            rows = cursor.execute(self._statement, asked).fetchall()
+            rows = cursor.execute(self._statement, request).fetchall()
         except (OSError, sqlite3.Error) as error:
-            self._let_go()
+            self._disconnect()
             raise state_probe.UnreachableError(str(error)) from error
-        if len(self._kept) >= MAX_CACHED:
-            self._kept.clear()
-        result = self._kept[asked] = state_probe.from_row(rows[0]) if rows else None
+        if len(self._results) >= MAX_CACHED:
+            self._results.clear()
+        result = self._results[request] = state_probe.from_row(rows[0]) if rows else None
         return result
 
     async def close(self) -> None:
         """Close the file."""
-        self._let_go()
+        self._disconnect()
 
     def _cursor(self) -> sqlite3.Cursor:
         cursor = self._file.cursor()
         if self._file.opened != self._opened:
-            self._kept.clear()
+            self._results.clear()
             self._opened, self._version = self._file.opened, files.version(cursor)
         return cursor
 
-    def _let_go(self) -> None:
-        self._kept.clear()
-        self._file.let_go()
+    def _disconnect(self) -> None:
+        self._results.clear()
+        self._file.release()

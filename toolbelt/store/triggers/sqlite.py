@@ -56,8 +56,8 @@ def drop(tables: families.Tables, names: set[str]) -> list[str]:
 
 def move_everything(tables: families.Tables) -> list[str]:
     """Return the statements after which the catalog and every agent count as changed."""
-    known = f"SELECT id FROM {tables.agent} UNION SELECT agent_id FROM {tables.agent_revision}"
-    return [_move_catalog(tables), *_stamp_agents(tables, known)]
+    agent_ids = f"SELECT id FROM {tables.agent} UNION SELECT agent_id FROM {tables.agent_revision}"
+    return [_move_catalog(tables), *_stamp_agents(tables, agent_ids)]
 
 
 def _trigger(name: str, event: str, *statements: str) -> str:

@@ -59,7 +59,7 @@ def all_tables() -> Tables:
     )
 
 
-def existing(there: frozenset[str]) -> Tables | None:
+def existing(table_names: frozenset[str]) -> Tables | None:
     """Return the tables that exist: during migrations, not all do. None if those that are required are missing."""
     everything = all_tables()
     if (
@@ -69,12 +69,12 @@ def existing(there: frozenset[str]) -> Tables | None:
             everything.agent_revision,
             everything.audit,
         }
-        <= there
+        <= table_names
     ):
         return None
     return Tables(
-        catalog=tuple(table for table in everything.catalog if table in there),
-        of_agents={table: column for table, column in everything.of_agents.items() if table in there},
+        catalog=tuple(table for table in everything.catalog if table in table_names),
+        of_agents={table: column for table, column in everything.of_agents.items() if table in table_names},
         agent=everything.agent,
         revision=everything.revision,
         agent_revision=everything.agent_revision,

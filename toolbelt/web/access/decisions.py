@@ -57,7 +57,7 @@ def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pie
 def _reason(decision: resolution.Decision) -> tuple[int, str, tuple[str, ...]]:
     # The origin of these reasons is the tool itself: they are the same for several tools.
     same = decision.code in ("tool-unseen", "tool-changed", "tool-retired", "default-on", "not-granted")
-    return decision.question, decision.code, () if same else decision.origin
+    return decision.rule_number, decision.code, () if same else decision.origin
 
 
 def _decision(

@@ -92,10 +92,10 @@ def test_bare_shallow_and_linked_repositories_are_supported(repository, tmp_path
 
 def test_shutdown_removes_the_plugins_own_directory(repository) -> None:
     evolve = configured(repository)
-    own = pathlib.Path(evolve.plugin._repository.own)  # type: ignore[attr-defined]
-    assert own.is_dir()
+    scratch = pathlib.Path(evolve.plugin._repository.scratch)  # type: ignore[attr-defined]
+    assert scratch.is_dir()
     evolve.stop()
-    assert not own.exists()
+    assert not scratch.exists()
 
 
 @pytest.mark.parametrize(

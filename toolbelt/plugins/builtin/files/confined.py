@@ -232,8 +232,8 @@ def _has_other_names(descriptor: int, parent: int, name: str, attempts: int) -> 
         if attempt:
             time.sleep(_RETRY_SECONDS)
         # In this order, so that a name that is removed in between is noticed.
-        status, named = os.fstat(descriptor), _status(parent, name)
-        is_this = named is not None and os.path.samestat(status, named)
+        status, named_status = os.fstat(descriptor), _status(parent, name)
+        is_this = named_status is not None and os.path.samestat(status, named_status)
         if status.st_nlink <= is_this:
             return False
     return True

@@ -68,18 +68,18 @@ class Files(FunctionPlugin):
         text = plain_text.decode(
             self._root.read(parts, self._settings.max_file_bytes).data, paths.shown(parts)
         )
-        part = plain_text.lines(text, first_line, lines)
+        excerpt = plain_text.lines(text, first_line, lines)
         answer: dict[str, Any] = {
             "path": paths.shown(parts),
-            "content": part.text,
-            "first_line": part.first,
-            "last_line": part.last,
-            "line_count": part.count,
+            "content": excerpt.text,
+            "first_line": excerpt.first,
+            "last_line": excerpt.last,
+            "line_count": excerpt.count,
         }
-        if part.cut:
-            answer["note"] = f"Line {part.first} is too long. Only its beginning is shown."
-        if part.last < part.count:
-            answer["next_line"] = part.last + 1
+        if excerpt.cut:
+            answer["note"] = f"Line {excerpt.first} is too long. Only its beginning is shown."
+        if excerpt.last < excerpt.count:
+            answer["next_line"] = excerpt.last + 1
         return answer
 
     @tool(name="list", title="List a directory", annotations=_READS)
@@ -169,13 +169,15 @@ class Files(FunctionPlugin):
             count: The number of occurrences of the old text. All of them are replaced.
         """
         parts = paths.file_parts(path)
-        shown = paths.shown(parts)
+        shown_path = paths.shown(parts)
         with self._writing:
             before = self._root.read(parts, self._settings.max_file_bytes)
-            after = plain_text.replace(plain_text.decode(before.data, shown), old, new, count, shown)
+            after = plain_text.replace(
+                plain_text.decode(before.data, shown_path), old, new, count, shown_path
+            )
             data = self._checked(parts, after)
             self._root.write(parts, data, was=before.mark, replace=True)
-        return {"path": shown, "replaced": count, "bytes": len(data)}
+        return {"path": shown_path, "replaced": count, "bytes": len(data)}
 
     def _checked(self, parts: tuple[str, ...], text: str) -> bytes:
         """Return the bytes to write. Raise ToolError if the file may not be written or would be too large."""

@@ -31,7 +31,7 @@ class Search:
     stopped_by: str = ""
     until: float = field(default_factory=lambda: time.monotonic() + MAX_SECONDS)
 
-    def is_over(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Return whether a limit was reached, and record which."""
         if not self.stopped_by:
             if len(self.matches) >= self.max_matches:
@@ -51,14 +51,14 @@ def run(
     with root.directory(parts[:-1]) as parent:
         below = confined.enter(parent, parts[-1]) if parts else os.dup(parent)
         if below is None:
-            _search_file(search, parent, parts, pattern, largest, root.hard_links, named=True)
+            _search_file(search, parent, parts, pattern, largest, root.hard_links, is_named=True)
             return search
     with contextlib.closing(_files(search, below, parts)) as files:
         for directory, file_parts in files:
             names = (file_parts[-1], "/".join(file_parts))
             if glob and not any(fnmatch.fnmatchcase(name, glob) for name in names):
                 continue
-            _search_file(search, directory, file_parts, pattern, largest, root.hard_links, named=False)
+            _search_file(search, directory, file_parts, pattern, largest, root.hard_links, is_named=False)
     return search
 
 
@@ -69,7 +69,7 @@ def _files(search: Search, descriptor: int, parts: tuple[str, ...]) -> Generator
         if not complete:
             search.stopped_by = f"a directory of more than {len(directory_entries)} names"
         for entry in directory_entries:
-            if search.is_over():
+            if search.is_exhausted():
                 return
             if entry.kind == "file":
                 yield descriptor, (*parts, entry.name)
@@ -89,14 +89,14 @@ def _search_file(
     largest: int,
     hard_links: bool,
     *,
-    named: bool,
+    is_named: bool,
 ) -> None:
     try:
         # When searching thousands of files, do not wait for any of them.
-        attempts = {} if named else {"attempts": 1}
+        attempts = {} if is_named else {"attempts": 1}
         data = confined.read_in(directory, parts, largest, hard_links=hard_links, **attempts).data
     except toolbelt.ToolError:
-        if named:
+        if is_named:
             raise
         search.skipped += 1
         return
@@ -107,5 +107,5 @@ def _search_file(
         return
     for number, line in plain_text.matching_lines(data, pattern):
         search.matches.append({"path": paths.readable(parts), "line": number, "text": line})
-        if search.is_over():
+        if search.is_exhausted():
             return

@@ -35,12 +35,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A note of an agent. ``made`` is when it was written, in ISO 8601 and UTC."""
+    """A note of an agent. ``created`` is when it was written, in ISO 8601 and UTC."""
 
     id: str
     text: str
     tags: tuple[str, ...] = ()
-    made: str = ""
+    created: str = ""
 
 
 def clean(text: str) -> str:
@@ -74,14 +74,14 @@ class AgentNotes:
                 id=key.removeprefix(self._prefix),
                 text=value["text"],
                 tags=tuple(value["tags"]),
-                made=value["made"],
+                created=value["made"],
             )
             for key, value in stored.items()
             if key.startswith(self._prefix)
         ]
-        return sorted(agent_notes, key=lambda note: (note.made, note.id), reverse=True)
+        return sorted(agent_notes, key=lambda note: (note.created, note.id), reverse=True)
 
-    async def add(self, text: str, tags: Sequence[str], made: dt.datetime) -> tuple[Note, bool]:
+    async def add(self, text: str, tags: Sequence[str], created: dt.datetime) -> tuple[Note, bool]:
         """Store a note. Return it, and whether it is new. If the text is already stored, only add the tags."""
         text = clean(text)
         if not text:
@@ -91,21 +91,21 @@ class AgentNotes:
                 f"The note has {len(text)} characters; at most {self._allowed.max_note_length} are allowed. "
                 "Shorten it, or split it into several notes."
             )
-        known = await self.all()
-        same = next((note for note in known if note.text == text), None)
-        if same is None and len(known) >= self._allowed.max_notes:
+        notes = await self.all()
+        same = next((note for note in notes if note.text == text), None)
+        if same is None and len(notes) >= self._allowed.max_notes:
             raise ToolError(
-                f"You have {len(known)} notes; at most {self._allowed.max_notes} are allowed. "
+                f"You have {len(notes)} notes; at most {self._allowed.max_notes} are allowed. "
                 "Forget notes that you no longer need, then try again."
             )
         note = Note(
             id=same.id if same else secrets.token_hex(4),
             text=text,
             tags=clean_tags([*(same.tags if same else ()), *tags])[:MAX_TAGS],
-            made=same.made if same else made.isoformat(timespec="microseconds"),
+            created=same.created if same else created.isoformat(timespec="microseconds"),
         )
         if note != same:
-            value = {"text": note.text, "tags": list(note.tags), "made": note.made}
+            value = {"text": note.text, "tags": list(note.tags), "made": note.created}
             await self._state.set(self._prefix + note.id, value)
         return note, same is None
 

@@ -131,4 +131,4 @@ class Memory(FunctionPlugin):
 
 def _as_json(note: notes.Note, max_length: int | None = None) -> dict[str, Any]:
     text = note.text if max_length is None or len(note.text) <= max_length else note.text[:max_length] + "…"
-    return {"id": note.id, "text": text, "tags": list(note.tags), "made": note.made}
+    return {"id": note.id, "text": text, "tags": list(note.tags), "made": note.created}

@@ -94,14 +94,14 @@ class AgentJobs:
             raise ToolError("The note is empty. Write what to deliver.")
         if len(note) > MAX_NOTE_LENGTH:
             raise ToolError(f"The note has {len(note)} characters; at most {MAX_NOTE_LENGTH} are allowed.")
-        known = await self.all()
+        jobs = await self.all()
         due = due.replace(microsecond=0)
-        for job in known:
+        for job in jobs:
             if (job.note, job.due, job.every) == (note, due, every):
                 return job
-        if len(known) >= MAX_JOBS:
+        if len(jobs) >= MAX_JOBS:
             raise ToolError(
-                f"You have {len(known)} schedules; at most {MAX_JOBS} are allowed. Cancel some first."
+                f"You have {len(jobs)} schedules; at most {MAX_JOBS} are allowed. Cancel some first."
             )
         job = Job(id=secrets.token_hex(4), agent=self._agent, note=note, due=due, every=every)
         seconds = int(every.total_seconds()) if every else None

@@ -85,7 +85,7 @@ def _run(job: jobs.Job, now: dt.datetime) -> Run:
 async def _sweep(state: contract.State, pairs: Mapping[str, Any], job_keys: Container[str]) -> None:
     """Delete what an interrupted round left behind: jobs that have finished, and run times of deleted jobs."""
     for key in pairs:
-        agent, _, rest = key.partition("/")
-        kind, _, job_id = rest.partition("/")
+        agent, _, agent_key = key.partition("/")
+        kind, _, job_id = agent_key.partition("/")
         if kind in ("job", "ran") and f"{agent}/job/{job_id}" not in job_keys:
             await state.delete(key)

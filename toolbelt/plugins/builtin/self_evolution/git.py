@@ -51,11 +51,11 @@ class GitError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """A repository: ``directory`` is its git directory, ``own`` the bare directory that borrows ``object_store``."""
+    """A repository: ``directory`` is its git directory, ``scratch`` a bare one that uses ``object_store``."""
 
     directory: str
     object_store: str
-    own: str
+    scratch: str
 
     def objects(
         self,
@@ -65,18 +65,20 @@ class Repository:
         environment: Mapping[str, str] | None = None,
     ) -> processes.Finished:
         """Read or create objects. Raise GitError for an exit code that is not ``expected``."""
-        return _run(arguments, self.own, {**self._borrowed(), **(environment or {})}, stdin_data, expected)
+        return _run(
+            arguments, self.scratch, {**self._borrowed(), **(environment or {})}, stdin_data, expected
+        )
 
     def text(
         self, *arguments: str, stdin_data: bytes = b"", environment: Mapping[str, str] | None = None
     ) -> str:
-        """Return what a command on objects prints, as text."""
+        """Return the output of a command on objects, as text."""
         finished = self.objects(*arguments, stdin_data=stdin_data, environment=environment)
         return finished.output.decode(errors="replace").strip()
 
     def refs(self, *arguments: str, expected: Sequence[int] = (0,)) -> processes.Finished:
         """Read where branches are, or move a branch."""
-        return _run(arguments, self.own, {"GIT_DIR": self.directory}, b"", expected)
+        return _run(arguments, self.scratch, {"GIT_DIR": self.directory}, b"", expected)
 
     def push(self, remote: str, branch: str, commit: str) -> None:
         """Push the commit to the branch of that name, never by force. Raise ToolError if that fails.
@@ -91,14 +93,18 @@ class Repository:
             raise toolbelt.ToolError(f"The repository has no remote {remote!r}. An operator can add it.")
         if not _ADDRESS.fullmatch(address) or "::" in address:
             raise toolbelt.ToolError(f"Pushing to the address of the remote {remote!r} is not allowed.")
-        environment = {**_environment(self.own), **self._borrowed(), "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
+        environment = {
+            **_environment(self.scratch),
+            **self._borrowed(),
+            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+        }
         environment |= {key: os.environ[key] for key in ("HOME", "SSH_AUTH_SOCK") if key in os.environ}
         del environment["GIT_CONFIG_GLOBAL"]
         receive = _RECEIVE_HERE if address.startswith(("/", "file:")) else "git-receive-pack"
         options = ["--quiet", "--no-verify", "--no-signed", f"--receive-pack={receive}", "--"]
         pushed = processes.run(
             [*_GIT, *_PUSH, "push", *options, address, f"{commit}:refs/heads/{branch}"],
-            directory=self.own,
+            directory=self.scratch,
             environment=environment,
             seconds=SECONDS * 3,
             max_bytes=MAX_BYTES,
@@ -114,20 +120,20 @@ class Repository:
 
     def close(self) -> None:
         """Remove the bare directory. The repository keeps all objects and branches."""
-        shutil.rmtree(self.own, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _borrowed(self) -> dict[str, str]:
         shallow = os.path.join(self.directory, "shallow")
-        borrowed = {"GIT_DIR": self.own, "GIT_OBJECT_DIRECTORY": self.object_store}
+        borrowed = {"GIT_DIR": self.scratch, "GIT_OBJECT_DIRECTORY": self.object_store}
         return {**borrowed, "GIT_SHALLOW_FILE": shallow} if os.path.exists(shallow) else borrowed
 
 
 def open_repository(path: str) -> Repository:
     """Return the repository in exactly this directory. Raise ConfigError if there is none, or git is too old."""
-    own = tempfile.mkdtemp(prefix="toolbelt-git-")
+    scratch = tempfile.mkdtemp(prefix="toolbelt-git-")
     try:
         try:
-            version = _run(["--version"], own).output.decode()
+            version = _run(["--version"], scratch).output.decode()
         except FileNotFoundError:
             version = "none"
         if tuple(map(int, re.findall(r"\d+", version)[:2])) < MIN_VERSION:
@@ -144,17 +150,19 @@ def open_repository(path: str) -> Repository:
         # Without a ceiling, git would look for a repository further up.
         ceiling = {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(path))}
         try:
-            answer = _run(["-C", path, "rev-parse", *options], own, ceiling)
+            answer = _run(["-C", path, "rev-parse", *options], scratch, ceiling)
         except GitError:
             raise config.ConfigError(
                 f"{path!r} is not a git repository. Set repository to the path of one."
             ) from None
         directory, object_store, object_format = answer.output.decode().splitlines()
-        _run(["init", "--quiet", "--bare", "--template=", f"--object-format={object_format}", own], own)
+        _run(
+            ["init", "--quiet", "--bare", "--template=", f"--object-format={object_format}", scratch], scratch
+        )
     except BaseException:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
         raise
-    return Repository(directory=directory, object_store=object_store, own=own)
+    return Repository(directory=directory, object_store=object_store, scratch=scratch)
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -177,15 +185,15 @@ def _environment(home: str) -> dict[str, str]:
 
 def _run(
     arguments: Sequence[str],
-    own: str,
+    scratch: str,
     environment: Mapping[str, str] | None = None,
     stdin_data: bytes = b"",
     expected: Sequence[int] = (0,),
 ) -> processes.Finished:
     finished = processes.run(
         [*_GIT, *arguments],
-        directory=own,
-        environment={**_environment(own), **(environment or {})},
+        directory=scratch,
+        environment={**_environment(scratch), **(environment or {})},
         seconds=SECONDS,
         max_bytes=MAX_BYTES,
         stdin_data=stdin_data,

@@ -109,16 +109,16 @@ class SelfEvolution(FunctionPlugin):
         """
         commit = commits.resolve(self._repository, ref)
         entry, text = commits.read_text(self._repository, commit, names.normalize_file(path))
-        part = plain_text.lines(text, first_line, lines)
+        excerpt = plain_text.lines(text, first_line, lines)
         answer: dict[str, Any] = {
             "path": entry.path,
             "commit": commit,
-            "content": part.text,
-            "first_line": part.first,
-            "last_line": part.last,
-            "line_count": part.count,
+            "content": excerpt.text,
+            "first_line": excerpt.first,
+            "last_line": excerpt.last,
+            "line_count": excerpt.count,
         }
-        if part.cut or part.last < min(first_line - 1 + lines, part.count):
+        if excerpt.cut or excerpt.last < min(first_line - 1 + lines, excerpt.count):
             answer["note"] = (
                 f"The result is cut off after {plain_text.MAX_ANSWER_LENGTH} characters. Read fewer lines."
             )

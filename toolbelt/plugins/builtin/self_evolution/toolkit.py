@@ -76,9 +76,9 @@ class SelfEvolutionToolkit(toolbelt.CodeToolkit):
             return _focus(active, (CHECK_DEPLOY,), match.group(), required=True)
         if match := _UNDO.search(message):
             return _focus(active, (COMPARE_COMMITS, REVERT_COMMIT, CHECK_DEPLOY), match.group())
-        verb, own = _VERB.search(message), _OWN.search(message)
-        if verb and own and not _NOT_NOW.search(message):
-            return _focus(active, MEMBERS, f"{verb.group()} … {own.group()}")
+        verb, names_itself = _VERB.search(message), _OWN.search(message)
+        if verb and names_itself and not _NOT_NOW.search(message):
+            return _focus(active, MEMBERS, f"{verb.group()} … {names_itself.group()}")
         return None
 
 

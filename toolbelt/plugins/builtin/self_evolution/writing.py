@@ -47,8 +47,8 @@ class Writer:
         repository = self._repository
         parents = repository.text("rev-list", "--parents", "--max-count=1", undone, "--").split()[1:]
         if len(parents) != 1:
-            what = "a merge" if parents else "the first commit"
-            raise toolbelt.ToolError(f"{undone[:12]} is {what}, which cannot be reverted as a whole.")
+            description = "a merge" if parents else "the first commit"
+            raise toolbelt.ToolError(f"{undone[:12]} is {description}, which cannot be reverted as a whole.")
         opposite = ("diff-tree", "-p", "--full-index", "--no-renames", undone, parents[0])
         patch = repository.objects(*opposite).output
 

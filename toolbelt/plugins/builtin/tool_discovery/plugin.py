@@ -35,8 +35,8 @@ def capability_list(runtime: RuntimeAPI, plugin: Annotated[str, Field(max_length
         if plugin.casefold() in ("", name.casefold())
     ]
     if plugin and not plugins:
-        known = ", ".join(filter(None, active)) or "none"
-        raise ToolError(f"You have no active tools of {plugin!r}. Plugins with active tools: {known}.")
+        active_names = ", ".join(filter(None, active)) or "none"
+        raise ToolError(f"You have no active tools of {plugin!r}. Plugins with active tools: {active_names}.")
     return {
         "agent": call.agent,
         "tool_count": sum(len(entry["tools"]) for entry in plugins),

@@ -58,15 +58,15 @@ async def _follow(runtime: RuntimeAPI, url: httpx.URL, configuration: settings.S
         "Accept-Encoding": "gzip",
         "User-Agent": configuration.user_agent,
     }
-    seen = set()
+    visited = set()
     for _ in range(MAX_REDIRECTS + 1):
-        seen.add(str(url))
+        visited.add(str(url))
         async with runtime.http.stream("GET", str(url), headers=headers, follow_redirects=False) as response:
             target = response.headers.get("location") if response.status_code in _REDIRECTS else None
             if target is None:
                 return await _read(response, url, configuration.max_body_bytes)
         url = addresses.check_redirect(url, target)
-        if str(url) in seen:
+        if str(url) in visited:
             raise ToolError(f"{url.host} redirects in a circle.")
     raise ToolError(f"There are more than {MAX_REDIRECTS} redirects, the last one to {url}.")
 

@@ -72,7 +72,7 @@ class _Lines:
     """Collects text: spaces collapse, and no two lines in a row are empty."""
 
     def __init__(self) -> None:
-        self._done: list[str] = []
+        self._lines: list[str] = []
         self._now: list[str] = []
         self._prefix = ""
 
@@ -111,16 +111,16 @@ class _Lines:
         line = "".join(self._now).rstrip()
         self._now = []
         if line:
-            self._done.append(line)
+            self._lines.append(line)
 
     def gap(self) -> None:
         self.end()
-        if self._done and self._done[-1] and not self._prefix:
-            self._done.append("")
+        if self._lines and self._lines[-1] and not self._prefix:
+            self._lines.append("")
 
     def text(self) -> str:
         self.gap()
-        return "\n".join(self._done).strip("\n")
+        return "\n".join(self._lines).strip("\n")
 
 
 class _Reader(html.parser.HTMLParser):

@@ -19,7 +19,7 @@ from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog
 from toolbelt.plugins.upstream import connection as live
 from toolbelt.plugins.upstream import live_connection
-from toolbelt.runtime import secrets, upstream_connections, upstream_listing, upstream_news
+from toolbelt.runtime import secrets, server_notifications, upstream_connections, upstream_listing
 from toolbelt.store import snapshots
 
 # Another thread writes the unsolicited answers of a connection.
@@ -59,7 +59,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> type[FakeConnection]:
 
 
 def test_a_secret_in_a_server_s_output_is_not_recorded(connections: type[FakeConnection]) -> None:
-    secrets.mask_from_now_on("s3cret-t0ken")
+    secrets.mask_always("s3cret-t0ken")
     seen: list[upstream_listing.Answer] = []
     done = threading.Event()
     upstream_listing.refresh(["files"], lambda name, answer: seen.append(answer))
@@ -68,12 +68,12 @@ def test_a_secret_in_a_server_s_output_is_not_recorded(connections: type[FakeCon
         seen.append(answer)
         done.set()
 
-    upstream_news.register(listen)
+    server_notifications.register(listen)
     try:
         connections.made[0].on_list(upstream_listing.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
         assert done.wait(20)
     finally:
-        upstream_news.register(configured.record_unsolicited)
+        server_notifications.register(configured.record_unsolicited)
 
     assert [(answer.error, answer.stderr) for answer in seen] == [
         ("", "Bearer [withheld]"),
@@ -95,7 +95,7 @@ def test_frequent_announcements_are_recorded_one_at_a_time_and_the_last_always(
             done.set()
 
     connected.refresh("files")
-    upstream_news.register(listen)
+    server_notifications.register(listen)
     try:
         on_list = connections.made[0].on_list
         on_list(upstream_listing.Answer(server="first"))
@@ -105,7 +105,7 @@ def test_frequent_announcements_are_recorded_one_at_a_time_and_the_last_always(
         go_on.set()
         assert done.wait(20)
     finally:
-        upstream_news.register(configured.record_unsolicited)
+        server_notifications.register(configured.record_unsolicited)
 
     assert seen == ["first", "99"]
 
@@ -149,7 +149,7 @@ def test_a_server_s_name_gives_no_access_to_another_plugin_s_secrets(
     monkeypatch.setenv("TOOLBELT_SECRET_GH__KEY", "of-the-namespace")
     belts.import_(connected.OPERATOR, {"plugins": [{"name": "other", "namespace": "gh"}]})
     row = catalog.Plugin(name="GH", upstream='{"command": "x"}')
-    upstream_connections.attend(snapshots.catalog())
+    upstream_connections.apply_catalog(snapshots.catalog())
 
     upstream_listing._ask(row)
     assert "KEY" not in connections.made[-1].environ
@@ -161,13 +161,13 @@ def test_a_server_s_name_gives_no_access_to_another_plugin_s_secrets(
 
 def test_a_request_to_ask_is_reported_again_after_connections_were_stopped() -> None:
     reviewed: list[str] = []
-    upstream_news.tell_of_questions(reviewed.append)
+    server_notifications.set_question_listener(reviewed.append)
     try:
         for _ in range(2):
-            upstream_news.report_would_ask("files")
-            upstream_news.report_would_ask("files")
+            server_notifications.report_would_ask("files")
+            server_notifications.report_would_ask("files")
             upstream_connections.stop()
     finally:
-        upstream_news.tell_of_questions(elicitation.request_review)
+        server_notifications.set_question_listener(elicitation.request_review)
 
     assert reviewed == ["files", "files"]

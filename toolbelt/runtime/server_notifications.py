@@ -21,8 +21,8 @@ from toolbelt.runtime import secrets
 # Called with a server's name and its list; toolbelt.control registers it.
 Listener = Callable[[str, importing.Answer], object]
 
-# How often a server that would ask users is reported, in seconds.
-ASKED_AGAIN = 60.0
+# The pause until a server that would ask users is reported again, in seconds.
+REPORT_PAUSE = 60.0
 
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
@@ -31,13 +31,13 @@ _threads: set[threading.Thread] = set()
 _pending: dict[str, importing.Answer] = {}
 _recording: set[str] = set()
 _listener: Listener | None = None
-_questions: Callable[[str], object] | None = None
+_question_listener: Callable[[str], object] | None = None
 # Until when each server that would ask users is not reported again.
-_asked: dict[str, float] = {}
+_silent_until: dict[str, float] = {}
 
 
 def register(listener: Listener | None) -> None:
-    """Register what is called with a server's list when it connects, or announces a change."""
+    """Register the function that is called with a server's list when it connects or announces a change."""
     global _listener
     _listener = listener
 
@@ -59,20 +59,20 @@ def masked(answer: importing.Answer) -> importing.Answer:
     return dataclasses.replace(answer, error=secrets.mask(answer.error), stderr=secrets.mask(answer.stderr))
 
 
-def tell_of_questions(listener: Callable[[str], object] | None) -> None:
-    """Register what is called with the name of a server that would ask users and has no entry for it."""
-    global _questions
-    _questions = listener
+def set_question_listener(listener: Callable[[str], object] | None) -> None:
+    """Register the function that is called with the name of a server that would ask users and has no entry for that."""
+    global _question_listener
+    _question_listener = listener
 
 
 def report_would_ask(name: str) -> None:
     """Report that a server would ask users, in a thread, and not too often."""
     now = time.monotonic()
     with _lock:
-        listener = _questions
-        if listener is None or now < _asked.get(name, 0.0):
+        listener = _question_listener
+        if listener is None or now < _silent_until.get(name, 0.0):
             return
-        _asked[name] = now + ASKED_AGAIN
+        _silent_until[name] = now + REPORT_PAUSE
     in_thread(lambda: listener(name))
 
 
@@ -97,7 +97,7 @@ def finish(within: float) -> None:
     """Wait for each thread for at most this many seconds, and forget which servers would ask users."""
     for thread in [*_threads]:
         thread.join(within)
-    _asked.clear()
+    _silent_until.clear()
 
 
 def _record(name: str) -> None:
@@ -119,7 +119,7 @@ def _forget() -> None:
     _threads.clear()
     _pending.clear()
     _recording.clear()
-    _asked.clear()
+    _silent_until.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

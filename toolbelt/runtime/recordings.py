@@ -32,7 +32,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Recording:
-    """One call from its beginning on; :meth:`end` writes its record.
+    """A call while it runs; :meth:`end` writes its record.
 
     ``call_id`` and ``report_by`` are those of a call that the agent's own program runs, once it is admitted.
     """
@@ -49,13 +49,13 @@ class Recording:
     outcome: str = ""
     call_id: str | None = None
     report_by: dt.datetime | None = None
-    # The true reason of a refusal, which the agent may not read; and the revision of the configuration that decided.
+    # The true reason of a refusal, which the agent may not read; and the revision of the configuration that was used.
     reason: str = ""
     reason_text: str = ""
     revision: int | None = None
 
     def explain(self, resolved: budgets.Resolution) -> None:
-        """Keep why the tool is not active, if that is what a call of it was refused for."""
+        """Note why the tool is not active, if its call was refused for that."""
         self.reason = self.reason_text = ""
         stored = resolved.context.catalog
         if self.tool in stored.tools and self.tool not in stored.non_tools:
@@ -64,9 +64,9 @@ class Recording:
                 self.reason, self.reason_text = decision.code, reasons.format_line(decision)
 
     def end(self, outcome: str, *, error: str = "", result_bytes: int = 0) -> None:
-        """Record how it ended. Only the first end counts.
+        """Record the outcome. Only the first call of this method has an effect.
 
-        A record that cannot be kept is logged: the tool has run, and its answer counts.
+        If the record cannot be stored, that is only logged, because the tool has run.
         """
         if self.is_ended:
             return
@@ -104,15 +104,13 @@ class Recording:
 
 
 def prune(age: dt.timedelta) -> int:
-    """Forget the calls that came in longer ago than this, and what users answered to a process that is gone; say how
-    many calls.
-    """
+    """Delete older records of calls, and users' answers to processes that ended; return the number of calls."""
     open_questions.prune()
     return calls.prune(timezone.now() - age)
 
 
 def size(value: Any) -> int:
-    """Return how many bytes the value has as JSON in UTF-8; 0 for what JSON cannot say."""
+    """Return the size of the value as JSON in UTF-8, in bytes; 0 if it is not JSON."""
     try:
         return len(_ENCODER.encode(value).encode(errors="replace"))
     except (TypeError, ValueError, RecursionError):
@@ -120,7 +118,7 @@ def size(value: Any) -> int:
 
 
 def masked(value: Any, depth: int = 0) -> Any:
-    """Return the value without secrets: neither what a key names one, nor one that a plugin was given."""
+    """Return the value without secrets: those that a key suggests, and the known secrets of plugins."""
     if depth > DEEPEST:
         return secrets.MASK
     match value:

@@ -1,0 +1,155 @@
+"""The admission of calls: a meta-tool's call is answered immediately, any other one is admitted or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from toolbelt import conf
+from toolbelt.core import budgets, calls, dispatch, meta_tools, resolution, schema
+from toolbelt.plugins import contract
+from toolbelt.runtime import (
+    call_answers,
+    context_use,
+    elicitation,
+    gates,
+    learning,
+    plugins,
+    record_writer,
+    recordings,
+    upstream_connections,
+)
+from toolbelt.runtime import meta_tools as own_tools
+from toolbelt.runtime.call_answers import Answer
+from toolbelt.store import databases
+
+_META_TOOLS = frozenset(meta_tools.SCHEMAS)
+
+
+def admit_at_once(gate: gates.Gate) -> Answer | gates.Admitted | None:
+    """Admit the call of an upstream server's tool on the event loop; return None if that is slow or needs a thread."""
+    cached = gate.cached()
+    if cached is None or gate.recording.tool in _META_TOOLS or not record_writer.has_room():
+        return None
+    stored = cached[0].catalog
+    tool = stored.tools.get(gate.recording.tool)
+    if tool is None or not schema.is_ready(tool.input_schema):
+        return None
+    plugin = stored.plugins.get(tool.plugin)
+    if plugin is None or not plugin.upstream or upstream_connections.is_backing_off(plugin):
+        return None
+    try:
+        return _admit_tool(gate, *cached, is_quick=True)
+    except schema.TooComplexError:
+        return None
+
+
+def prepare(gate: gates.Gate) -> Answer | gates.Admitted:
+    """Answer and record a meta-tool's call; admit any other call, or refuse and record it.
+
+    Returns the database connection to the pool, because an admitted call may wait and run for long.
+    """
+    try:
+        return _admit(gate)
+    finally:
+        databases.release()
+
+
+def _admit(gate: gates.Gate) -> Answer | gates.Admitted:
+    recording, by_dispatch, subagent = gate.recording, gate.by_dispatch, gate.subagent
+    if recording.tool in meta_tools.DEFINITIONS and not by_dispatch:
+        return _call_own(recording, subagent)
+    snapshot, resolved, state = gate.resolve()
+    if by_dispatch and recording.tool == meta_tools.SEARCH:
+        result = dispatch.search_tools(
+            resolved, recording.arguments, has_session=recording.session is not None
+        )
+        return _end(recording, result)
+    if by_dispatch and recording.tool == meta_tools.CALL:
+        parsed_call = dispatch.parse_call(resolved, recording.arguments)
+        if isinstance(parsed_call, calls.Refusal):
+            return call_answers.refuse(recording, parsed_call)
+        # From here on, it is a call of the given tool, and recorded as one.
+        recording.tool, recording.arguments = parsed_call
+        if recording.tool in dispatch.LOADING and recording.session is not None:
+            return _call_own(recording, subagent)
+        gate.is_dispatched = True
+    return _admit_tool(gate, snapshot, resolved, state)
+
+
+def _call_own(recording: recordings.Recording, subagent: str | None) -> Answer:
+    """Answer the call of a meta-tool that lists or loads."""
+    result = own_tools.call(
+        recording.agent,
+        recording.tool,
+        recording.arguments,
+        recording.session,
+        recording.request_id,
+        subagent,
+    )
+    return _end(recording, result)
+
+
+def _end(recording: recordings.Recording, result: calls.MetaAnswer | calls.Refusal) -> Answer:
+    """Return and record the answer of a meta-tool."""
+    if isinstance(result, calls.Refusal):
+        return call_answers.refuse(recording, result)
+    context_use.add_result(recording.agent, result.content)
+    if recording.tool == meta_tools.SEARCH:
+        learning.note_search(recording.agent, recording.session, recording.arguments["query"], result.content)
+    return call_answers.answered(recording, result.content)
+
+
+def _admit_tool(
+    gate: gates.Gate,
+    snapshot: resolution.Snapshot,
+    resolved: budgets.Resolution,
+    state: Hashable,
+    *,
+    is_quick: bool = False,
+) -> Answer | gates.Admitted:
+    recording = gate.recording
+    tool = snapshot.catalog.tools.get(recording.tool)
+    if tool is not None:
+        recording.plugin = tool.plugin
+        recording.arguments = calls.filled(snapshot.catalog, recording.tool, recording.arguments)
+    admitted = gate.admit(resolved, snapshot, is_quick=is_quick)
+    if isinstance(admitted, calls.Refusal):
+        return call_answers.refuse(recording, admitted)
+    tool = snapshot.catalog.tools[recording.tool]
+    provider = snapshot.catalog.plugins.get(tool.plugin)
+    server = provider if provider is not None and provider.upstream else None
+    if server is None and not plugins.serves(recording.plugin, recording.tool):
+        if snapshot.catalog.runner(tool) == "client" and not plugins.is_loaded(recording.plugin):
+            return call_answers.refuse(recording, calls.run_by_client(recording.tool))
+        plugins.report_unserved(recording.plugin)
+        return call_answers.refuse(
+            recording, call_answers.unavailable(recording.tool), "no plugin of this process serves it"
+        )
+    if server is not None:
+        upstream_connections.note_answers_elsewhere(server)
+    return gates.Admitted(
+        tool=recording.tool,
+        plugin=recording.plugin,
+        definition=tool,
+        server=server,
+        arguments=recording.arguments,
+        context=contract.CallContext(
+            agent=recording.agent,
+            session=recording.session or "",
+            request_id=recording.request_id or "",
+            options=admitted.options,
+            active_tools=_by_plugin(resolved),
+        ),
+        until=recording.begun + conf.CALL_SECONDS,
+        seconds=conf.CALL_SECONDS,
+        gate=gate,
+        state=state,
+        may_ask=server is not None and elicitation.is_granted(resolved, server),
+    )
+
+
+def _by_plugin(resolved: budgets.Resolution) -> Mapping[str, Sequence[str]]:
+    tools: dict[str, list[str]] = {}
+    for key in resolved.active:
+        tools.setdefault(resolved.context.catalog.tools[key].plugin, []).append(key)
+    return tools
