@@ -377,3 +377,13 @@ def test_access_pages_of_the_demo_are_at_most_60_kb_compressed(operator: Client)
         sizes[key] = len(gzip.compress(response.content))
     assert len(sizes) >= 8
     assert {key: size for key, size in sizes.items() if size > 60_000} == {}
+
+
+def test_an_agents_title_comes_first_and_its_key_beside_it(operator: Client, belt: None) -> None:
+    models.Agent.objects.filter(key="ada").update(title="Ada <1>")
+    response = dashboard.switch(operator, "issues", "false", "true")
+    assert response.context["page"].notice.text.endswith("is off for Ada <1> `ada`.")
+    assert "<h1>Ada &lt;1&gt;</h1>" in operator.get("/agents/ada/").content.decode()
+    listed = operator.get("/agents/").content.decode()
+    assert ">Ada &lt;1&gt;</a>" in listed
+    assert '<code class="quiet">ada</code>' in listed

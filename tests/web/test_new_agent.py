@@ -46,7 +46,7 @@ def test_creating_a_blank_or_equipped_agent_redirects_to_connect(
     made = dashboard.latest_entry()
     assert (made.action, made.actor, made.via) == ("agent.create", "olive", "screen")
     notice = agent_creator.get("/agents/eve/connect/").context["page"].notice
-    assert (notice.text, notice.undo) == ("Agent eve created.", made.pk)
+    assert (notice.text, notice.undo) == ("Agent Eve `eve` created.", made.pk)
 
 
 def test_a_copy_has_the_same_configuration_and_can_be_undone(agent_creator: Client) -> None:

@@ -94,6 +94,11 @@ def keys() -> list[str]:
     return list(models.Agent.objects.filter(archived=False).values_list("key", flat=True))
 
 
+def load_title(key: str) -> str:
+    """Return an agent's title; empty if it has none, or does not exist."""
+    return models.Agent.objects.filter(key=key).values_list("title", flat=True).first() or ""
+
+
 def load_labels() -> list[agents.Agent]:
     """Return the agents in order, with only the columns that people identify them by."""
     fields = ("key", "title", "description", "role", "model", "kind", "loadout", "protected", "archived")

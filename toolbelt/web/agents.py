@@ -29,6 +29,8 @@ from toolbelt.web.kit import (
     pieces,
     responses,
     saved_views,
+    texts,
+    titles,
     words,
 )
 from toolbelt.web.kit import forms as kit
@@ -164,7 +166,9 @@ def create(request: http.Request) -> HttpResponse:
         done = agents.duplicate(write, name, key, title=title)
     else:
         done = agents.create(write, key, title=title, loadout=name if kind == "loadout" else "")
-    notice = notices.Notice(text=f"Agent {key} created.", undo=responses.undo_of(request, done))
+    notice = notices.Notice(
+        text=f"Agent {titles.named('agent', key)} created.", undo=responses.undo_of(request, done)
+    )
     responses.declare(request, reverse("web:connect", args=[key]))
     return responses.respond(request, notice)
 
@@ -207,7 +211,8 @@ def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
     spent = summary.inventory.spent
     return pieces.View(
         key=summary.agent.key,
-        role=summary.agent.role or summary.agent.title,
+        title=texts.visible(summary.agent.title or summary.agent.key),
+        role=summary.agent.role,
         profile=profile(summary.agent, summary.loadout),
         loadout=summary.loadout,
         protected=summary.agent.protected,

@@ -219,7 +219,7 @@ def _home(agent: str) -> str:
 
 
 def _whose(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} agents"
+    return titles.named("agent", names[0]) if len(names) == 1 else f"{len(names)} agents"
 
 
 def _no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:

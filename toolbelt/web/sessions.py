@@ -20,7 +20,7 @@ from toolbelt.core import agents as values
 from toolbelt.core import sessions as conversations
 from toolbelt.web import agents
 from toolbelt.web.calls import views as calls
-from toolbelt.web.kit import fields, filters, http, notices, paging, periods, pieces, responses, words
+from toolbelt.web.kit import fields, filters, http, notices, paging, periods, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 
 
@@ -50,17 +50,17 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
     form = Eviction(request.POST)
     parts = responses.swap_in(request, "sessions/_evicted.html", lambda: _page(request, agent))
     responses.declare(request, reverse("web:sessions", args=[agent]), parts=parts, undone="Not evicted")
-    session = form.checked()["session"]
+    session, called = form.checked()["session"], titles.named("agent", agent)
     if not form.cleaned_data["confirm"]:
         reasons = (
-            f"The session loses everything it loaded. Its next request starts with what {agent} has in every session.",
+            f"The session loses everything it loaded. Its next request starts with what {called} has in every session.",
             "Its connections to upstream servers close, and the servers' state for it is lost.",
             "This cannot be undone, but the agent can load what it needs again.",
         )
         fields = [("session", session)]
         return responses.ask(request, f"Evict session {session}?", "Evict session", reasons, fields)
     sessions.evict(responses.write(request, form.cleaned_data), agent, session)
-    return responses.respond(request, notices.Notice(text=f"Session {session} of {agent} evicted."))
+    return responses.respond(request, notices.Notice(text=f"Session {session} of {called} evicted."))
 
 
 def _page(request: http.Request, agent: str) -> pieces.View:

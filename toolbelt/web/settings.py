@@ -22,7 +22,7 @@ from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import belts, catalog, errors, loadouts
 from toolbelt.web import agents as agents_page
-from toolbelt.web.kit import entry_forms, fields, http, model_panel, notices, pieces, responses
+from toolbelt.web.kit import entry_forms, fields, http, model_panel, notices, pieces, responses, titles
 from toolbelt.web.kit import forms as kit
 
 _LIMIT = {"min": 0, "step": 1, "inputmode": "numeric", "placeholder": "no limit"}
@@ -159,14 +159,15 @@ def change(request: http.Request, agent: str) -> HttpResponse:
         return _shown(request, agent, status=status, form=form, seen=was)
 
     home = reverse("web:settings", args=[agent])
-    title, fields = f"Save the settings of {agent}?", (*form.fields, "was", "next")
+    called = titles.named("agent", agent)
+    title, fields = f"Save the settings of {called}?", (*form.fields, "was", "next")
     responses.declare(request, home, form=show_again, title=title, verb="Save changes", fields=fields)
     given, changes = form.checked(), form.changes()
     seen = {key: was.get(key) for key in changes}
     done = agents.edit(responses.write(request, given), agent, changes, was=seen)
-    unchanged, detail = f"the settings of {agent} are already up to date", model_panel.in_short(done.effect)
+    unchanged, detail = f"the settings of {called} are already up to date", model_panel.in_short(done.effect)
     return responses.respond_changed(
-        request, done, f"Settings of {agent} saved", unchanged=unchanged, detail=detail
+        request, done, f"Settings of {called} saved", unchanged=unchanged, detail=detail
     )
 
 
@@ -179,7 +180,7 @@ def set_operators(request: http.Request, agent: str) -> HttpResponse:
     given = form.checked()
     done = roles.set_operators(responses.write(request, given), agent, given["user"], was=given["was"])
     names = ", ".join(done.after) or "none"
-    text = f"Operators of {agent} only: {names}."
+    text = f"Operators of {titles.named('agent', agent)} only: {names}."
     return responses.respond(request, notices.Notice(text=text, undo=done.entry))
 
 
@@ -201,7 +202,7 @@ def archive(request: http.Request, agent: str) -> HttpResponse:
     responses.declare(
         request,
         home,
-        title=f"Archive {agent}?" if archived else f"Restore {agent}?",
+        title=f"{'Archive' if archived else 'Restore'} {titles.named('agent', agent)}?",
         verb="Archive agent" if archived else "Restore agent",
         fields=("archived", "reason", "next"),
         question=ask,
@@ -209,7 +210,7 @@ def archive(request: http.Request, agent: str) -> HttpResponse:
     done = agents.archive(responses.write(request, given), agent, archived)
     word = "archived" if archived else "restored"
     notice = notices.Notice(
-        text=f"{agent} is {word}{' already' if done.is_nothing else ''}.",
+        text=f"{titles.named('agent', agent)} is {word}{' already' if done.is_nothing else ''}.",
         detail="" if archived else "It works as before.",
         undo=done.entry,
     )

@@ -129,7 +129,7 @@ def reset(request: http.Request, agent: str) -> HttpResponse:
     declare(request, agent)
     form = Reset(request.POST)
     was = form.shown()
-    what = f"{words.counted(len(was), 'override')} of {agent}"
+    what = f"{words.counted(len(was), 'override')} of {titles.named('agent', agent)}"
     declare(request, agent, title=f"Reset {what} to default?", verb="Reset to default", fields=_KEPT)
     write = responses.write(request, form.cleaned_data)
     change = tools_config.change(write, agent, dict.fromkeys(was), was=was)
@@ -144,15 +144,16 @@ def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpRe
     arguments = form.arguments()
     ends = arguments["ends"]
     state = grants.with_end(arguments["on"], agents.End(at=ends) if ends is not None else None)
-    title, verb = words.switch_question(name, state, agent), words.switch_verb(arguments["on"])
+    called = titles.named("agent", agent)
+    title, verb = words.switch_question(name, state, called), words.switch_verb(arguments["on"])
     declare(request, agent, title=title, verb=verb, fields=_KEPT)
     change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **arguments)
     has_effect = change.effect is not None and not change.effect.is_nothing
     if arguments["on"] and not has_effect and (reason := _why_off(agent, key)):
         done = "No changes:" if change.is_nothing else "Saved, but"
-        text = f"{done} {name} is not on for {agent}: {reason}."
+        text = f"{done} {name} is not on for {called}: {reason}."
         return responses.respond(request, notices.Notice(text=text, undo=change.entry), change.effect)
-    done, detail = words.switch_result(name, state, agent), model_panel.in_short(change.effect)
+    done, detail = words.switch_result(name, state, called), model_panel.in_short(change.effect)
     return responses.respond_changed(request, change, done, detail=detail)
 
 

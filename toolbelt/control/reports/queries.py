@@ -172,6 +172,11 @@ def agents_briefly() -> list[agents.Agent]:
     return agent_rows.load_labels()
 
 
+def agent_title(key: str) -> str:
+    """Return an agent's title; empty if it has none, or does not exist."""
+    return agent_rows.load_title(key)
+
+
 def is_any_agent() -> bool:
     """Return whether there is any agent, archived or not."""
     return bool(entries.names("agent"))

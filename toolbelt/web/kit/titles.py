@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.control.access import access_index
+from toolbelt.control.reports import queries
 from toolbelt.core import catalog
 from toolbelt.web.kit import texts
 
@@ -21,5 +22,8 @@ def title_of(stored: catalog.Catalog, kind: str, key: str) -> str:
 
 def named(kind: str, key: str) -> str:
     """Return a thing's name in a sentence, for the filter ``code_spans``: ``Team chat `team_chat```."""
-    title = title_of(access_index.catalog_view().catalog, kind, key)
-    return f"{title} `{key}`" if title else key
+    if kind == "agent":
+        title = texts.visible(queries.agent_title(key))
+    else:
+        title = title_of(access_index.catalog_view().catalog, kind, key)
+    return f"{title} `{key}`" if title and title != key else key

@@ -67,7 +67,7 @@ def flip(request: http.Request) -> HttpResponse:
     family = "switch" if key in access_index.catalog_view().catalog.toolkits else "override"
     home = reverse("web:agent_access", args=[agent])
     question = notices.Confirmation(
-        title=words.switch_question(titles.named("toolkit", key), on, agent),
+        title=words.switch_question(titles.named("toolkit", key), on, titles.named("agent", agent)),
         reasons=(),
         action=reverse(f"web:{family}", args=[agent, key]),
         fields=(("on", words.stored(on)), ("was", words.stored(was)), ("next", home)),
