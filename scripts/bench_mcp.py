@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def measure(size: int) -> dict[str, Any]:
-    """Fill a database with ``size`` tools, give all to one agent, and list them."""
+    """Fill a database with ``size`` tools, grant all to one agent, and list them."""
     with bench.filled(size) as connection, tempfile.TemporaryDirectory() as scratch:
         from toolbelt.control import writing
         from toolbelt.control.access import switches

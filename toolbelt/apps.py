@@ -33,7 +33,7 @@ class ToolbeltConfig(AppConfig):
         code_toolkits.register()
         learning.register()
         connection_cleanup.connect()
-        # The two doors do not know each other: what one finds out, the other writes down.
+        # `runtime` must not import `control`: register the functions that store what it finds.
         plugins.set_listener(listed_plugins.record_failure)
         server_notifications.register(upstream_servers.record_unsolicited)
         server_notifications.set_question_listener(elicitation.request_review)

@@ -353,6 +353,6 @@ def _unavailable(error: Exception) -> str:
 
     if (unavailable := availability.classify(error)) is None:
         return ""
-    # A person who runs a command can be told more than an agent: what the database's driver says.
+    # A person who runs a command may read more than an agent: the message of the database's driver.
     finding = database.unreachable()
     return str(unavailable) if finding is None else f"{finding.message} {finding.way_out}"

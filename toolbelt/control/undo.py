@@ -1,7 +1,7 @@
 """Undoing changes: an undo is itself a change, made after a comparison with the current state.
 
-The state that the change left must still be there; if it has changed since, errors.Stale states what was seen and what
-is there now. Undoing is audited like any change, and can be undone.
+The state that the change left must still be there; if it has changed since, errors.Stale states the value
+seen and the current value. Undoing is audited like any change, and can be undone.
 """
 
 from __future__ import annotations

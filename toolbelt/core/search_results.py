@@ -18,8 +18,8 @@ MAX_TOKENS = 600
 NOTHING = "No tool that you have or could load matches: try other words."
 _MAX_DESCRIPTION_TOKENS, _MAX_DESCRIPTION_LENGTH = 30, 160
 _MAX_MATCHED, _MAX_MATCHED_LENGTH = 4, 20
-# How many toolkits are named, and how many of the best tools speak for them.
-_MAX_TOOLKITS, _SPEAKERS = 3, 30
+# How many toolkits are named, and how many of the best tools count for them.
+_MAX_TOOLKITS, _COUNTED = 3, 30
 
 # Whether results say which name to load: not at all, where a load is possible, or leaving out what cannot be loaded.
 Loads = Literal["never", "where possible", "always"]
@@ -66,12 +66,12 @@ def of(
         return Page(results=[lines.complete(query.strip())])
     offset = arguments.get("offset", 0)
     limit = arguments.get("limit", meta_tools.SEARCH_LIMIT)
-    count = offset + max(limit + 1, _SPEAKERS)
+    count = offset + max(limit + 1, _COUNTED)
     hits = search.search(stored, decisions, query, count)
     if loads == "always" and not all(lines.is_usable(hit.tool) for hit in hits):
         # Only now, because to check them all costs more than a search.
         hits = search.search(stored, filter(lines.is_usable, decisions), query, count)
-    toolkits = lines.best_toolkits([hit.tool for hit in hits[:_SPEAKERS]])
+    toolkits = lines.best_toolkits([hit.tool for hit in hits[:_COUNTED]])
     empty = Page(results=(), toolkits=toolkits, next_offset=offset + limit)
     room = MAX_TOKENS - _tokens(stored, empty.answer(longest_message))
     results: list[dict[str, Any]] = []

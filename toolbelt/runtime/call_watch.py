@@ -63,7 +63,7 @@ async def _wait_until_blocked(admitted: gates.Admitted) -> gates.DeniedError:
                 denied = await admitted.gate.in_thread(gates.blocked, admitted)
             except Exception:
                 # For example, the database cannot be read. The call is checked again after the next change.
-                _log.exception("running call not judged", tool=admitted.tool)
+                _log.exception("running call not checked", tool=admitted.tool)
                 denied = None
             if denied is not None:
                 return denied

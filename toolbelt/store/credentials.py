@@ -84,7 +84,7 @@ def is_any_agent_connected() -> bool:
 
 
 def rejected_though_valid(now: dt.datetime) -> list[Token]:
-    """Return the valid tokens that are rejected all the same: their agent is archived, or their user is not active."""
+    """Return the tokens that are valid but rejected: their agent is archived, or their user is not active."""
     return [stored.token for stored in _stored() if stored.token.is_valid(now) and not stored.is_active]
 
 

@@ -214,7 +214,7 @@ def _renames(tools: list[catalog.Tool], kinds: Mapping[str, Kind]) -> dict[str, 
     previous: dict[str, str] = {}
     for tool in tools:
         candidates = gone.get(_texts_of(tool), [])
-        # Tools without a description cannot be told apart.
+        # Tools without a description cannot be distinguished.
         if kinds.get(tool.key) == "new" and tool.description and candidates:
             likely = candidates[:MAX_CANDIDATES]
             previous[tool.key] = difflib.get_close_matches(tool.key, likely, n=1, cutoff=0.0)[0]

@@ -23,7 +23,7 @@ TITLES: Mapping[Kind, str] = {
 }
 KINDS: tuple[Kind, ...] = tuple(TITLES)
 
-# From the most specific to the least: a mapping of booleans can only be told by what it is not.
+# From the most specific to the least: a mapping of booleans is only recognized after all others.
 _RECOGNIZED: Mapping[Kind, Callable[[Any], bool]] = {
     "agent-adapter": agent_adapter.recognizes,
     "mindroom": mindroom.recognizes,

@@ -11,7 +11,7 @@ from typing import Any
 from toolbelt.core.schema import forms
 
 Parts = Sequence[Mapping[str, Any]]
-# Schemas that all apply to one value, as they stand in the document: mappings, booleans, or anything else.
+# Schemas that all apply to one value, as they are in the document: mappings, booleans, or anything else.
 Schemas = tuple[Any, ...]
 TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 # Types with few values, which are listed instead of described by bounds.

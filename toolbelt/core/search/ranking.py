@@ -67,7 +67,7 @@ class Weights:
 
 @functools.cache
 def weights() -> Weights:
-    """Return the weights that come with Toolbelt."""
+    """Return the built-in weights."""
     return _read(FILE, TERMS)
 
 

@@ -112,5 +112,5 @@ def unpack(content: bytes) -> Table:
 
 @functools.cache
 def table() -> Table:
-    """Return the vectors that come with Toolbelt."""
+    """Return the built-in vectors."""
     return unpack(resources.files(__package__).joinpath("vectors.bin").read_bytes())

@@ -54,7 +54,7 @@ class Status:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class LiveConnection:
-    """One connection from its beginning to its end: opened, held and closed by one task, as the client requires.
+    """A connection over its whole life: opened, held and closed by one task, as the client requires.
 
     ``calls`` counts those that wait for an answer. A retired connection gets no new calls, and ends after the last
     answer. ``running_calls`` are these calls, with the features of their clients. ``failure`` is why the server was

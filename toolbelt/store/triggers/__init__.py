@@ -41,7 +41,7 @@ def install(connection: BaseDatabaseWrapper) -> bool:
     """Create the missing triggers; return whether there were any.
 
     If so, something may have been written unnoticed, so everything counts as changed. A trigger is identified by its
-    name: a new version comes with a migration, before which all are removed.
+    name: a new version requires a migration, before which all are removed.
     """
     language, tables = _LANGUAGES[connection.vendor], _existing_tables(connection)
     missing_names = missing(connection)

@@ -1,6 +1,6 @@
 """The toolkit's policy and directive.
 
-The policy asks for good practice: reading first, small changes, consent. Rules that must hold whatever a model does are
+The policy requests good practice: reading first, small changes, consent. Rules that must hold whatever a model does are
 enforced by the tools (writing, names).
 """
 
