@@ -1,1 +1,1 @@
-"""The operators' screens: parse, make one call to `control` or `runtime`, present."""
+"""The dashboard: parse, make one call to `control` or `runtime`, present."""

@@ -61,7 +61,7 @@ _ADD = rights.permission("add", "agent")
 
 
 class Agents(forms.Form):
-    """What narrows and sorts the list of agents, and where in it to begin."""
+    """The filters, order and offset of the list of agents."""
 
     q = fields.Query()
     kind = forms.CharField(required=False, max_length=20)

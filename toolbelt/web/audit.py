@@ -52,7 +52,7 @@ _FAMILIES = {
 
 
 class AuditLog(periods.Period):
-    """What narrows the audit log, and where in it to look."""
+    """The filters and position of the audit log."""
 
     person = forms.CharField(required=False, max_length=150)
     agent = forms.CharField(required=False, max_length=64)
@@ -70,7 +70,7 @@ VIEWS = saved_views.FilteredList(
 
 
 class Download(AuditLog):
-    """What of the audit log is wanted as a file, and in which form."""
+    """The filters and format of a download of the audit log."""
 
     form = forms.ChoiceField(choices=[("csv", "csv"), ("json", "json")])
 
@@ -154,7 +154,7 @@ def undo(request: http.Request, entry: int) -> HttpResponse:
 
 
 def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Stale) -> HttpResponse:
-    """Ask instead of undoing what was changed since: three ways, and a change based on what is so now."""
+    """Show the three values, and offer to change the current one, instead of undoing a value that has changed since."""
     family = done.action.partition(".")[0]
     name = titles.named("toolkit", done.key) if family == "switch" else done.key
     action = reverse(f"web:{family}", args=[done.subject_key, done.key])
@@ -194,7 +194,7 @@ def _declare(request: http.Request, done: queries.Entry) -> None:
 
 
 def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pieces.View:
-    """Return what the log and the history of an ``agent`` have in common, narrowed as ``given``."""
+    """Return what the audit log and the history of an ``agent`` share, filtered as ``given``."""
     asked_for, may_undo = _query(given) | ({"agent": agent} if agent else {}), rights.undo_check(request.user)
     log_page = queries.changes(
         **asked_for, older_than=given["older"] or None, newer_than=given["newer"] or None
@@ -235,7 +235,7 @@ def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pi
 
 
 def _query(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the filters ask the log for; the day of ``until`` is the last one that counts."""
+    """Return the query for the page's filters; ``until`` is inclusive."""
     first, last = periods.days(filters)
     return {
         "actor": filters["person"],
@@ -263,7 +263,7 @@ def _batch(request: http.Request, log_page: Any) -> pieces.View | None:
 
 
 def _pages(log_page: Any, narrowed: Mapping[str, str], path: str) -> paging.Pages:
-    """Return where in the log a page is, and where the next ones are."""
+    """Return the position of a page in the log, and the links to the next ones."""
     if not log_page.entries:
         return paging.Pages(words="")
     first, last = log_page.entries[0].id, log_page.entries[-1].id

@@ -26,12 +26,12 @@ from toolbelt.web.tools import listing as tools
 
 # How many agents or tools the question lists.
 MAX_LINES = 100
-# In the form, this stands for all agents: no agent is called so.
+# In the form, this means all agents: no agent can have this key.
 ALL = "*"
 
 
 class SetAll(kit.Change):
-    """What everything shown is set to (``set``: ``tools-true``, ``toolkits-unset``), the agents, and the toolkit;
+    """The state for everything shown (``set``: ``tools-true``, ``toolkits-unset``), the agents, and the toolkit;
     ``pick`` names the selected sections of the Access page.
     """
 
@@ -47,13 +47,13 @@ class SetAll(kit.Change):
         self.fields["for"] = fields.Names(required=False)
 
     def setting(self) -> tuple[str, bool | None]:
-        """Return what shall be set, and to what."""
+        """Return what to set, and its new state."""
         what, _, word = self.checked()["set"].partition("-")
         return what, words.read(word)
 
 
 class SetTools(SetAll):
-    """Which tools of the list are set (``tool``, or ``every`` that matches), for which agents.
+    """The tools of the list to set (``tool``, or ``every`` that matches), for which agents.
 
     Turning off stores nothing where the agent has not got the tool, unless ``also_off`` is set.
     """
@@ -64,7 +64,7 @@ class SetTools(SetAll):
 
 
 class Bulk(kit.Change):
-    """What shall be set as a page showed it (``seen``: by agent, by key, what was set)."""
+    """The state to set, and the states that the page showed (``seen``, by agent and key)."""
 
     on = fields.State()
     seen = fields.Document()
@@ -85,9 +85,7 @@ class Bulk(kit.Change):
 
 @require_safe
 def of_agent(request: http.Request, agent: str) -> HttpResponse:
-    """Ask whether the tools, or the toolkits, that the Access page shows (or of them, the selected ones) shall be set
-    alike.
-    """
+    """Ask for confirmation to set the tools or toolkits that the Access page shows, or those of selected sections."""
     narrowed = filters.read(access.Access(request.GET))
     responses.declare(request, filters.address(_home(agent), narrowed))
     form = SetAll(request.GET)
@@ -98,7 +96,7 @@ def of_agent(request: http.Request, agent: str) -> HttpResponse:
 
 @require_safe
 def of_tools(request: http.Request) -> HttpResponse:
-    """Ask whether the selected tools, or all that the list shows, shall be set alike for some agents or all."""
+    """Ask for confirmation to set the selected tools, or all that the list shows, for some agents or all."""
     narrowed = filters.read(tools.Tools(request.GET))
     responses.declare(request, filters.address(reverse("web:tools"), narrowed))
     form = SetTools(request.GET)
@@ -124,7 +122,7 @@ def of_tools(request: http.Request) -> HttpResponse:
 
 @require_safe
 def of_agents(request: http.Request) -> HttpResponse:
-    """Ask whether a toolkit shall be switched alike for the agents that the list shows."""
+    """Ask for confirmation to switch a toolkit for the agents that the list shows."""
     narrowed = filters.read(agents.Agents(request.GET))
     responses.declare(request, filters.address(reverse("web:agents"), narrowed))
     form = SetAll(request.GET)
@@ -137,7 +135,7 @@ def of_agents(request: http.Request) -> HttpResponse:
 
 @require_safe
 def of_toolkit(request: http.Request, toolkit: str) -> HttpResponse:
-    """Ask whether a toolkit shall be switched alike for the agents that were ticked, or for all."""
+    """Ask for confirmation to switch a toolkit for the selected agents, or for all."""
     responses.declare(request, reverse("web:toolkit", args=[toolkit]))
     form = SetAll(request.GET)
     on = form.setting()[1]
@@ -146,7 +144,7 @@ def of_toolkit(request: http.Request, toolkit: str) -> HttpResponse:
 
 @require_POST
 def apply(request: http.Request) -> HttpResponse:
-    """Do what was shown: all of it, or nothing."""
+    """Apply what was shown, all of it or nothing."""
     home = responses.back(request, reverse("web:audit_log"))
     form, may_flip = Bulk(request.POST), rights.flip_check(request.user)
     if not any(map(may_flip, queries.agent_keys())):

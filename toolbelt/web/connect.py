@@ -1,4 +1,4 @@
-"""Connecting to one agent: a token is created, and stands in the command that connects.
+"""The Connect page: a token is created and inserted into the command that connects.
 
 As on the page of tokens, its text is in the response to the form that creates it, and nowhere else.
 """

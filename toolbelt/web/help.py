@@ -1,4 +1,4 @@
-"""The help page: the questions come from the core, and all other texts from the templates."""
+"""The help page. The rules come from the core, and all other texts from the templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first page: what operators look up first, with links to where it is done."""
+"""The overview page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEP, HEIGHT = 10, 64
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show how things stand."""
+    """Show the page."""
     user, may_undo = request.user, rights.undo_check(request.user)
     may_see_calls = rights.may_read(user, "call_record")
     today = timezone.localdate()

@@ -1,4 +1,4 @@
-"""A whole configuration as a file: exported, checked without a change, and imported as it was checked."""
+"""Import & export: download a belt, check one, and import it as it was checked."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ MAX_ENTRIES, MAX_PROBLEMS = 100, 200
 
 
 class Import(kit.Change):
-    """What the check showed of the belt: its digest, and the revision that it was compared with."""
+    """The digest of the checked belt, and the revision that it was compared with."""
 
     revision = forms.IntegerField(min_value=0, max_value=2**63 - 1)
     shown = forms.CharField(max_length=64)
 
 
 class Export(forms.Form):
-    """Which sections to export, and in which format."""
+    """The sections to export, and the format."""
 
     section = fields.Names(required=False)
     form = forms.ChoiceField(required=False, choices=[("yaml", "yaml"), ("json", "json")])
@@ -76,7 +76,7 @@ def export(request: http.Request) -> HttpResponse:
 
 @require_POST
 def check(request: http.Request) -> HttpResponse:
-    """Return what importing the belt would do, and write nothing."""
+    """Show the effects of importing the belt; nothing is written."""
     text, document = _document(request)
     return _shown(request, text=text, weighed=belt_effects.assess(responses.write(request), document))
 
@@ -167,7 +167,7 @@ def _read(request: http.Request, text: str) -> dict[str, Any]:
 
 
 def _may_import(request: http.Request) -> bool:
-    """Return whether there is any section that they may import."""
+    """Return whether the user may import any section."""
     return any(
         request.user.has_perms([rights.permission("add", kind), rights.permission("change", kind)])
         for kind in belts.SECTIONS.values()
@@ -175,7 +175,7 @@ def _may_import(request: http.Request) -> bool:
 
 
 def _to_undo(request: http.Request, done: belts.Imported) -> int | None:
-    """Return the entry that undoing all of the import names, if that can be undone, and is theirs to undo."""
+    """Return the entry to undo the whole import by, if the user may."""
     if done.entry is None or queries.change(done.entry) is None:
         return None
     batch = undoing.batch_of(done.entry)

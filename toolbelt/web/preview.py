@@ -67,11 +67,11 @@ class Question(forms.Form):
 
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
-    """Show the page; to htmx only what the question comes to."""
+    """Show the page; htmx receives only the result."""
     given = filters.read(Question(request.GET))
     view = given["view"] or "tools"
     form = given["format"] if given["format"] in rendering.FORMATS else next(iter(_FORMATS))
-    # A past version is outside any session, and what stands beside it, too.
+    # A past version is outside any session, and so is the current one beside it.
     in_session = not given["at"]
     asked = {
         "session": (in_session and given["session"]) or None,
@@ -200,7 +200,7 @@ def _sent(answer: surface.Surface, form: str, place: str) -> pieces.View:
 
 
 def _why(answer: surface.Surface, tool: str) -> pieces.View:
-    """Return why a tool is on or off, with the steps that lead to it; the budget of the agent decides behind them all.
+    """Return why a tool is on or off, with the steps that lead to it; the agent's budget is applied last.
 
     If there is no such tool, it is a ``trouble``, and there is neither before one is named.
     """

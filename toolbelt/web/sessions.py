@@ -25,13 +25,13 @@ from toolbelt.web.kit import forms as kit
 
 
 class Sessions(periods.Period):
-    """When the sessions last changed, and where in their list to begin."""
+    """The period of the last change of sessions, and the offset in their list."""
 
     offset = fields.Offset()
 
 
 class Eviction(kit.Change):
-    """Which session to evict."""
+    """The session to evict."""
 
     session = forms.CharField(max_length=conversations.MAX_ID_LENGTH, strip=False)
 

@@ -127,14 +127,14 @@ class Settings(entry_forms.EntryForm):
 
 
 class Operators(kit.Change):
-    """Which users shall operate an agent, and which of them the page showed (``was``)."""
+    """The operators of an agent, and those that the page showed (``was``)."""
 
     user = fields.Names(required=False)
     was = fields.Names(required=False)
 
 
 class Archiving(kit.Change):
-    """Whether an agent shall be archived."""
+    """Whether to archive an agent, or to restore it."""
 
     archived = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
 
@@ -148,7 +148,7 @@ def page(request: http.Request, agent: str) -> HttpResponse:
 @require_POST
 @permission_required(rights.FLIP, raise_exception=True)
 def change(request: http.Request, agent: str) -> HttpResponse:
-    """Change what differs from what the page showed; other changes since then are kept."""
+    """Apply the changes to what the page showed; other changes since then are kept."""
     was = entry_forms.read_was(request.POST)
     shown = belts.value("agent", {**was, "key": agent}, access_index.catalog_view().catalog)
     form = Settings(request.POST, name=agent, initial=Settings.initial_of(shown))

@@ -29,7 +29,7 @@ class Flip(kit.Change):
     """One flip: the new state (``on``), and the state that the page showed (``was``).
 
     A button that sets a state for a limited time sends it in one word (``given``: ``true-2h``), which replaces ``on``;
-    ``true-at`` ends at the moment ``at``, in the time zone of the server.
+    ``true-at`` ends at the moment ``at``, in the reader's time zone.
     """
 
     on = forms.ChoiceField(choices=[(word, word) for word in words.STORED.values()], required=False)

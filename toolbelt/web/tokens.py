@@ -87,7 +87,7 @@ class Token(kit.Fields, kit.Change):
 
 
 class Tokens(forms.Form):
-    """Which tokens the list shows, and for which agent the next one is."""
+    """The filters of the list, and the agent of the next token."""
 
     q = fields.Query()
     agent = forms.CharField(required=False, max_length=64)
@@ -167,7 +167,7 @@ def _page(request: http.Request, form: Token | None = None) -> pieces.View:
 
 
 def owner_words(token: tokens.Token) -> str:
-    """Return whose a token is: ``agent ada``, ``olive, read``."""
+    """Return the owner of a token: ``agent ada``, ``olive, read``."""
     return f"agent {token.agent}" if token.agent else f"{token.user}, {token.scope}"
 
 

@@ -11,7 +11,7 @@ from toolbelt.web import (
     audit,
     bulk,
     connect,
-    help,  # noqa: A004 (the page is called so)
+    help,  # noqa: A004 (the name of the page)
     home,
     import_export,
     matrix,

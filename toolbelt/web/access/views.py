@@ -49,7 +49,7 @@ _BLOCK = [rights.permission("change", kind) for kind in ("tool", "toolkit")]
 
 
 class Access(forms.Form):
-    """What narrows the Access page: nonsense in an address narrows nothing."""
+    """The filters of the Access page. Invalid values are ignored."""
 
     q = fields.Query()
     show = forms.ChoiceField(required=False, choices=list(_SHOW_CHOICES.items()))

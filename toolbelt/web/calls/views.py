@@ -68,7 +68,7 @@ _OUTCOMES = {
 
 
 class Calls(periods.Period):
-    """What narrows the log of calls, and where in it to look."""
+    """The filters and position of the log of calls."""
 
     view = forms.ChoiceField(required=False, choices=list(TABS.items()))
     agent = forms.CharField(required=False, max_length=64)

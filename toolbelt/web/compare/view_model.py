@@ -1,4 +1,4 @@
-"""In what two agents differ."""
+"""The differences of two agents."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def url(a: str, b: str) -> str:
 
 
 def changes(plan: copying.Plan) -> Iterator[pieces.Difference]:
-    """Return what copying these rows changes: the rows, and the tools that are added and removed."""
+    """Return the changes of copying these rows: the rows, and the tools that are added and removed."""
     for row in plan.rows:
         shown = _row(row, plan.comparison, frozenset())
         yield pieces.Difference(what=shown.what, is_tool=shown.is_tool, before=shown.b, after=shown.a)

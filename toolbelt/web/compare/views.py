@@ -22,7 +22,7 @@ _OF_OPERATORS = ("switch",)
 
 
 class Copying(kit.Change):
-    """What to copy from one side to the other: the ticked rows, or all; ``seen`` is a digest of what was shown."""
+    """The rows to copy from one side to the other: the ticked rows, or all; ``seen`` is a digest of what was shown."""
 
     a = forms.CharField(max_length=200)
     b = forms.CharField(max_length=200)
@@ -32,7 +32,7 @@ class Copying(kit.Change):
 
 
 class Comparison(forms.Form):
-    """Which two sides are compared, and at which moment."""
+    """The two sides of a comparison, and their moments."""
 
     a = forms.CharField(required=False, max_length=200)
     b = forms.CharField(required=False, max_length=200)
@@ -44,7 +44,7 @@ class Comparison(forms.Form):
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show in what two sides differ."""
+    """Show the differences of two sides."""
     given = filters.read(Comparison(request.GET))
     filled = view_model.page(request, given, functools.partial(_may, request))
     return responses.show(request, filled, "compare/compare.html")
@@ -91,7 +91,7 @@ def copy(request: http.Request) -> HttpResponse:
 
 
 def _may(request: http.Request, agent: str) -> tuple[str, ...] | None:
-    """Return which parts of this agent they may change: all (empty), some, or none at all (None)."""
+    """Return the parts of this agent that the user may change: all (empty), some, or none (None)."""
     if request.user.has_perm(rights.FLIP):
         return ()
     return _OF_OPERATORS if rights.may_flip(request.user, agent) else None

@@ -1,1 +1,1 @@
-"""What the screens share."""
+"""What the pages of the dashboard share."""

@@ -89,13 +89,13 @@ def actor(name: str, via: str = "") -> str:
 
 
 def did(entry: queries.Entry) -> str:
-    """Return the act, before what it was done to: ``turned off``."""
+    """Return the verb phrase: ``turned off``."""
     act = _act(entry)
     return f"undid a change: {act}" if entry.undoes else act
 
 
 def subject(entry: queries.Entry) -> str:
-    """Return what it was done to: the toolkit or tool of a flip, else the thing itself."""
+    """Return the object of the change: the toolkit or tool of a flip, else the entry itself."""
     return entry.key or entry.subject_key
 
 
@@ -214,7 +214,7 @@ def _act(entry: queries.Entry) -> str:
 
 
 def _special(entry: queries.Entry, kind: str) -> str:
-    """Return what a change did to a thing of this kind if one field says it all; empty for any other change."""
+    """Return the verb for a change of a single telling field; empty for any other change."""
     before, after = (side if isinstance(side, Mapping) else {} for side in (entry.before, entry.after))
     if entry.action == "agent.change" and set(after) == {"archived"}:
         return "archived" if after["archived"] is True else "restored"
@@ -229,7 +229,7 @@ def _special(entry: queries.Entry, kind: str) -> str:
 
 
 def _to_itself(entry: queries.Entry) -> str:
-    """Return what was done to an agent, in a line that stands beside its name."""
+    """Return the action on an agent, for a line beside its name."""
     match entry.action, entry.after:
         case "agent.equip", {"loadout": str(loadout)}:
             return f"changed its loadout to {loadout}"
@@ -264,7 +264,7 @@ def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
 
 
 def _names(field: str, before: Any, after: Any) -> tuple[pieces.Difference, ...]:
-    """Return what a list of names gained and lost, a line for each; empty if those are few, or it is no such list."""
+    """Return the names that a list gained and lost, a line each; empty if they are few, or not names."""
     had, has = ([] if side is None else side for side in (before, after))
     if not all(isinstance(side, list) and all(isinstance(name, str) for name in side) for side in (had, has)):
         return ()

@@ -30,7 +30,7 @@ class _Line:
 
 def send(request: HttpRequest, lines: Iterator[str], name: str, form: str) -> StreamingHttpResponse:
     """Send lines as a file whose name ends with today's date; ``form`` is ``csv`` or ``json``."""
-    # Under ASGI, Django would read a plain iterator to its end before it sends the first byte.
+    # Under ASGI, Django would read a whole plain iterator before it sends the first byte.
     content = _awaited(lines) if isinstance(request, ASGIRequest) else lines
     name = f"{name}-{timezone.localdate():%Y-%m-%d}.{form}"
     return StreamingHttpResponse(

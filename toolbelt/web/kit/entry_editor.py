@@ -234,7 +234,7 @@ def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> Htt
 
 
 def _differences(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[pieces.Difference]:
-    """Return which keys differ, and how; of lists, the items that are removed and added."""
+    """Return the keys that differ, with their values; for lists, the items that are removed and added."""
     for key in after:
         old, new = before.get(key), after[key]
         if isinstance(old, list) and isinstance(new, list):
@@ -256,7 +256,7 @@ def _value(value: object) -> str:
 
 
 def _notes(consequence: consequences.Consequence, proposal: proposals.Proposal) -> Iterator[str]:
-    """Return what becomes of the policy; where the text itself is what changes, in other words."""
+    """Return the effect on the policy; if its text itself changes, in other words."""
     rewritten = proposal.kind == "toolkit" and _TEXTS.intersection(proposal.after or {})
     for changed in consequence.effect.policy:
         toolkit, before, after = changed

@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowAction:
-    """What a button of an editor does with its rows: ``up``, ``down`` or ``drop`` one of them, ``add`` what was typed
+    """The action of a button on the rows of an editor: ``up``, ``down`` or ``drop`` one of them, ``add`` what was typed
     or selected, or add ``all`` tools that were found.
     """
 
@@ -119,15 +119,15 @@ class EntryForm(kit.Fields, kit.Change):
         }
 
     def check_rows(self) -> Mapping[str, str]:
-        """Return what cannot be written as an entry, by its place in it."""
+        """Return the problems of rows that cannot be part of an entry, by their place in it."""
         return {}
 
     def check_draft(self) -> Mapping[str, str]:
-        """Return what is wrong with an entry that is still being typed, by its place in it."""
+        """Return the problems of an entry that is still being typed, by their place in it."""
         return {}
 
     def changes(self) -> dict[str, Any]:
-        """Return what differs from what the page showed. A browser may send other line ends than it received."""
+        """Return the changes since the page was shown. A browser may send other line ends than it received."""
         shown = type(self)(self.initial, name=self.entry_name, initial=self.initial).entry()
         return {key: value for key, value in self.entry().items() if value != shown[key]}
 
@@ -150,7 +150,7 @@ class EntryForm(kit.Fields, kit.Change):
 
 
 def read_was(posted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry that the page was made from; nonsense counts as nothing."""
+    """Return the entry that the page was made from; empty if it is invalid."""
     try:
         entry = json.loads(str(posted.get("was", "")))
         # Half a character can be written in JSON, but not be stored or shown.

@@ -18,7 +18,7 @@ MAX_TOOLS = 20
 
 
 class Day(forms.DateField):
-    """A day, not so near an end of the calendar that another time zone passes it."""
+    """A date, far enough from date.min and date.max to be converted between zones."""
 
     default_validators = [
         validators.MinValueValidator(dt.date(1900, 1, 1)),

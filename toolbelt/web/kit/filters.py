@@ -1,4 +1,4 @@
-"""Filters in the address of a page: a value that makes no sense is ignored."""
+"""Filters in the address of a page. Invalid values are ignored."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from toolbelt.web.kit import fields
 
 
 class FindAgents(forms.Form):
-    """Which agents the page of a thing shows, and where in them to begin."""
+    """The search for agents on the page of a tool or toolkit, and its offset."""
 
     agents = forms.CharField(required=False, max_length=200)
     offset = fields.Offset()
 
 
 def read(form: forms.Form) -> dict[str, Any]:
-    """Return what is sound of a form that filters; empty where a field is not given or makes no sense."""
+    """Return the valid values of a form that filters; empty where a field is missing or invalid."""
     form.is_valid()
     return {name: form.cleaned_data.get(name) or "" for name in form.fields}
 
@@ -30,6 +30,6 @@ def query_string(filters: Mapping[str, Any]) -> str:
 
 
 def address(path: str, given: Mapping[str, Any]) -> str:
-    """Return the address of a page with what it is given."""
+    """Return the address of a page with these filters."""
     query = query_string(given)
     return f"{path}?{query}" if query else path

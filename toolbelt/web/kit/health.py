@@ -35,8 +35,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """The database answers and has every migration of this code.
 
-    A process whose database connections are all taken is busy, and ready all the same: to take it out of rotation would
-    send its load to the others.
+    A process whose database connections are all taken is busy but still ready: removing it from rotation would
+    move its load to the others.
     """
     try:
         is_busy = installation.is_database_busy()

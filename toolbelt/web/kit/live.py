@@ -1,4 +1,4 @@
-"""How an open page learns of changes: from a stream of revisions.
+"""The stream of revisions from which an open page learns of changes.
 
 The page has the revision that it was made of (``chrome.counts.revision``, read before everything else). At
 ``web:live`` it receives the current revision, and it reloads itself when that is another one. The view answers once;
@@ -78,7 +78,7 @@ def signed_in_user(session_key: str) -> str | None:
 
 
 def is_still_in(session_key: str, user: str) -> bool:
-    """Return whether a login still holds: the session is not over, and it is the same user, who is active."""
+    """Return whether a login is still valid: the session has not ended, and its user is the same and active."""
     try:
         return signed_in_user(session_key) == user
     finally:

@@ -56,7 +56,7 @@ def section_tokens(stored: catalog.Catalog, section: policy.Section) -> str:
 
 
 def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> Iterator[str]:
-    """Return what needs attention, in a sentence each; tools by their number, because they may be hundreds."""
+    """Return the warnings, a sentence each; tools by their number, because there may be hundreds."""
     if deferred:
         them = "it" if deferred == 1 else "them"
         yield f"{words.tools(deferred)} deferred by the budget: the agent can load {them} on request."
@@ -76,12 +76,12 @@ def directive(given: directives.Directive | None, message: str) -> pieces.View:
 
 
 def effect(change: effects.Effect) -> pieces.Effect:
-    """Present what a change did, or would do."""
+    """Present the effect of a change."""
     return pieces.Effect.of([change], (*notes(change.policy), *consequences(change.breaks, change.sessions)))
 
 
 def difference(agent: str, change: effects.Effect) -> pieces.Difference:
-    """Return what an agent has before and after a change."""
+    """Return the agent's tools and tokens before and after a change."""
     return pieces.Difference(
         what=agent,
         before=f"{words.tools(change.tools_before)}, {words.about(change.tokens_before)} tokens",
@@ -97,7 +97,7 @@ def tool_changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[piece
 
 
 def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return what becomes of the policy: (toolkit, state before, state after) in a clause each."""
+    """Return the effects on the policy, from (toolkit, state before, state after), in a clause each."""
     return tuple(_policy_note(*changed) for changed in policy)
 
 
@@ -115,7 +115,7 @@ def consequences(breaks: Sequence[str], sessions: int | None) -> tuple[str, ...]
 
 
 def in_short(change: effects.Effect | None) -> str:
-    """Return what a change did in a line."""
+    """Return the effect of a change in a line."""
     if change is None:
         return ""
     if change.is_nothing:

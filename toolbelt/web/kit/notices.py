@@ -1,4 +1,4 @@
-"""What a change is answered with: a notice, or a question first."""
+"""Responses to changes: notices and confirmations."""
 
 from __future__ import annotations
 

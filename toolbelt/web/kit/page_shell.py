@@ -1,4 +1,4 @@
-"""What surrounds every page: the navigation, the error pages, and the headers of answers to htmx."""
+"""The frame of every page: the navigation, the error pages, and the headers of responses to htmx."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def icon(request: http.Request) -> HttpResponse:
 def htmx_leaves(
     get_response: Callable[[http.Request], HttpResponse],
 ) -> Callable[[http.Request], HttpResponseBase]:
-    """Keep responses where they belong (a middleware).
+    """Set the headers of responses to htmx (a middleware).
 
     If the session has expired, the whole page goes to the login, instead of a part of it. No browser stores a response:
     going back would show a part as if it were the page, and states that have changed.
@@ -195,7 +195,7 @@ def unavailable_page(request: http.Request, unavailable: errors.Unavailable) -> 
 
 
 def _framed(request: http.Request, template: str, status: int, **shown: str) -> HttpResponse:
-    """Return an error page in the frame of the other pages; unframed, if the frame needs what does not respond."""
+    """Return an error page in the frame of the other pages; unframed if the frame cannot be rendered."""
     if request.path_info.startswith(_FOR_PROGRAMS):
         # toolbelt.api.problems fills the body.
         return HttpResponse(status=status)

@@ -1,4 +1,4 @@
-"""A long list in pages: which part of it is shown, and the links to the parts beside it."""
+"""Paging of long lists: the part that is shown, and the links to the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolbelt.web.kit import filters, pieces, words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    """Where in the log this page is; empty urls at its ends."""
+    """The position of a page in a log; its URLs are empty at the ends."""
 
     words: str
     newer_url: str = ""
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part(Generic[T]):
-    """The items of a list from the place ``offset`` on, as many as a page holds; ``total`` counts all of them."""
+    """The items of a list from ``offset`` on, as many as a page shows; ``total`` counts all of them."""
 
     items: Sequence[T]
     offset: int
@@ -55,8 +55,8 @@ class Part(Generic[T]):
 
 
 def part(items: Sequence[T], offset: int | str, size: int = AT_ONCE) -> Part[T]:
-    """Return the part of the list that begins at ``offset`` (empty: at its beginning). Behind the end of the list is
-    its last part.
+    """Return the part of the list that begins at ``offset`` (empty: at its beginning). An offset past the end
+    returns the last part.
     """
     place = int(offset or 0)
     if place >= len(items):
@@ -67,7 +67,7 @@ def part(items: Sequence[T], offset: int | str, size: int = AT_ONCE) -> Part[T]:
 def matching_agents(
     accesses: Sequence[access_index.AgentAccess], query: str
 ) -> list[access_index.AgentAccess]:
-    """Return the agents in whose key, title or role the query stands; empty: all."""
+    """Return the agents whose key, title or role contains the query; empty: all."""
     return [
         access
         for access in accesses
@@ -86,7 +86,7 @@ def show_choices(
 def find_agents(
     accesses: Sequence[object], given: Mapping[str, Any], path: str, without: Sequence[str] = ()
 ) -> pieces.View | None:
-    """Return the form that asks which of the agents shall be shown; None where all of them fit on a page. It keeps
+    """Return the form that filters the agents of a page; None if all of them fit on a page. It keeps
     what the address was ``given``, but for the names ``without``.
     """
     if len(accesses) <= AT_ONCE and not given["agents"]:

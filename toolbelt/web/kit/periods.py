@@ -70,7 +70,7 @@ def midnight(day: dt.date) -> dt.datetime:
 
 
 def end(span: str) -> dt.datetime:
-    """Return the moment at which a span ends that begins now; tomorrow begins at midnight, where the server is."""
+    """Return the moment at which a span ends that begins now; tomorrow begins at midnight in the reader's time zone."""
     now = timezone.now()
     if span == "tomorrow":
         return midnight(timezone.localdate() + dt.timedelta(days=1))

@@ -13,7 +13,7 @@ SETTINGS = (("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to defa
 
 
 class View(types.SimpleNamespace):
-    """What a template shows, by name. Each name is declared once: where a view model computes its value."""
+    """The values that a template shows, by name. Each name is declared once: where a view model computes its value."""
 
     def __getitem__(self, name: str) -> object:
         # Templates look for an item before an attribute: without this, each name would cost an exception.
@@ -46,8 +46,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a change does to what the model sees: the numbers of tools and tokens before and after, and ``notes`` about
-    what no number tells ("replaces policy devops with its text for when it is off", "2 live sessions").
+    """The effect of a change on what the model sees: tools and tokens before and after, and ``notes`` on effects that
+    are not numbers ("replaces policy devops with its text for when it is off", "2 live sessions").
     """
 
     tools: tuple[int, int]

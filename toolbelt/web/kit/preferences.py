@@ -26,7 +26,7 @@ _FOR_PROGRAMS = "/api/"
 
 
 def chosen(request: http.Request, name: preferences.Name) -> str:
-    """Return what the account of this session prefers; empty if it chose nothing."""
+    """Return a preference of the account of this session; empty if it has none."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return ""
     value = str(request.session.get(_KEY.format(name), ""))
@@ -34,7 +34,7 @@ def chosen(request: http.Request, name: preferences.Name) -> str:
 
 
 def choose(request: http.Request, name: preferences.Name, value: str) -> None:
-    """Let the account of this session prefer this from now on; empty: nothing."""
+    """Store a preference of the account of this session; empty removes it."""
     preferences.choose(cast("int", request.user.pk), name, value)
     request.session[_KEY.format(name)] = value
 

@@ -1,4 +1,4 @@
-"""How a view answers a change: with parts of the page to htmx, with a redirect to a browser, or with a form or a
+"""Responses to changes: parts of the page for htmx, with a redirect to a browser, or with a form or a
 question again. :class:`ErrorMiddleware` answers the errors of the domain in the same way.
 """
 
@@ -33,7 +33,7 @@ Parts = Callable[[notices.Notice, effects.Effect | None, int], HttpResponse]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """How a view answers. Without `parts`, htmx is redirected as a browser is.
+    """The way in which a view answers. Without `parts`, htmx is redirected as a browser is.
 
     `home` is the page to redirect to, unless the form names another one; `parts` renders what htmx swaps in;
     `undone` starts the notice of a refusal; `form` shows the form again with an error, in place of that notice.

@@ -1,4 +1,4 @@
-"""The saved views of a list: which filters they keep, what the page of the list shows of them, and changing them."""
+"""The saved views of a list: their filters, their presentation, and the views that change them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FilteredList:
         return reverse(f"web:{self.page}") + (f"?{query}" if query else "")
 
     def present(self, request: http.Request, given: Mapping[str, Any]) -> pieces.View:
-        """Return what the reader saved of the list, which is filtered as ``given``; ``chosen`` is by how many filters
+        """Return the reader's saved views of the list, filtered as ``given``; ``chosen`` is by how many filters
         beside the search and the period.
         """
         query = self.query(given)

@@ -40,7 +40,7 @@ def render_once(parser: Parser, token: Token) -> RenderOnce:
 
 
 class RenderOnce(template.Node):
-    """What is rendered once for equal values."""
+    """The node of ``render_once``."""
 
     def __init__(self, values: Mapping[str, FilterExpression], nodelist: NodeList) -> None:
         self.values = tuple(values.items())
@@ -107,7 +107,7 @@ def part(parser: Parser, token: Token) -> Part:
 
 
 class Part(template.Node):
-    """The nodes of another template, rendered in the place where it stands."""
+    """The nodes of another template, rendered in its place."""
 
     def __init__(self, name: str, values: Mapping[str, FilterExpression]) -> None:
         self.name, self.values = name, tuple(values.items())
@@ -125,13 +125,13 @@ class Part(template.Node):
 
 
 def ending(view: str, *before: object) -> Callable[[str], str]:
-    """Return what puts the last part into an address of which all else is known."""
+    """Return a function that completes an address with its last part."""
     begins, ends = urls.reverse(view, args=[*before, _PLACE]).split(quote(_PLACE))
     # As Django writes a part of an address, but for "/", which none of these parts may hold.
     return lambda last: f"{begins}{quote(last, safe=_SAFE)}{ends}"
 
 
 def _known(context: template.Context, node: template.Node) -> dict[Any, Any]:
-    """Return what a tag remembers for the length of one answer, wherever Django's own ``include`` does."""
+    """Return the cache of a tag for one response, where Django's own ``include`` keeps its own."""
     kept: dict[Any, dict[Any, Any]] = context.render_context.dicts[0]  # type: ignore[assignment]
     return kept.setdefault(node, {})

@@ -46,7 +46,7 @@ class Text:
     more: str = ""
 
 
-# How much stands open: more of it is one click away.
+# The lines and characters shown before folding.
 MAX_LINES = 14
 MAX_CHARACTERS = 900
 # Where more words than this differ, they are marked as one.
@@ -73,7 +73,7 @@ def difference(lines: Iterable[str]) -> Text:
 
 
 def pieces(line: str) -> tuple[Piece, ...]:
-    """Show one line: characters that cannot be seen are named."""
+    """Show one line, with its invisible characters named."""
     return tuple(_pieces([(line, False)]))
 
 
@@ -93,7 +93,7 @@ def _lines(given: Iterable[str]) -> Iterator[Line]:
 def _signed(given: Iterable[str]) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(given):
         if line.startswith("@@"):
-            # The first hunk header stands at the beginning of the text, where it says nothing.
+            # The first hunk header is at the beginning of the text, where it says nothing.
             if number:
                 yield "@", ""
         else:
@@ -117,7 +117,7 @@ def _whole(line: str) -> _Marked:
 
 
 def _compared(old: str, new: str) -> tuple[_Marked, _Marked]:
-    """Mark the words that differ; none where the one line has little in common with the other."""
+    """Mark the words that differ; no words if the lines have little in common."""
     were, are = _WORD.findall(old), _WORD.findall(new)
     head = common_start(were, are)
     tail = common_start(were[head:][::-1], are[head:][::-1])
@@ -174,7 +174,7 @@ def _pieces(marked: _Marked) -> Iterator[Piece]:
 
 
 def _cut(lines: Iterable[str]) -> Iterator[str]:
-    """Break lines that are longer than what may stand open, so that they can be folded, too."""
+    """Break lines that are longer than the unfolded part, so that they can be folded, too."""
     for line in lines:
         if len(line) <= MAX_CHARACTERS:
             yield line

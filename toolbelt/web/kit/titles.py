@@ -1,4 +1,4 @@
-"""What things are called: the title first, and the key as code beside it."""
+"""Names of entries: the title first, and the key as code beside it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _INHERITS = {"active": "on", "discoverable": "on request"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What one section is about: a toolkit, or a plugin's tools outside all toolkits; its tools, in order."""
+    """The subject of a section: a toolkit, or a plugin's tools outside all toolkits; its tools, in order."""
 
     id: str
     toolkit: catalog.Toolkit | None
@@ -54,7 +54,7 @@ def groups(access: queries.Access) -> Iterator[Group]:
 
 
 def state(access: queries.Access, group: Group) -> str:
-    """Return where a section belongs: "on" (any of its tools is), "request", "off", or "loose" (not a toolkit)."""
+    """Return the group of a section: "on" (any of its tools is), "request", "off", or "loose" (not a toolkit)."""
     if group.toolkit is None:
         return "loose"
     if any(key in access.surface.resolution.active for key in group.tools):
@@ -221,7 +221,7 @@ def _futile(decisions: Collection[resolution.Decision]) -> str:
 
 
 def risk(tool: catalog.Tool) -> str:
-    """Return what stands beside a tool's name: what it may do, as it states it, or what it is if it is no tool."""
+    """Return the label beside a tool's name: what it may do, as it states it, or what it is if it is no tool."""
     return risks.stated(tool) if tool.kind == "tool" else words.KINDS[tool.kind]
 
 

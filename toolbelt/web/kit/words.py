@@ -139,7 +139,7 @@ def switch_verb(on: bool | None) -> str:
 
 
 def switch_question(key: str, on: Any, agent: str) -> str:
-    """Ask whether a switch or an override shall be set: ``Turn off devops for ada?``"""
+    """Return the question whether to set a switch or an override: ``Turn off devops for ada?``"""
     if on is None:
         return f"Reset {key} to default for {agent}?"
     end = grants.expiry_of(on)

@@ -29,7 +29,7 @@ class _Box:
 
 
 def draw(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> pieces.View:
-    """Draw these loadouts; ``here`` is the one whose page it stands on."""
+    """Draw these loadouts; ``here`` is the one whose page shows the picture."""
     wanted = {keys.fold(name): name for name in names}
     known = {**loadouts.BUILT_IN, **stored.loadouts}
     parents = {folded: keys.fold(known[folded].parent) if folded in known else "" for folded in wanted}

@@ -112,7 +112,7 @@ def get(stored: catalog.Catalog, name: str) -> catalog.Loadout | None:
 
 
 def marks(stored: catalog.Catalog, name: str) -> Iterator[tool_sections.Mark]:
-    """Return the words that stand beside a loadout's name wherever it is."""
+    """Return the labels beside a loadout's name on every page."""
     folded = keys.fold(name)
     if folded not in stored.loadouts:
         yield tool_sections.Mark(word="built in")

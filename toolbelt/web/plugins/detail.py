@@ -51,7 +51,7 @@ def page(request: http.Request, plugin: str) -> HttpResponse:
 @require_POST
 @permission_required(listing.CHANGE, raise_exception=True)
 def reconnect(request: http.Request, plugin: str) -> HttpResponse:
-    """Return where a server is, in place of what the page showed."""
+    """Change the connection of a server."""
     form = forms.Connection(request.POST, plugin=plugin)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:

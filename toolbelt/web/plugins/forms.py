@@ -135,7 +135,7 @@ class Connection(Plugin):
         return headers
 
     def clean_was(self) -> dict[str, Any]:
-        """Take a mapping, whatever the page was said to have shown."""
+        """Accept only a mapping."""
         was = self.cleaned_data["was"]
         return was if isinstance(was, dict) else {}
 

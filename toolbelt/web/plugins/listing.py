@@ -76,7 +76,7 @@ def page(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(CHANGE, raise_exception=True)
 def refresh(request: http.Request) -> HttpResponse:
-    """Ask every upstream server that is on for its tools, behind the page's back."""
+    """Refresh the tools of every upstream server that is on, in the background."""
     names = [server.plugin.name for server in upstream_servers.servers() if server.plugin.active]
     return responses.see_other(request, f"{reverse('web:plugins')}?{ask(request, names)}")
 
@@ -84,7 +84,7 @@ def refresh(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(CHANGE, raise_exception=True)
 def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
-    """Ask one server for its tools, behind the page's back; a plugin in code that has failed gets another chance."""
+    """Refresh the tools of one server in the background; a plugin in code that has failed gets another chance."""
     home = reverse("web:plugin", args=[plugin])
     try:
         upstream_servers.find(plugin)
@@ -101,7 +101,7 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
 
 
 def ask(request: http.Request, names: Iterable[str]) -> str:
-    """Have servers asked, and give what a page says of it in its address. Raises errors.NotFound."""
+    """Refresh servers, and return the query that shows the progress. Raise errors.NotFound."""
     since = timezone.now()
     upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
     return urlencode({"asked": stamp(since)})

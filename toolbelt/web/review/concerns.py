@@ -23,7 +23,7 @@ Line = Callable[[], pieces.View]
 
 
 def lines(noticed: attention.Attention) -> list[Line]:
-    """Return what needs attention: blocks and failures, then what waits for an operator, then what is unusual."""
+    """Return what needs attention: blocks and failures, then what awaits an operator, then what is unusual."""
     blocked = (
         _each(_block, noticed.blocked) if len(noticed.blocked) < 2 else _each(_blocks, [noticed.blocked])
     )

@@ -1,4 +1,4 @@
-"""The review: one page for everything that waits for an operator, and the decisions on tools."""
+"""The review: one page for everything that awaits an operator, and the decisions on tools."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ MAX_DOUBTS, MAX_AGENTS = 12, 100
 
 
 class Filter(forms.Form):
-    """Which plugin's tools are shown, and where in the list of what else needs attention to begin."""
+    """The plugin whose tools are shown, and the offset in the other concerns."""
 
     plugin = forms.CharField(required=False, max_length=200)
     offset = fields.Offset()
 
 
 class Decision(kit.Change):
-    """What was decided of which tools: those that are selected, all ``unflagged`` that the page showed, or the one that
+    """A decision on tools: those that are selected, all ``unflagged`` that the page showed, or the one that
     the button of a row names (``approve:files__read=sha256:…``).
     """
 
@@ -113,7 +113,7 @@ def decide(request: http.Request) -> HttpResponse:
 
 
 def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
-    """Return what there is to review; ``moved`` is a tool whose version changed while the page was open."""
+    """Return the tools to review; ``moved`` is a tool whose version changed while the page was open."""
     ticked = {value.partition("=")[0] for value in request.POST.getlist("tool")} - {moved}
     loaded = inbox.load(plugin, maximum=MAX_AT_ONCE, first=moved)
     shown = loaded.changes
@@ -147,7 +147,7 @@ def _page(reviewed: pieces.View, given: Mapping[str, Any]) -> pieces.View:
 def _shown(
     request: http.Request, notice: notices.Notice, change: effects.Effect | None, status: int, moved: str = ""
 ) -> HttpResponse:
-    """Show what is left to decide on, with what else was selected: the part of it for htmx, or the whole page."""
+    """Show the remaining tools to review, with the other selections: the part of it for htmx, or the whole page."""
     plugin = request.POST.get("plugin", "")
     review = _review(request, plugin, moved)
     if request.htmx:
@@ -160,7 +160,7 @@ def _shown(
 
 
 def _declare(request: http.Request) -> None:
-    """Declare that a decision is answered with what is left to decide on."""
+    """Declare that a decision is answered with the remaining tools to review."""
     plugin = request.POST.get("plugin", "")
     home = reverse("web:review") + (f"?{urlencode({'plugin': plugin})}" if plugin else "")
     responses.declare(request, home, parts=functools.partial(_shown, request), undone="Nothing was decided")
@@ -173,7 +173,7 @@ def _decided(request: http.Request, text: str, *, detail: str = "", keys: Sequen
 
 
 def _moved(request: http.Request, stale: errors.Stale) -> HttpResponse:
-    """Show a tool first that is another one by now; what else was ticked stays so."""
+    """Show the changed version of a tool first; keep the other selections."""
     gone = stale.now == "retired"
     became = "is no longer offered" if gone else "changed in the meantime: the new version is listed first"
     notice = notices.Notice(text=f"Nothing was decided: {stale.key} {became}.", tone="refused")
@@ -213,7 +213,7 @@ def _named(keys: Sequence[str]) -> str:
 
 
 def _cautions(doubts: Sequence[tuple[str, str]], gains: Sequence[inbox.Gain]) -> Iterator[str]:
-    """Return what to be careful about before tools are approved: their findings, and what agents get."""
+    """Return the warnings before an approval: findings, and destructive tools that agents get."""
     if doubts:
         yield "Approving a tool sends its texts to every model that gets it. Check these findings first."
         yield from (f"{key}: {texts.visible(flag)}" for key, flag in doubts[:MAX_DOUBTS])

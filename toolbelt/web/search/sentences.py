@@ -1,4 +1,4 @@
-"""What an operator asks for in words: "turn off slack for assistant", "block slack", "why is slack off for
+"""Requests in words: "turn off slack for assistant", "block slack", "why is slack off for
 assistant"."""
 
 from __future__ import annotations

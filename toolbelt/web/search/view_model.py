@@ -1,4 +1,4 @@
-"""What a search finds, by kind: actions, agents, toolkits, tools and pages that its reader may see."""
+"""The results of a search, by kind: actions, agents, toolkits, tools and pages that its reader may see."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _pages(text: str, user: rights.User) -> Iterator[pieces.View]:
 
 
 def page(text: str, user: rights.User) -> pieces.View:
-    """Return what is found for a text; without one, every page. ``number`` counts the results from 0."""
+    """Return the results for a text; without one, every page. ``number`` counts the results from 0."""
     asked = sentences.parse(text)
     stored = access_index.catalog_view().catalog
     what, who = (asked.what, asked.who) if asked else (text, text)
@@ -126,7 +126,7 @@ def page(text: str, user: rights.User) -> pieces.View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Meant:
-    """What a sentence may mean by ``what``, the likeliest first of each kind."""
+    """The entries that a sentence may mean, the likeliest first of each kind."""
 
     what: str
     plugins: Sequence[catalog.Plugin]
@@ -136,7 +136,7 @@ class _Meant:
 
 
 def _actions(asked: sentences.Sentence, meant: _Meant, user: rights.User) -> Iterator[pieces.View]:
-    """Yield what the sentence may ask for; each leads to a page, and changes nothing."""
+    """Yield the actions that the sentence may ask for; each leads to a page, and changes nothing."""
     if asked.verb == "why":
         yield from _explanations(meant)
     elif asked.verb in ("block", "unblock"):
@@ -181,7 +181,7 @@ def _explanations(meant: _Meant) -> Iterator[pieces.View]:
 
 
 def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
-    """Yield what could be turned on or off for one agent: a toolkit, all tools of a plugin, or one tool."""
+    """Yield the switches of one agent that it may mean: a toolkit, all tools of a plugin, or one tool."""
     toolkits, tools = meant.toolkits[:MAX_MEANT], meant.tools[:MAX_MEANT]
     of_plugin = [
         _result(f"Turn {verb} all tools of {plugin.name} for {agent}", _bulk(plugin, verb, agent))

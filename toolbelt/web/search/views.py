@@ -55,7 +55,7 @@ def tool_options(request: http.Request) -> HttpResponse:
 
 @require_safe
 def flip(request: http.Request) -> HttpResponse:
-    """Ask whether a toolkit or tool shall be turned on or off for an agent, with the effect. Changes nothing."""
+    """Ask for confirmation to turn a toolkit or tool on or off for an agent, with the effect. Changes nothing."""
     form = Flip(request.GET)
     if not form.is_valid():
         raise Http404

@@ -93,7 +93,7 @@ def _agents_part(
 def preview(
     index: access_index.AccessIndex, toolkit: catalog.Toolkit, given: Mapping[str, Any]
 ) -> pieces.View:
-    """Return what the model receives: that of an agent that ``given`` names, or of one that has all its tools."""
+    """Return what the model receives: as an agent that ``given`` names, or of one that has all its tools."""
     stored = index.catalog
     access = next((access for access in index.agents if access.agent.key == given["whose"]), None)
     there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)

@@ -25,7 +25,7 @@ _TRIGGER_KEYS = {"all": "every", "tool_choice": "choice"}
 
 
 class Trial(filters.FindAgents):
-    """A message to try on a toolkit, and the agent whose tools it is tried with; which agents are shown beside it."""
+    """A message to try on a toolkit, the agent whose tools are used, and the filter of the agents beside it."""
 
     message = forms.CharField(required=False, max_length=4000)
     whose = forms.CharField(required=False, max_length=64)
@@ -34,7 +34,7 @@ class Trial(filters.FindAgents):
 class Toolkit(entry_forms.EntryForm):
     """A toolkit. Its members and triggers are rows, which buttons move, remove and add.
 
-    Patterns of a trigger stand one on each line; an empty line separates the groups of ``every``.
+    Patterns of a trigger are one on each line; an empty line separates the groups of ``every``.
     """
 
     entry_kind = "toolkit"
@@ -137,7 +137,7 @@ class Toolkit(entry_forms.EntryForm):
         }
 
     def check_rows(self) -> dict[str, str]:
-        """Return options that are not a JSON object, and whether there are more rows than the editor takes."""
+        """Return the problems of options that are not a JSON object, and of too many rows."""
         crowded = too_many(len(self.member_rows), len(self.trigger_rows))
         return ({"": crowded} if crowded else {}) | {
             f"members[{place}].options": 'Enter options as a JSON object, such as {"depth": 3}.'
@@ -146,7 +146,7 @@ class Toolkit(entry_forms.EntryForm):
         }
 
     def check_draft(self) -> dict[str, str]:
-        """Return what is wrong with the toolkit as it stands, by its place."""
+        """Return the problems of the toolkit as typed, by their place."""
         address = belts.address("toolkit", {"key": self.entry_name})
         problems = proposals.problems("toolkit", self.entry_name, self.entry())
         return {**entry_forms.problems_by_place(address, problems), **self.check_rows()}
@@ -187,7 +187,7 @@ class Toolkit(entry_forms.EntryForm):
 
 
 def too_many(members: int, triggers: int) -> str:
-    """Return why the editor does not take so many rows, and what does; empty: it takes them."""
+    """Return the reason why the editor does not accept so many rows; empty if it does."""
     maximum: int | None = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
     sent = len(_MEMBER) * members + len(_TRIGGER) * triggers + _BESIDE
     if max(members, triggers) <= MAX_ROWS and (maximum is None or sent <= maximum):
@@ -222,5 +222,5 @@ def _trigger(row: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines that hold something."""
+    """Return the lines that are not blank."""
     return [line.strip() for line in text.split("\n") if line.strip()]

@@ -56,7 +56,7 @@ class ToolkitUse:
 
 
 class Toolkits(forms.Form):
-    """What narrows and sorts the list of toolkits, and where in it to begin."""
+    """The filters, order and offset of the list of toolkits."""
 
     q = fields.Query()
     show = forms.CharField(required=False, max_length=20)
@@ -91,7 +91,7 @@ def page(request: http.Request) -> HttpResponse:
 
 
 def use_of(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> ToolkitUse:
-    """Return who has a toolkit."""
+    """Return the use of a toolkit."""
     stored = index.catalog
     there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
     return ToolkitUse(
@@ -126,7 +126,7 @@ def line(toolkit_use: ToolkitUse) -> pieces.View:
 
 
 def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
-    """Return the words that stand beside a toolkit's title wherever it is."""
+    """Return the labels beside a toolkit's title on every page."""
     if toolkit.blocked:
         yield tool_sections.Mark(word="blocked for everyone", tone="danger")
     if toolkit.plugin:
@@ -160,7 +160,7 @@ def cell(access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
 
 
 def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:
-    """Return why, of those in this state: in the words of most of them."""
+    """Return the reason for this state: in the words of most of them."""
     counts = Counter(reasons.explain(decision) for decision in decisions if decision.state == state)
     if not counts:
         return "no tools"

@@ -66,7 +66,7 @@ def _properties(
 
 
 def _followed(root: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
-    """Return the part, or what it refers to in the same schema; empty for what is no mapping."""
+    """Return the part, or the part of the same schema that it refers to; empty if it is not a mapping."""
     for _ in range(DEEPEST):
         reference = part.get("$ref") if isinstance(part, Mapping) else None
         if not isinstance(reference, str):

@@ -28,7 +28,7 @@ _HINTS = {
 
 
 class OneTool(filters.FindAgents):
-    """Which agents the page of a tool shows: of those that have it, and of those that do not."""
+    """The agents that the page of a tool shows, with and without the tool."""
 
     others_offset = fields.Offset()
 

@@ -42,7 +42,7 @@ NO_PLUGIN = "-"
 
 
 class Tools(forms.Form):
-    """What narrows and sorts the list of tools, and where in it to begin."""
+    """The filters, order and offset of the list of tools."""
 
     q = fields.Query()
     plugin = forms.CharField(required=False, max_length=64)
