@@ -38,8 +38,6 @@ from toolbelt.web.kit import (
     words,
 )
 
-# What narrows the log, by the names in the address.
-FILTERS = ("person", "agent", "action", "key", "via", "batch")
 _FAMILIES = {
     "switch.set": "Switch set",
     "switch.clear": "Switch reset",
@@ -215,7 +213,7 @@ def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pi
     # At the same moment, what is still to be recorded comes first.
     lines = heapq.merge(unrecorded, recorded, key=lambda line: line.when, reverse=True)
     people, actions = (queries.logged_values(column, agent) for column in ("actor", "action"))
-    names = [name for name in FILTERS if given[name] and not (agent and name == "agent")]
+    names = [name for name in (*VIEWS.names, "batch") if given[name] and not (agent and name == "agent")]
     narrowed = {name: str(given[name]) for name in names} | periods.address_parameters(given)
     return pieces.View(
         given=given,
@@ -237,15 +235,9 @@ def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pi
 def _query(filters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the query for the page's filters; ``until`` is inclusive."""
     first, last = periods.days(filters)
-    return {
-        "actor": filters["person"],
-        "agent": filters["agent"],
-        "action": filters["action"],
-        "key": filters["key"],
-        "via": filters["via"],
-        "batch": filters["batch"] or None,
-        **periods.time_range(first, last),
-    }
+    query = {name: filters[name] for name in VIEWS.names}
+    query["actor"] = query.pop("person")
+    return {**query, "batch": filters["batch"] or None, **periods.time_range(first, last)}
 
 
 def _batch(request: http.Request, log_page: Any) -> pieces.View | None:
