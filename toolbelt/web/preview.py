@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django import forms
@@ -71,31 +71,7 @@ def page(request: http.Request, agent: str) -> HttpResponse:
     given = filters.read(Question(request.GET))
     view = given["view"] or "tools"
     form = given["format"] if given["format"] in rendering.FORMATS else next(iter(_FORMATS))
-    # A past version is outside any session, and so is the current one beside it.
-    in_session = not given["at"]
-    asked = {
-        "session": (in_session and given["session"]) or None,
-        "request_id": (in_session and given["request"]) or None,
-        "subagent": given["subagent"] or None,
-    }
-    trouble = ""
-    try:
-        answer = surfaces.ask(agent, message=given["message"], **asked)
-    except errors.Invalid as invalid:
-        trouble = f"The preview ignores the session and the request: {invalid}"
-        answer = surfaces.ask(agent, message=given["message"])
-    version, then = None, None
-    if given["at"]:
-        try:
-            version = agent_versions.rebuild(agent, comparing.parse_moment(given["at"], "at"))
-            then = agent_versions.surface_of(
-                answer.resolution.context.catalog,
-                version.agent,
-                given["message"],
-                given["subagent"] or None,
-            )
-        except (errors.NotFound, errors.Invalid) as error:
-            trouble = f"{trouble} Cannot show the earlier version: {error}".strip()
+    answer, version, then, trouble = _answers(agent, given)
     summary = queries.summary(agent)
     if summary.agent.archived:
         raise errors.Archived(agent)
@@ -152,6 +128,38 @@ def page(request: http.Request, agent: str) -> HttpResponse:
         )
     template = "preview/_previewed.html" if request.htmx else "preview/preview.html"
     return render(request, template, {"page": now})
+
+
+def _answers(
+    agent: str, given: Mapping[str, Any]
+) -> tuple[surface.Surface, agent_versions.Version | None, surface.Surface | None, str]:
+    """Return the surface now, the past version of the agent and its surface if one is chosen, and the problems."""
+    # A past version is outside any session, and so is the current one beside it.
+    in_session = not given["at"]
+    asked = {
+        "session": (in_session and given["session"]) or None,
+        "request_id": (in_session and given["request"]) or None,
+        "subagent": given["subagent"] or None,
+    }
+    trouble = ""
+    try:
+        answer = surfaces.ask(agent, message=given["message"], **asked)
+    except errors.Invalid as invalid:
+        trouble = f"The preview ignores the session and the request: {invalid}"
+        answer = surfaces.ask(agent, message=given["message"])
+    version, then = None, None
+    if given["at"]:
+        try:
+            version = agent_versions.rebuild(agent, comparing.parse_moment(given["at"], "at"))
+            then = agent_versions.surface_of(
+                answer.resolution.context.catalog,
+                version.agent,
+                given["message"],
+                given["subagent"] or None,
+            )
+        except (errors.NotFound, errors.Invalid) as error:
+            trouble = f"{trouble} Cannot show the earlier version: {error}".strip()
+    return answer, version, then, trouble
 
 
 def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
