@@ -45,7 +45,7 @@ class Task:
     def open_agent(self, key: str) -> None:
         """Go from the Overview to an agent."""
         self.link(key).click()
-        self.page.get_by_role("heading", name=key, exact=True).wait_for()
+        self.page.get_by_role("heading", level=1, name=key).wait_for()
 
     def link(self, name: str) -> Locator:
         """Return the link of this name outside the navigation."""

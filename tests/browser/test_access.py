@@ -44,12 +44,12 @@ def test_turning_a_toolkit_off_reaches_the_agent_and_undo_restores_everything(op
     expect(switch).to_have_attribute("aria-checked", "false")
     expect(facts).to_contain_text("40 of 529 tools")
     expect(facts).to_contain_text("olive turned off local_git")
-    expect(dashboard.notice(page)).to_contain_text("local_git is off for runner.")
+    expect(dashboard.notice(page)).to_contain_text("local_git is off for Runner runner.")
     expect(page.get_by_role("region", name="Your last change")).to_contain_text("Tokens")
     expect(dashboard.section(page, "local_git")).to_contain_text("0 of 12 on")
     dashboard.open_section(page, "local_git")
     expect(dashboard.tool_row(page, "local_git", STATUS)).to_contain_text("toolkit local_git is off")
-    expect(page.locator("#live")).to_contain_text("local_git is off for runner.")
+    expect(page.locator("#live")).to_contain_text("local_git is off for Runner runner.")
 
     while_off = surface("runner")
     assert STATUS not in while_off
@@ -95,7 +95,7 @@ def test_the_panel_follows_each_change_and_the_back_button_restores_the_filter(a
     access.get_by_role("link", name="Audit log").first.click()
     expect(access.get_by_role("heading", name="Audit log")).to_be_visible()
     access.go_back()
-    expect(access.get_by_role("heading", name="assistant", exact=True)).to_be_visible()
+    expect(access.get_by_role("heading", name="Assistant", exact=True)).to_be_visible()
     expect(on).to_be_checked()
     access.get_by_role("link", name="Show all").click()
     expect(access.locator(".section")).to_have_count(count)
@@ -104,7 +104,7 @@ def test_the_panel_follows_each_change_and_the_back_button_restores_the_filter(a
 def test_controls_show_what_is_stored_until_a_change_is_confirmed(access: Page) -> None:
     switch = dashboard.switch(access, "issues")
     switch.click()
-    confirmation = access.get_by_role("dialog", name="Turn on Issues issues for assistant?")
+    confirmation = access.get_by_role("dialog", name="Turn on Issues issues for Assistant assistant?")
     expect(confirmation).to_contain_text("Enables destructive tools")
     expect(confirmation).to_contain_text("add_issue_comment")
     expect(confirmation.get_by_role("button", name="Cancel")).to_be_focused()
@@ -161,7 +161,7 @@ def test_menus_show_their_effects_when_opened_and_change_tools_for_a_time_or_in_
     assert effects == ["local_git/", f"{STATUS}/"]
 
     dashboard.open_actions(page, "local_git").get_by_role("button", name="2 hours").last.click()
-    expect(dashboard.notice(page)).to_contain_text("local_git is off for runner until ")
+    expect(dashboard.notice(page)).to_contain_text("local_git is off for Runner runner until ")
     expect(dashboard.section(page, "local_git")).to_contain_text("left")
     assert "local_git" in snapshots.find("runner", None).agent.ends
     dashboard.undo(page)
@@ -172,7 +172,7 @@ def test_menus_show_their_effects_when_opened_and_change_tools_for_a_time_or_in_
     expect(dashboard.confirmation(page)).to_contain_text("Turn off ")
     assert devices.layout_problems(page) == []
     dashboard.confirmation(page).get_by_role("button", name="Turn off: ").click()
-    expect(dashboard.notice(page)).to_contain_text("for runner: off.")
+    expect(dashboard.notice(page)).to_contain_text("for Runner runner: off.")
     assert snapshots.find("runner", None).agent.overrides[STATUS] is False
     dashboard.undo(page)
     assert STATUS not in snapshots.find("runner", None).agent.overrides

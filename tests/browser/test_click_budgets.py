@@ -24,7 +24,7 @@ def test_changing_or_explaining_the_access_of_an_agent_takes_at_most_three_click
     page = task.page
     task.open_agent("assistant")
     dashboard.switch(page, "tickets").click()
-    expect(dashboard.notice(page)).to_contain_text("tickets is off for assistant.")
+    expect(dashboard.notice(page)).to_contain_text("tickets is off for Assistant assistant.")
     assert snapshots.find("assistant", None).agent.switches["tickets"] is False
     assert task.clicks == 2
 
@@ -35,7 +35,7 @@ def test_changing_or_explaining_the_access_of_an_agent_takes_at_most_three_click
     # The effects arrive later, and may move the button while it is clicked.
     dashboard.open_menu(page).locator(".acts-effects").wait_for()
     dashboard.open_menu(page).get_by_role("button", name="On for 2 hours").click()
-    expect(dashboard.notice(page)).to_contain_text("git__git_status is on for assistant until")
+    expect(dashboard.notice(page)).to_contain_text("git__git_status is on for Assistant assistant until")
     assert "git__git_status" in snapshots.find("assistant", None).agent.ends
     assert task.clicks == 3
 

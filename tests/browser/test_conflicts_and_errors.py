@@ -37,12 +37,12 @@ def test_a_stale_change_is_refused_and_a_stale_undo_is_compared_three_ways(open_
     expect(dashboard.section(otto, "tickets")).to_contain_text("Off by olive")
     # What another operator changed elsewhere on the page is no conflict.
     dashboard.switch(otto, "notion_docs").click()
-    expect(dashboard.notice(otto)).to_contain_text("notion_docs is off for assistant.")
+    expect(dashboard.notice(otto)).to_contain_text("notion_docs is off for Assistant assistant.")
     otto_reset.click()
     expect(dashboard.notice(otto)).to_contain_text("tickets is reset to default")
 
     dashboard.notice(olive).get_by_role("button", name="Undo").click()
-    confirmation = olive.get_by_role("dialog", name="Turn on Tickets tickets for assistant?")
+    confirmation = olive.get_by_role("dialog", name="Turn on Tickets tickets for Assistant assistant?")
     expect(confirmation).to_contain_text("Before the change")
     expect(confirmation.get_by_role("row").nth(1)).to_contain_text("default")
     expect(dashboard.switch(olive, "tickets")).to_have_attribute("data-stored", "unset")
@@ -69,9 +69,9 @@ def test_an_old_csrf_token_reloads_the_page_and_an_expired_login_leads_back_to_i
     access.get_by_label("User name").fill("olive")
     access.get_by_label("Password").fill(PASSWORD)
     access.get_by_role("button", name="Log in").click()
-    expect(access.get_by_role("heading", name="assistant", exact=True)).to_be_visible()
+    expect(access.get_by_role("heading", name="Assistant", exact=True)).to_be_visible()
     dashboard.switch(access, "tickets").click()
-    expect(dashboard.notice(access)).to_contain_text("tickets is off for assistant.")
+    expect(dashboard.notice(access)).to_contain_text("tickets is off for Assistant assistant.")
 
 
 def fail(*args: Any, **options: Any) -> NoReturn:

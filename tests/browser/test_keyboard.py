@@ -81,7 +81,7 @@ def test_switches_overrides_and_reasons_work_from_the_keyboard(runner: Page) -> 
 
     dashboard.section(runner, "research").locator(".section-head .why-link").press("Enter")
     panel.get_by_role("button", name="Turn toolkit research off").click()
-    expect(dashboard.notice(runner)).to_contain_text("research is off for runner.")
+    expect(dashboard.notice(runner)).to_contain_text("research is off for Runner runner.")
     expect(panel).to_be_hidden()
     expect(research).to_have_attribute("aria-checked", "false")
 

@@ -25,11 +25,11 @@ def test_a_matrix_cell_is_flipped_and_reset_in_place(open_page: OpensPage) -> No
     switch = page.get_by_role("switch", name="Local git for runner")
     cell = page.locator("td").filter(has=switch)
     switch.click()
-    expect(dashboard.notice(page)).to_contain_text("local_git is off for runner.")
+    expect(dashboard.notice(page)).to_contain_text("local_git is off for Runner runner.")
     expect(switch).to_have_attribute("aria-checked", "false")
     expect(cell).to_contain_text("toolkit local_git is off")
     cell.locator("[data-other]").click()
-    expect(dashboard.notice(page)).to_contain_text("local_git is reset to default for runner.")
+    expect(dashboard.notice(page)).to_contain_text("local_git is reset to default for Runner runner.")
     expect(switch).to_have_attribute("data-stored", "unset")
     assert "local_git" not in snapshots.find("runner", None).agent.switches
 
@@ -58,7 +58,7 @@ def test_a_toolkit_page_follows_its_switches_blocks_and_messages_in_place(open_p
     runner = agent_row(page, "runner")
     expect(page.locator("#preview-result")).to_contain_text("12 of 12 tools on")
     runner.get_by_role("switch").click()
-    expect(dashboard.notice(page)).to_contain_text("local_git is off for runner.")
+    expect(dashboard.notice(page)).to_contain_text("local_git is off for Runner runner.")
     expect(runner).to_contain_text("toolkit local_git is off")
     expect(runner.get_by_role("switch")).to_have_attribute("aria-checked", "false")
     expect(runner.get_by_role("switch")).to_be_focused()

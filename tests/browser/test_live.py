@@ -101,7 +101,7 @@ def test_a_flip_by_another_operator_appears_except_under_a_focused_control(open_
     expect(dashboard.section(page, "notion_docs")).to_contain_text("Off by otto")
     expect(page.locator("#agent-facts")).to_contain_text("otto turned off notion_docs")
     row = agents_page.get_by_role("row").filter(
-        has=agents_page.get_by_role("link", name="assistant", exact=True)
+        has=agents_page.get_by_role("link", name="Assistant", exact=True)
     )
     expect(row).to_contain_text("otto turned off notion_docs")
 
@@ -182,7 +182,7 @@ def test_catalog_pages_follow_changes_and_keep_a_control_that_was_just_pressed(
     expect(page.get_by_role("button", name="Unblock")).to_be_focused()
     change("plugin", "slack", description="Posts to the team.")
     expect(page.get_by_text("Posts to the team.")).to_be_visible()
-    expect(page.get_by_role("heading", name="Emergency stop")).to_have_count(1)
+    expect(page.get_by_role("heading", name="Block for everyone")).to_have_count(1)
     expect(page.get_by_text("This was removed.")).to_have_count(0)
 
 

@@ -48,7 +48,7 @@ def switch_form(page: Page, toolkit: str) -> Locator:
 
 def turn_off_local_git(page: Page) -> None:
     dashboard.switch(page, "local_git").click()
-    expect(dashboard.notice(page)).to_contain_text("local_git is off for runner.")
+    expect(dashboard.notice(page)).to_contain_text("local_git is off for Runner runner.")
 
 
 # Requests that are overtaken.
@@ -103,7 +103,7 @@ def test_filters_that_are_chosen_during_flips_wait_for_the_last_flip(access: Pag
         for state in ("Overridden", "On"):
             dashboard.filter_by_state(access, state)
         held.deliver(1)
-        expect(dashboard.notice(access)).to_contain_text("notion_docs is off for assistant.")
+        expect(dashboard.notice(access)).to_contain_text("notion_docs is off for Assistant assistant.")
         held.deliver(0)
         expect(access).to_have_url(re.compile("show=active"))
     expect(dashboard.section(access, "tickets")).to_have_count(0)
@@ -157,7 +157,7 @@ def test_a_late_response_to_a_removed_form_changes_nothing_back(open_page: Opens
     # The response already includes the reset, so there is nothing left to reset.
     expect(reset).to_have_count(0)
     held.deliver(0)
-    expect(dashboard.notice(page)).to_contain_text("1 override of runner reset to default.")
+    expect(dashboard.notice(page)).to_contain_text("1 override of Runner runner reset to default.")
     expect(dashboard.switch(page, "research")).to_have_attribute("data-stored", "false")
     expect(switch_form(page, "research").locator("[name=was]")).to_have_value("false")
 
@@ -177,7 +177,7 @@ def test_an_override_is_sent_and_stays_although_a_filter_replaces_its_row(open_p
     expect(status_row(page)).to_contain_text("its override is off")
     expect(dashboard.override(page, "local_git", STATUS, "Off")).to_be_checked()
     expect(page.locator("li.tool")).to_have_count(1)
-    expect(dashboard.notice(page)).to_contain_text(f"{STATUS} is off for runner.")
+    expect(dashboard.notice(page)).to_contain_text(f"{STATUS} is off for Runner runner.")
     assert snapshots.find("runner", None).agent.overrides[STATUS] is False
     assert models.AuditEntry.objects.count() == 1
 
@@ -213,7 +213,7 @@ def test_pending_changes_are_shown_and_a_double_click_sends_one(open_page: Opens
     switch.click()
     held.deliver(0)
     expect(switch).to_have_attribute("aria-checked", "false")
-    expect(dashboard.notice(page)).to_contain_text("tickets is off for assistant.")
+    expect(dashboard.notice(page)).to_contain_text("tickets is off for Assistant assistant.")
     expect(switch_form(page, "tickets")).not_to_have_class(PENDING)
     # The second half of a double click may arrive after the response to the first.
     switch.dispatch_event("click", {"detail": 2})
@@ -241,7 +241,7 @@ def test_pending_changes_are_shown_and_a_double_click_sends_one(open_page: Opens
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         held.wait_for(1)
     held.deliver(held.count - 1)
-    expect(dashboard.notice(page)).to_contain_text("Agent runner-two created.")
+    expect(dashboard.notice(page)).to_contain_text("Agent Runner runner-two created.")
     assert held.count == 1
 
 
@@ -255,7 +255,7 @@ def test_a_notice_reports_a_slow_response_until_it_arrives(open_page: OpensPage)
     expect(page.locator("#live")).to_contain_text("Still waiting for a response.")
     held.deliver(0)
     # The response is a confirmation, which replaces no notice.
-    expect(dashboard.confirmation(page)).to_contain_text("Turn on Issues issues for runner?")
+    expect(dashboard.confirmation(page)).to_contain_text("Turn on Issues issues for Runner runner?")
     expect(dashboard.notice(page)).not_to_contain_text("Still waiting")
 
 

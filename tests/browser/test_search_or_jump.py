@@ -50,8 +50,10 @@ def test_search_or_jump_works_from_the_keyboard_and_confirms_a_typed_change(open
     page.get_by_role("link", name="Search or jump").click()
     field.fill("turn off tickets for assistant")
     page.get_by_role("option", name="Turn off tickets for assistant").click()
-    expect(page.get_by_role("heading", name="Turn off Tickets tickets for assistant?")).to_be_visible()
+    expect(
+        page.get_by_role("heading", name="Turn off Tickets tickets for Assistant assistant?")
+    ).to_be_visible()
     assert snapshots.find("assistant", None).agent.switches["tickets"] is True
     page.get_by_role("button", name="Turn off").click()
-    expect(dashboard.notice(page)).to_contain_text("tickets is off for assistant.")
+    expect(dashboard.notice(page)).to_contain_text("tickets is off for Assistant assistant.")
     assert snapshots.find("assistant", None).agent.switches["tickets"] is False

@@ -27,7 +27,7 @@ def test_changes_conflicts_errors_and_toolkits_work_without_javascript(
         for user in ("olive", "otto")
     )
     dashboard.switch(olive, "tickets").click()
-    expect(dashboard.notice(olive)).to_contain_text("tickets is off for assistant.")
+    expect(dashboard.notice(olive)).to_contain_text("tickets is off for Assistant assistant.")
     dashboard.section(otto, "tickets").get_by_role("button", name="Reset to default").click()
     expect(dashboard.notice(otto)).to_contain_text(
         "was changed by another operator: you saw on, it is off now"
@@ -36,7 +36,7 @@ def test_changes_conflicts_errors_and_toolkits_work_without_javascript(
     otto.goto("/toolkits/local_git/")
     runner = otto.locator("li.agent-switch").filter(has=otto.get_by_role("link", name="runner", exact=True))
     runner.get_by_role("switch").click()
-    expect(dashboard.notice(otto)).to_contain_text("local_git is off for runner.")
+    expect(dashboard.notice(otto)).to_contain_text("local_git is off for Runner runner.")
     expect(otto).to_have_url("/toolkits/local_git/")
     otto.get_by_role("button", name="Block for everyone").click()
     expect(dashboard.notice(otto)).to_contain_text("local_git is blocked for everyone.")

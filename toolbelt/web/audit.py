@@ -160,7 +160,7 @@ def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Sta
     before = grants.is_on(done.before)
     states = [words.state(value) for value in (done.before, done.after, stale.now)]
     question = notices.Confirmation(
-        title=words.switch_question(name, before, done.subject_key),
+        title=words.switch_question(name, before, titles.named("agent", done.subject_key)),
         reasons=("There is a newer change of the same setting, so undoing this one would revert both.",),
         differences=(pieces.Difference(what=done.key, before=states[0], after=states[1], now=states[2]),),
         three_ways=True,
