@@ -1,5 +1,6 @@
-"""Responses to changes: parts of the page for htmx, with a redirect to a browser, or with a form or a
-question again. :class:`ErrorMiddleware` answers the errors of the domain in the same way.
+"""Responses to changes: parts of the page for htmx, a redirect for a browser, or the form or a question again.
+
+:class:`ErrorMiddleware` answers the errors of the domain in the same way.
 """
 
 from __future__ import annotations
