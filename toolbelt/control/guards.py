@@ -19,10 +19,10 @@ from toolbelt.core import (
     counting,
     effects,
     errors,
-    resolution,
     risks,
     surface,
 )
+from toolbelt.store import snapshots
 
 # How many agents are named whose budgets a change would exceed.
 MAX_NAMED = 3
@@ -52,7 +52,7 @@ def check(
 
 def resolved(stored: catalog.Catalog, agent: agents.Agent) -> budgets.Resolution:
     """Return the agent's resolution outside any session."""
-    return budgets.resolve(_alone(stored, agent))
+    return budgets.resolve(snapshots.of(stored, agent))
 
 
 def refuse_archived(agent: agents.Agent, proposed: agents.Agent) -> None:
@@ -168,12 +168,8 @@ def _ask_to_confirm(
         raise errors.ConfirmationRequired(reasons, describe_effect(key, on, effect))
 
 
-def _alone(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
-    return resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)
-
-
 def _effect(
     stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent
 ) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
-    before, after = (surface.build(_alone(stored, version)) for version in (agent, proposed))
+    before, after = (surface.build(snapshots.of(stored, version)) for version in (agent, proposed))
     return before, after, effects.compare(before, after)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 
-from toolbelt import conf
-from toolbelt.core import agents, catalog, effects, resolution, surface
+from toolbelt.core import agents, catalog, effects, surface
 from toolbelt.core import sessions as conversations
-from toolbelt.store import clock, sessions
+from toolbelt.store import clock, sessions, snapshots
 
 LIVE = dt.timedelta(hours=1)
 # How many of them, the latest, are computed; others are extrapolated.
@@ -48,6 +47,4 @@ def with_sessions(
 def _surface(
     stored: catalog.Catalog, agent: agents.Agent, session: conversations.Session | None
 ) -> surface.Surface:
-    return surface.build(
-        resolution.Snapshot(catalog=stored, agent=agent, session=session, kind_loadouts=conf.KIND_LOADOUTS)
-    )
+    return surface.build(snapshots.of(stored, agent, session=session))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolbelt import conf
 from toolbelt.core import agents, errors, resolution, sessions
 from toolbelt.store import clock, snapshots, state_probe
 
@@ -48,13 +47,8 @@ def has_expired(snapshot: resolution.Snapshot) -> bool:
 def _snapshot(
     source: snapshots.StoredState, request_id: str | None, subagent: str | None
 ) -> resolution.Snapshot:
-    return resolution.Snapshot(
-        catalog=source.catalog,
-        agent=source.agent,
-        session=source.session,
-        request_id=request_id,
-        subagent=subagent,
-        kind_loadouts=conf.KIND_LOADOUTS,
+    return snapshots.of(
+        source.catalog, source.agent, session=source.session, request_id=request_id, subagent=subagent
     )
 
 

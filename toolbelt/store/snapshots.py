@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, connection, transaction
 
-from toolbelt import models
+from toolbelt import conf, models
 from toolbelt.core import agents as consumers
-from toolbelt.core import caches, errors, toolkit_hooks
+from toolbelt.core import caches, errors, resolution, toolkit_hooks
 from toolbelt.core import catalog as values
 from toolbelt.core import sessions as conversations
 from toolbelt.store import agents, clock, revisions, sessions, state_probe
@@ -96,6 +96,25 @@ def find(agent_key: str, session_key: str | None) -> StoredState:
             raise errors.NotFound("agent", agent_key)
         stored = rows.load(probe.catalog_number, probe.catalog_stamp, _hooks)
         return _stored_state(probe, stored, read, session_key)
+
+
+def of(
+    catalog: values.Catalog,
+    agent: consumers.Agent,
+    *,
+    session: conversations.Session | None = None,
+    request_id: str | None = None,
+    subagent: str | None = None,
+) -> resolution.Snapshot:
+    """Return the snapshot of an agent with a catalog, which may be proposed ones; by default, outside any session."""
+    return resolution.Snapshot(
+        catalog=catalog,
+        agent=agent,
+        session=session,
+        request_id=request_id,
+        subagent=subagent,
+        kind_loadouts=conf.KIND_LOADOUTS,
+    )
 
 
 def cached(probe: state_probe.ProbedState, session_key: str | None) -> StoredState | None:

@@ -71,12 +71,12 @@ class AgentAccess:
     @functools.cached_property
     def resolved(self) -> budgets.Resolution:
         """The resolution, with the decision for every tool."""
-        return budgets.resolve(_snapshot(self.catalog, self.agent))
+        return budgets.resolve(snapshots.of(self.catalog, self.agent))
 
     @functools.cached_property
     def context(self) -> rules.EvaluationContext:
         """The context in which its tools are decided."""
-        return resolution.build_context(_snapshot(self.catalog, self.agent))
+        return resolution.build_context(snapshots.of(self.catalog, self.agent))
 
     @property
     def may_load(self) -> bool:
@@ -184,7 +184,7 @@ def closed(stored: catalog.Catalog) -> Mapping[str, resolution.Decision]:
     """Return the decision for each tool that no agent can have; cached with the catalog."""
     decisions: Mapping[str, resolution.Decision] | None = stored.derived.get("closed by the catalog")
     if decisions is None:
-        context = resolution.build_context(_snapshot(stored, agents.Agent(key="")))
+        context = resolution.build_context(snapshots.of(stored, agents.Agent(key="")))
         closed_keys = inventory.closed(stored)
         decisions = {key: resolution.decide(context, key) for key in stored.tools if key in closed_keys}
         stored.derived["closed by the catalog"] = decisions
@@ -194,7 +194,3 @@ def closed(stored: catalog.Catalog) -> Mapping[str, resolution.Decision]:
 def members(stored: catalog.Catalog, toolkit: catalog.Toolkit) -> tuple[str, ...]:
     """Return the members of the toolkit that exist, in order."""
     return tuple(member.tool for member in toolkit.members if member.tool in stored.tools)
-
-
-def _snapshot(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
-    return resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt import conf
-from toolbelt.core import agents, belts, catalog, errors, resolution, surface
+from toolbelt.core import agents, belts, catalog, errors, surface
 from toolbelt.store import audit, snapshots
 
 # The id of an audit entry, for the state right after it; or a point in time.
@@ -71,10 +70,7 @@ def surface_of(
     stored: catalog.Catalog, agent: agents.Agent, message: str | None = None, subagent: str | None = None
 ) -> surface.Surface:
     """Return the surface that the model would receive from this agent, outside any session."""
-    return surface.build(
-        resolution.Snapshot(catalog=stored, agent=agent, subagent=subagent, kind_loadouts=conf.KIND_LOADOUTS),
-        message,
-    )
+    return surface.build(snapshots.of(stored, agent, subagent=subagent), message)
 
 
 def missing_names(stored: catalog.Catalog, entry: Mapping[str, Any]) -> list[str]:

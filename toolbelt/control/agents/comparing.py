@@ -154,7 +154,7 @@ def _side(name: str, path: str, stored: catalog.Catalog) -> Side:
         loadout=agent.loadout_name(conf.KIND_LOADOUTS),
         entry=belts.entry("agent", agent) if version is None else version.entry,
         version=version,
-        resolved=_resolved(current.catalog, agent),
+        resolved=budgets.resolve(snapshots.of(current.catalog, agent)),
     )
 
 
@@ -167,16 +167,12 @@ def _of_loadout(name: str, stored: catalog.Catalog) -> Side:
         loadout=name,
         entry={"loadout": name},
         version=None,
-        resolved=_resolved(stored, agents.Agent(key="", loadout=name)),
+        resolved=budgets.resolve(snapshots.of(stored, agents.Agent(key="", loadout=name))),
     )
 
 
 def _is_loadout(side: Side) -> bool:
     return not side.key
-
-
-def _resolved(stored: catalog.Catalog, agent: agents.Agent) -> budgets.Resolution:
-    return budgets.resolve(resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS))
 
 
 def _is_lost(stored: catalog.Catalog, row: belts.Row) -> bool:

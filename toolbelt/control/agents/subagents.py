@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolbelt import conf
-from toolbelt.core import agents, budgets, resolution
+from toolbelt.core import agents, budgets
+from toolbelt.store import snapshots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +25,7 @@ def compare(resolved: budgets.Resolution) -> Iterator[Subagent]:
     """Yield a subagent of each kind; ``resolved`` is the agent's own resolution, outside any session."""
     stored, agent = resolved.context.catalog, resolved.context.agent
     for kind in agents.KINDS:
-        of_kind = budgets.resolve(
-            resolution.Snapshot(catalog=stored, agent=agent, subagent=kind, kind_loadouts=conf.KIND_LOADOUTS)
-        )
+        of_kind = budgets.resolve(snapshots.of(stored, agent, subagent=kind))
         added = tuple(sorted(of_kind.active.keys() - resolved.active.keys()))
         yield Subagent(
             kind=kind,

@@ -18,10 +18,10 @@ from toolbelt.core import (
     effects,
     keys,
     loadouts,
-    resolution,
     risks,
     surface,
 )
+from toolbelt.store import snapshots
 
 Kind = Literal["loadout", "toolkit", "sub_app"]
 
@@ -124,10 +124,7 @@ def _loadable_candidates(
 def _consequence(
     agent: agents.Agent, stored: catalog.Catalog, proposed: catalog.Catalog, candidates: Collection[str]
 ) -> Consequence:
-    before, after = (
-        surface.build(resolution.Snapshot(catalog=side, agent=agent, kind_loadouts=conf.KIND_LOADOUTS))
-        for side in (stored, proposed)
-    )
+    before, after = (surface.build(snapshots.of(side, agent)) for side in (stored, proposed))
     loadable_before, loadable_after = (
         {key for key in candidates if side.resolution.decision(key).state == "discoverable"}
         for side in (before, after)

@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt import conf
 from toolbelt.control import guards, writing
 from toolbelt.control.config import belts
 from toolbelt.core import agents as values
-from toolbelt.core import budgets, catalog, effects, errors, resolution, schema
+from toolbelt.core import budgets, catalog, effects, errors, schema
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots, token_counts
 
@@ -86,8 +85,8 @@ def digest(document: Mapping[str, Any]) -> str:
 def _consequence(
     stored: catalog.Catalog, agent: values.Agent | None, then: catalog.Catalog, proposed: values.Agent
 ) -> Consequence:
-    old = _resolved(stored, agent) if agent is not None else None
-    new = _resolved(then, proposed)
+    old = budgets.resolve(snapshots.of(stored, agent)) if agent is not None else None
+    new = budgets.resolve(snapshots.of(then, proposed))
     before = old.active if old is not None else {}
     effect = effects.Effect(
         tools_before=old.spent.tools if old is not None else 0,
@@ -103,10 +102,6 @@ def _consequence(
         now = agent or values.Agent(key=proposed.key)
         reasons = guards.confirmation_reasons(then, now, proposed, None, effect)
     return Consequence(agent=proposed.key, is_new=agent is None, effect=effect, reasons=tuple(reasons))
-
-
-def _resolved(stored: catalog.Catalog, agent: values.Agent) -> budgets.Resolution:
-    return budgets.resolve(resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS))
 
 
 def _token_counter(stored: catalog.Catalog) -> Callable[[str], int]:

@@ -105,7 +105,7 @@ def settings(agent: str) -> Settings:
     current = snapshots.find(agent, None)
     return Settings(
         summary=_summary(current),
-        surface=surface.build(_snapshot(current.catalog, current.agent)),
+        surface=surface.build(snapshots.of(current.catalog, current.agent)),
         entry=belts.entry("agent", current.agent),
         loadouts=loadouts.all_names(current.catalog),
     )
@@ -114,7 +114,7 @@ def settings(agent: str) -> Settings:
 def access(agent: str, message: str | None = None) -> Access:
     """Return one agent's access, and the directive for ``message``; raise errors.NotFound."""
     current = snapshots.find(agent, None)
-    snapshot = _snapshot(current.catalog, current.agent)
+    snapshot = snapshots.of(current.catalog, current.agent)
     resolved = budgets.resolve(snapshot)
     return Access(
         agent=current.agent,
@@ -251,10 +251,6 @@ def _summary(current: snapshots.StoredState) -> Summary:
 
 def _last(agent: str) -> Entry | None:
     return next(iter(audit.page(subject_kind="agent", subject_key=agent, size=1).entries), None)
-
-
-def _snapshot(stored: catalog.Catalog, agent: agents.Agent) -> resolution.Snapshot:
-    return resolution.Snapshot(catalog=stored, agent=agent, kind_loadouts=conf.KIND_LOADOUTS)
 
 
 def _inherited(snapshot: resolution.Snapshot) -> dict[str, Any]:

@@ -7,7 +7,7 @@ only upstream servers is in :mod:`toolbelt.control.servers.upstream_servers`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, decisions, upstream_servers
-from toolbelt.core import agents, catalog, connections, errors, resolution, tool_versions
+from toolbelt.core import catalog, connections, errors, resolution, tool_versions
 from toolbelt.store import listings, snapshots
 from toolbelt.store import plugins as rows
 
@@ -108,7 +108,7 @@ def find(name: str, *, maximum: int | None = None) -> Detail:
         gone=approvals.changes(gone[:maximum], stored),
         all_gone=len(gone),
         users=users,
-        closed=dict(_closed(stored, stored.tools_of_plugin.get(name, ()))),
+        closed=access_index.closed(stored),
     )
 
 
@@ -219,15 +219,6 @@ def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...
         for key in granted:
             by_tool.setdefault(key, []).append(access.agent.key)
     return {key: tuple(having) for key, having in by_tool.items()}, agents_having
-
-
-def _closed(stored: catalog.Catalog, keys: Iterable[str]) -> Iterator[tuple[str, resolution.Decision]]:
-    """Yield the tools that no agent can have, with the decision of the catalog's rules."""
-    context = resolution.build_context(resolution.Snapshot(catalog=stored, agent=agents.Agent(key="")))
-    for key in keys:
-        decision = resolution.decide(context, key)
-        if decision.state in ("unavailable", "denied"):
-            yield key, decision
 
 
 def _see(
