@@ -38,7 +38,7 @@ def test_undoing_is_recorded_as_an_entry_that_can_be_undone(operator: writing.Wr
 
 def test_undoing_a_value_that_changed_since_is_refused_with_all_three_states(operator: writing.Write) -> None:
     change = switches.flip(operator, "bob", "reading", False)
-    switches.clear(operator, "bob", "reading")
+    switches.flip(operator, "bob", "reading", None)
 
     with pytest.raises(errors.Stale) as refused:
         undo.undo(operator, change.entry or 0)

@@ -178,7 +178,7 @@ def test_a_call_denied_while_its_plugin_initializes_does_not_start(install: Inst
 
 
 def test_a_call_whose_options_changed_while_waiting_must_be_repeated(kb: None) -> None:
-    switches.clear(OPERATOR, "ada", "holding", was=True)
+    switches.flip(OPERATOR, "ada", "holding", None, was=True)
 
     async def changed_while_queued() -> list[calls.Answer]:
         tasks = await queued(1)

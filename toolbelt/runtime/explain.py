@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from toolbelt.core import budgets, catalog, errors, reasons, resolution
@@ -42,11 +41,3 @@ def why(
         trace=resolution.trace(resolved.context, tool),
         runner=snapshot.catalog.runner(snapshot.catalog.tools[tool]),
     )
-
-
-def all_decisions(
-    agent: str, session: str | None = None, request_id: str | None = None, subagent: str | None = None
-) -> Mapping[str, resolution.Decision]:
-    """Return the decision for every tool in the catalog, by key. Its cost grows with the catalog."""
-    snapshot, _ = snapshots.take(agent, session, request_id, subagent)
-    return budgets.resolve(snapshot).all_decisions()

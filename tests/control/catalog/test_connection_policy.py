@@ -39,13 +39,13 @@ def test_no_part_of_a_command_can_be_changed_through_the_web(changed: dict[str, 
     upstream_servers.add(SHELL, "git", LOCAL)
 
     with pytest.raises(errors.Refused, match="runs code on the server"):
-        upstream_servers.reconnect(WEB[0], "git", {**LOCAL, **changed})
+        entries.change(WEB[0], "plugin", "git", {"upstream": {**LOCAL, **changed}})
 
 
 def test_settings_other_than_the_command_can_be_changed_through_the_web() -> None:
     upstream_servers.add(SHELL, "git", {**LOCAL, "env": {"A": "${A}"}})
 
-    upstream_servers.reconnect(WEB[0], "git", {**LOCAL, "env": {"A": "${A}"}, "timeout": 5})
+    entries.change(WEB[0], "plugin", "git", {"upstream": {**LOCAL, "env": {"A": "${A}"}, "timeout": 5}})
     entries.change(WEB[0], "plugin", "git", {"active": False})
 
     assert entries.read("plugin", "git")["upstream"]["timeout"] == 5
@@ -53,7 +53,7 @@ def test_settings_other_than_the_command_can_be_changed_through_the_web() -> Non
 
 def test_undoing_through_the_web_cannot_restore_a_command() -> None:
     upstream_servers.add(SHELL, "git", LOCAL)
-    upstream_servers.reconnect(SHELL, "git", REMOTE)
+    entries.change(SHELL, "plugin", "git", {"upstream": REMOTE})
     newest = queries.changes(action="plugin.change").entries[0]
 
     with pytest.raises(errors.Refused, match="runs code on the server"):
@@ -90,7 +90,7 @@ def test_a_server_with_a_connection_that_newer_rules_refuse_can_be_turned_off() 
     assert entries.read("plugin", "files")["active"] is False
 
     with pytest.raises(errors.Invalid, match="This may be a secret"):
-        upstream_servers.reconnect(SHELL, "files", {**stored, "timeout": 5})
+        entries.change(SHELL, "plugin", "files", {"upstream": {**stored, "timeout": 5}})
 
 
 def test_web_variables_are_reserved_by_prefix(settings: Any) -> None:
@@ -106,7 +106,9 @@ def test_a_variable_that_is_not_reserved_cannot_be_used_through_the_web(settings
 
     upstream_servers.add(SHELL, "files", connection)
     with pytest.raises(errors.Refused, match="sent the variable AWS_KEY"):
-        upstream_servers.reconnect(WEB[0], "files", {**connection, "url": "https://elsewhere.example/"})
+        entries.change(
+            WEB[0], "plugin", "files", {"upstream": {**connection, "url": "https://elsewhere.example/"}}
+        )
 
     settings.TOOLBELT_WEB_VARIABLES = ["AWS_KEY"]
-    upstream_servers.reconnect(WEB[0], "files", {**connection, "url": "https://files.example/v2"})
+    entries.change(WEB[0], "plugin", "files", {"upstream": {**connection, "url": "https://files.example/v2"}})

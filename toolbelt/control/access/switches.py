@@ -58,14 +58,6 @@ def override(
     return _set("override", write, agent, tool, on, ends, was)
 
 
-def clear(
-    write: writing.Write, agent: str, key: str, *, was: bool | writing._Any | None = writing.ANY
-) -> writing.Change:
-    """Clear the switch or the override of ``key``, whichever it is: the defaults apply again."""
-    current = snapshots.find(agent, None)
-    return _set(_family(current.catalog, key), write, agent, key, None, None, was)
-
-
 def set_all(
     write: writing.Write,
     current: snapshots.StoredState,

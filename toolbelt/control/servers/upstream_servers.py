@@ -125,12 +125,6 @@ def add(
     return entries.create(write, "plugin", {key: value for key, value in entry.items() if value})
 
 
-def reconnect(write: writing.Write, name: str, connection: Mapping[str, Any]) -> writing.Change:
-    """Change how a server is reached. Its tools stay approved. Raise as :func:`add` does, or errors.NotFound."""
-    find(name)
-    return entries.change(write, "plugin", name, {"upstream": dict(connection)})
-
-
 def namespace_of(name: str) -> str:
     """Return a namespace for a server's name."""
     fitted = keys.fit(name)[: keys.MAX_LENGTH - len(keys.SEPARATOR) - 1]
