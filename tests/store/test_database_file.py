@@ -57,7 +57,7 @@ def test_an_unchanged_file_does_not_count_as_replaced(path, client):
 def test_a_server_with_a_replaced_file_is_not_ready_and_logs_it_once(client: test.Client, caplog):
     for _ in range(2):
         answer = client.get("/readyz")
-        assert (answer.status_code, answer.json()["because"]) == (503, health.EXCHANGED)
+        assert (answer.status_code, answer.json()["because"]) == (503, health.DATABASE_REPLACED)
     assert caplog.text.count("database file was exchanged under this server") == 1
 
 
@@ -66,7 +66,7 @@ def test_a_server_with_a_missing_file_reports_it_and_creates_none(path, client):
     away = path.with_name("away.sqlite3")
     path.rename(away)
     try:
-        assert client.get("/readyz").json()["because"] == health.EXCHANGED
+        assert client.get("/readyz").json()["because"] == health.DATABASE_REPLACED
         with pytest.raises(db.OperationalError):
             db.connection.ensure_connection()
         assert not path.exists()

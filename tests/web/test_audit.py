@@ -49,7 +49,7 @@ def record(**row: Any) -> None:
 
 
 def sentences(page: Any) -> list[str]:
-    return [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)]
+    return [f"{entry.who} {entry.action} {entry.subject}" for entry in listed(page)]
 
 
 @pytest.fixture
@@ -78,10 +78,10 @@ def test_entries_show_who_changed_what_newest_first(operator: Client) -> None:
     assert page.matches == "5 changes, newest first"
     entry = listed(page)[2]
     assert (entry.agent, entry.via, entry.undoable) == ("ada", "Dashboard", True)
-    assert [(d.what, d.before, d.after) for d in entry.differences] == [("switch", "on", "off")]
+    assert [(d.label, d.before, d.after) for d in entry.differences] == [("switch", "on", "off")]
     of_catalog = listed(page)[4]
     assert (of_catalog.agent, of_catalog.reason) == ("", "Clearer.")
-    assert {d.what: (d.before, d.after) for d in of_catalog.differences} == {
+    assert {d.label: (d.before, d.after) for d in of_catalog.differences} == {
         "title": ("Research", "Reading"),
         "blocked": ("not set", "on"),
     }
@@ -304,7 +304,7 @@ def test_an_approved_version_is_shown_once_as_a_shortened_hash(
     fields = {"approved": "sha256:" + "0123456789abcdef" * 4, "approved_version": {"description": "Read."}}
     record(action="tool.change", subject_kind="tool", subject_key="clock__now", before={}, after=fields)
     [entry] = listed(open_page(operator))
-    assert [(line.what, line.after) for line in entry.differences] == [("approved", "sha256:0123456789ab…")]
+    assert [(line.label, line.after) for line in entry.differences] == [("approved", "sha256:0123456789ab…")]
 
 
 @pytest.mark.parametrize(("count", "folded"), [(6, ""), (7, "<summary>3 more</summary>")])
@@ -360,8 +360,8 @@ def test_many_added_or_removed_list_items_are_summarized(admin_client: Client) -
     )
     record(before={"tags": ["a", "b", "c", "d"]}, after={"tags": ["e"]})
     of_tags, of_plugin = listed(open_page(admin_client))
-    assert of_plugin.did == "found tools not running in plugin"
-    assert [(line.what, line.before, line.after) for line in of_plugin.differences] == [
+    assert of_plugin.action == "found tools not running in plugin"
+    assert [(line.label, line.before, line.after) for line in of_plugin.differences] == [
         ("not running", "", "5 added: old__0, old__1, old__2 and 2 more")
     ]
     assert [line.after for line in of_tags.differences] == ["1 added: e", "4 removed: a, b, c and 1 more"]
@@ -377,7 +377,7 @@ def test_a_schema_change_shows_the_path_of_the_argument(operator: Client) -> Non
         after={"input_schema": schemas[1]},
     )
     [entry] = listed(open_page(operator))
-    assert [line.what for line in entry.differences] == ["argument cents.maximum"]
+    assert [line.label for line in entry.differences] == ["argument cents.maximum"]
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_a_schema_change_shows_the_path_of_the_argument(operator: Client) -> Non
 def test_keys_within_a_changed_field_are_not_reformatted(operator: Client, field: str, shown: str) -> None:
     record(before={field: {"git__push": "a"}}, after={field: {"git__push": "b"}})
     [entry] = listed(open_page(operator))
-    assert [line.what for line in entry.differences] == [shown]
+    assert [line.label for line in entry.differences] == [shown]
 
 
 def test_only_switch_and_override_changes_count_as_flips(operator: Client) -> None:

@@ -41,7 +41,7 @@ def test_a_bulk_change_from_the_access_page_asks_for_confirmation_first(operator
 
     question = confirmation(response)
     assert question.title == "Turn off 2 tools for ada?"
-    assert [difference.what for difference in question.differences] == [
+    assert [difference.label for difference in question.differences] == [
         "github__issue_read",
         "github__issue_write",
     ]
@@ -102,7 +102,7 @@ def test_bulk_changes_from_other_lists_ask_for_confirmation(
 
 def test_the_confirmation_lists_each_affected_agent(operator: Client) -> None:
     question = confirmation(operator.get("/bulk/tools/?tool=papers&for=*&set=tools-true"))
-    assert {"ada", "bob"} <= {difference.what for difference in question.differences}
+    assert {"ada", "bob"} <= {difference.label for difference in question.differences}
     assert question.title.startswith("Turn on papers for ")
 
 

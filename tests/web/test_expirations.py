@@ -77,7 +77,7 @@ def test_a_logged_expiration_cannot_be_undone(operator: Client) -> None:
         expirations.write_due()
     page = operator.get("/agents/ada/history/").context["page"]
     ended, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
-    assert (ended.who, ended.did, ended.undoable) == ("Toolbelt", "ended the override of", False)
+    assert (ended.who, ended.action, ended.undoable) == ("Toolbelt", "ended the override of", False)
     assert given.differences[0].after.startswith("on until ")
 
 
@@ -95,7 +95,7 @@ def test_an_expiration_is_shown_before_it_is_logged(operator: Client, address: s
         )
 
     waiting, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
-    assert (waiting.who, waiting.did, waiting.undoable) == ("Toolbelt", "ended the override of", False)
+    assert (waiting.who, waiting.action, waiting.undoable) == ("Toolbelt", "ended the override of", False)
     ended = f"Ended at {timezone.localtime(moment):%H:%M}; the audit log records it with the next change."
     assert html.count(ended) == 1
     assert page.matches.endswith("1 ended setting not yet logged")
@@ -111,7 +111,7 @@ def test_a_logged_expiration_is_shown_once(operator: Client) -> None:
     with clock.stopped(moment + dt.timedelta(hours=1)):
         switches.flip(OPERATOR, "ada", "releases", False)
         page = operator.get("/agents/ada/history/").context["page"]
-    expired = [entry for day in page.days for entry in day.entries if entry.did == "ended the override of"]
+    expired = [entry for day in page.days for entry in day.entries if entry.action == "ended the override of"]
     assert [bool(entry.id) for entry in expired] == [True]
 
 

@@ -166,7 +166,7 @@ def test_the_confirmation_shows_the_differences(operator: Client) -> None:
         "updates policy releases for the tools that are on",
         "no live sessions; the tools and the system text change for new sessions",
     )
-    assert [(d.what, d.before, d.after) for d in question.differences] == [("github__merge", "Not on", "On")]
+    assert [(d.label, d.before, d.after) for d in question.differences] == [("github__merge", "Not on", "On")]
 
 
 def test_a_protected_agent_requires_confirmation_even_without_effect(operator: Client) -> None:

@@ -40,7 +40,7 @@ def past_changes(operator: Client, belt: None) -> None:
 @pytest.mark.usefixtures("past_changes")
 def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: Client) -> None:
     page = open_page(operator)
-    assert [f"{entry.who} {entry.did} {entry.subject}" for entry in listed(page)] == [
+    assert [f"{entry.who} {entry.action} {entry.subject}" for entry in listed(page)] == [
         "olive turned on the tool papers",
         "olive turned off issues",
         "test changed agent ada",
@@ -49,7 +49,7 @@ def test_only_changes_of_this_agent_are_listed_with_their_differences(operator: 
     html = dashboard.text(operator.get("/agents/ada/history/"))
     assert 'for <a href="/agents/ada/">' not in html, "the agent is in the heading"
     changed = listed(page)[2]
-    assert {d.what: (d.before, d.after) for d in changed.differences} == {
+    assert {d.label: (d.before, d.after) for d in changed.differences} == {
         "title": ("not set", "Ada"),
         "budget": ("not set", '{"max_tools": 9}'),
     }

@@ -88,7 +88,7 @@ def test_checking_a_belt_previews_changes_and_effects_without_writing(importer: 
     checked = response.context["page"].checked
     assert checked.words == "1 added, 1 changed, 0 unchanged"
     lines = {
-        entry.name: [(line.what, line.before, line.after) for line in lines]
+        entry.name: [(line.label, line.before, line.after) for line in lines]
         for section in checked.sections
         for entry, lines in section.entries
     }

@@ -129,7 +129,7 @@ def test_a_list_is_paginated_forwards_and_backwards(
     walked = pages_of(superuser, to)
     keys = [key for page in walked for key in keys_of(page, items)]
     assert len(keys) == len(set(keys)) == count()
-    assert all(len(getattr(page, items)) <= paging.AT_ONCE for page in walked)
+    assert all(len(getattr(page, items)) <= paging.PAGE_SIZE for page in walked)
     if len(walked) > 1:
         back = follow(superuser, walked[1].pages.newer_url)
         assert keys_of(back, items) == keys_of(walked[0], items)
@@ -226,7 +226,7 @@ def test_a_tools_agents_are_counted_in_full_and_listed_in_part(superuser: Client
     page = open_page(superuser, f"/tools/{key}/")
     assert (page.on, page.in_all) == (having, len(access_index.load().agents))
     assert page.others_total == page.in_all - page.on - page.on_request
-    assert len(page.others) == min(paging.AT_ONCE, page.others_total)
+    assert len(page.others) == min(paging.PAGE_SIZE, page.others_total)
     assert open_page(superuser, f"/tools/{key}/", agents="nobody").others_total == 0
 
 

@@ -92,7 +92,7 @@ def test_navigation_counts_take_one_query_per_page(operator, belt, monkeypatch):
 
 def test_a_live_refresh_keeps_the_notice_for_the_next_page(operator, belt):
     dashboard.switch(operator, "issues", "false", "true", htmx=False)
-    again = operator.get("/agents/ada/", headers={live.AGAIN: "1"})
+    again = operator.get("/agents/ada/", headers={live.RELOAD: "1"})
     assert "issues</code> is off for ada" not in dashboard.text(again).partition('id="toast"')[2]
     assert (
         "issues</code> is off for ada"

@@ -141,7 +141,7 @@ def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> 
     response = editor_forms.submit(editor, EDIT, SAVE, disabled="github__merge\r\ngithub__issue_write")
     page = response.context["page"]
     assert response.status_code == 200
-    assert [(difference.what, difference.before, difference.after) for difference in page.differences] == [
+    assert [(difference.label, difference.before, difference.after) for difference in page.differences] == [
         ("disabled", "", "github__issue_write")
     ]
     assert [(one.agent.key, one.effect.removed, effect.tools) for one, effect in page.reached] == [

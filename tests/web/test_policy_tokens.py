@@ -34,8 +34,8 @@ def token_shares(count: Any) -> str:
 )
 def test_tool_and_policy_tokens_are_shown_separately_with_their_sum(operator: Client, address: str) -> None:
     html = dashboard.text(operator.get(address))
-    assert token_shares(words.about) in html
-    assert words.about(spent().tokens) in html
+    assert token_shares(words.approx) in html
+    assert words.approx(spent().tokens) in html
 
 
 def test_the_model_panel_shows_exact_token_counts(operator: Client) -> None:

@@ -174,7 +174,7 @@ def test_approving_several_tools_first_shows_the_agents_that_get_them(
     shown = servers.values("files__write", "files__ls")
     question = decide(plugin_manager, "approve-unflagged", unflagged=shown).context["confirmation"]
     assert (question.title, question.confirm_word) == ("Approve 2 tools?", "Approve 2 tools")
-    assert [difference.what for difference in question.differences] == ["gus"]
+    assert [difference.label for difference in question.differences] == ["gus"]
     assert question.facts == ("Available on request to 1 agent: bob.",)
     assert (question.effect.tools, question.dangerous) == ((1, 3), True)
     assert question.reasons == (

@@ -16,7 +16,7 @@ from toolbelt.control.people import saved_views
 from toolbelt.web import urls  # noqa: F401 (it loads every list)
 from toolbelt.web.kit.saved_views import FilteredList
 
-LISTS = FilteredList.every
+LISTS = FilteredList.by_page
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 # A filter of each list that has saved views.

@@ -29,7 +29,7 @@ def test_a_switch_shows_the_effective_state_and_requests_the_opposite(
     stored: bool | None, decisions: list[resolution.Decision], shown: str, wants: str, text: str, basis: str
 ) -> None:
     view = tool_sections.switch(stored, decisions)
-    assert (view.shown, view.wants, view.words, view.basis) == (shown, wants, text, basis)
+    assert (view.position, view.requested, view.words, view.basis) == (shown, wants, text, basis)
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_the_link_resets_a_stored_state_or_stores_the_default(
 
 def test_a_switch_warns_if_turning_it_on_has_no_effect() -> None:
     assert (
-        tool_sections.switch(None, [UNAVAILABLE]).futile
+        tool_sections.switch(None, [UNAVAILABLE]).no_effect
         == "turning it on has no effect: plugin github has failed"
     )
-    assert tool_sections.switch(None, [UNAVAILABLE, OFF]).futile == ""
-    assert tool_sections.switch(None, [UNAVAILABLE, ON]).futile == ""
+    assert tool_sections.switch(None, [UNAVAILABLE, OFF]).no_effect == ""
+    assert tool_sections.switch(None, [UNAVAILABLE, ON]).no_effect == ""

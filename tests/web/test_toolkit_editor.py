@@ -73,7 +73,7 @@ def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> 
         editor, response, SAVE, add_members="papers", policy="Read {active_tools} first.\r\n"
     )
     page = response.context["page"]
-    assert {(difference.what, difference.before, difference.after) for difference in page.differences} == {
+    assert {(difference.label, difference.before, difference.after) for difference in page.differences} == {
         ("members", "github__issue_write", "papers"),
         ("policy", "Read before you write.", "Read {active_tools} first."),
     }
@@ -274,7 +274,7 @@ def test_a_bulk_switch_logs_one_entry_per_agent_in_one_batch(operator: Client) -
 def test_searching_offers_tools_and_adds_those_selected(editor: Client) -> None:
     before = [row.member for row in form(editor.get(EDIT)).members]
     searched = editor_forms.submit(editor, EDIT, SAVE, act="add-members-0", add_members="scientific papers")
-    assert "papers" in [tool.key for tool in form(searched).found]
+    assert "papers" in [tool.key for tool in form(searched).matching_tools]
     assert [row.member for row in form(searched).members] == before
     html = dashboard.text(searched)
     assert '<input type="checkbox" name="add_members" value="papers"' in html

@@ -52,7 +52,7 @@ def test_without_htmx_undo_redirects_to_the_log(operator: Client) -> None:
     page = operator.get("/audit/").context["page"]
     assert page.notice.text == "Undone: olive turned off Issues and reviews `issues`."
     newest, flip = (entry for day in page.days for entry in day.entries)
-    assert newest.did == "undid a change: turned on"
+    assert newest.action == "undid a change: turned on"
     assert newest.undoable
     assert not flip.undoable
     assert flip.undone.startswith("undone by olive")
@@ -121,7 +121,7 @@ def test_a_change_overwritten_since_is_shown_as_a_three_way_comparison(operator:
     dashboard.switch(operator, "issues", "unset", "false")
     response = undo(operator, entry.pk, htmx=htmx, next="/agents/ada/")
     question = response.context["confirmation"]
-    assert question.three_ways
+    assert question.is_three_way
     assert question.title == "Turn on Issues and reviews `issues` for ada?"
     difference = question.differences[0]
     assert (difference.before, difference.after, difference.now) == ("on", "off", "default")

@@ -23,7 +23,7 @@ from toolbelt.web.kit import template_filters, words
     ],
 )
 def test_numbers_are_abbreviated_and_signed(count: int, about: str, signed: str) -> None:
-    assert words.about(count) == about
+    assert words.approx(count) == about
     assert words.signed(count) == signed
     assert words.signed(-count) == signed.replace("+", "−")
 
@@ -90,7 +90,7 @@ def test_switch_states_have_their_words() -> None:
     ]
     assert words.switch_question("shell", None, "ada") == "Reset shell to default for ada?"
     assert words.switch_result("dev", False, "ada") == "dev is off for ada"
-    assert all(words.read(words.stored(on)) is on for on in (True, False, None))
+    assert all(words.from_form_value(words.form_value(on)) is on for on in (True, False, None))
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def create(request: http.Request) -> HttpResponse:
     form = NewAgent(request.POST)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        form.refuse(error, otherwise="start" if isinstance(error, errors.NotFound) else "key")
+        form.refuse(error, default_field="start" if isinstance(error, errors.NotFound) else "key")
         return _form(request, form, status)
 
     responses.declare(request, reverse("web:agents"), form=show_again)
@@ -167,7 +167,7 @@ def create(request: http.Request) -> HttpResponse:
     else:
         done = agents.create(write, key, title=title, loadout=name if kind == "loadout" else "")
     notice = notices.Notice(
-        text=f"Agent {titles.named('agent', key)} created.", undo=responses.undo_of(request, done)
+        text=f"Agent {titles.label('agent', key)} created.", undo=responses.undo_entry(request, done)
     )
     responses.declare(request, reverse("web:connect", args=[key]))
     return responses.respond(request, notice)
@@ -188,7 +188,7 @@ def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> p
         count=f"For all {words.number(len(summaries))} matching agents"
         if len(summaries) > 1
         else "For the agent shown",
-        words=pieces.SETTINGS,
+        words=pieces.SWITCH_ACTIONS,
         toolkits=pieces.choices(toolkits, "", "Choose a toolkit"),
     )
 
@@ -220,7 +220,7 @@ def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
         active=words.number(spent.tools),
         total=words.number(summary.total),
         percent=round(100 * spent.tools / summary.total) if summary.total else 0,
-        tokens=words.about(spent.tokens),
+        tokens=words.approx(spent.tokens),
         shares=model_panel.shares(spent),
         last_change=audit_words.last_change(summary.last, may_undo),
         trouble=trouble(summary.inventory),

@@ -144,7 +144,7 @@ def undo(request: http.Request, entry: int) -> HttpResponse:
         raise
     notice = notices.Notice(
         text=f"Undone: {audit_words.sentence(done, with_title=True)}.",
-        detail=model_panel.in_short(change.effect),
+        detail=model_panel.summarize(change.effect),
         undo=None if whole else change.entry,
         undo_word="Redo",
     )
@@ -154,20 +154,20 @@ def undo(request: http.Request, entry: int) -> HttpResponse:
 def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Stale) -> HttpResponse:
     """Show the three values, and offer to change the current one, instead of undoing a value that has changed since."""
     family = done.action.partition(".")[0]
-    name = titles.named("toolkit", done.key) if family == "switch" else done.key
+    name = titles.label("toolkit", done.key) if family == "switch" else done.key
     action = reverse(f"web:{family}", args=[done.subject_key, done.key])
-    back = responses.back(request, reverse("web:audit_log"))
+    back = responses.back_url(request, reverse("web:audit_log"))
     before = grants.is_on(done.before)
     states = [words.state(value) for value in (done.before, done.after, stale.now)]
     question = notices.Confirmation(
-        title=words.switch_question(name, before, titles.named("agent", done.subject_key)),
+        title=words.switch_question(name, before, titles.label("agent", done.subject_key)),
         reasons=("There is a newer change of the same setting, so undoing this one would revert both.",),
-        differences=(pieces.Difference(what=done.key, before=states[0], after=states[1], now=states[2]),),
-        three_ways=True,
+        differences=(pieces.Difference(label=done.key, before=states[0], after=states[1], now=states[2]),),
+        is_three_way=True,
         action=action,
         fields=(
-            ("on", words.stored(before)),
-            ("was", words.stored(grants.is_on(stale.now))),
+            ("on", words.form_value(before)),
+            ("was", words.form_value(grants.is_on(stale.now))),
             ("next", back),
         ),
         confirm_word=words.switch_verb(before),
@@ -184,11 +184,11 @@ def _changed_since(request: http.Request, done: queries.Entry, stale: errors.Sta
 def _declare(request: http.Request, done: queries.Entry) -> None:
     home = reverse("web:audit_log")
     if done.subject_kind == "agent":
-        switches.declare(request, done.subject_key, home, undone="Not undone")
+        switches.declare(request, done.subject_key, home, refusal="Not undone")
     else:
         # What concerns several agents may be anywhere on the page.
         reload = functools.partial(responses.refresh, request)
-        responses.declare(request, home, parts=reload, undone="Not undone")
+        responses.declare(request, home, parts=reload, refusal="Not undone")
 
 
 def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pieces.View:
@@ -224,7 +224,7 @@ def _log(request: http.Request, given: Mapping[str, Any], agent: str = "") -> pi
         ),
         people=pieces.choices(people, given["person"], "Anyone", label=audit_words.actor),
         actions=pieces.choices(actions, given["action"], "Any change", label=_action),
-        period=periods.present(given, anything="Any time"),
+        period=periods.present(given, any_label="Any time"),
         narrowed=narrowed,
         matches=f"{words.counted(log_page.total, 'change')}, newest first"
         + (f"; {words.counted(len(waiting), 'ended setting')} not yet logged" if waiting else ""),
@@ -269,7 +269,7 @@ def _pages(log_page: Any, narrowed: Mapping[str, str], path: str) -> paging.Page
 def _action(name: str) -> str:
     """Return the name of an action, to choose it from a list: ``Switch set``."""
     family, _, act = name.partition(".")
-    return _FAMILIES.get(name, f"{family.replace('_', '-').capitalize()} {audit_words.ACTS.get(act, act)}")
+    return _FAMILIES.get(name, f"{family.replace('_', '-').capitalize()} {audit_words.VERBS.get(act, act)}")
 
 
 def _json(batches: Iterable[Sequence[dict[str, Any]]]) -> Iterator[str]:

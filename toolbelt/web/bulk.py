@@ -49,7 +49,7 @@ class SetAll(kit.Change):
     def setting(self) -> tuple[str, bool | None]:
         """Return what to set, and its new state."""
         what, _, word = self.checked()["set"].partition("-")
-        return what, words.read(word)
+        return what, words.from_form_value(word)
 
 
 class SetTools(SetAll):
@@ -145,7 +145,7 @@ def of_toolkit(request: http.Request, toolkit: str) -> HttpResponse:
 @require_POST
 def apply(request: http.Request) -> HttpResponse:
     """Apply what was shown, all of it or nothing."""
-    home = responses.back(request, reverse("web:audit_log"))
+    home = responses.back_url(request, reverse("web:audit_log"))
     form, may_flip = Bulk(request.POST), rights.flip_check(request.user)
     if not any(map(may_flip, queries.agent_keys())):
         raise PermissionDenied
@@ -159,7 +159,7 @@ def apply(request: http.Request) -> HttpResponse:
     change = bulk.apply(responses.write(request, given), seen=seen, on=on)
     count = words.counted(sum(len(keys) for keys in seen.values()), "change")
     text = f"{count} for {_whose(names)}: {words.state(on)}."
-    detail = model_panel.in_short(change.effect)
+    detail = model_panel.summarize(change.effect)
     notice = notices.Notice(text=text, detail=detail, undo=change.entry, whole=True)
     return responses.respond(request, notice, change.effect)
 
@@ -200,7 +200,7 @@ def _asked(
         f"{_verb(on, keys)} for {_whose(names)}?",
         f"{words.switch_verb(on)}: {words.counted(plan.changes, 'change')}",
         _reasons(plan),
-        [("on", words.stored(on)), ("seen", json.dumps(plan.seen))],
+        [("on", words.form_value(on)), ("seen", json.dumps(plan.seen))],
         home=request.answers.home,
         action=reverse("web:apply_bulk"),
         facts=tuple(_facts(plan, len(names) * len(keys))),
@@ -217,7 +217,7 @@ def _home(agent: str) -> str:
 
 
 def _whose(names: Sequence[str]) -> str:
-    return titles.named("agent", names[0]) if len(names) == 1 else f"{len(names)} agents"
+    return titles.label("agent", names[0]) if len(names) == 1 else f"{len(names)} agents"
 
 
 def _no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:
@@ -234,7 +234,7 @@ def _no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> s
 
 def _verb(on: bool | None, keys: Sequence[str]) -> str:
     if len(keys) == 1:
-        what = titles.named("toolkit", keys[0])
+        what = titles.label("toolkit", keys[0])
     else:
         kits = len(set(keys).intersection(queries.toolkit_keys()))
         parts = [words.counted(kits, "toolkit")] if kits else []
@@ -277,7 +277,7 @@ def _differences(plan: bulk.Plan) -> Iterator[pieces.Difference]:
     if len(plan.parts) == 1 and plan.possible:
         for key, was in plan.possible[0].before.items():
             yield pieces.Difference(
-                what=key, is_tool=True, before=words.state(was), after=words.state(plan.on)
+                label=key, is_tool=True, before=words.state(was), after=words.state(plan.on)
             )
         return
     affected = (part for part in plan.possible if not part.effect.is_nothing)

@@ -51,19 +51,19 @@ def page(request: http.Request, agent: str) -> HttpResponse:
 
 @require_POST
 @permission_required(_ISSUE, raise_exception=True)
-@responses.reading("api_token")
+@responses.require_read("api_token")
 def issue(request: http.Request, agent: str) -> HttpResponse:
     """Create a token of the agent, and show it once, where it belongs in the chosen way to connect."""
     way, days = request.POST.get("way", ""), request.POST.get("days", "")
     labels = {client.id: client.label for client in mcp_clients.CLIENTS} | LANGUAGES | FRAMEWORKS
     form = tokens_page.Token({"owner": "agent", "agent": agent, "name": labels.get(way, ""), "days": days})
-    responses.declare(request, reverse("web:connect", args=[agent]), undone="No token was created")
+    responses.declare(request, reverse("web:connect", args=[agent]), refusal="No token was created")
     issued = tokens.issue(responses.write(request), **form.arguments(request.user.get_username()))
     return _shown(request, agent, way, issued)
 
 
 @require_safe
-@responses.reading("api_token")
+@responses.require_read("api_token")
 def first_request(request: http.Request, agent: str) -> HttpResponse:
     """Show whether a request with the token has come; to a page that still waits, with nothing to swap in."""
     status = _first_request(agent, request.GET.get("token", ""))

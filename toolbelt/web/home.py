@@ -64,7 +64,7 @@ def page(request: http.Request) -> HttpResponse:
         last=loaded.last and f"{audit_words.sentence(loaded.last)}, {words.since(loaded.last.at)}",
         usage=_usage(loaded.calls, first, today) if loaded.calls else None,
         uncalled=_uncalled(loaded.attention.stored, loaded.calls, today) if loaded.calls else "",
-        saved=context_saved.of_all() if may_see_calls else None,
+        saved=context_saved.for_all_agents() if may_see_calls else None,
         agents=tuple(map(agents.present, loaded.listed)),
         more_agents=count > MAX_AGENTS,
     )

@@ -66,7 +66,7 @@ def create(request: http.Request) -> HttpResponse:
     form = NewPerson(request.POST)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        form.refuse(error, otherwise="name")
+        form.refuse(error, default_field="name")
         return _shown(request, form, status)
 
     responses.declare(request, reverse("web:people"), form=show_again)
@@ -96,7 +96,7 @@ def set_roles(request: http.Request, person: str) -> HttpResponse:
 def set_active(request: http.Request, person: str) -> HttpResponse:
     """Deactivate a person, after a confirmation, or activate them again."""
     form = Activity(request.POST)
-    responses.declare(request, reverse("web:people"), undone="Not deactivated")
+    responses.declare(request, reverse("web:people"), refusal="Not deactivated")
     _check_manageable(request, person)
     given = form.checked()
     active = given["active"] == "yes"

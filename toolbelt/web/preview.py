@@ -106,7 +106,7 @@ def page(request: http.Request, agent: str) -> HttpResponse:
         ),
         sessions=sessions.page(agent, limit=MAX_SESSIONS).sessions,
         moments=tuple(_moments(agent, given["at"])),
-        saved=context_saved.of_agent(agent, context_use.count(answer)),
+        saved=context_saved.for_agent(agent, context_use.count(answer)),
         revision=answer.revision,
         fingerprint=answer.fingerprint.removeprefix("sha256:")[:12],
         known=sorted(answer.resolution.context.catalog.tools) if view == "why" else (),

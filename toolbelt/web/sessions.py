@@ -49,8 +49,8 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
         raise PermissionDenied
     form = Eviction(request.POST)
     parts = responses.swap_in(request, "sessions/_evicted.html", lambda: _page(request, agent))
-    responses.declare(request, reverse("web:sessions", args=[agent]), parts=parts, undone="Not evicted")
-    session, called = form.checked()["session"], titles.named("agent", agent)
+    responses.declare(request, reverse("web:sessions", args=[agent]), parts=parts, refusal="Not evicted")
+    session, called = form.checked()["session"], titles.label("agent", agent)
     if not form.cleaned_data["confirm"]:
         reasons = (
             f"The session loses everything it loaded. Its next request starts with what {called} has in every session.",
@@ -67,13 +67,13 @@ def _page(request: http.Request, agent: str) -> pieces.View:
     given = filters.read(Sessions(QueryDict(urlsplit(responses.current_address(request)).query)))
     summary = queries.summary(agent)
     offset, period = given["offset"] or 0, periods.time_range(*periods.days(given))
-    stored = sessions.page(agent, offset=offset, limit=paging.AT_ONCE, **period)
-    part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=paging.AT_ONCE)
+    stored = sessions.page(agent, offset=offset, limit=paging.PAGE_SIZE, **period)
+    part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=paging.PAGE_SIZE)
     initial, may_see_calls = summary.agent.initial_toolkits, rights.may_read(request.user, "call_record")
     return pieces.View(
         agent=agents.present(summary),
         sessions=tuple(_line(summary.agent, each, may_see_calls) for each in stored.sessions),
-        period=periods.present(given, anything="Any time"),
+        period=periods.present(given, any_label="Any time"),
         narrowed=bool(periods.address_parameters(given)),
         initial=initial,
         loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),

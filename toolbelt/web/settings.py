@@ -32,8 +32,8 @@ class Settings(entry_forms.EntryForm):
     """The settings of one agent."""
 
     entry_kind = "agent"
-    plain = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
-    lists = ("subagent_kinds",)
+    plain_fields = ("title", "role", "description", "model", "kind", "loadout", "mcp_loading", "protected")
+    list_fields = ("subagent_kinds",)
 
     title = forms.CharField(required=False)
     role = forms.CharField(required=False, help_text="One line, shown beside the agent's name.")
@@ -77,7 +77,7 @@ class Settings(entry_forms.EntryForm):
         ],
     )
     protected = forms.BooleanField(required=False)
-    subagent_kinds = fields.Ticks(label="Kinds of subagents that its token may request")
+    subagent_kinds = fields.Checkboxes(label="Kinds of subagents that its token may request")
 
     @classmethod
     def initial_of(cls, value: values.Agent) -> dict[str, Any]:
@@ -97,13 +97,13 @@ class Settings(entry_forms.EntryForm):
             (kind, f"{kind} → {loadout_of[kind]}" if kind in loadout_of else kind) for kind in values.KINDS
         ]
         self.choose("kind", [("", "None"), *kinds])
-        chosen = self.given["loadout"]
+        chosen = self.values["loadout"]
         names = dict.fromkeys((*loadouts.all_names(stored), *([chosen] if chosen else [])))
         self.choose("loadout", [("", "From its kind, if any"), *((name, name) for name in names)])
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        given = self.given
+        given = self.values
         budget = {name: given[name] for name in ("max_tools", "max_tokens") if given[name] is not None}
         if given["on_exceed"] not in ("", values.ON_EXCEED[0]):
             budget["on_exceed"] = given["on_exceed"]
@@ -120,7 +120,7 @@ class Settings(entry_forms.EntryForm):
     def labels(self) -> dict[str, str]:
         """Return the chosen labels, for readers who may not change them."""
         return {
-            name: dict(field.widget.choices).get(self.given[name], self.given[name])
+            name: dict(field.widget.choices).get(self.values[name], self.values[name])
             for name, field in self.fields.items()
             if isinstance(field.widget, forms.Select)
         }
@@ -155,17 +155,17 @@ def change(request: http.Request, agent: str) -> HttpResponse:
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         address = belts.address("agent", {"key": agent})
-        form.show_problems(entry_forms.problems_by_place(address, error.problems), is_saved=True)
+        form.show_problems(entry_forms.problems_by_path(address, error.problems), is_saved=True)
         return _shown(request, agent, status=status, form=form, seen=was)
 
     home = reverse("web:settings", args=[agent])
-    called = titles.named("agent", agent)
+    called = titles.label("agent", agent)
     title, fields = f"Save the settings of {called}?", (*form.fields, "was", "next")
     responses.declare(request, home, form=show_again, title=title, verb="Save changes", fields=fields)
     given, changes = form.checked(), form.changes()
     seen = {key: was.get(key) for key in changes}
     done = agents.edit(responses.write(request, given), agent, changes, was=seen)
-    unchanged, detail = f"the settings of {called} are already up to date", model_panel.in_short(done.effect)
+    unchanged, detail = f"the settings of {called} are already up to date", model_panel.summarize(done.effect)
     return responses.respond_changed(
         request, done, f"Settings of {called} saved", unchanged=unchanged, detail=detail
     )
@@ -180,7 +180,7 @@ def set_operators(request: http.Request, agent: str) -> HttpResponse:
     given = form.checked()
     done = roles.set_operators(responses.write(request, given), agent, given["user"], was=given["was"])
     names = ", ".join(done.after) or "none"
-    text = f"Operators of {titles.named('agent', agent)} only: {names}."
+    text = f"Operators of {titles.label('agent', agent)} only: {names}."
     return responses.respond(request, notices.Notice(text=text, undo=done.entry))
 
 
@@ -196,21 +196,21 @@ def archive(request: http.Request, agent: str) -> HttpResponse:
 
     def ask(error: errors.ConfirmationRequired) -> HttpResponse:
         # Archiving concerns everything that the agent has, so there is no difference to show.
-        question = dataclasses.replace(responses.question(request, error), effect=None)
+        question = dataclasses.replace(responses.build_confirmation(request, error), effect=None)
         return responses.ask_confirmation(request, question)
 
     responses.declare(
         request,
         home,
-        title=f"{'Archive' if archived else 'Restore'} {titles.named('agent', agent)}?",
+        title=f"{'Archive' if archived else 'Restore'} {titles.label('agent', agent)}?",
         verb="Archive agent" if archived else "Restore agent",
         fields=("archived", "reason", "next"),
-        question=ask,
+        ask=ask,
     )
     done = agents.archive(responses.write(request, given), agent, archived)
     word = "archived" if archived else "restored"
     notice = notices.Notice(
-        text=f"{titles.named('agent', agent)} is {word}{' already' if done.is_nothing else ''}.",
+        text=f"{titles.label('agent', agent)} is {word}{' already' if done.is_nothing else ''}.",
         detail="" if archived else "It works as before.",
         undo=done.entry,
     )

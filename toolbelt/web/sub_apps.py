@@ -23,15 +23,15 @@ class SubApp(entry_forms.EntryForm):
     """A sub-app. Its tools are rows, which buttons move, remove and add."""
 
     entry_kind = "sub_app"
-    plain = ("title", "description")
-    lists = ("agents",)
-    fields_of = {"tool_names": "add_tools"}
-    rows_of = frozenset({"tool_names"})
+    plain_fields = ("title", "description")
+    list_fields = ("agents",)
+    fields_by_key = {"tool_names": "add_tools"}
+    row_keys = frozenset({"tool_names"})
 
     key = forms.CharField(required=False, help_text="Its name in Toolbelt: letters, digits, _, . and -.")
     title = forms.CharField(required=False)
     description = fields.Text(rows=2)
-    agents = fields.Ticks(help_text="No agents yet.")
+    agents = fields.Checkboxes(help_text="No agents yet.")
     tool = fields.Column()
     add_tools = fields.ToolNames()
 
@@ -54,7 +54,7 @@ class SubApp(entry_forms.EntryForm):
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the agents to choose from, the rows of tools, and the tools to add."""
-        agents = dict.fromkeys((*queries.agent_keys(), *self.given["agents"]))
+        agents = dict.fromkeys((*queries.agent_keys(), *self.values["agents"]))
         self.choose("agents", ((key, key) for key in agents))
         self.rows = [
             pieces.View(
@@ -101,7 +101,7 @@ def page(request: http.Request, sub_app: str) -> HttpResponse:
         sub_app=stored,
         title=stored.title or sub_app,
         tools=tuple((tool, closed.get(tool.key)) for tool in tools),
-        tokens=words.about(sum(tool.tokens for tool in tools)),
+        tokens=words.approx(sum(tool.tokens for tool in tools)),
         agents=tuple(_embedded(index, stored)),
         seen=json.dumps(belts.entry("sub_app", stored), ensure_ascii=False),
     )

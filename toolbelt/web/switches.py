@@ -55,7 +55,7 @@ class Flip(kit.Change):
         given = self.checked()
         on, _, span = (given["given"] or given["on"]).partition("-")
         ends = given["at"] if span == "at" else periods.end(span) if span else None
-        return {"on": words.read(on), "ends": ends, "was": given["was"]}
+        return {"on": words.from_form_value(on), "ends": ends, "was": given["was"]}
 
 
 class Reset(kit.Change):
@@ -67,7 +67,7 @@ class Reset(kit.Change):
     def shown(self) -> dict[str, bool | None]:
         """Return the overrides that the page showed, by their tools."""
         pairs = (value.rpartition("=") for value in self.checked()["was"])
-        return {tool: words.read(stored) for tool, _, stored in pairs}
+        return {tool: words.from_form_value(stored) for tool, _, stored in pairs}
 
 
 def declare(request: http.Request, agent: str, home: str = "", **how: Any) -> None:
@@ -109,42 +109,42 @@ def render_partial(
 
 
 @require_POST
-@responses.flipping
+@responses.require_flip
 def switch(request: http.Request, agent: str, toolkit: str) -> HttpResponse:
     """Set a toolkit's switch, or clear it."""
     return _flipped(request, "switch", agent, toolkit)
 
 
 @require_POST
-@responses.flipping
+@responses.require_flip
 def override(request: http.Request, agent: str, tool: str) -> HttpResponse:
     """Set a tool's override, or clear it."""
     return _flipped(request, "override", agent, tool)
 
 
 @require_POST
-@responses.flipping
+@responses.require_flip
 def reset(request: http.Request, agent: str) -> HttpResponse:
     """Clear several overrides, as the page showed them: those of a section."""
     declare(request, agent)
     form = Reset(request.POST)
     was = form.shown()
-    what = f"{words.counted(len(was), 'override')} of {titles.named('agent', agent)}"
+    what = f"{words.counted(len(was), 'override')} of {titles.label('agent', agent)}"
     declare(request, agent, title=f"Reset {what} to default?", verb="Reset to default", fields=_KEPT)
     write = responses.write(request, form.cleaned_data)
     change = tools_config.change(write, agent, dict.fromkeys(was), was=was)
-    detail = model_panel.in_short(change.effect)
+    detail = model_panel.summarize(change.effect)
     return responses.respond_changed(request, change, f"{what} reset to default", detail=detail, whole=True)
 
 
 def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpResponse:
     declare(request, agent)
-    name = titles.named("toolkit", key) if family == "switch" else key
+    name = titles.label("toolkit", key) if family == "switch" else key
     form = Flip(request.POST)
     arguments = form.arguments()
     ends = arguments["ends"]
     state = grants.with_end(arguments["on"], agents.End(at=ends) if ends is not None else None)
-    called = titles.named("agent", agent)
+    called = titles.label("agent", agent)
     title, verb = words.switch_question(name, state, called), words.switch_verb(arguments["on"])
     declare(request, agent, title=title, verb=verb, fields=_KEPT)
     change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **arguments)
@@ -153,7 +153,7 @@ def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpRe
         done = "No changes:" if change.is_nothing else "Saved, but"
         text = f"{done} {name} is not on for {called}: {reason}."
         return responses.respond(request, notices.Notice(text=text, undo=change.entry), change.effect)
-    done, detail = words.switch_result(name, state, called), model_panel.in_short(change.effect)
+    done, detail = words.switch_result(name, state, called), model_panel.summarize(change.effect)
     return responses.respond_changed(request, change, done, detail=detail)
 
 

@@ -96,7 +96,7 @@ class Tokens(forms.Form):
 
 
 @require_safe
-@responses.reading("api_token")
+@responses.require_read("api_token")
 def listing(request: http.Request) -> HttpResponse:
     """Show the tokens, or only their list to htmx."""
     return responses.show(request, _page(request), "tokens/list.html", "tokens/_filtered.html")
@@ -104,13 +104,13 @@ def listing(request: http.Request) -> HttpResponse:
 
 @require_POST
 @permission_required(_ISSUE, raise_exception=True)
-@responses.reading("api_token")
+@responses.require_read("api_token")
 def issue(request: http.Request) -> HttpResponse:
     """Issue a token, and show its text once, beside the list."""
     form = Token(request.POST)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        form.refuse(error, otherwise="agent")
+        form.refuse(error, default_field="agent")
         return responses.show(request, _page(request, form), "tokens/list.html", "tokens/_form.html", 422)
 
     responses.declare(request, reverse("web:tokens"), form=show_again)
@@ -126,7 +126,7 @@ def revoke(request: http.Request, token: str) -> HttpResponse:
     """Revoke a token, after a confirmation."""
     form = kit.Change(request.POST)
     parts = responses.swap_in(request, "tokens/_revoked.html", lambda: _page(request))
-    responses.declare(request, reverse("web:tokens"), parts=parts, undone="Not revoked")
+    responses.declare(request, reverse("web:tokens"), parts=parts, refusal="Not revoked")
     if not form.checked()["confirm"]:
         reasons = (
             "Requests with this token will be rejected.",

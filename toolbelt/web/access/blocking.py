@@ -48,7 +48,7 @@ def respond(
     given = Block(request.POST).checked()
     on = given["on"]
     change = blocking.set_blocked(responses.write(request, given), kind, name, on, was=given["was"])
-    done = f"{titles.named(kind, name)} is {'blocked for everyone' if on else 'unblocked'}"
+    done = f"{titles.label(kind, name)} is {'blocked for everyone' if on else 'unblocked'}"
     return responses.respond_changed(request, change, done, detail=describe_reach(change, on))
 
 

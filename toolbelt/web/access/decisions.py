@@ -136,6 +136,6 @@ def _flip(access: queries.Access, decision: resolution.Decision, toolkit: str) -
     return pieces.View(
         words=text,
         url=reverse(f"web:{kind}", args=[agent.key, key]),
-        on=words.stored(on),
-        was=words.stored(was),
+        on=words.form_value(on),
+        was=words.form_value(was),
     )

@@ -182,9 +182,9 @@ def _page(request: http.Request, access: queries.Access, given: Mapping[str, Any
         agent=_header(request, access),
         # What the menu beside each control offers.
         acts=pieces.View(
-            words=pieces.SETTINGS[:2],
+            words=pieces.SWITCH_ACTIONS[:2],
             spans=tuple(periods.SPANS.items()),
-            bulk=tuple((what, what.capitalize(), pieces.SETTINGS) for what in ("tools", "toolkits")),
+            bulk=tuple((what, what.capitalize(), pieces.SWITCH_ACTIONS) for what in ("tools", "toolkits")),
             may_block=request.user.has_perms(_BLOCK),
         ),
         filter=pieces.View(

@@ -32,7 +32,7 @@ def present(
     def settings(tool: usage.Unused) -> list[tuple[str, str]]:
         """Return the agents for which the reader can turn the tool off, each with what is stored for it."""
         names = itertools.islice(filter(may_flip, tool.agents), MAX_AGENTS)
-        return [(name, words.stored(overrides[name].get(tool.tool.key))) for name in names]
+        return [(name, words.form_value(overrides[name].get(tool.tool.key))) for name in names]
 
     shown = paging.Part(items=idle.tools, offset=idle.offset, total=idle.count, size=MAX_UNUSED)
     is_whole = not agent and not periods.days(given)[0]

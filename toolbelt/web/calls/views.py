@@ -49,7 +49,7 @@ MAX_CHOICES = 1000
 # How many new calls are counted.
 MAX_NEWS = 1000
 _COLUMNS = tuple(field.name for field in dataclasses.fields(usage.Call))
-_READING = responses.reading("call_record")
+_READING = responses.require_read("call_record")
 _OUTCOMES = {
     "ok": ("active", "succeeded"),
     "unknown-tool": ("denied", "no such tool"),

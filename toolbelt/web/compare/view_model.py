@@ -75,7 +75,7 @@ def changes(plan: copying.Plan) -> Iterator[pieces.Difference]:
     """Return the changes of copying these rows: the rows, and the tools that are added and removed."""
     for row in plan.rows:
         shown = _row(row, plan.comparison, frozenset())
-        yield pieces.Difference(what=shown.what, is_tool=shown.is_tool, before=shown.b, after=shown.a)
+        yield pieces.Difference(label=shown.label, is_tool=shown.is_tool, before=shown.b, after=shown.a)
     yield from model_panel.tool_changes(plan.effect.added, plan.effect.removed)
 
 
@@ -210,7 +210,7 @@ def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[st
         name = _ORDERS[name]
     return pieces.View(
         id=row.id,
-        what=name,
+        label=name,
         is_tool=row.part in ("switch", "always-on"),
         a=_value(row, row.a, comparison.a),
         b=_value(row, row.b, comparison.b),

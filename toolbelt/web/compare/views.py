@@ -57,11 +57,11 @@ def copy(request: http.Request) -> HttpResponse:
     if only is None:
         raise PermissionDenied
     form = Copying(request.POST)
-    responses.declare(request, reverse("web:compare"), undone="Nothing was copied")
+    responses.declare(request, reverse("web:compare"), refusal="Nothing was copied")
     given = form.checked()
     a, b, rows = given["a"], given["b"], given["row"]
     home = view_model.url(a, b)
-    responses.declare(request, home, undone="Nothing was copied")
+    responses.declare(request, home, refusal="Nothing was copied")
     if only and any(row.partition(":")[0] not in only for row in rows):
         raise PermissionDenied
     if not rows and given["what"] != "all":
@@ -83,7 +83,7 @@ def copy(request: http.Request) -> HttpResponse:
     change = copying.copy(responses.write(request, given), a, b, rows, seen=given["seen"])
     notice = notices.Notice(
         text=f"{words.counted(len(rows), 'difference')} copied from {a} to {b}.",
-        detail=model_panel.in_short(change.effect),
+        detail=model_panel.summarize(change.effect),
         undo=change.entry,
         whole=True,
     )

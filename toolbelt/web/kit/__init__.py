@@ -1,1 +1,1 @@
-"""What the pages of the dashboard share."""
+"""The code that the pages of the dashboard share."""

@@ -18,15 +18,15 @@ from toolbelt.control.reports import queries
 from toolbelt.core import catalog, grants, tool_versions
 from toolbelt.web.kit import differences, pieces, texts, titles, words
 
-# How long one's own last change can be undone beside it.
-QUICK = dt.timedelta(hours=1)
+# How long a page offers users to undo their own last change.
+QUICK_UNDO_TIME = dt.timedelta(hours=1)
 _KINDS = {"sub_app": "sub-app"}
-# What Toolbelt changes without a person: at the end of a time, or when it finds out something about its plugins.
-_ITSELF = frozenset({"system", "toolbelt"})
-# Of a list that gained or lost more names than this, a line names the first ones.
+# Toolbelt as the author of a change: when a time ends, or when the state of a plugin changes.
+_OWN_NAMES = frozenset({"system", "toolbelt"})
+# If a list gained or lost more names than this, only the first ones are shown.
 MAX_NAMES = 3
 _ARGUMENT = "input_schema.properties."
-ACTS = {
+VERBS = {
     "create": "created",
     "change": "changed",
     "remove": "removed",
@@ -48,8 +48,8 @@ _ACTIONS = {
 }
 # Fields with a hash, and how much of it identifies a version to a reader.
 _HASHES, _HASH_LENGTH = frozenset({"approved", "details_approved"}), len("sha256:") + 12
-# What cannot be taken back: by removing it again, or at all.
-_STAYS = frozenset(
+# Changes that cannot be undone, or whose undo would remove an entry that is only retired.
+_IRREVERSIBLE = frozenset(
     {
         "plugin.create",
         "tool.create",
@@ -64,7 +64,7 @@ _STAYS = frozenset(
         "override.end",
     }
 )
-# What changes nothing that an agent could be compared with as it was.
+# Changes of an agent that result in no version to compare with.
 _NO_VERSIONS = frozenset({"agent.order", "agent.remove", "agent.operators"})
 _VIA = {
     "screen": "Dashboard",
@@ -80,42 +80,42 @@ _VIA = {
 def actor(name: str, via: str = "") -> str:
     """Return who made a change: a person or client by name, Toolbelt itself, or the program of an agent.
 
-    Only what has the source "system" is by Toolbelt: a person may have the same name.
+    A change is by Toolbelt only if its source is "system": a person may have the same name.
     """
-    if name in _ITSELF and via == "system":
+    if name in _OWN_NAMES and via == "system":
         return "Toolbelt"
     kind, _, agent = name.partition(":")
     return f"Agent {agent}" if kind == "agent" and agent else name
 
 
-def did(entry: queries.Entry) -> str:
+def action_phrase(entry: queries.Entry) -> str:
     """Return the verb phrase: ``turned off``."""
-    act = _act(entry)
-    return f"undid a change: {act}" if entry.undoes else act
+    verb = _verb_phrase(entry)
+    return f"undid a change: {verb}" if entry.undoes else verb
 
 
 def subject(entry: queries.Entry) -> str:
-    """Return the object of the change: the toolkit or tool of a flip, else the entry itself."""
+    """Return the object of the change: the toolkit or tool of a flip, otherwise the entry itself."""
     return entry.key or entry.subject_key
 
 
 def sentence(entry: queries.Entry, *, with_title: bool = False) -> str:
-    """Return the entry in a clause: ``olive turned off devops``, or ``olive turned off DevOps `devops```."""
-    what = titles.named(_kind(entry), subject(entry)) if with_title else subject(entry)
-    return f"{actor(entry.actor)} {_act(entry)} {what}"
+    """Return the entry as a clause: ``olive turned off devops``, or ``olive turned off DevOps `devops```."""
+    object_name = titles.label(_kind(entry), subject(entry)) if with_title else subject(entry)
+    return f"{actor(entry.actor)} {_verb_phrase(entry)} {object_name}"
 
 
 def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | None:
-    """Return the newest change of an agent in a line. Its creation can only be undone from the history."""
+    """Return the newest change of an agent as a line. Its creation can only be undone from the history."""
     if entry is None:
         return None
     is_creation = entry.before is None and not entry.key
     history = reverse("web:history", args=[entry.subject_key])
-    act = f"{_act(entry)} {entry.key}" if entry.key else _to_itself(entry)
+    action = f"{_verb_phrase(entry)} {entry.key}" if entry.key else _agent_action(entry)
     return pieces.View(
         who=actor(entry.actor, entry.via),
         actor=entry.actor,
-        did=f"{act} (an undo)" if entry.undoes else act,
+        action=f"{action} (an undo)" if entry.undoes else action,
         when=entry.at,
         entry=entry.id if may_undo and is_undoable(entry) and not is_creation else None,
         history_url=f"{history}#change-{entry.id}",
@@ -128,23 +128,23 @@ def may_undo_quickly(user: auth.AbstractUser | auth.AnonymousUser, entry: querie
 
 
 def is_quickly_undone(user: auth.AbstractUser | auth.AnonymousUser, entry: queries.Entry) -> bool:
-    """Return whether a page offers to undo the change beside what it changed: one's own, of the last hour. Others are
-    undone from the history and the audit log, where they are seen in full.
+    """Return whether a page offers to undo the change in place: a user's own change in the last hour. Other changes are
+    undone from the history and the audit log, which show them in full.
     """
-    return entry.actor == user.get_username() and timezone.now() - entry.at < QUICK
+    return entry.actor == user.get_username() and timezone.now() - entry.at < QUICK_UNDO_TIME
 
 
 def is_undoable(entry: queries.Entry) -> bool:
-    """Return whether the entry can be taken back: not twice, and not what would remove a thing that is only retired."""
-    return entry.undone is None and entry.action not in _STAYS
+    """Return whether the change can be undone: once, and not if that would remove an entry that is only retired."""
+    return entry.undone is None and entry.action not in _IRREVERSIBLE
 
 
 def present(
     entry: queries.Entry, may_undo: bool, *, is_open: bool = False, stored: catalog.Catalog | None = None
 ) -> pieces.View:
-    """Return one entry of the log for a page; the contents of a restricted kind of thing only if ``is_open``. With the
-    ``stored`` catalog, what was changed has its title and leads to its page. ``version_of`` is the agent that can be
-    shown as it was after the change: not if it is still to be recorded, and has no ``id``.
+    """Return one log entry for a page; the contents of restricted kinds only if ``is_open``. With the ``stored``
+    catalog, the changed entry has its title and a link to its page. ``version_of`` is the agent whose version after
+    the change can be shown; it is empty for a change without an ``id``, which is not recorded yet.
     """
     undone = entry.undone
     is_version = entry.id and entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
@@ -153,9 +153,9 @@ def present(
         who=actor(entry.actor, entry.via),
         via=source(entry.via),
         when=entry.at,
-        did=did(entry),
+        action=action_phrase(entry),
         subject=subject(entry),
-        **_named(entry, stored),
+        **_title_and_url(entry, stored),
         is_flip=entry.action.partition(".")[0] in ("switch", "override"),
         agent=_agent(entry, is_open=is_open),
         differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
@@ -168,14 +168,14 @@ def present(
 
 
 def _kind(entry: queries.Entry) -> str:
-    """Return the kind of what was changed: of a flip, that of its key."""
+    """Return the kind of the changed entry; for a flip, the kind of its key."""
     if not entry.key:
         return entry.subject_kind
     return {"switch": "toolkit", "override": "tool"}.get(entry.action.partition(".")[0], "")
 
 
-def _named(entry: queries.Entry, stored: catalog.Catalog | None) -> Mapping[str, str]:
-    """Return the title of what was changed, if it differs from the key, and the address of its page."""
+def _title_and_url(entry: queries.Entry, stored: catalog.Catalog | None) -> Mapping[str, str]:
+    """Return the title of the changed entry if it differs from the key, and the URL of its page."""
     key, kind = subject(entry), _kind(entry)
     if stored is None:
         return {"title": "", "url": ""}
@@ -185,10 +185,10 @@ def _named(entry: queries.Entry, stored: catalog.Catalog | None) -> Mapping[str,
 
 
 def _agent(entry: queries.Entry, *, is_open: bool) -> str:
-    """Return the agent to name beside what was changed: that of a flip or of a token."""
+    """Return the agent to name beside the changed entry: the agent of a flip or of a token."""
     if entry.subject_kind == "token" and is_open:
-        about = entry.after or entry.before
-        return str(about.get("agent", "")) if isinstance(about, Mapping) else ""
+        token = entry.after or entry.before
+        return str(token.get("agent", "")) if isinstance(token, Mapping) else ""
     return entry.subject_key if entry.subject_kind == "agent" and entry.key else ""
 
 
@@ -197,24 +197,24 @@ def source(via: str) -> str:
     return _VIA.get(via, via)
 
 
-def _act(entry: queries.Entry) -> str:
-    family, _, act = entry.action.partition(".")
-    if act == "end":
+def _verb_phrase(entry: queries.Entry) -> str:
+    family, _, operation = entry.action.partition(".")
+    if operation == "end":
         return f"ended the {family} of"
     if family in _FLIPS:
         return _FLIPS[family][grants.is_on(entry.after)]
     if entry.action in _ACTIONS:
         return _ACTIONS[entry.action]
     kind = _KINDS.get(family, family)
-    if act == "change" and (special := _special(entry, kind)):
-        return special
-    if act == "order":
+    if operation == "change" and (verb := _single_field_verb(entry, kind)):
+        return verb
+    if operation == "order":
         return f"reordered {kind}s, starting with"
-    return f"{ACTS.get(act, act)} {kind}"
+    return f"{VERBS.get(operation, operation)} {kind}"
 
 
-def _special(entry: queries.Entry, kind: str) -> str:
-    """Return the verb for a change of a single telling field; empty for any other change."""
+def _single_field_verb(entry: queries.Entry, kind: str) -> str:
+    """Return the verb for a change of a single field that has its own verb; empty for any other change."""
     before, after = (side if isinstance(side, Mapping) else {} for side in (entry.before, entry.after))
     if entry.action == "agent.change" and set(after) == {"archived"}:
         return "archived" if after["archived"] is True else "restored"
@@ -228,7 +228,7 @@ def _special(entry: queries.Entry, kind: str) -> str:
     return ""
 
 
-def _to_itself(entry: queries.Entry) -> str:
+def _agent_action(entry: queries.Entry) -> str:
     """Return the action on an agent, for a line beside its name."""
     match entry.action, entry.after:
         case "agent.equip", {"loadout": str(loadout)}:
@@ -237,62 +237,62 @@ def _to_itself(entry: queries.Entry) -> str:
             return "removed its loadout"
         case "agent.operators", _:
             return "changed its operators"
-    act = entry.action.partition(".")[2]
-    if act == "change" and (special := _special(entry, "")):
-        return f"{special.strip()} it"
-    return f"{ACTS.get(act, act)} it"
+    operation = entry.action.partition(".")[2]
+    if operation == "change" and (verb := _single_field_verb(entry, "")):
+        return f"{verb.strip()} it"
+    return f"{VERBS.get(operation, operation)} it"
 
 
 def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
     if entry.key:
         family = entry.action.partition(".")[0]
-        printed = words.state if family in ("switch", "override") else words.value
-        return (pieces.Difference(what=family, before=printed(entry.before), after=printed(entry.after)),)
+        to_text = words.state if family in ("switch", "override") else words.value
+        return (pieces.Difference(label=family, before=to_text(entry.before), after=to_text(entry.after)),)
     before, after = (side if isinstance(side, dict) else {} for side in (entry.before, entry.after))
     if entry.before is None or entry.after is None:
-        # Made or removed whole: the name says it, and the rest would fill pages.
+        # A whole entry was created or removed: its name is enough, and its fields would fill pages.
         return ()
-    before, after = dict(_in_short(before)), dict(_in_short(after))
-    long = {
+    before, after = dict(_abbreviate(before)), dict(_abbreviate(after))
+    listed = {
         field: summary
         for field in {**before, **after}
-        if (summary := _names(field, before.get(field), after.get(field)))
+        if (summary := _list_changes(field, before.get(field), after.get(field)))
     }
-    rest = [{field: value for field, value in side.items() if field not in long} for side in (before, after)]
-    lines = (*itertools.chain.from_iterable(long.values()), *differences.lines(rest[0], rest[1]))
-    return tuple(replace(line, what=_field(line.what)) for line in lines)
+    rest = [{name: value for name, value in side.items() if name not in listed} for side in (before, after)]
+    lines = (*itertools.chain.from_iterable(listed.values()), *differences.lines(rest[0], rest[1]))
+    return tuple(replace(line, label=_field_label(line.label)) for line in lines)
 
 
-def _names(field: str, before: Any, after: Any) -> tuple[pieces.Difference, ...]:
-    """Return the names that a list gained and lost, a line each; empty if they are few, or not names."""
-    had, has = ([] if side is None else side for side in (before, after))
-    if not all(isinstance(side, list) and all(isinstance(name, str) for name in side) for side in (had, has)):
+def _list_changes(field: str, before: Any, after: Any) -> tuple[pieces.Difference, ...]:
+    """Return the names that a list gained and lost, one line each; empty if they are few, or not names."""
+    old, new = ([] if side is None else side for side in (before, after))
+    if not all(isinstance(side, list) and all(isinstance(name, str) for name in side) for side in (old, new)):
         return ()
-    came, went = ([name for name in one if name not in other] for one, other in ((has, had), (had, has)))
-    if len(came) + len(went) <= MAX_NAMES:
+    added, removed = [name for name in new if name not in old], [name for name in old if name not in new]
+    if len(added) + len(removed) <= MAX_NAMES:
         return ()
     return tuple(
         pieces.Difference(
-            what=field,
+            label=field,
             before="",
-            after=texts.visible(f"{words.number(len(names))} {act}: {words.listing(names)}"),
+            after=texts.visible(f"{words.number(len(names))} {verb}: {words.listing(names)}"),
         )
-        for act, names in (("added", came), ("removed", went))
+        for verb, names in (("added", added), ("removed", removed))
         if names
     )
 
 
-def _field(path: str) -> str:
-    """Return a field as it is read aloud: ``not running``, ``argument cents.maximum``."""
+def _field_label(path: str) -> str:
+    """Return the label of a field: ``not running``, ``argument cents.maximum``."""
     if path.startswith(_ARGUMENT):
         return f"argument {path.removeprefix(_ARGUMENT)}"
-    # Of what is in the field, names stay as they are.
+    # Names inside the field keep their underscores.
     field = re.split(r"[.:\[]", path, maxsplit=1)[0]
     return field.replace("_", " ") + path.removeprefix(field)
 
 
-def _in_short(side: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields without the copy of an approved version, and with the beginnings of hashes."""
+def _abbreviate(side: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields without the copy of an approved version, and with shortened hashes."""
     return {
         field: value[:_HASH_LENGTH] + "…" if field in _HASHES and value else value
         for field, value in side.items()

@@ -1,4 +1,4 @@
-"""Files that are made while they are sent: CSV for spreadsheets, and any other text."""
+"""Files that are generated while they are sent: CSV for spreadsheets, and any other text."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
 _TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
-# A spreadsheet takes a cell that begins with one of these for a formula, and runs it.
+# A spreadsheet runs a cell that begins with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 class _Line:
-    """What csv.writer writes to: it returns each line."""
+    """The file of a csv.writer, which returns each line instead of storing it."""
 
     def write(self, line: str) -> str:
         return line
 
 
-def send(request: HttpRequest, lines: Iterator[str], name: str, form: str) -> StreamingHttpResponse:
-    """Send lines as a file whose name ends with today's date; ``form`` is ``csv`` or ``json``."""
+def send(request: HttpRequest, lines: Iterator[str], filename: str, extension: str) -> StreamingHttpResponse:
+    """Send lines as a file whose name ends with today's date; ``extension`` is ``csv`` or ``json``."""
     # Under ASGI, Django would read a whole plain iterator before it sends the first byte.
-    content = _awaited(lines) if isinstance(request, ASGIRequest) else lines
-    name = f"{name}-{timezone.localdate():%Y-%m-%d}.{form}"
+    content = _iterate_async(lines) if isinstance(request, ASGIRequest) else lines
+    filename = f"{filename}-{timezone.localdate():%Y-%m-%d}.{extension}"
     return StreamingHttpResponse(
         content,
-        content_type=_TYPES[form],
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        content_type=_TYPES[extension],
+        headers={"Content-Disposition": f'attachment; filename="{filename}"'},
     )
 
 
 def csv_lines(columns: Sequence[str], batches: Iterable[Iterable[Sequence[Any]]]) -> Iterator[str]:
-    """Yield a table for spreadsheets: its head, and a text for each batch of rows."""
+    """Yield a table for spreadsheets: its header, then one text for each batch of rows."""
     write = csv.writer(_Line(), quoting=csv.QUOTE_ALL).writerow
     yield str(write(columns))
     for rows in batches:
@@ -49,7 +49,7 @@ def csv_lines(columns: Sequence[str], batches: Iterable[Iterable[Sequence[Any]]]
 
 
 def cell(value: Any) -> str:
-    """Print a value for a spreadsheet: what looks like a formula begins with an apostrophe, so that it is text."""
+    """Return a value as a cell of a spreadsheet. A text that looks like a formula gets an apostrophe in front."""
     if value is None:
         return ""
     if isinstance(value, dt.datetime):
@@ -60,11 +60,11 @@ def cell(value: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Write a value as JSON in one line."""
+    """Return a value as JSON on one line."""
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
-async def _awaited(lines: Iterator[str]) -> AsyncIterator[str]:
-    following = sync_to_async(functools.partial(next, lines, None))
-    while (line := await following()) is not None:
+async def _iterate_async(lines: Iterator[str]) -> AsyncIterator[str]:
+    next_line = sync_to_async(functools.partial(next, lines, None))
+    while (line := await next_line()) is not None:
         yield line

@@ -21,12 +21,12 @@ from toolbelt.core import belts, catalog, errors
 from toolbelt.web.kit import entry_forms, http, model_panel, notices, pieces, responses, titles, words
 
 MAX_REASON_LENGTH = 500
-# Fields that do not belong to the form, but to the confirmation, and what app.js says of the page with each request.
-_BESIDE = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason", "tools", "sections", "cells"})
-# How much of a text is shown.
+# Fields of the confirmation, and those that app.js adds to each request to describe the page.
+_OTHER_FIELDS = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason", "tools", "sections", "cells"})
+# The most characters of a value that are shown.
 _MAX_LENGTH = 160
-# What a toolkit's section of the policy is made of.
-_TEXTS = frozenset({"policy", "policy_when_off", "tool_notes"})
+# The fields that make up a toolkit's section of the policy.
+_POLICY_FIELDS = frozenset({"policy", "policy_when_off", "tool_notes"})
 
 
 class Editor:
@@ -39,20 +39,20 @@ class Editor:
 
     @property
     def urls(self) -> list[URLPattern]:
-        """Return the addresses of the editor, named after the kind: ``new_toolkit``, ``save_toolkit``."""
-        word = belts.KINDS[self.kind].word
-        # New entries are not under toolkits/ and the like, where it would be the page of a toolkit called so.
-        new, home = f"new/{word}/", f"{word}s/<name:{self.kind}>/"
+        """Return the URLs of the editor, named after the kind: ``new_toolkit``, ``save_toolkit``."""
+        noun = belts.KINDS[self.kind].word
+        # New entries are not under toolkits/ or the like, where a toolkit may be named "new".
+        new, entry_path = f"new/{noun}/", f"{noun}s/<name:{self.kind}>/"
         return [
             self._path(new, "new", "add", require_safe, self.new),
             self._path(f"{new}save/", "create", "add", require_POST, self.create),
-            self._path(f"{home}edit/", "edit", "change", require_safe, self.edit),
-            self._path(f"{home}save/", "save", "change", require_POST, self.save),
-            self._path(f"{home}remove/", "remove", "delete", require_POST, self.remove),
+            self._path(f"{entry_path}edit/", "edit", "change", require_safe, self.edit),
+            self._path(f"{entry_path}save/", "save", "change", require_POST, self.save),
+            self._path(f"{entry_path}remove/", "remove", "delete", require_POST, self.remove),
         ]
 
     def new(self, request: http.Request) -> HttpResponse:
-        """Show the form of a new entry, with what it starts with."""
+        """Show the form of a new entry with its initial values."""
         source = self.source(request, access_index.catalog_view().catalog)
         initial = self.form.initial_of(source) if source else {}
         form = self.form({**initial, belts.KINDS[self.kind].named_by: ""}, initial=initial)
@@ -70,39 +70,40 @@ class Editor:
         return self.show(request, form, seen=belts.entry(self.kind, value))
 
     def save(self, request: http.Request, name: str) -> HttpResponse:
-        """Change what differs from what the page showed, or show the form after one of its buttons changed its rows."""
+        """Save the fields that differ from what the page showed, or show the form after a button changed its rows."""
         self.get(name)
         was = entry_forms.read_was(request.POST)
-        naming = belts.KINDS[self.kind].named_by
-        shown = belts.value(self.kind, {**was, naming: name}, access_index.catalog_view().catalog)
-        form = self.form(request.POST, name=name, initial=self.form.initial_of(shown))
+        name_field = belts.KINDS[self.kind].named_by
+        stored = belts.value(self.kind, {**was, name_field: name}, access_index.catalog_view().catalog)
+        form = self.form(request.POST, name=name, initial=self.form.initial_of(stored))
         return self._save(request, form, was)
 
     def remove(self, request: http.Request, name: str) -> HttpResponse:
-        """Remove the entry, or ask first."""
-        shown, reason = _given(request)
-        home = self._home(name)
-        ask = functools.partial(_ask, request, home)
-        responses.declare(request, home, undone="Not removed", question=ask)
-        write, called = responses.write(request, {"reason": reason}), titles.named(self.kind, name)
-        done = proposals.remove(
-            write, self.kind, name, was=entry_forms.read_was(request.POST), seen_digest=shown
+        """Remove the entry, after a confirmation."""
+        seen_digest, reason = _digest_and_reason(request)
+        entry_url = self._entry_url(name)
+        ask = functools.partial(_ask, request, entry_url)
+        responses.declare(request, entry_url, refusal="Not removed", ask=ask)
+        write, label = responses.write(request, {"reason": reason}), titles.label(self.kind, name)
+        change = proposals.remove(
+            write, self.kind, name, was=entry_forms.read_was(request.POST), seen_digest=seen_digest
         )
         responses.declare(request, reverse(f"web:{self.kind}s"))
-        text = f"{belts.KINDS[self.kind].word.capitalize()} {called} removed."
-        return responses.respond(request, notices.Notice(text=text, undo=responses.undo_of(request, done)))
+        text = f"{belts.KINDS[self.kind].word.capitalize()} {label} removed."
+        undo = responses.undo_entry(request, change)
+        return responses.respond(request, notices.Notice(text=text, undo=undo))
 
     def source(self, request: http.Request, stored: catalog.Catalog) -> Any:
-        """Return the entry that a new one starts with, or None."""
+        """Return the entry to copy for a new one, or None."""
         return None
 
     def get(self, name: str) -> Any:
-        """Return a stored entry; raise errors.NotFound."""
+        """Return a stored entry. Raise errors.NotFound if there is none."""
         kind, stored = belts.KINDS[self.kind], access_index.catalog_view().catalog
-        every = {getattr(value, kind.named_by): value for value in getattr(stored, f"{self.kind}s").values()}
-        if name not in every:
-            raise errors.NotFound(kind.word, name, every)
-        return every[name]
+        named = {getattr(value, kind.named_by): value for value in getattr(stored, f"{self.kind}s").values()}
+        if name not in named:
+            raise errors.NotFound(kind.word, name, named)
+        return named[name]
 
     def show(
         self,
@@ -111,7 +112,7 @@ class Editor:
         *,
         seen: Mapping[str, Any],
         status: int = 200,
-        **shown: Any,
+        **context: Any,
     ) -> HttpResponse:
         """Show the form; ``seen`` is the entry that the page was made from."""
         form.offer(access_index.catalog_view().catalog)
@@ -123,10 +124,10 @@ class Editor:
             else reverse(f"web:save_{self.kind}", args=[form.entry_name]),
             editor=self,
             listing=listing,
-            back=listing if form.is_new else self._home(form.entry_name),
+            back=listing if form.is_new else self._entry_url(form.entry_name),
             seen=json.dumps(seen, ensure_ascii=False),
             word=belts.KINDS[self.kind].word,
-            **shown,
+            **context,
         )
         template = self.template if request.htmx else "kit/edit.html"
         return render(request, template, {"page": page}, status=status)
@@ -144,44 +145,44 @@ class Editor:
             return show_again({form.naming: f"Enter a {form.naming}."})
         if form.errors or (problems := form.check_rows()):
             return show_again(problems if not form.errors else {})
-        shown, reason = _given(request)
-        page = request.path if form.is_new else self._home(form.entry_name)
+        seen_digest, reason = _digest_and_reason(request)
+        page = request.path if form.is_new else self._entry_url(form.entry_name)
 
-        def refused(error: errors.ToolbeltError, status: int) -> HttpResponse:
+        def refuse(error: errors.ToolbeltError, status: int) -> HttpResponse:
             if isinstance(error, entries.NameTaken):
                 return show_again({form.naming: str(error)}, status)
             address = belts.address(self.kind, {form.naming: form.entry_name})
-            return show_again(entry_forms.problems_by_place(address, error.problems), status)
+            return show_again(entry_forms.problems_by_path(address, error.problems), status)
 
-        responses.declare(request, page, form=refused, question=functools.partial(_ask, request, page))
+        responses.declare(request, page, form=refuse, ask=functools.partial(_ask, request, page))
         changes = form.entry() if form.is_new else form.changes()
-        done = proposals.save(
+        change = proposals.save(
             responses.write(request, {"reason": reason}),
             self.kind,
             form.entry_name,
             changes,
             was=None if form.is_new else {key: was.get(key) for key in changes},
             new=form.is_new,
-            seen_digest=shown,
+            seen_digest=seen_digest,
         )
-        responses.declare(request, self._home(form.entry_name))
-        word, name = belts.KINDS[self.kind].word, titles.named(self.kind, form.entry_name)
-        if done.is_nothing:
-            notice = notices.Notice(text=f"No changes: the {word} {name} is already up to date.")
+        responses.declare(request, self._entry_url(form.entry_name))
+        noun, name = belts.KINDS[self.kind].word, titles.label(self.kind, form.entry_name)
+        if change.is_nothing:
+            notice = notices.Notice(text=f"No changes: the {noun} {name} is already up to date.")
         else:
-            text = f"{word.capitalize()} {name} {'created' if form.is_new else 'saved'}."
-            detail = "" if shown else "No agent is affected."
-            notice = notices.Notice(text=text, detail=detail, undo=responses.undo_of(request, done))
+            text = f"{noun.capitalize()} {name} {'created' if form.is_new else 'saved'}."
+            detail = "" if seen_digest else "No agent is affected."
+            notice = notices.Notice(text=text, detail=detail, undo=responses.undo_entry(request, change))
         return responses.respond(request, notice)
 
-    def _home(self, name: str) -> str:
+    def _entry_url(self, name: str) -> str:
         return reverse(f"web:{self.kind}", args=[name])
 
     def _path(
-        self, route: str, name: str, act: rights.Act, allow: Callable[..., Any], method: Callable[..., Any]
+        self, route: str, name: str, action: rights.Act, allow: Callable[..., Any], method: Callable[..., Any]
     ) -> URLPattern:
         @allow
-        @permission_required(rights.permission(act, self.kind), raise_exception=True)
+        @permission_required(rights.permission(action, self.kind), raise_exception=True)
         def view(request: http.Request, **address: str) -> HttpResponse:
             response: HttpResponse = method(request, *address.values())
             return response
@@ -190,25 +191,25 @@ class Editor:
         return named
 
 
-def _given(request: http.Request) -> tuple[str, str]:
+def _digest_and_reason(request: http.Request) -> tuple[str, str]:
     return request.POST.get("shown", ""), request.POST.get("reason", "")[:MAX_REASON_LENGTH]
 
 
-def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> HttpResponse:
-    """Show the effect of a change: in a dialog above the form for htmx, on a page of its own for a browser."""
-    shown, reason = _given(request)
+def _ask(request: http.Request, back: str, unseen: proposals.UnseenEffect) -> HttpResponse:
+    """Show the effect of a change: in a dialog above the form for htmx, on a separate page for a browser."""
+    seen_digest, reason = _digest_and_reason(request)
     fields = [
         (field, value)
         for field in request.POST
-        if field not in _BESIDE
+        if field not in _OTHER_FIELDS
         for value in request.POST.getlist(field)
     ]
-    proposal = asked.proposal
+    proposal = unseen.proposal
     kind, removal = belts.KINDS[proposal.kind], proposal.after is None
     verb = "Remove" if removal else "Create" if proposal.before is None else "Save"
     after = {key: value for key, value in (proposal.after or {}).items() if key != kind.named_by}
     page = pieces.View(
-        title=f"{verb} {kind.word} {titles.named(proposal.kind, proposal.name)}?",
+        title=f"{verb} {kind.word} {titles.label(proposal.kind, proposal.name)}?",
         proposal=proposal,
         others=proposal.agents - len(proposal.touched),
         resets_caches=any(reached.effect.breaks for reached in proposal.touched),
@@ -217,19 +218,19 @@ def _ask(request: http.Request, back: str, asked: proposals.UnseenEffect) -> Htt
             (reached, pieces.Effect.of([reached.effect], _notes(reached, proposal)))
             for reached in proposal.touched
         ],
-        # The new digest takes the place of what was shown before.
+        # The new digest replaces the one that was shown before.
         fields=(*fields, ("shown", proposal.digest)),
         word="Save changes" if verb == "Save" else f"{verb} {kind.word}",
         dangerous=removal or any(reached.destructive for reached in proposal.touched),
         may_edit=not removal,
-        again=bool(shown),
+        again=bool(seen_digest),
         action=request.path,
         reason=reason,
         back=back,
     )
     if not request.htmx:
         return render(request, "kit/proposal.html", {"page": page})
-    # The form below the dialog stays as it was typed.
+    # The form below the dialog keeps what was typed.
     return reswap(render(request, "kit/_proposal_dialog.html", {"page": page}), "none")
 
 
@@ -243,24 +244,24 @@ def _differences(before: Mapping[str, object], after: Mapping[str, object]) -> I
             is_reordered = not removed and not added
             old, new = (None, "same entries, new order") if is_reordered else (removed or None, added or None)
         yield pieces.Difference(
-            what=key.replace("_", " "),
-            before="" if old is None else _value(old),
-            after="" if new is None else _value(new),
+            label=key.replace("_", " "),
+            before="" if old is None else _value_text(old),
+            after="" if new is None else _value_text(new),
         )
 
 
-def _value(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return words.cut(", ".join(value), _MAX_LENGTH)
     return words.cut(words.value(value), _MAX_LENGTH)
 
 
 def _notes(consequence: consequences.Consequence, proposal: proposals.Proposal) -> Iterator[str]:
-    """Return the effect on the policy; if its text itself changes, in other words."""
-    rewritten = proposal.kind == "toolkit" and _TEXTS.intersection(proposal.after or {})
-    for changed in consequence.effect.policy:
-        toolkit, before, after = changed
+    """Return notes on the effect on the policy, with a different wording if its text changes."""
+    rewritten = proposal.kind == "toolkit" and _POLICY_FIELDS.intersection(proposal.after or {})
+    for policy_change in consequence.effect.policy:
+        toolkit, before, after = policy_change
         if rewritten and toolkit == proposal.name and before == after:
             yield f"changes policy {toolkit}"
         else:
-            yield from model_panel.notes([changed])
+            yield from model_panel.notes([policy_change])

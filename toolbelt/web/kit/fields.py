@@ -13,7 +13,7 @@ from django.core import validators
 from toolbelt.core import catalog, search
 from toolbelt.web.kit import words
 
-# How many tools a text finds.
+# The most tools that a text finds.
 MAX_TOOLS = 20
 
 
@@ -27,7 +27,7 @@ class Day(forms.DateField):
 
 
 class Query(forms.CharField):
-    """What is searched for. Of a longer text, as many words are used as fit; pages say so (`words_used`)."""
+    """A search text. A longer text is cut to as many words as fit, and pages say so (`words_used`)."""
 
     def __init__(self) -> None:
         super().__init__(required=False)
@@ -39,24 +39,24 @@ class Query(forms.CharField):
 
 
 class Offset(forms.IntegerField):
-    """Where in a list to begin; empty: at its beginning."""
+    """The offset in a list; empty for its beginning."""
 
     def __init__(self) -> None:
         super().__init__(required=False, min_value=0, max_value=10**9)
 
 
 class Document(forms.JSONField):
-    """JSON; too deep nesting is an error, as other invalid JSON is."""
+    """JSON. Nesting that is too deep is an error, like any other invalid JSON."""
 
     def to_python(self, value: Any) -> Any:
-        """Read it."""
+        """Return the parsed JSON."""
         try:
             return super().to_python(value)
         except RecursionError as error:
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return what was sent, to be shown again."""
+        """Return the sent value, to show it again."""
         try:
             return super().bound_data(data, initial)
         except RecursionError:
@@ -64,40 +64,40 @@ class Document(forms.JSONField):
 
 
 class State(forms.TypedChoiceField):
-    """A state of a switch or an override: on, off, or None for neither."""
+    """A state of a switch or an override: on, off, or None for unset."""
 
     def __init__(self, states: Iterable[str] = words.STORED.values(), **options: Any) -> None:
-        super().__init__(choices=[(word, word) for word in states], coerce=words.read, **options)
+        super().__init__(choices=[(word, word) for word in states], coerce=words.from_form_value, **options)
 
 
 class Names(forms.MultipleChoiceField):
-    """Names, whether they exist or not, or other values of a ``pattern``."""
+    """Names, which need not exist, or other values that match a ``pattern``."""
 
     def __init__(self, pattern: str = ".{1,200}", **options: Any) -> None:
         super().__init__(**options)
         self.pattern = re.compile(pattern, re.DOTALL)
 
     def valid_value(self, value: str) -> bool:
-        """Return whether the value has the pattern."""
+        """Return whether the value matches the pattern."""
         return self.pattern.fullmatch(value) is not None
 
 
 class Column(Names):
-    """One field of each row of a list, in the order of the rows; any text, also an empty one."""
+    """One field of each row of a list, in the order of the rows. Its values are texts, which may be empty."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(".*", required=False, **options)
 
 
-class Ticks(Column):
-    """Names to tick."""
+class Checkboxes(Column):
+    """Names to select with checkboxes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(widget=forms.CheckboxSelectMultiple, template_name="kit/checkboxes.html", **options)
 
 
 class Text(forms.CharField):
-    """A text of several lines, with the line ends that are stored."""
+    """A text of several lines, with normalized line ends."""
 
     def __init__(self, *, rows: int, **options: Any) -> None:
         super().__init__(
@@ -106,11 +106,11 @@ class Text(forms.CharField):
 
     def to_python(self, value: Any) -> str:
         """Return the text; browsers end lines with CR and LF."""
-        return unify(super().to_python(value) or "")
+        return normalize(super().to_python(value) or "")
 
     def prepare_value(self, value: Any) -> str:
         """Return the text as a browser shows it."""
-        return unify(value or "")
+        return normalize(value or "")
 
 
 class NameList(forms.CharField):
@@ -132,12 +132,12 @@ class NameList(forms.CharField):
 
 
 class _Finder(forms.TextInput):
-    """A text that is looked up, with checkboxes of the same name for what was found."""
+    """A search text, with checkboxes of the same name for the results."""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
-        """Return what was ticked; without that, the text."""
-        sent = data.getlist(name) if hasattr(data, "getlist") else [data.get(name)]
-        return " ".join(sent[1:]) if len(sent) > 1 else (sent or [None])[0]
+        """Return the ticked results if there are any, otherwise the text."""
+        values = data.getlist(name) if hasattr(data, "getlist") else [data.get(name)]
+        return " ".join(values[1:]) if len(values) > 1 else (values or [None])[0]
 
 
 class ToolNames(NameList):
@@ -148,8 +148,8 @@ class ToolNames(NameList):
         self.widget = _Finder()
 
 
-def unify(text: str) -> str:
-    """Return a typed text as it is stored: browsers end lines with CR and LF, and drop a line break at its start."""
+def normalize(text: str) -> str:
+    """Return a typed text as it is stored. Browsers end lines with CR and LF, and drop a line break at its start."""
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
@@ -159,8 +159,8 @@ def split_names(text: str) -> list[str]:
 
 
 def split_keys(stored: catalog.Catalog, names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the names that are keys of tools, and those that are not. If the names are words to search for, none of
-    them is a key: "search arxiv" is not a list of keys, although a tool is called arxiv.
+    """Return the names that are keys of tools, and those that are not. If the names look like a search, none of them
+    counts as a key: "search arxiv" is not a list of keys, although a tool has the key arxiv.
     """
     known = [name for name in names if name in stored.tools]
     unknown = [name for name in names if name not in stored.tools]
@@ -169,11 +169,11 @@ def split_keys(stored: catalog.Catalog, names: Sequence[str]) -> tuple[list[str]
 
 
 def find_tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
-    """Return the tools that the text finds: first those with these names, then in the order of an agent's search."""
+    """Return the tools that match the text: exact keys first, then in the order of an agent's search."""
     if not text.strip():
         return []
     keys = [tool.key for tool in stored.tools.values() if not tool.retired]
     exact = [name for name in text.split() if name in stored.tools]
-    named = [key for key in keys if words.contains(text, key, stored.tools[key].title)][:MAX_TOOLS]
-    found = [hit.tool for hit in search.search(stored, keys, text, MAX_TOOLS)]
-    return [stored.tools[key] for key in dict.fromkeys([*exact, *named, *found])][:MAX_TOOLS]
+    by_title = [key for key in keys if words.contains(text, key, stored.tools[key].title)][:MAX_TOOLS]
+    by_search = [hit.tool for hit in search.search(stored, keys, text, MAX_TOOLS)]
+    return [stored.tools[key] for key in dict.fromkeys([*exact, *by_title, *by_search])][:MAX_TOOLS]

@@ -1,4 +1,4 @@
-"""The bases of all forms that change something."""
+"""The base classes of all forms that change something."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from toolbelt.core import errors
 
 
 class FormError(errors.Invalid):
-    """A form holds values that no page offers."""
+    """A form has values that no page offers."""
 
 
 class Change(forms.Form):
-    """The fields of every change: the answer to a confirmation, and a reason for the audit log."""
+    """The fields of every change: its confirmation, and a reason for the audit log."""
 
     confirm = forms.BooleanField(required=False)
     reason = forms.CharField(required=False, max_length=500)
 
     def checked(self) -> dict[str, Any]:
-        """Return the values of the fields. Raise FormError with what is wrong with each."""
+        """Return the cleaned values. Raise FormError with the problems of each field."""
         if not self.is_valid():
             raise FormError(
                 [
@@ -51,21 +51,21 @@ class Fields(forms.Form):
                 field.widget.attrs["class"] = f"field {field.widget.attrs.get('class', '')}".strip()
 
     def choose(self, field: str, choices: Any) -> None:
-        """Make a field a choice of these values with their labels."""
+        """Set the values and labels that a field offers."""
         widget: Any = self.fields[field].widget
         widget.choices = list(choices)
 
-    def field_at(self, place: str) -> str | None:
-        """Return the field that shows the problems at a place of what the form changes; None if there is none."""
-        return place if place in self.fields else None
+    def field_at(self, path: str) -> str | None:
+        """Return the field that shows the problems of a path in the changed entry; None if there is none."""
+        return path if path in self.fields else None
 
     def message_of(self, problem: errors.Problem) -> str:
-        """Return the message of a problem as its field shows it."""
+        """Return the message that a field shows for a problem."""
         return problem.message
 
-    def refuse(self, error: errors.ToolbeltError, otherwise: str | None) -> None:
-        """Add each problem at its field; what has no field is at ``otherwise``, or above the form."""
+    def refuse(self, error: errors.ToolbeltError, default_field: str | None) -> None:
+        """Add each problem to its field; without one, to ``default_field``, or above the form if that is None."""
         if isinstance(error, FormError):
             return  # the form shows its own errors
         for problem in error.problems:
-            self.add_error(self.field_at(problem.path) or otherwise, self.message_of(problem))
+            self.add_error(self.field_at(problem.path) or default_field, self.message_of(problem))

@@ -14,18 +14,18 @@ from toolbelt import conf
 from toolbelt.control.config import installation
 from toolbelt.runtime import availability
 
-# Set once this process has seen that nothing is left to apply: looking means reading every migration there is, and
-# what has been applied is not taken back under a process that runs.
+# Set once this process has found no pending migrations: the check reads every migration, and migrations are not
+# reverted while a process runs.
 migrated = threading.Event()
 
-EXCHANGED = "the database file was replaced while the server was running: restart the server"
+DATABASE_REPLACED = "the database file was replaced while the server was running: restart the server"
 
 
 @decorators.login_not_required
 @cache.never_cache
 @http.require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer that the process runs. An unavailable database is no reason to restart it."""
+    """Return 200 while the process runs. An unavailable database is no reason to restart it."""
     return JsonResponse({"status": "ok"})
 
 
@@ -33,7 +33,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @cache.never_cache
 @http.require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """The database answers and has every migration of this code.
+    """Return 200 if the database responds and has every migration of this code, otherwise 503.
 
     A process whose database connections are all taken is busy but still ready: removing it from rotation would
     move its load to the others.
@@ -44,7 +44,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     except Error:
         is_busy, missing = False, None
     if availability.file_was_replaced():
-        return _unavailable(EXCHANGED)
+        return _unavailable(DATABASE_REPLACED)
     if missing is None:
         return _unavailable("the database does not respond")
     if missing:
@@ -53,8 +53,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status": "busy" if is_busy else "ok"})
 
 
-def _unavailable(because: str) -> HttpResponse:
-    return JsonResponse({"status": "unavailable", "because": because}, status=503)
+def _unavailable(reason: str) -> HttpResponse:
+    return JsonResponse({"status": "unavailable", "because": reason}, status=503)
 
 
 @decorators.login_not_required
@@ -66,8 +66,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
         refusal = HttpResponse("Log in as staff, or send the metrics token.\n", "text/plain", 401)
         refusal.headers["WWW-Authenticate"] = 'Bearer realm="metrics"'
         return refusal
-    answer: HttpResponse = exports.ExportToDjangoView(request)
-    return answer
+    response: HttpResponse = exports.ExportToDjangoView(request)
+    return response
 
 
 def _has_metrics_token(request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""The request that views get: Django's, with what the middleware adds to it."""
+"""The request that views receive: Django's request with the attributes that middleware adds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Request(HttpRequest):
     """A request of a page, or of htmx for parts of one."""
 
     htmx: HtmxDetails
-    # What the frame of the page shows; read before the page itself.
+    # The counts in the frame of the page, read before the page itself.
     counts: queries.Counts
-    # What the file that is imported was read as, if it is no belt.
+    # The converted file of an import, if the file is not a belt.
     adopted: adopting.Adopted
-    # How the view answers.
+    # How to respond to results and errors of the view.
     answers: responses.Answers

@@ -1,8 +1,8 @@
 """The stream of revisions from which an open page learns of changes.
 
-The page has the revision that it was made of (``chrome.counts.revision``, read before everything else). At
-``web:live`` it receives the current revision, and it reloads itself when that is another one. The view answers once;
-over ASGI, `toolbelt.front.event_stream` continues the response as a stream.
+A page contains the revision of its data (``chrome.counts.revision``, read before everything else). From ``web:live`` it
+receives the current revision, and reloads itself when that differs. The view sends one event; over ASGI,
+`toolbelt.front.event_stream` continues the response as a stream.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from toolbelt.web.kit import http
 
 PATH = "/live/"
 MEDIA_TYPE = "text/event-stream"
-# The user of the stream: a header of the view for the ASGI application, which removes it.
+# The header in which the view tells the ASGI application the user of the stream; the application removes it.
 USER = "X-Toolbelt-User"
 
-# The header of a page that reloads itself: it must not take the notice that is kept for the next page.
-AGAIN = "X-Toolbelt-Again"
+# The header of a page that reloads itself: it must not consume the notice that is stored for the next page.
+RELOAD = "X-Toolbelt-Again"
 
 
 def event(kind: str, revision: int) -> bytes:
-    """Write one event. ``once``: it is the only one, ask again in a while; ``live``: others follow."""
+    """Return one event. ``once``: no others follow, so the page polls; ``live``: others follow."""
     return b'event: %s\ndata: {"revision": %d}\n\n' % (kind.encode(), revision)
 
 
@@ -41,14 +41,14 @@ def stream(request: http.Request) -> HttpResponse:
     """Return the revision of one agent and the catalog, or of everything."""
     agent = request.GET.get("agent", "")
     if "\0" in agent:
-        # PostgreSQL cannot even be asked for that.
+        # PostgreSQL rejects queries with NUL.
         raise errors.NotFound("agent", agent)
     revision = queries.revision(agent)
-    answer = HttpResponse(event("once", revision), content_type=f"{MEDIA_TYPE}; charset=utf-8")
+    response = HttpResponse(event("once", revision), content_type=f"{MEDIA_TYPE}; charset=utf-8")
     # No proxy may buffer the events.
-    answer.headers["X-Accel-Buffering"] = "no"
-    answer.headers[USER] = str(request.user.pk)
-    return answer
+    response.headers["X-Accel-Buffering"] = "no"
+    response.headers[USER] = str(request.user.pk)
+    return response
 
 
 class CountsMiddleware(MiddlewareMixin):
@@ -60,7 +60,7 @@ class CountsMiddleware(MiddlewareMixin):
     async_capable = False
 
     def process_view(self, request: http.Request, view: Any, args: Any, kwargs: Any) -> None:
-        """Count for whole pages; a part of a page has its own frame."""
+        """Read the counts for whole pages; partial responses have no frame."""
         match = request.resolver_match
         is_page = match is not None and match.namespaces == ["web"] and request.method == "GET"
         if is_page and not request.htmx and request.user.is_authenticated:
@@ -68,7 +68,7 @@ class CountsMiddleware(MiddlewareMixin):
 
 
 def signed_in_user(session_key: str) -> str | None:
-    """Return the primary key of the active user whose session this is, as text; None without a login."""
+    """Return the primary key of the active user of a session, as text; None without a login."""
     if not session_key:
         return None
     request = HttpRequest()

@@ -8,7 +8,7 @@ from toolbelt.core import agents, budgets, catalog, directives, effects, policy,
 from toolbelt.web.kit import pieces, words
 
 MAX_SIZE = 8
-# How many sizes are listed at all.
+# The most sizes that are listed.
 MAX_SIZES = 100
 _ON_EXCEED = {
     "warn": "this agent only gets a warning",
@@ -17,30 +17,30 @@ _ON_EXCEED = {
 }
 
 
-def view(answer: surface.Surface, message: str = "", change: effects.Effect | None = None) -> pieces.View:
-    """Return the panel of a surface; ``message`` is what was tried, ``change`` what the last change did."""
-    by_size = sorted(answer.tools, key=lambda definition: (-definition.tokens, definition.name))
+def view(result: surface.Surface, message: str = "", change: effects.Effect | None = None) -> pieces.View:
+    """Return the panel of a surface; ``message`` is the message to try, ``change`` the effect of the last change."""
+    by_size = sorted(result.tools, key=lambda definition: (-definition.tokens, definition.name))
     maximum = by_size[0].tokens if by_size else 0
     sizes = [(definition, _percent(definition.tokens, maximum)) for definition in by_size[:MAX_SIZES]]
-    stored, spent = answer.resolution.context.catalog, answer.spent
-    conflicts = [warning.message for warning in answer.warnings if warning.code == "options-conflict"]
+    stored, spent = result.resolution.context.catalog, result.spent
+    conflicts = [warning.message for warning in result.warnings if warning.code == "options-conflict"]
     return pieces.View(
         spent=spent,
         shares=shares(spent, words.number),
-        percent=_filled(spent),
-        warnings=tuple(warnings(spent, len(answer.resolution.deferred), conflicts)),
+        percent=_percent_used(spent),
+        warnings=tuple(warnings(spent, len(result.resolution.deferred), conflicts)),
         effect=effect(change) if change is not None else None,
         largest=sizes[:MAX_SIZE],
         others=sizes[MAX_SIZE:],
         smaller=len(by_size) - len(sizes),
-        policy=[(section, section_tokens(stored, section)) for section in answer.policy.sections],
-        loadable=answer.policy.loadable,
-        directive=directive(answer.directive, message),
+        policy=[(section, section_tokens(stored, section)) for section in result.policy.sections],
+        loadable=result.policy.loadable,
+        directive=directive(result.directive, message),
     )
 
 
-def shares(spent: budgets.Spent, count: Callable[[int], str] = words.about) -> str:
-    """Return the tokens of tools and of policy apart: ``tools ~1.2k + policy ~340``; empty without policy."""
+def shares(spent: budgets.Spent, count: Callable[[int], str] = words.approx) -> str:
+    """Return the tokens of tools and policy separately: ``tools ~1.2k + policy ~340``; empty without policy."""
     if not spent.policy_tokens:
         return ""
     # A line never ends between a word and its number.
@@ -56,36 +56,36 @@ def section_tokens(stored: catalog.Catalog, section: policy.Section) -> str:
 
 
 def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> Iterator[str]:
-    """Return the warnings, a sentence each; tools by their number, because there may be hundreds."""
+    """Return the warnings, one sentence each. Tools are counted and not named, because there may be hundreds."""
     if deferred:
-        them = "it" if deferred == 1 else "them"
-        yield f"{words.tools(deferred)} deferred by the budget: the agent can load {them} on request."
+        pronoun = "it" if deferred == 1 else "them"
+        yield f"{words.tools(deferred)} deferred by the budget: the agent can load {pronoun} on request."
     if spent.is_exceeded and spent.budget is not None:
         yield f"Over budget: {_ON_EXCEED[spent.budget.on_exceed]}."
     yield from conflicts
 
 
-def directive(given: directives.Directive | None, message: str) -> pieces.View:
-    """Present what a message would be focused on: no ``tools``, no directive; no ``message``, none was tried yet."""
+def directive(found: directives.Directive | None, message: str) -> pieces.View:
+    """Return the directive of a message: without one, ``tools`` is empty; before a trial, ``message`` is empty."""
     return pieces.View(
         message=message,
-        tools=given.active_tools if given else (),
-        tool_choice=given.tool_choice if given else "auto",
-        because=given.because if given else (),
+        tools=found.active_tools if found else (),
+        tool_choice=found.tool_choice if found else "auto",
+        because=found.because if found else (),
     )
 
 
 def effect(change: effects.Effect) -> pieces.Effect:
-    """Present the effect of a change."""
+    """Return the effect of a change for a page."""
     return pieces.Effect.of([change], (*notes(change.policy), *consequences(change.breaks, change.sessions)))
 
 
 def difference(agent: str, change: effects.Effect) -> pieces.Difference:
     """Return the agent's tools and tokens before and after a change."""
     return pieces.Difference(
-        what=agent,
-        before=f"{words.tools(change.tools_before)}, {words.about(change.tokens_before)} tokens",
-        after=f"{words.tools(change.tools_after)}, {words.about(change.tokens_after)} tokens",
+        label=agent,
+        before=f"{words.tools(change.tools_before)}, {words.approx(change.tokens_before)} tokens",
+        after=f"{words.tools(change.tools_after)}, {words.approx(change.tokens_after)} tokens",
     )
 
 
@@ -93,11 +93,11 @@ def tool_changes(added: Iterable[str], removed: Iterable[str]) -> Iterable[piece
     """Return a line for each tool that is added or removed."""
     for tools, before, after in ((added, "Not on", "On"), (removed, "On", "Not on")):
         for tool in tools:
-            yield pieces.Difference(what=tool, is_tool=True, before=before, after=after)
+            yield pieces.Difference(label=tool, is_tool=True, before=before, after=after)
 
 
 def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return the effects on the policy, from (toolkit, state before, state after), in a clause each."""
+    """Return the effects on the policy, from (toolkit, state before, state after), one clause each."""
     return tuple(_policy_note(*changed) for changed in policy)
 
 
@@ -105,17 +105,17 @@ def consequences(breaks: Sequence[str], sessions: int | None) -> tuple[str, ...]
     """Return how many live sessions see a change, and which prompt caches it resets."""
     if not breaks or sessions is None:
         return ()
-    what = " and ".join(f"the {part}" for part in breaks)
+    parts = " and ".join(f"the {part}" for part in breaks)
     verb = "change" if len(breaks) > 1 or breaks[0] == "tools" else "changes"
     if not sessions:
-        return (f"no live sessions; {what} {verb} for new sessions",)
-    many = "1 live session" if sessions == 1 else f"{words.number(sessions)} live sessions"
-    whose = "resets its prompt cache" if sessions == 1 else "resets their prompt caches"
-    return (f"{many}; {what} {verb}, which {whose}",)
+        return (f"no live sessions; {parts} {verb} for new sessions",)
+    session_count = "1 live session" if sessions == 1 else f"{words.number(sessions)} live sessions"
+    reset_text = "resets its prompt cache" if sessions == 1 else "resets their prompt caches"
+    return (f"{session_count}; {parts} {verb}, which {reset_text}",)
 
 
-def in_short(change: effects.Effect | None) -> str:
-    """Return the effect of a change in a line."""
+def summarize(change: effects.Effect | None) -> str:
+    """Return the effect of a change in one line."""
     if change is None:
         return ""
     if change.is_nothing:
@@ -139,7 +139,7 @@ def _policy_note(toolkit: str, before: str, after: str) -> str:
 
 
 def meter(spent: budgets.Spent) -> pieces.View | None:
-    """Return how much of the budget is used, if it limits anything."""
+    """Return how much of the budget is used; None if the budget limits nothing."""
     budget = spent.budget
     if budget is None or (budget.max_tools is None and budget.max_tokens is None):
         return None
@@ -147,19 +147,19 @@ def meter(spent: budgets.Spent) -> pieces.View | None:
     if budget.max_tools is not None:
         parts.append(f"{words.number(spent.tools)} of {words.tools(budget.max_tools)}")
     if budget.max_tokens is not None:
-        parts.append(f"{words.about(spent.tokens)} of {words.limit(budget.max_tokens)} tokens")
-    return pieces.View(words=", ".join(parts), percent=_filled(spent), over=spent.is_exceeded)
+        parts.append(f"{words.approx(spent.tokens)} of {words.limit(budget.max_tokens)} tokens")
+    return pieces.View(words=", ".join(parts), percent=_percent_used(spent), is_exceeded=spent.is_exceeded)
 
 
-def _filled(spent: budgets.Spent) -> int:
-    """Return how much of the budget is used, by whichever of its two limits is nearer."""
+def _percent_used(spent: budgets.Spent) -> int:
+    """Return the used percentage of the limit that is closer to being reached."""
     budget = spent.budget or agents.Budget()
     limits = ((spent.tools, budget.max_tools), (spent.tokens, budget.max_tokens))
     return max((_percent(now, maximum) for now, maximum in limits if maximum is not None), default=0)
 
 
-def split(key: str) -> tuple[str, str]:
-    """Part a tool's key into its namespace with ``__``, and its name."""
+def split_key(key: str) -> tuple[str, str]:
+    """Split a tool's key into its namespace, with ``__``, and its name."""
     namespace, separator, name = key.partition("__")
     return (namespace + separator, name) if separator and name else ("", key)
 

@@ -10,11 +10,11 @@ from toolbelt.web.kit import pieces
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What happened, in one sentence. It stays until it is dismissed or replaced.
+    """The result of a change, in one sentence. It stays until it is dismissed or replaced.
 
-    `tone` is "done" or "refused"; `detail` is the effect in short ("−23 tools, −4,118 tokens"); `undo` names the
-    audit entry that the button undoes, `undo_word` is what the button says ("Undo", "Redo"), and with `whole` it
-    undoes all that was done in that act.
+    `tone` is "done" or "refused"; `detail` summarizes the effect ("−23 tools, −4,118 tokens"); `undo` is the audit
+    entry that the button undoes, `undo_word` is the label of the button ("Undo", "Redo"), and with `whole` it undoes
+    the whole batch of that entry.
     """
 
     text: str
@@ -27,10 +27,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """The question before a change: the reasons, what would differ, and the form that repeats the request.
+    """The confirmation of a change: reasons, differences, and the form that repeats the request.
 
-    `reasons` are what to be careful about, `facts` what is good to know. `fields` are its hidden fields. With
-    `three_ways` each difference has a `now`: an undo that finds the key changed since.
+    `reasons` are warnings, `facts` are for information. `fields` are the hidden fields of the form. With
+    `is_three_way`, each difference also has a current value (`now`): the key was changed again before the undo.
     """
 
     title: str
@@ -43,4 +43,4 @@ class Confirmation:
     facts: tuple[str, ...] = ()
     effect: pieces.Effect | None = None
     differences: tuple[pieces.Difference, ...] = ()
-    three_ways: bool = False
+    is_three_way: bool = False

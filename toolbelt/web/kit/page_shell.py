@@ -31,41 +31,41 @@ from toolbelt.core import errors
 from toolbelt.runtime import availability
 from toolbelt.web.kit import http, notices, pieces, preferences, request_ids, responses, unconfigured
 
-# toolbelt.api.problems answers these.
-_FOR_PROGRAMS = "/api/"
-# If not even a template can be rendered.
-_BARE = (
+# The error responses under this prefix come from toolbelt.api.problems.
+_API_PREFIX = "/api/"
+# For when no template can be rendered.
+_FALLBACK_PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolbelt</title>'
     "<h1>{status}</h1><p>Toolbelt could not render this page.</p>"
     '<p><a href="/">Go to the overview</a></p><p>Request <code>{request_id}</code></p></html>'
 )
-# Says in a header why the database cannot be used.
+# The response header with the reason why the database is unavailable.
 UNAVAILABLE = "Toolbelt-Unavailable"
 _A_DAY = 24 * 60 * 60
-# The slots of a frame whose chunk of memory has room for everything that it calls: see `_in_one_chunk`.
+# The stack size of a frame whose memory chunk has room for all frames that it calls: see `_in_one_chunk`.
 _SLOTS = 16_384
 _log = structlog.get_logger(__name__)
 
 
 def chrome_context(request: http.Request) -> dict[str, Any]:
-    """Return the frame of a page (a context processor): the user, and at which part of the dashboard this is.
+    """Return the frame of a page (a context processor): the user, and the current section of the dashboard (``here``).
 
-    ``address`` is where the page's forms lead back to, and the page shows all that was written up to the revision of
-    the ``counts``. ``is_answer``: the page answers a form, so another page, or none, is at its address. A visitor who
-    has not logged in sees no navigation.
+    Forms of the page redirect back to ``address``. The page shows all changes up to the revision of the ``counts``.
+    ``is_answer``: the page is the response to a form, so a GET of its URL shows another page, or none. Without a login
+    there is no navigation.
     """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"chrome": _bare_frame()}
-    part = request.path.strip("/").partition("/")[0] or "home"
-    if part == "new":
+    section = request.path.strip("/").partition("/")[0] or "home"
+    if section == "new":
         # A new entry belongs to its list: /new/toolkit/ to /toolkits/.
-        part = request.path.split("/")[2] + "s"
+        section = request.path.split("/")[2] + "s"
     counts = getattr(request, "counts", None) or queries.count()
     chrome = pieces.View(
         user=user.get_username(),
         density=preferences.chosen(request, "density"),
-        here=part,
+        here=section,
         address=responses.current_address(request),
         counts=counts,
         may_see_calls=rights.may_read(user, "call_record"),
@@ -91,7 +91,7 @@ def _environment() -> dict[str, str]:
 @require_safe
 @cache_control(public=True, max_age=_A_DAY)
 def icon(request: http.Request) -> HttpResponse:
-    """Redirect to the icon. Browsers ask here if a page names none: the admin, the metrics, a plain text."""
+    """Redirect to the icon. Browsers request this URL for pages without an icon: the admin, metrics, plain text."""
     return HttpResponseRedirect(static("favicon.svg"))
 
 
@@ -100,8 +100,8 @@ def htmx_leaves(
 ) -> Callable[[http.Request], HttpResponseBase]:
     """Set the headers of responses to htmx (a middleware).
 
-    If the session has expired, the whole page goes to the login, instead of a part of it. No browser stores a response:
-    going back would show a part as if it were the page, and states that have changed.
+    If the session has expired, the whole page redirects to the login, and not only a part of it. Browsers must not
+    store responses: the back button would show a part as if it were the page, and outdated states.
     """
 
     def middleware(request: http.Request) -> HttpResponseBase:
@@ -113,16 +113,16 @@ def htmx_leaves(
         login = resolve_url(settings.LOGIN_URL)
         if urlsplit(response.headers["Location"]).path != login:
             return response
-        back = urlsplit(request.htmx.current_url or "/")
-        came_from = f"{back.path}?{back.query}" if back.query else back.path
-        return HttpResponseClientRedirect(f"{login}?{urlencode({'next': came_from})}")
+        current_url = urlsplit(request.htmx.current_url or "/")
+        next_path = f"{current_url.path}?{current_url.query}" if current_url.query else current_url.path
+        return HttpResponseClientRedirect(f"{login}?{urlencode({'next': next_path})}")
 
     _in_one_chunk(middleware)
     return middleware
 
 
 def _in_one_chunk(function: Any) -> None:
-    """Let the frames of everything that a function calls share one chunk of memory.
+    """Make the frames of everything that a function calls share one chunk of memory.
 
     CPython keeps frames in chunks of 16 KB, and frees a chunk when it is empty. A loop whose calls begin a new chunk
     allocates and frees memory each time, which can double the time of a page (docs/decisions/0035).
@@ -131,7 +131,7 @@ def _in_one_chunk(function: Any) -> None:
 
 
 def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:
-    """Answer a form without a valid token: with a page; htmx reloads its page, which then shows a notice."""
+    """Reject a form without a valid token with an error page; htmx reloads its page, which then shows a notice."""
     if not request.htmx:
         return _framed(request, "403_csrf.html", 403)
     if request.user.is_authenticated:
@@ -141,8 +141,8 @@ def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:
 
 
 def bad_request(request: http.Request, exception: Exception) -> HttpResponse:
-    """Answer that the request is invalid, or too large."""
-    if isinstance(exception, DisallowedHost) and not request.path_info.startswith(_FOR_PROGRAMS):
+    """Return the error page for an invalid or too large request."""
+    if isinstance(exception, DisallowedHost) and not request.path_info.startswith(_API_PREFIX):
         return unconfigured.disallowed_host(request)
     if isinstance(exception, RequestDataTooBig | TooManyFieldsSent):
         return _framed(request, "413.html", 413)
@@ -150,42 +150,42 @@ def bad_request(request: http.Request, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: http.Request, exception: Exception) -> HttpResponse:
-    """Answer that the user does not have permission."""
+    """Return the error page for missing permissions."""
     return _framed(request, "403.html", 403, why=str(exception))
 
 
 def not_found(request: http.Request, exception: Exception) -> HttpResponse:
-    """Answer that there is no such page."""
+    """Return the error page for a URL that does not exist."""
     return _framed(request, "404.html", 404)
 
 
 def busy(request: http.Request, retry_after: int) -> HttpResponse:
-    """Answer that the server has too much to do, and in how many seconds to try again."""
+    """Return the error page of a busy server, with the seconds to wait before a retry."""
     response = _framed(request, "too_busy.html", 503)
     response.headers["Retry-After"] = str(retry_after)
     return response
 
 
 def server_error(request: http.Request) -> HttpResponse:
-    """Answer that something is wrong on our side, or with the database, and which request it was."""
+    """Return the error page for a failure of Toolbelt or the database, with the id of the request."""
     unavailable: errors.Unavailable | None = getattr(request, "unavailable", None)
     if unavailable is not None:
         return unavailable_page(request, unavailable)
-    if request.path_info.startswith(_FOR_PROGRAMS):
+    if request.path_info.startswith(_API_PREFIX):
         return HttpResponseServerError()
     return _unframed("500.html", 500)
 
 
 def unavailable_page(request: http.Request, unavailable: errors.Unavailable) -> HttpResponse:
-    """Answer why the database cannot be used now, and when to try again, without asking it for anything.
+    """Return why the database is unavailable, and when to try again, without a query.
 
-    A script of a page gets the sentence alone; `toolbelt.api.problems` makes a problem of it for the API.
+    A script of a page gets only the sentence; `toolbelt.api.problems` turns it into a problem for the API.
     """
     headers = {"Retry-After": str(unavailable.retry_after), UNAVAILABLE: unavailable.code}
-    if request.path_info.startswith(_FOR_PROGRAMS):
-        answer = HttpResponse(status=unavailable.status, headers=headers)
-        answer.unavailable = unavailable  # type: ignore[attr-defined]
-        return answer
+    if request.path_info.startswith(_API_PREFIX):
+        response = HttpResponse(status=unavailable.status, headers=headers)
+        response.unavailable = unavailable  # type: ignore[attr-defined]
+        return response
     if request.htmx:
         return HttpResponse(str(unavailable), "text/plain", unavailable.status, headers=headers)
     response = _unframed("503.html", unavailable.status, unavailable=unavailable)
@@ -194,13 +194,13 @@ def unavailable_page(request: http.Request, unavailable: errors.Unavailable) -> 
     return response
 
 
-def _framed(request: http.Request, template: str, status: int, **shown: str) -> HttpResponse:
+def _framed(request: http.Request, template: str, status: int, **context: str) -> HttpResponse:
     """Return an error page in the frame of the other pages; unframed if the frame cannot be rendered."""
-    if request.path_info.startswith(_FOR_PROGRAMS):
+    if request.path_info.startswith(_API_PREFIX):
         # toolbelt.api.problems fills the body.
         return HttpResponse(status=status)
     try:
-        return render(request, template, shown, status=status)
+        return render(request, template, context, status=status)
     except Exception as error:
         if (unavailable := availability.classify(error)) is not None:
             request.user = AnonymousUser()
@@ -211,14 +211,14 @@ def _framed(request: http.Request, template: str, status: int, **shown: str) -> 
     return _unframed(template, status)
 
 
-def _unframed(template: str, status: int, **shown: object) -> HttpResponse:
-    """Return an error page that asks for nothing that may be broken."""
+def _unframed(template: str, status: int, **context: object) -> HttpResponse:
+    """Return an error page that depends on nothing that may be broken."""
     request_id = request_ids.current()
     try:
-        shown = {"chrome": _bare_frame(), "request_id": request_id, **shown}
-        page = loader.get_template(template).render(shown)
-    except Exception:  # whatever is missing: the templates, the collected files
-        page = _BARE.format(status=status, request_id=html.escape(request_id))
+        context = {"chrome": _bare_frame(), "request_id": request_id, **context}
+        page = loader.get_template(template).render(context)
+    except Exception:  # such as missing templates or static files that were not collected
+        page = _FALLBACK_PAGE.format(status=status, request_id=html.escape(request_id))
     return HttpResponse(page, status=status)
 
 

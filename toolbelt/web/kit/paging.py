@@ -1,4 +1,4 @@
-"""Paging of long lists: the part that is shown, and the links to the others."""
+"""Paging of long lists: one page of items, and the links to the other pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Pages:
     older_url: str = ""
 
 
-AT_ONCE = 50
+PAGE_SIZE = 50
 
 T = TypeVar("T")
 
@@ -35,39 +35,39 @@ class Part(Generic[T]):
     total: int
     size: int
 
-    def pages(self, given: Mapping[str, Any], path: str, *, name: str = "offset", anchor: str = "") -> Pages:
-        """Return the links to the parts before and behind, with all that the address was ``given``; ``name`` is what it
-        calls the offset.
+    def pages(self, query: Mapping[str, Any], path: str, *, name: str = "offset", anchor: str = "") -> Pages:
+        """Return the links to the previous and next page, with the parameters of the ``query``; ``name`` is the
+        parameter of the offset.
         """
 
         def url(offset: int) -> str:
-            others = {key: value for key, value in given.items() if key != name}
+            others = {key: value for key, value in query.items() if key != name}
             return filters.address(path, {**others, name: offset}) + anchor
 
-        behind = self.offset + len(self.items)
+        end = self.offset + len(self.items)
         return Pages(
-            words=f"{words.number(self.offset + 1)} to {words.number(behind)} of {words.number(self.total)}"
+            words=f"{words.number(self.offset + 1)} to {words.number(end)} of {words.number(self.total)}"
             if self.items
             else "",
             newer_url=url(max(0, min(self.offset, self.total) - self.size)) if self.offset else "",
-            older_url=url(behind) if behind < self.total else "",
+            older_url=url(end) if end < self.total else "",
         )
 
 
-def part(items: Sequence[T], offset: int | str, size: int = AT_ONCE) -> Part[T]:
-    """Return the part of the list that begins at ``offset`` (empty: at its beginning). An offset past the end
-    returns the last part.
+def part(items: Sequence[T], offset: int | str, size: int = PAGE_SIZE) -> Part[T]:
+    """Return the part of the list that begins at ``offset`` (empty: at the beginning of the list). An offset past the
+    end returns the last part.
     """
-    place = int(offset or 0)
-    if place >= len(items):
-        place = max(0, len(items) - 1) // size * size
-    return Part(items=items[place : place + size], offset=place, total=len(items), size=size)
+    start = int(offset or 0)
+    if start >= len(items):
+        start = max(0, len(items) - 1) // size * size
+    return Part(items=items[start : start + size], offset=start, total=len(items), size=size)
 
 
 def matching_agents(
     accesses: Sequence[access_index.AgentAccess], query: str
 ) -> list[access_index.AgentAccess]:
-    """Return the agents whose key, title or role contains the query; empty: all."""
+    """Return the agents whose key, title or role contains the query; all agents for an empty query."""
     return [
         access
         for access in accesses
@@ -76,32 +76,32 @@ def matching_agents(
 
 
 def show_choices(
-    labels: Mapping[str, str], chosen: str, items: Sequence[T], fits: Callable[[T, Mapping[str, Any]], bool]
+    labels: Mapping[str, str], chosen: str, items: Sequence[T], match: Callable[[T, Mapping[str, Any]], bool]
 ) -> tuple[pieces.Choice, ...]:
-    """Return the chips that narrow a list, each but the first with how many items fit it."""
-    counts = {show: sum(fits(item, {"q": "", "show": show}) for item in items) for show in labels if show}
+    """Return the chips that filter a list, each except the first with its number of matching items."""
+    counts = {show: sum(match(item, {"q": "", "show": show}) for item in items) for show in labels if show}
     return pieces.choices(labels, chosen, counts=counts)
 
 
-def find_agents(
-    accesses: Sequence[object], given: Mapping[str, Any], path: str, without: Sequence[str] = ()
+def agent_filter(
+    accesses: Sequence[object], criteria: Mapping[str, Any], path: str, without: Sequence[str] = ()
 ) -> pieces.View | None:
-    """Return the form that filters the agents of a page; None if all of them fit on a page. It keeps
-    what the address was ``given``, but for the names ``without``.
+    """Return the form that filters the agents of a page; None if all of them fit on one page. It keeps the other
+    ``criteria``, except the names ``without``.
     """
-    if len(accesses) <= AT_ONCE and not given["agents"]:
+    if len(accesses) <= PAGE_SIZE and not criteria["agents"]:
         return None
-    left = {"agents", *without}
-    return pieces.View(action=path, query=given["agents"], fields=hidden_fields(given, left))
+    omitted = {"agents", *without}
+    return pieces.View(action=path, query=criteria["agents"], fields=hidden_fields(criteria, omitted))
 
 
-def hidden_fields(given: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """Return what the address was ``given`` as hidden fields of a form, but for the names ``without``."""
-    return tuple((name, str(value)) for name, value in given.items() if value and name not in without)
+def hidden_fields(criteria: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return the ``criteria`` as hidden fields of a form, except the names ``without``."""
+    return tuple((name, str(value)) for name, value in criteria.items() if value and name not in without)
 
 
 def sort(items: list[T], keys: Mapping[str, Callable[[T], Any]], chosen: str) -> str:
-    """Sort a list as was chosen, such as by ``-tokens``. Return the choice; empty, if there is no such key."""
+    """Sort a list in place by the chosen key, such as ``-tokens``. Return the choice; empty if there is no such key."""
     name = chosen.removeprefix("-")
     if name not in keys:
         return ""
@@ -111,13 +111,13 @@ def sort(items: list[T], keys: Mapping[str, Callable[[T], Any]], chosen: str) ->
 
 def columns(
     labels: Mapping[str, str],
-    given: Mapping[str, Any],
+    criteria: Mapping[str, Any],
     sort: str,
     path: str,
     numbers: Collection[str] = (),
 ) -> tuple[pieces.View, ...]:
-    """Return the headings of a table, each with the address that sorts by it: numbers from the largest first."""
-    parameters = {key: value for key, value in given.items() if value and key not in ("sort", "offset")}
+    """Return the headings of a table, each with the URL that sorts by it; ``numbers`` sort in descending order."""
+    parameters = {key: value for key, value in criteria.items() if value and key not in ("sort", "offset")}
     headings = []
     for name, label in labels.items():
         first, other = (f"-{name}", name) if name in numbers else (name, f"-{name}")

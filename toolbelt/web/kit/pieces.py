@@ -1,4 +1,4 @@
-"""Small values that several pages show."""
+"""Small view models that several pages share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from toolbelt.core import effects
 
-# The states of a switch or an override, with what the buttons that set them say.
-SETTINGS = (("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default"))
+# The states of a switch or an override, with the labels of the buttons that set them.
+SWITCH_ACTIONS = (("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default"))
 
 
 class View(types.SimpleNamespace):
-    """The values that a template shows, by name. Each name is declared once: where a view model computes its value."""
+    """The values of a template, by name. A name is only declared where a view model computes its value."""
 
     def __getitem__(self, name: str) -> object:
         # Templates look for an item before an attribute: without this, each name would cost an exception.
@@ -25,7 +25,7 @@ class View(types.SimpleNamespace):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One option of a select or of a row of chips; `count` is printed behind the label unless it is None."""
+    """One option of a select or of a row of chips; `count` follows the label unless it is None."""
 
     value: str
     label: str
@@ -35,9 +35,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One line of "this becomes that". `now` is set if an undo finds a third state; `what` may be the key of a tool."""
+    """One changed value. `now` is set if an undo finds a third value; `label` is a field, or the key of an entry."""
 
-    what: str
+    label: str
     before: str
     after: str
     now: str | None = None
@@ -46,8 +46,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """The effect of a change on what the model sees: tools and tokens before and after, and ``notes`` on effects that
-    are not numbers ("replaces policy devops with its text for when it is off", "2 live sessions").
+    """The effect of a change on what the model sees: tools and tokens before and after, and ``notes`` on other effects
+    ("replaces policy devops with its text for when it is off", "2 live sessions").
     """
 
     tools: tuple[int, int]
@@ -55,14 +55,11 @@ class Effect:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, every: Sequence[effects.Effect], notes: Iterable[str] = ()) -> Effect:
-        """Return the sums of effects, with these notes."""
+    def of(cls, summed: Sequence[effects.Effect], notes: Iterable[str] = ()) -> Effect:
+        """Return the sum of the effects, with these notes."""
         return cls(
-            tools=(sum(effect.tools_before for effect in every), sum(effect.tools_after for effect in every)),
-            tokens=(
-                sum(effect.tokens_before for effect in every),
-                sum(effect.tokens_after for effect in every),
-            ),
+            tools=(sum(each.tools_before for each in summed), sum(each.tools_after for each in summed)),
+            tokens=(sum(each.tokens_before for each in summed), sum(each.tokens_after for each in summed)),
             notes=tuple(notes),
         )
 
@@ -70,15 +67,15 @@ class Effect:
 def choices(
     labels: Mapping[str, str] | Iterable[str],
     chosen: str,
-    anything: str = "",
+    any_label: str = "",
     counts: Mapping[str, int] = types.MappingProxyType({}),
     label: Callable[[str], str] = str,
 ) -> tuple[Choice, ...]:
-    """Return options from values and their labels, or from names, which ``label`` words; ``anything`` labels a first
-    one, for no or an unknown choice.
+    """Return options from values and their labels, or from names, whose labels ``label`` returns. With ``any_label``,
+    the first option means no choice, and is chosen for unknown choices.
     """
     pairs = labels if isinstance(labels, Mapping) else {name: label(name) for name in labels}
-    first = [Choice(value="", label=anything, chosen=chosen not in pairs)] if anything else []
+    first = [Choice(value="", label=any_label, chosen=chosen not in pairs)] if any_label else []
     return (
         *first,
         *(

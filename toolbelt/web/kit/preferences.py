@@ -21,12 +21,12 @@ from toolbelt.web.kit import http
 
 _KEY = "toolbelt.{}"
 COOKIE = "toolbelt-zone"
-# Programs get times with their zone, in UTC.
-_FOR_PROGRAMS = "/api/"
+# The API returns times in UTC.
+_API_PREFIX = "/api/"
 
 
 def chosen(request: http.Request, name: preferences.Name) -> str:
-    """Return a preference of the account of this session; empty if it has none."""
+    """Return a preference of the account of this session; empty if it is not set."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return ""
     value = str(request.session.get(_KEY.format(name), ""))
@@ -46,7 +46,7 @@ def time_zone_middleware(
 
     def middleware(request: http.Request) -> HttpResponseBase:
         name = ""
-        if not request.path_info.startswith(_FOR_PROGRAMS):
+        if not request.path_info.startswith(_API_PREFIX):
             name = chosen(request, "time_zone") or browser_zone(request)
         with timezone.override(zoneinfo.ZoneInfo(name) if name else None):
             return get_response(request)
@@ -55,7 +55,7 @@ def time_zone_middleware(
 
 
 def browser_zone(request: http.Request) -> str:
-    """Return the name of the zone of the browser; empty if it is unknown."""
+    """Return the time zone of the browser; empty if it is unknown."""
     name = unquote(request.COOKIES.get(COOKIE, ""))
     return name if name in preferences.choices("time_zone") else ""
 

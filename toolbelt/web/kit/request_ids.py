@@ -14,10 +14,10 @@ HEADER = "X-Request-ID"
 
 
 class RequestMiddleware(middlewares.RequestMiddleware):
-    """Log each request; a fault of the database as one line, like any answer, and not as a defect with a traceback."""
+    """Log each request; a database failure is logged as one line, like any response, and not with a traceback."""
 
     def process_got_request_exception(self, sender: type[Any], request: HttpRequest, **kwargs: Any) -> None:
-        """Keep the error of the request for its error page (`toolbelt.web.kit.page_shell.server_error`)."""
+        """Store the error of the request for its error page (`toolbelt.web.kit.page_shell.server_error`)."""
         unavailable = availability.classify(sys.exc_info()[1])
         if unavailable is None:
             super().process_got_request_exception(sender, request, **kwargs)
@@ -34,8 +34,8 @@ def current() -> str:
 
 def connect() -> None:
     signals.bind_extra_request_metadata.connect(_bind_address, dispatch_uid="toolbelt.request_ids")
-    signals.bind_extra_request_finished_metadata.connect(_tell, dispatch_uid="toolbelt.request_ids")
-    signals.update_failure_response.connect(_tell, dispatch_uid="toolbelt.request_ids")
+    signals.bind_extra_request_finished_metadata.connect(_set_header, dispatch_uid="toolbelt.request_ids")
+    signals.update_failure_response.connect(_set_header, dispatch_uid="toolbelt.request_ids")
 
 
 def _bind_address(request: HttpRequest, **kwargs: Any) -> None:
@@ -43,5 +43,5 @@ def _bind_address(request: HttpRequest, **kwargs: Any) -> None:
     structlog.contextvars.bind_contextvars(ip=request.META.get("REMOTE_ADDR"))
 
 
-def _tell(response: HttpResponseBase, **kwargs: Any) -> None:
+def _set_header(response: HttpResponseBase, **kwargs: Any) -> None:
     response.headers[HEADER] = current()

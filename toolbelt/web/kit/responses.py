@@ -1,6 +1,6 @@
-"""Responses to changes: parts of the page for htmx, a redirect for a browser, or the form or a question again.
+"""Responses to changes: parts of the page for htmx, a redirect for a browser, or the form again, or a confirmation.
 
-:class:`ErrorMiddleware` answers the errors of the domain in the same way.
+:class:`ErrorMiddleware` handles the errors of the domain in the same way.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors
 from toolbelt.web.kit import forms, http, live, model_panel, notices, pieces, words
 
-_KEPT = "toolbelt.notice"
+_NOTICE_KEY = "toolbelt.notice"
 _View = TypeVar("_View", bound=Callable[..., HttpResponseBase])
-# What renders the parts of a page that htmx swaps in: with the notice, what the change did, and the status.
+# Renders the parts of a page that htmx swaps in, from the notice, the effect of the change, and the status.
 Parts = Callable[[notices.Notice, effects.Effect | None, int], HttpResponse]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """The way in which a view answers. Without `parts`, htmx is redirected as a browser is.
+    """The responses of a view. Without `parts`, htmx is redirected like a browser.
 
-    `home` is the page to redirect to, unless the form names another one; `parts` renders what htmx swaps in;
-    `undone` starts the notice of a refusal; `form` shows the form again with an error, in place of that notice.
-    The question before a change that needs a confirmation has a `title`, a button with the `verb`, and repeats `fields`
-    of the form; `question` asks it in another way.
+    `home` is the page to redirect to, unless the form names another one; `parts` renders the parts for htmx;
+    `refusal` starts the notice of a refusal; `form` shows the form again with an error, instead of that notice.
+    The confirmation of a change has a `title`, a button with the `verb`, and repeats `fields` of the form;
+    `ask` replaces it.
     """
 
     home: str
     parts: Parts | None = None
-    undone: str = "Not changed"
+    refusal: str = "Not changed"
     form: Callable[[errors.ToolbeltError, int], HttpResponse] | None = None
     title: str = ""
     verb: str = ""
     fields: tuple[str, ...] = ()
-    question: Callable[[Any], HttpResponse] | None = None
+    ask: Callable[[Any], HttpResponse] | None = None
 
 
 class ErrorMiddleware(MiddlewareMixin):
-    """Answer the errors of the domain that views let through: 404, 409 or 422, or the question that they ask."""
+    """Handle the errors of the domain that views raise: with 404, 409 or 422, or with a confirmation."""
 
     async_capable = False
 
     def process_exception(self, request: http.Request, error: Exception) -> HttpResponse | None:
-        """Answer as the view declared. Raise Http404 if what the address names does not exist."""
+        """Respond as the view declared. Raise Http404 if an entry in the URL does not exist."""
         match = request.resolver_match
         if not isinstance(error, errors.ToolbeltError) or match is None or match.namespaces != ["web"]:
             return None
@@ -71,82 +71,83 @@ class ErrorMiddleware(MiddlewareMixin):
     def _answer(
         request: http.Request, error: errors.ToolbeltError, address: Mapping[str, Any]
     ) -> HttpResponse | None:
-        how: Answers | None = getattr(request, "answers", None)
-        if isinstance(error, errors.NotFound) and (how is None or error.name in address.values()):
+        answers: Answers | None = getattr(request, "answers", None)
+        if isinstance(error, errors.NotFound) and (answers is None or error.name in address.values()):
             raise error
-        if how is None or isinstance(error, errors.Unavailable):
+        if answers is None or isinstance(error, errors.Unavailable):
             return None
         if isinstance(error, errors.ConfirmationRequired):
             return (
-                how.question(error) if how.question else ask_confirmation(request, question(request, error))
+                answers.ask(error)
+                if answers.ask
+                else ask_confirmation(request, build_confirmation(request, error))
             )
         status = 409 if isinstance(error, errors.Stale | errors.NotFound) else 422
-        return how.form(error, status) if how.form is not None else refuse(request, error, status)
+        return answers.form(error, status) if answers.form is not None else refuse(request, error, status)
 
 
-def declare(request: http.Request, home: str, **how: Any) -> None:
-    """Declare how this request is answered, with the fields of :class:`Answers`."""
-    request.answers = Answers(home=home, **how)
+def declare(request: http.Request, home: str, **answers: Any) -> None:
+    """Declare the responses to this request, with the fields of :class:`Answers`."""
+    request.answers = Answers(home=home, **answers)
 
 
 def respond(
     request: http.Request, notice: notices.Notice, change: effects.Effect | None = None, status: int = 200
 ) -> HttpResponse:
-    """Answer as the view declared: with parts of the page, or with a redirect to a page that shows the notice.
+    """Respond as the view declared: with parts of the page, or with a redirect to a page that shows the notice.
 
-    The page that requested a question with htmx stays as it is, with what is selected on it, and gets the notice.
-    The status is 200, because a browser would log anything else as an error.
+    If htmx requested a confirmation, its page keeps its state and selection, and only receives the notice.
     """
-    how = request.answers
-    if request.htmx and how.parts is not None:
-        return how.parts(notice, change, status)
+    answers = request.answers
+    if request.htmx and answers.parts is not None:
+        return answers.parts(notice, change, status)
     if request.htmx and request.method == "GET":
         in_place = render(request, "_notice_parts.html", {"page": pieces.View(notice=notice)})
         return replace_url(reswap(in_place, "none"), False)
     keep_notice(request, notice, change)
-    return see_other(request, back(request, how.home))
+    return see_other(request, back_url(request, answers.home))
 
 
 def respond_changed(
-    request: http.Request, change: writing.Change, done: str, *, unchanged: str = "", **notice: Any
+    request: http.Request, change: writing.Change, result: str, *, unchanged: str = "", **notice: Any
 ) -> HttpResponse:
-    """Answer with a notice that says what was ``done``, and offers to undo it.
+    """Respond with a notice of the ``result`` that offers to undo the change.
 
-    If nothing changed, it says so instead: that it is done already, or ``unchanged``.
+    If nothing changed, the notice says so: with ``unchanged``, or that the ``result`` already holds.
     """
     if change.is_nothing:
-        return respond(request, notices.Notice(text=f"No changes: {unchanged or f'{done} already'}."))
-    return respond(request, notices.Notice(text=f"{done}.", undo=change.entry, **notice), change.effect)
+        return respond(request, notices.Notice(text=f"No changes: {unchanged or f'{result} already'}."))
+    return respond(request, notices.Notice(text=f"{result}.", undo=change.entry, **notice), change.effect)
 
 
 def swap_in(request: http.Request, template: str, page: Callable[[], pieces.View]) -> Parts:
-    """Return a function that renders a template for htmx, with the ``page`` as it is after the change."""
+    """Return a function that renders a template for htmx, with the ``page`` after the change."""
 
     def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
-        shown = page()
-        shown.notice = notice
-        return render(request, template, {"page": shown}, status=status)
+        view = page()
+        view.notice = notice
+        return render(request, template, {"page": view}, status=status)
 
     return parts
 
 
 def refuse(request: http.Request, error: errors.ToolbeltError, status: int) -> HttpResponse:
-    """Answer with a notice that says what was not done, and why."""
+    """Respond with a notice that says what was not done, and why."""
     mark = ":" if isinstance(error, forms.FormError) else "."
-    text = f"{request.answers.undone}{mark} {error}"
+    text = f"{request.answers.refusal}{mark} {error}"
     return respond(request, notices.Notice(text=text, tone="refused"), status=status)
 
 
-def question(request: http.Request, error: errors.ConfirmationRequired) -> notices.Confirmation:
-    """Return the question that the error asks, in the words that the view declared."""
-    how, differences = request.answers, error.differences
+def build_confirmation(request: http.Request, error: errors.ConfirmationRequired) -> notices.Confirmation:
+    """Return the confirmation that the error requires, with the title and verb that the view declared."""
+    answers, differences = request.answers, error.differences
     tools = tuple(model_panel.tool_changes(differences["added"], differences["removed"]))
     notes = (
         *model_panel.notes(differences["policy"]),
         *model_panel.consequences(differences.get("breaks", ()), differences.get("sessions")),
     )
     return notices.Confirmation(
-        title=how.title,
+        title=answers.title,
         reasons=tuple(map(words.with_few_names, error.reasons)),
         effect=pieces.Effect(
             tools=differences["tools"],
@@ -156,11 +157,11 @@ def question(request: http.Request, error: errors.ConfirmationRequired) -> notic
         differences=tools,
         action=request.path,
         fields=(
-            *((name, value) for name in how.fields for value in request.POST.getlist(name)),
+            *((name, value) for name in answers.fields for value in request.POST.getlist(name)),
             ("confirm", "yes"),
         ),
-        confirm_word=how.verb,
-        back=back(request, how.home),
+        confirm_word=answers.verb,
+        back=back_url(request, answers.home),
         dangerous=bool(differences["added"]),
     )
 
@@ -174,26 +175,26 @@ def ask(
     *,
     home: str = "",
     action: str = "",
-    **shown: Any,
+    **details: Any,
 ) -> HttpResponse:
-    """Ask before a change; ``fields`` repeat the request, and ``shown`` is what else a confirmation shows."""
-    leave = home or back(request, request.answers.home)
-    question = notices.Confirmation(
+    """Ask for confirmation of a change; ``fields`` repeat the request, ``details`` are passed to the confirmation."""
+    leave_url = home or back_url(request, request.answers.home)
+    confirmation = notices.Confirmation(
         title=title,
         reasons=tuple(reasons),
         action=action or request.path,
-        fields=(*fields, ("next", leave), ("confirm", "yes")),
+        fields=(*fields, ("next", leave_url), ("confirm", "yes")),
         confirm_word=verb,
-        back=leave,
-        **shown,
+        back=leave_url,
+        **details,
     )
-    return ask_confirmation(request, question)
+    return ask_confirmation(request, confirmation)
 
 
-def undo_of(request: http.Request, done: writing.Change) -> int | None:
-    """Return the entry that the notice of a change offers to undo, if the user may."""
-    made = queries.change(done.entry) if done.entry is not None else None
-    return done.entry if made is not None and rights.may_undo(request.user, made) else None
+def undo_entry(request: http.Request, change: writing.Change) -> int | None:
+    """Return the audit entry that the notice of a change offers to undo; None without the permission."""
+    entry = queries.change(change.entry) if change.entry is not None else None
+    return change.entry if entry is not None and rights.may_undo(request.user, entry) else None
 
 
 def see_other(request: http.Request, address: str) -> HttpResponse:
@@ -204,19 +205,19 @@ def see_other(request: http.Request, address: str) -> HttpResponse:
 
 
 def actor(request: http.Request) -> actors.Actor:
-    """Return the user who sent this."""
+    """Return the user of the request as an actor."""
     return actors.Actor(name=request.user.get_username(), via="screen")
 
 
-def write(request: http.Request, given: Mapping[str, Any] = MappingProxyType({})) -> writing.Write:
-    """Return a write by the user who sent this, with the ``reason`` and ``confirm`` that were ``given``."""
+def write(request: http.Request, data: Mapping[str, Any] = MappingProxyType({})) -> writing.Write:
+    """Return a write by the user of the request, with the ``reason`` and ``confirm`` of the form ``data``."""
     return writing.Write(
-        actor=actor(request), reason=given.get("reason", ""), confirm=given.get("confirm", False)
+        actor=actor(request), reason=data.get("reason", ""), confirm=data.get("confirm", False)
     )
 
 
-def reading(kind: str) -> Callable[[_View], _View]:
-    """Return the decorator of views for users who may see entries of this kind; others get 403."""
+def require_read(kind: str) -> Callable[[_View], _View]:
+    """Return a decorator of views that responds with 403 unless the user may see entries of this kind."""
 
     def check(user: rights.User) -> bool:
         if not rights.may_read(user, kind):
@@ -226,8 +227,8 @@ def reading(kind: str) -> Callable[[_View], _View]:
     return user_passes_test(check)
 
 
-def flipping(view: _View) -> _View:
-    """Return a view for users who may flip the switches of the agent in the address; others get 403 first."""
+def require_flip(view: _View) -> _View:
+    """Return the view with a check: 403 unless the user may flip the switches of the agent in the URL."""
 
     @functools.wraps(view)
     def guarded(request: http.Request, agent: str, *args: Any, **values: Any) -> HttpResponseBase:
@@ -238,73 +239,73 @@ def flipping(view: _View) -> _View:
     return cast("_View", guarded)
 
 
-def back(request: http.Request, otherwise: str) -> str:
-    """Return the page of this site that the form names to come back to, if there is one."""
+def back_url(request: http.Request, default: str) -> str:
+    """Return the URL of this site that the form names as ``next``, otherwise ``default``."""
     address = request.POST.get("next", "")
-    ours = url_has_allowed_host_and_scheme(
+    is_safe = url_has_allowed_host_and_scheme(
         address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return address if ours else otherwise
+    return address if is_safe else default
 
 
 def current_address(request: http.Request) -> str:
-    """Return the address of the page that this request shows, or leads back to."""
+    """Return the URL of the page that this request shows, or redirects back to."""
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()
-    how = getattr(request, "answers", None)
-    return back(request, how.home if how is not None else request.path).partition("#")[0]
+    answers = getattr(request, "answers", None)
+    return back_url(request, answers.home if answers is not None else request.path).partition("#")[0]
 
 
 def show(
     request: http.Request, page: pieces.View, template: str, part: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render a page with its notice, or for htmx the ``part`` of it that is swapped in."""
+    """Render a page with its notice, or for htmx its ``part``."""
     in_place = bool(part and request.htmx)
     if not in_place and not hasattr(page, "notice"):
         page.notice = pop_notice(request)[0]
-    shown = {"page": page, "in_place": in_place}
-    return render(request, part if in_place else template, shown, status=status)
+    context = {"page": page, "in_place": in_place}
+    return render(request, part if in_place else template, context, status=status)
 
 
 def refresh(
     request: http.Request, notice: notices.Notice, change: effects.Effect | None, status: int = 200
 ) -> HttpResponse:
-    """Return a response that makes htmx reload its page, which shows the notice."""
+    """Return a response that makes htmx reload its page, which then shows the notice."""
     keep_notice(request, notice, change)
     return HttpResponseClientRefresh()
 
 
-def ask_confirmation(request: http.Request, question: notices.Confirmation) -> HttpResponse:
-    """Ask before anything is changed: in a dialog for htmx, on a page of its own for a browser.
+def ask_confirmation(request: http.Request, confirmation: notices.Confirmation) -> HttpResponse:
+    """Ask for confirmation of a change: in a dialog for htmx, on a separate page for a browser.
 
-    The status is 200: a browser would log anything else as an error.
+    The status is 200, because a browser would log anything else as an error.
     """
     template = "kit/_answer.html" if request.htmx else "kit/confirm.html"
-    return render(request, template, {"confirmation": question})
+    return render(request, template, {"confirmation": confirmation})
 
 
 def keep_notice(request: http.Request, notice: notices.Notice, change: effects.Effect | None = None) -> None:
-    """Keep a notice, and what the change did, for the next page."""
-    request.session[_KEPT] = {
+    """Store a notice, and the effect of the change, for the next page."""
+    request.session[_NOTICE_KEY] = {
         "notice": dataclasses.asdict(notice),
         "effect": dataclasses.asdict(change) if change is not None else None,
     }
 
 
 def pop_notice(request: http.Request) -> tuple[notices.Notice | None, effects.Effect | None]:
-    """Take the notice that a change left for this page, and what the change did. A HEAD request shows nothing."""
-    if live.AGAIN in request.headers or request.method == "HEAD":
+    """Remove and return the notice for this page, and the effect of its change. A HEAD request shows none."""
+    if live.RELOAD in request.headers or request.method == "HEAD":
         return None, None
-    stored: dict[str, Any] = request.session.pop(_KEPT, None) or {}
+    stored: dict[str, Any] = request.session.pop(_NOTICE_KEY, None) or {}
     try:
         notice = notices.Notice(**stored["notice"])
         return notice, effects.Effect(**_with_tuples(stored["effect"])) if stored["effect"] else None
     except (KeyError, TypeError):
-        # None was kept, or another version of Toolbelt kept it: it must not break every page of the session.
+        # There is none, or another version of Toolbelt stored it, which must not break every page of the session.
         return None, None
 
 
 def _with_tuples(effect: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an effect with the tuples that JSON turned into lists."""
+    """Return a stored effect with tuples instead of the lists of JSON."""
     lists = {name: tuple(effect[name]) for name in ("added", "removed", "breaks")}
     return {**effect, **lists, "policy": tuple(map(tuple, effect["policy"]))}

@@ -1,4 +1,4 @@
-"""The saved views of a list: their filters, their presentation, and the views that change them."""
+"""The saved views of a list: their filters, their view model, and the Django views that change them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolbelt.web.kit import forms as kit
 
 
 class View(kit.Change):
-    """The name of a view, and its filters as the query of an address."""
+    """The name of a view, and its filters as a query string."""
 
     name = forms.CharField(max_length=60)
     query = forms.CharField(required=False, max_length=2000)
@@ -25,12 +25,12 @@ class View(kit.Change):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilteredList:
-    """A list by the name of its address, the form of its filters, and which of the form's fields a view keeps besides a
-    period: not where in the list the reader is. ``tab`` is the field of the page's tab: a view opens in the same tab.
+    """A list: the name of its URL, the form of its filters, and the ``names`` of the fields that a view stores besides
+    a period, but not the offset. ``tab`` is the field of the page's tab: a view opens in the current tab.
     """
 
-    # All of them, by their pages.
-    every: ClassVar[dict[str, FilteredList]] = {}
+    # All filtered lists.
+    by_page: ClassVar[dict[str, FilteredList]] = {}
 
     page: str
     form: type[forms.Form]
@@ -38,23 +38,23 @@ class FilteredList:
     tab: str = ""
 
     def __post_init__(self) -> None:
-        self.every[self.page] = self
+        self.by_page[self.page] = self
 
-    def query(self, given: Mapping[str, Any]) -> str:
-        """Return the filters that a view keeps as the query of an address; empty without any."""
-        period = periods.address_parameters(given) if issubclass(self.form, periods.Period) else {}
-        return filters.query_string({name: given[name] for name in self.names} | period)
+    def query(self, criteria: Mapping[str, Any]) -> str:
+        """Return the filters that a view stores as a query string; empty without any."""
+        period = periods.address_parameters(criteria) if issubclass(self.form, periods.Period) else {}
+        return filters.query_string({name: criteria[name] for name in self.names} | period)
 
     def address(self, query: str = "") -> str:
-        """Return the address of the list with these filters."""
+        """Return the URL of the list with these filters."""
         return reverse(f"web:{self.page}") + (f"?{query}" if query else "")
 
-    def present(self, request: http.Request, given: Mapping[str, Any]) -> pieces.View:
-        """Return the reader's saved views of the list, filtered as ``given``; ``chosen`` is by how many filters
-        beside the search and the period.
+    def present(self, request: http.Request, criteria: Mapping[str, Any]) -> pieces.View:
+        """Return the reader's saved views of the list, which is filtered by ``criteria``; ``chosen`` is the number of
+        filters besides the search and the period.
         """
-        query = self.query(given)
-        tab = filters.query_string({self.tab: given[self.tab]}) if self.tab else ""
+        query = self.query(criteria)
+        tab = filters.query_string({self.tab: criteria[self.tab]}) if self.tab else ""
         views = [
             pieces.View(
                 name=view.name,
@@ -69,15 +69,15 @@ class FilteredList:
             all_url=self.address(tab),
             query=query,
             views=tuple(views),
-            chosen=sum(bool(given[name]) for name in self.names if name not in ("q", "sort")),
+            chosen=sum(bool(criteria[name]) for name in self.names if name not in ("q", "sort")),
             current=next((view.name for view in views if view.is_current), ""),
         )
 
 
 @require_POST
 def save(request: http.Request, page: str) -> HttpResponse:
-    """Save the filters of a list under a name, for the reader alone."""
-    query = _declare(request, page, undone="Not saved")
+    """Save the filters of a list under a name, for the reader only."""
+    query = _declare(request, page, refusal="Not saved")
     name = View(request.POST).checked()["name"]
     saved_views.save(cast("int", request.user.pk), page, name, query)
     return responses.respond(request, notices.Notice(text=f"View {name} saved."))
@@ -86,17 +86,17 @@ def save(request: http.Request, page: str) -> HttpResponse:
 @require_POST
 def delete(request: http.Request, page: str) -> HttpResponse:
     """Delete a view of the reader; the list stays filtered."""
-    _declare(request, page, undone="Not deleted")
+    _declare(request, page, refusal="Not deleted")
     name = View(request.POST).checked()["name"]
     saved_views.remove(cast("int", request.user.pk), page, name)
     return responses.respond(request, notices.Notice(text=f"View {name} deleted."))
 
 
-def _declare(request: http.Request, page: str, *, undone: str) -> str:
-    """Lead back to the list as it is filtered; return its valid filters. Raise Http404 for a list without views."""
-    shown = FilteredList.every.get(page)
-    if shown is None:
+def _declare(request: http.Request, page: str, *, refusal: str) -> str:
+    """Declare a redirect to the filtered list, and return its valid filters. Raise Http404 for a list without views."""
+    filtered_list = FilteredList.by_page.get(page)
+    if filtered_list is None:
         raise Http404(f"There is no list {page!r} whose views could be saved.")
-    query = shown.query(filters.read(shown.form(QueryDict(request.POST.get("query", "")))))
-    responses.declare(request, shown.address(query), undone=undone)
+    query = filtered_list.query(filters.read(filtered_list.form(QueryDict(request.POST.get("query", "")))))
+    responses.declare(request, filtered_list.address(query), refusal=refusal)
     return query

@@ -1,8 +1,8 @@
-"""Template tags that make a page of hundreds of rows cheap.
+"""Template tags that make pages with hundreds of rows fast.
 
-``{% render_once %}`` renders its content once for equal values. ``{% address %}`` is ``{% url %}`` for addresses that
-differ in their last part only, and ``{% part %}`` is ``{% include %}`` of a template with a literal name. What they
-remember lasts for one response.
+``{% render_once %}`` renders its content once for equal values. ``{% address %}`` is ``{% url %}`` for URLs that differ
+in their last part only, and ``{% part %}`` is ``{% include %}`` of a template with a literal name. Their caches last
+for one response.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
-# Stands for the last part of an address while the rest is computed. No name contains this character.
-_PLACE = "\ue000"
+# A placeholder for the last part of a URL while the rest is computed. No name contains this character.
+_PLACEHOLDER = "\ue000"
 _SAFE = RFC3986_SUBDELIMS + "~:@"
 
 
 @register.tag
 def render_once(parser: Parser, token: Token) -> RenderOnce:
-    """Render what is inside once for equal values: ``{% render_once risk=row.risk %}…{% endrender_once %}``.
+    """Render the content once for equal values: ``{% render_once risk=row.risk %}…{% endrender_once %}``.
 
-    Its content knows only these values, which must be hashable, and the token of forms.
+    The content can use only these values, which must be hashable, and the CSRF token.
     """
     name, *bits = token.split_contents()
     values = token_kwargs(bits, parser)
     if bits:
         raise template.TemplateSyntaxError(f"{{% {name} %}} takes name=value only, not {bits[0]!r}.")
-    inside = parser.parse(("endrender_once",))
+    nodelist = parser.parse(("endrender_once",))
     parser.delete_first_token()
-    return RenderOnce(values, inside)
+    return RenderOnce(values, nodelist)
 
 
 class RenderOnce(template.Node):
@@ -47,21 +47,21 @@ class RenderOnce(template.Node):
         self.nodelist = nodelist
 
     def render(self, context: template.Context) -> SafeString:
-        """Return what was rendered for these values; the first time, render it."""
+        """Return the cached content for these values, or render it."""
         values = [(name, expression.resolve(context)) for name, expression in self.values]
-        known: dict[Any, SafeString] = _known(context, self)
-        # With its type, which says whether a text is HTML already.
+        cache: dict[Any, SafeString] = _cache(context, self)
+        # With the type, because only a SafeString is HTML already.
         key = tuple((value.__class__, value) for _, value in values)
-        rendered = known.get(key)
+        rendered = cache.get(key)
         if rendered is None:
             token = {"csrf_token": context.get("csrf_token")}
-            rendered = known[key] = self.nodelist.render(context.new({**token, **dict(values)}))
+            rendered = cache[key] = self.nodelist.render(context.new({**token, **dict(values)}))
         return rendered
 
 
 @register.tag
 def address(parser: Parser, token: Token) -> Address:
-    """Return an address, as ``{% url %}`` does: ``{% address "web:override" page.agent.key row.key as act %}``."""
+    """Return a URL, like ``{% url %}``: ``{% address "web:override" page.agent.key row.key as act %}``."""
     _, *bits = token.split_contents()
     name = ""
     if len(bits) > 2 and bits[-2] == "as":
@@ -75,19 +75,19 @@ def address(parser: Parser, token: Token) -> Address:
 
 
 class Address(template.Node):
-    """An address whose last part differs each time; everything before it is computed once."""
+    """A URL whose last part differs each time; everything before it is computed once."""
 
     def __init__(self, view: FilterExpression, parts: Sequence[FilterExpression], name: str) -> None:
         self.view, self.before, self.last, self.name = view, parts[:-1], parts[-1], name
 
     def render(self, context: template.Context) -> str:
-        """Return the address, or let the name stand for it."""
+        """Return the URL, or assign it to the name."""
         key = tuple(part.resolve(context) for part in (self.view, *self.before))
-        known: dict[Any, Callable[[str], str]] = _known(context, self)
-        around = known.get(key)
-        if around is None:
-            around = known[key] = ending(*key)
-        url = around(str(self.last.resolve(context)))
+        cache: dict[Any, Callable[[str], str]] = _cache(context, self)
+        build = cache.get(key)
+        if build is None:
+            build = cache[key] = address_builder(*key)
+        url = build(str(self.last.resolve(context)))
         if self.name:
             context[self.name] = url
             return ""
@@ -96,9 +96,9 @@ class Address(template.Node):
 
 @register.tag
 def part(parser: Parser, token: Token) -> Part:
-    """Include a template, as ``{% include %}`` does: ``{% part "access/_outcome.html" with row=row %}``.
+    """Include a template, like ``{% include %}``: ``{% part "access/_outcome.html" with row=row %}``.
 
-    Without what an include does for templates that extend others or are chosen while rendering.
+    It does not support templates that extend others, or whose name is a variable.
     """
     _, name, *bits = token.split_contents()
     if bits and bits.pop(0) != "with":
@@ -113,25 +113,25 @@ class Part(template.Node):
         self.name, self.values = name, tuple(values.items())
 
     def render(self, context: template.Context) -> SafeString:
-        """Render the template with these values beside those that are there."""
-        known = _known(context, self)
-        nodes = known.get(self.name)
+        """Render the template with these values added to the context."""
+        cache = _cache(context, self)
+        nodes = cache.get(self.name)
         if nodes is None:
-            nodes = known[self.name] = context.template.engine.get_template(self.name).nodelist  # type: ignore[union-attr]
+            nodes = cache[self.name] = context.template.engine.get_template(self.name).nodelist  # type: ignore[union-attr]
         if not self.values:
             return nodes.render(context)
         with context.push(**{name: value.resolve(context) for name, value in self.values}):
             return nodes.render(context)
 
 
-def ending(view: str, *before: object) -> Callable[[str], str]:
-    """Return a function that completes an address with its last part."""
-    begins, ends = urls.reverse(view, args=[*before, _PLACE]).split(quote(_PLACE))
-    # As Django writes a part of an address, but for "/", which none of these parts may hold.
-    return lambda last: f"{begins}{quote(last, safe=_SAFE)}{ends}"
+def address_builder(view: str, *before: object) -> Callable[[str], str]:
+    """Return a function that returns the URL with a last part."""
+    prefix, suffix = urls.reverse(view, args=[*before, _PLACEHOLDER]).split(quote(_PLACEHOLDER))
+    # Quoted as by Django, except "/", which none of these parts may contain.
+    return lambda last: f"{prefix}{quote(last, safe=_SAFE)}{suffix}"
 
 
-def _known(context: template.Context, node: template.Node) -> dict[Any, Any]:
-    """Return the cache of a tag for one response, where Django's own ``include`` keeps its own."""
-    kept: dict[Any, dict[Any, Any]] = context.render_context.dicts[0]  # type: ignore[assignment]
-    return kept.setdefault(node, {})
+def _cache(context: template.Context, node: template.Node) -> dict[Any, Any]:
+    """Return the cache of a tag for one response, in the place where ``{% include %}`` has its own."""
+    caches: dict[Any, dict[Any, Any]] = context.render_context.dicts[0]  # type: ignore[assignment]
+    return caches.setdefault(node, {})

@@ -18,7 +18,7 @@ register = template.Library()
 
 for print_value in (
     words.number,
-    words.about,
+    words.approx,
     words.limit,
     words.size,
     words.duration,
@@ -36,7 +36,7 @@ register.filter("state_word", words.state_of)
 register.filter("visible", texts.visible)
 register.filter("pieces", texts.pieces)
 register.filter("explain", reasons.explain)
-register.filter("in_short", model_panel.in_short)
+register.filter("summarize", model_panel.summarize)
 register.filter("context_saved", context_saved.in_words)
 register.filter("risk", tool_sections.risk)
 register.filter("purpose", tool_sections.purpose)
@@ -44,38 +44,38 @@ register.filter("purpose", tool_sections.purpose)
 
 @register.filter
 def highlight(text: str, query: str) -> SafeString:
-    """Print a text with what was searched for marked."""
+    """Return a text with the matches of a search marked."""
     searched = query.strip()
     if not searched:
         return conditional_escape(text)
-    return _tagged(re.split(f"({re.escape(searched)})", text, flags=re.IGNORECASE), "<mark>{}</mark>")
+    return _tag_alternate(re.split(f"({re.escape(searched)})", text, flags=re.IGNORECASE), "<mark>{}</mark>")
 
 
 @register.filter
 def code_spans(text: str) -> SafeString:
-    """Print a message with what it has between backticks as code."""
-    return _tagged(re.split("`([^`]+)`", text), "<code>{}</code>")
+    """Return a message with the parts between backticks as code."""
+    return _tag_alternate(re.split("`([^`]+)`", text), "<code>{}</code>")
 
 
-def _tagged(parts: Sequence[str], tag: str) -> SafeString:
-    """Print parts, every second of them in a tag."""
+def _tag_alternate(parts: Sequence[str], tag: str) -> SafeString:
+    """Return the parts joined, every second one in a tag."""
     return format_html_join(
-        "", "{}", ((format_html(tag, part) if place % 2 else part,) for place, part in enumerate(parts))
+        "", "{}", ((format_html(tag, part) if index % 2 else part,) for index, part in enumerate(parts))
     )
 
 
 @register.filter
 def without_backticks(text: str) -> str:
-    """Print a message for where no markup is possible: the title of a page, or a text that is read aloud."""
+    """Return a message without markup, for the title of a page or a screen reader."""
     return text.replace("`", "")
 
 
 @register.filter
 def tool_name(key: str, query: str = "") -> SafeString:
-    """Print the key of a tool with its namespace apart, or with what was searched for marked."""
+    """Return the key of a tool with its namespace marked, or with the matches of a search marked."""
     if query.strip():
         return highlight(key, query)
-    return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model_panel.split(key))
+    return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model_panel.split_key(key))
 
 
 @register.filter
@@ -86,37 +86,37 @@ def consequences(effect: effects.Effect) -> tuple[str, ...]:
 
 @register.filter
 def delta(before: int, after: int) -> str:
-    """Print the difference between a count before and after, with its sign."""
+    """Return the difference between a count before and after, with its sign."""
     return words.signed(after - before)
 
 
 @register.filter
 def moment(at: datetime | None) -> SafeString | str:
-    """Print a point in time that has passed, as seen from now."""
+    """Return a time in the past, relative to now."""
     return _time(at, words.since(at)) if at else ""
 
 
 @register.filter
 def ahead(at: datetime) -> SafeString:
-    """Print a point in time that is still to come, as seen from now."""
+    """Return a time in the future, relative to now."""
     return _time(at, words.ahead(at))
 
 
 @register.filter
 def moment_in_full(at: datetime) -> SafeString:
-    """Print a point in time with its day and zone."""
+    """Return a time with its day and zone."""
     return _time(at, words.in_full(at))
 
 
 @register.filter
 def weekday(day: date) -> str:
-    """Print a day with its weekday: ``Monday, 3 March``. Django's filter for dates takes a page of days too long."""
+    """Return a day with its weekday: ``Monday, 3 March``. Django's date filter is too slow for a page of days."""
     return f"{day:%A, %-d %B}"
 
 
 @register.filter
 def clock(at: datetime) -> SafeString:
-    """Print a point in time by its hour, for lists that say the day above."""
+    """Return the time of day, for lists with the day in a heading."""
     local = timezone.localtime(at)
     return _time(at, f"{local:%H:%M}", f"{local:%-d %b %Y, %H:%M:%S %Z}")
 

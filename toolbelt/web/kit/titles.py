@@ -1,4 +1,4 @@
-"""Names of entries: the title first, and the key as code beside it."""
+"""Labels of entries: the title first, and the key as code beside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolbelt.web.kit import texts
 
 
 def title_of(stored: catalog.Catalog, kind: str, key: str) -> str:
-    """Return the title of a toolkit, plugin or sub-app; empty if it has none, or one that is the same as its key."""
+    """Return the title of a toolkit, plugin or sub-app; empty if it has none, or if it equals the key."""
     kinds: dict[str, Mapping[str, Any]]
     kinds = {"toolkit": stored.toolkits, "plugin": stored.plugins, "sub_app": stored.sub_apps}
     entry = kinds.get(kind, {}).get(key)
@@ -20,8 +20,8 @@ def title_of(stored: catalog.Catalog, kind: str, key: str) -> str:
     return "" if title == key else texts.visible(title)
 
 
-def named(kind: str, key: str) -> str:
-    """Return a thing's name in a sentence, for the filter ``code_spans``: ``Team chat `team_chat```."""
+def label(kind: str, key: str) -> str:
+    """Return the label of an entry in a sentence, for the filter ``code_spans``: ``Team chat `team_chat```."""
     if kind == "agent":
         title = texts.visible(queries.agent_title(key))
     else:

@@ -12,20 +12,20 @@ from toolbelt.web.kit import pieces, words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A word beside a section's title. `tone` is "quiet", "accent", "warning" or "danger"."""
+    """A label beside a section's title. `tone` is "quiet", "accent", "warning" or "danger"."""
 
     word: str
     tone: str = "quiet"
 
 
-# Upstream servers write whole pages: a row shows the beginning, and the filter searches all of it.
+# Upstream servers send whole pages: a row shows the beginning, but the filter searches all of it.
 MAX_DESCRIPTION_LENGTH = 240
 _INHERITS = {"active": "on", "discoverable": "on request"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The subject of a section: a toolkit, or a plugin's tools outside all toolkits; its tools, in order."""
+    """The tools of a section, in order: of a toolkit, or of a plugin outside all toolkits."""
 
     id: str
     toolkit: catalog.Toolkit | None
@@ -39,7 +39,7 @@ class Group:
 
 
 def groups(access: queries.Access) -> Iterator[Group]:
-    """List the sections: toolkits in their order, then plugins' tools outside them, then tools without a plugin."""
+    """Yield the sections: toolkits in their order, then plugins' tools outside them, then tools without a plugin."""
     stored = access.catalog
     for toolkit in stored.toolkits.values():
         members = [member.tool for member in toolkit.members if member.tool in stored.tools]
@@ -54,7 +54,7 @@ def groups(access: queries.Access) -> Iterator[Group]:
 
 
 def state(access: queries.Access, group: Group) -> str:
-    """Return the group of a section: "on" (any of its tools is), "request", "off", or "loose" (not a toolkit)."""
+    """Return the state of a section: "on" (any of its tools is), "request", "off", or "loose" (not a toolkit)."""
     if group.toolkit is None:
         return "loose"
     if any(key in access.surface.resolution.active for key in group.tools):
@@ -68,21 +68,21 @@ def section(access: queries.Access, group: Group) -> pieces.View:
     tools = [key for key in group.tools if key not in access.catalog.non_tools]
     active = [key for key in tools if access.decision(key).state == "active"]
     overridden = [key for key in group.tools if key in access.agent.overrides]
-    toolkit, about = group.toolkit, group.toolkit or group.plugin
+    toolkit, entry = group.toolkit, group.toolkit or group.plugin
     return pieces.View(
         id=group.id,
         key=group.key,
         state=state(access, group),
-        kind="toolkit" if toolkit else "plugin" if about else "",
-        title=(about.title or group.key) if about else "Tools without a plugin",
-        description=about.description if about else "",
+        kind="toolkit" if toolkit else "plugin" if entry else "",
+        title=(entry.title or group.key) if entry else "Tools without a plugin",
+        description=entry.description if entry else "",
         marks=tuple(_marks(access, group)),
         switch=_switch(access, toolkit, tools or group.tools) if toolkit is not None else None,
         active=len(active),
         total=len(tools),
         tokens=_tokens(access, group, active),
         hint=_hint(access, group, [access.decision(key).state for key in group.tools]),
-        overrides=tuple(f"{key}={words.stored(access.agent.overrides[key])}" for key in overridden),
+        overrides=tuple(f"{key}={words.form_value(access.agent.overrides[key])}" for key in overridden),
     )
 
 
@@ -98,7 +98,7 @@ def row(access: queries.Access, key: str) -> pieces.View:
         key=key,
         description=purpose(tool),
         risk=risk(tool),
-        stored=words.stored(stored),
+        stored=words.form_value(stored),
         inherits=_INHERITS.get(inherited.state, "off"),
         state=decision.state,
         word=words.state_of(decision),
@@ -109,14 +109,14 @@ def row(access: queries.Access, key: str) -> pieces.View:
 
 
 def _tokens(access: queries.Access, group: Group, active: Sequence[str]) -> pieces.View | None:
-    """Return the tokens of the active tools and of the toolkit's policy: their sum, and each of them in words."""
+    """Return the tokens of the active tools and of the toolkit's policy: their sum, and each of them."""
     stored, tools = access.catalog, sum(access.catalog.tools[key].tokens for key in active)
     section_of = policy.section_of(stored, group.toolkit, active) if group.toolkit is not None else None
-    written = policy.section_tokens(stored, section_of) if section_of is not None else 0
-    if not tools and not written:
+    in_policy = policy.section_tokens(stored, section_of) if section_of is not None else 0
+    if not tools and not in_policy:
         return None
-    parts = f"tools {words.about(tools)} + policy {words.about(written)}" if written else ""
-    return pieces.View(sum=words.about(tools + written), parts=parts)
+    parts = f"tools {words.approx(tools)} + policy {words.approx(in_policy)}" if in_policy else ""
+    return pieces.View(sum=words.approx(tools + in_policy), parts=parts)
 
 
 def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
@@ -141,11 +141,11 @@ def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
 
 
 def _switch(access: queries.Access, toolkit: catalog.Toolkit, tools: Sequence[str]) -> pieces.View:
-    on = access.agent.switches.get(toolkit.key)
+    stored = access.agent.switches.get(toolkit.key)
     newest = access.switched.get(toolkit.key)
-    is_newest = on is not None and newest is not None and grants.is_on(newest.after) is on
+    is_newest = stored is not None and newest is not None and grants.is_on(newest.after) is stored
     return switch(
-        on,
+        stored,
         [access.decision(key) for key in tools],
         since=f"by {newest.actor}, {words.since(newest.at)}" if is_newest and newest else "",
         until=_until(access, toolkit.key),
@@ -165,10 +165,10 @@ def _until(access: queries.Access, key: str) -> str:
 
 def _hint(access: queries.Access, group: Group, states: Sequence[str]) -> str:
     if group.toolkit is not None and access.agent.switches.get(group.key) is False:
-        # What its own override keeps off, the switch does not.
-        kept_off = access.agent.overrides
-        held = sum(access.catalog.tools[key].tokens for key in group.tools if kept_off.get(key) is not False)
-        return f"saves {words.about(held)} tokens"
+        # Tools with an override that turns them off do not depend on the switch.
+        stored = access.agent.overrides
+        saved = sum(access.catalog.tools[key].tokens for key in group.tools if stored.get(key) is not False)
+        return f"saves {words.approx(saved)} tokens"
     loadable = states.count("discoverable")
     if loadable:
         return f"{loadable} on request"
@@ -186,12 +186,12 @@ def switch(
 ) -> pieces.View:
     """Return the switch: it shows whether the model has the toolkit's tools, and a press requests the opposite.
 
-    ``shown`` is "on", "partly" or "off". ``stored`` is "unset" where nothing is stored. ``other`` is the value of the
-    link beside the switch: it removes what is stored, or stores what holds by default. ``futile`` says why turning
-    the switch on has no effect, if it has none.
+    ``position`` is "on", "partly" or "off". ``stored`` is "unset" if nothing is stored. ``other`` is the value of the
+    link beside the switch: it resets the switch, or stores its default. ``no_effect`` is the reason why turning the
+    switch on has no effect; empty if it has one.
     """
     active = sum(decision.state == "active" for decision in decisions)
-    shown = "off" if not active else "on" if active == len(decisions) else "partly"
+    position = "off" if not active else "on" if active == len(decisions) else "partly"
     is_loadable = any(decision.state == "discoverable" for decision in decisions)
     off = words.STATES["discoverable" if is_loadable else "denied"]
     basis, other, label = "", "unset", "Reset to default"
@@ -200,31 +200,31 @@ def switch(
     elif stored and not active:
         basis = "set to On"
     return pieces.View(
-        stored=words.stored(stored),
-        shown=shown,
-        wants="false" if active else "true",
-        words={"off": off, "on": "On", "partly": f"{active} of {len(decisions)} on"}[shown],
+        stored=words.form_value(stored),
+        position=position,
+        requested="false" if active else "true",
+        words={"off": off, "on": "On", "partly": f"{active} of {len(decisions)} on"}[position],
         basis=basis,
         other=other,
         label=label,
-        futile=_futile(decisions) if not active else "",
+        no_effect=_no_effect_reason(decisions) if not active else "",
         since=since,
         until=until,
         by=by,
     )
 
 
-def _futile(decisions: Collection[resolution.Decision]) -> str:
+def _no_effect_reason(decisions: Collection[resolution.Decision]) -> str:
     if not decisions or not all(decision.holds_whatever_the_switch for decision in decisions):
         return ""
     return f"turning it on has no effect: {reasons.explain_briefly(next(iter(decisions)))}"
 
 
 def risk(tool: catalog.Tool) -> str:
-    """Return the label beside a tool's name: what it may do, as it states it, or what it is if it is no tool."""
+    """Return the label beside a tool's name: its stated risk, or its kind if it is not a tool."""
     return risks.stated(tool) if tool.kind == "tool" else words.KINDS[tool.kind]
 
 
 def purpose(tool: catalog.Tool) -> str:
-    """Return what a tool is for, in a line."""
+    """Return the purpose of a tool in one line."""
     return words.cut(tool.description or tool.title, MAX_DESCRIPTION_LENGTH)

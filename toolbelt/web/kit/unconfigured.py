@@ -1,4 +1,4 @@
-"""Pages for an address that Toolbelt is not set up for: they say what to set, and so does the log."""
+"""Pages for a host or scheme that Toolbelt is not set up for: the page and the log say what to set."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from django.utils.html import format_html
 
 from toolbelt.web.kit import http
 
-# How often such a page is logged, in seconds: every visitor can cause it.
+# The shortest time in seconds between log entries of such a page, which every visitor can cause.
 LOG_EVERY = 60.0
 MAX_HOST_LENGTH = 255
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
-# Where not even a template can be rendered.
-_BARE = (
+# For when no template can be rendered.
+_FALLBACK_PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolbelt</title>'
     "<h1>{title}</h1><p>{words}</p><pre>{setting}</pre></html>"
 )
@@ -36,7 +36,7 @@ _logged: dict[str, float] = {}
 def plain_http_middleware(
     get_response: Callable[[http.Request], HttpResponseBase],
 ) -> Callable[[http.Request], HttpResponseBase]:
-    """Answer plain HTTP on this machine with a page, because nothing answers the redirect to HTTPS that would follow.
+    """Respond to plain HTTP on this machine with a page, because nothing would answer after a redirect to HTTPS.
 
     A proxy with TLS passes on the name of the installation, never that of the loopback interface.
     """
@@ -53,10 +53,10 @@ def plain_http_middleware(
 
 
 def disallowed_host(request: http.Request) -> HttpResponse:
-    """Return that Toolbelt does not answer to this host, and how to let it."""
+    """Return a page that says how to allow this host."""
     host = request.META.get("HTTP_HOST", "")[:MAX_HOST_LENGTH]
     name = split_domain_port(host)[0]
-    _log_now_and_then("host not allowed", host=host, setting="ALLOWED_HOSTS")
+    _log_rarely("host not allowed", host=host, setting="ALLOWED_HOSTS")
     return _page(
         request,
         title="This address is not set up",
@@ -68,8 +68,8 @@ def disallowed_host(request: http.Request) -> HttpResponse:
 
 
 def plain_http(request: http.Request) -> HttpResponse:
-    """Return that Toolbelt expects HTTPS, and what to set on your own machine."""
-    _log_now_and_then("plain HTTP on this machine", setting="TOOLBELT_INSECURE_HTTP")
+    """Return a page that says that Toolbelt expects HTTPS, and what to set for local use."""
+    _log_rarely("plain HTTP on this machine", setting="TOOLBELT_INSECURE_HTTP")
     return _page(
         request,
         title="Toolbelt expects HTTPS",
@@ -80,22 +80,22 @@ def plain_http(request: http.Request) -> HttpResponse:
     )
 
 
-def _page(request: http.Request, **shown: str) -> HttpResponse:
+def _page(request: http.Request, **context: str) -> HttpResponse:
     try:
-        response = render(request, "unconfigured.html", shown, status=400)
+        response = render(request, "unconfigured.html", context, status=400)
     except Exception:  # such as static files that were not collected
-        response = HttpResponse(format_html(_BARE, **shown), status=400)
-    # Middleware that sets it may not have been reached.
+        response = HttpResponse(format_html(_FALLBACK_PAGE, **context), status=400)
+    # The middleware that sets these headers may not have run.
     response.headers["Content-Security-Policy"] = _POLICY
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-def _log_now_and_then(event: str, **facts: str) -> None:
+def _log_rarely(event: str, **details: str) -> None:
     """Log the event, unless it was logged in the last minute."""
     now = time.monotonic()
     with _lock:
         if now - _logged.get(event, -LOG_EVERY) < LOG_EVERY:
             return
         _logged[event] = now
-    _log.warning(event, **facts)
+    _log.warning(event, **details)

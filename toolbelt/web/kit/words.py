@@ -1,4 +1,4 @@
-"""Numbers, moments and states in words."""
+"""Numbers, times and states in words."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from toolbelt.core import catalog, grants, resolution, rules
 STORED: dict[bool | None, str] = {True: "true", False: "false", None: "unset"}
 _READ = {word: on for on, word in STORED.items()}
 MAX_VALUE_LENGTH = 400
-# How much of what is searched for is used.
+# The most characters of a search text that are used.
 MAX_QUERY_LENGTH = 200
-# The words for the states of a tool; the codes are data (docs/reference/glossary.md). Blocked is only what an operator
-# blocked for everyone: see `state_of`.
+# The words for the states of a tool; the codes are data (docs/reference/glossary.md). "Blocked" is only for tools that
+# an operator blocked for everyone: see `state_of`.
 STATES = {
     "active": "On",
     "discoverable": "On request",
@@ -28,7 +28,7 @@ STATES = {
     "unavailable": "Unavailable",
 }
 BLOCKED = "Blocked"
-# What an entry of the catalog is.
+# The kinds of entries of the catalog.
 KINDS = {
     "tool": "tool",
     "prompt": "prompt",
@@ -39,12 +39,12 @@ KINDS = {
 
 
 def number(count: int) -> str:
-    """Print a count: ``1,204``."""
+    """Return a count with separators: ``1,204``."""
     return f"{count:,}"
 
 
-def about(count: int) -> str:
-    """Print a count roughly: ``~1.2k``, ``~340``, ``~66.9M``."""
+def approx(count: int) -> str:
+    """Return a rounded count: ``~1.2k``, ``~340``, ``~66.9M``."""
     if count >= 1_000_000:
         return f"~{count / 1_000_000:,.1f}M"
     if count >= 100_000:
@@ -53,17 +53,17 @@ def about(count: int) -> str:
 
 
 def limit(count: int) -> str:
-    """Print a limit that an operator set: ``16k``, ``1,200``."""
+    """Return a limit that an operator set: ``16k``, ``1,200``."""
     return f"{count // 1000:,}k" if count % 1000 == 0 and count else number(count)
 
 
 def size(count: int) -> str:
-    """Print so many bytes: ``340 bytes``, ``48.2 KB``."""
+    """Return a size in bytes: ``340 bytes``, ``48.2 KB``."""
     return f"{count / 1000:,.1f} KB" if count >= 1000 else f"{count} bytes"
 
 
 def duration(milliseconds: int) -> str:
-    """Print how long something took: ``340 ms``, ``1.2 s``, ``2.5 min``."""
+    """Return a duration: ``340 ms``, ``1.2 s``, ``2.5 min``."""
     if milliseconds < 1000:
         return f"{milliseconds} ms"
     if milliseconds < 100_000:
@@ -72,38 +72,38 @@ def duration(milliseconds: int) -> str:
 
 
 def signed(count: int) -> str:
-    """Print a difference with its sign: ``+4``, ``−23``, ``±0``."""
+    """Return a difference with its sign: ``+4``, ``−23``, ``±0``."""
     return ("+" if count > 0 else "−" if count < 0 else "±") + number(abs(count))
 
 
 def tools(count: int) -> str:
-    """Print so many tools: ``1 tool``, ``12 tools``."""
+    """Return a number of tools: ``1 tool``, ``12 tools``."""
     return counted(count, "tool")
 
 
 def counted(count: int, noun: str) -> str:
-    """Print a count with its noun: ``1 change``, ``1,204 changes``."""
+    """Return a count with its noun: ``1 change``, ``1,204 changes``."""
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def of_kinds(kinds: Iterable[str]) -> str:
-    """Count entries of the catalog by their kinds: ``12 tools, 1 prompt``."""
+def count_kinds(kinds: Iterable[str]) -> str:
+    """Return the numbers of catalog entries by kind: ``12 tools, 1 prompt``."""
     counts = Counter(kinds)
     return ", ".join(counted(counts[kind], noun) for kind, noun in KINDS.items() if counts[kind])
 
 
-def stored(on: bool | None) -> str:
-    """Print a switch or override as the fields of a form have it."""
+def form_value(on: bool | None) -> str:
+    """Return a switch or override as the value of a form field."""
     return STORED[on]
 
 
-def read(word: str) -> bool | None:
-    """Read what a form's field ``on`` or ``was`` says. Raises KeyError for anything else."""
+def from_form_value(word: str) -> bool | None:
+    """Return the switch or override of a form field. Raise KeyError for any other value."""
     return _READ[word]
 
 
 def state(on: Any) -> str:
-    """Return a switch or override: ``on``, ``off``, ``default``, ``on until 16:05``."""
+    """Return a switch or override in words: ``on``, ``off``, ``default``, ``on until 16:05``."""
     word = {True: "on", False: "off", None: "default"}[grants.is_on(on)]
     end = grants.expiry_of(on)
     return word if end is None else f"{word} until {until(end.at)}"
@@ -121,7 +121,7 @@ def until(at: datetime) -> str:
 
 
 def time_left(at: datetime) -> str:
-    """Return how long it still is: ``1 h 52 min left``, ``3 d 4 h left``."""
+    """Return the time left: ``1 h 52 min left``, ``3 d 4 h left``."""
     minutes = max(0, int((at - timezone.now()).total_seconds() // 60))
     hours, days = minutes // 60, minutes // (24 * 60)
     if not minutes:
@@ -139,7 +139,7 @@ def switch_verb(on: bool | None) -> str:
 
 
 def switch_question(key: str, on: Any, agent: str) -> str:
-    """Return the question whether to set a switch or an override: ``Turn off devops for ada?``"""
+    """Return the title of a confirmation to set a switch or an override: ``Turn off devops for ada?``"""
     if on is None:
         return f"Reset {key} to default for {agent}?"
     end = grants.expiry_of(on)
@@ -148,7 +148,7 @@ def switch_question(key: str, on: Any, agent: str) -> str:
 
 
 def switch_result(key: str, on: Any, agent: str) -> str:
-    """Return that a switch or an override is set: ``devops is off for ada``, ``devops is on for ada until 16:05``."""
+    """Return the result of setting a switch or an override: ``devops is off for ada``."""
     end = grants.expiry_of(on)
     now = "is reset to default" if grants.is_on(on) is None else f"is {state(grants.is_on(on))}"
     sentence = f"{key} {now} for {agent}"
@@ -156,7 +156,7 @@ def switch_result(key: str, on: Any, agent: str) -> str:
 
 
 def since(at: datetime) -> str:
-    """Print a point in time that has passed, as seen from now."""
+    """Return a time in the past, relative to now."""
     seconds = (timezone.now() - at).total_seconds()
     if seconds < 60:
         return "just now"
@@ -171,12 +171,12 @@ def since(at: datetime) -> str:
 
 
 def in_full(at: datetime) -> str:
-    """Print a point in time with its day and zone: ``3 Mar 2025, 09:00 UTC``."""
+    """Return a time with its day and zone: ``3 Mar 2025, 09:00 UTC``."""
     return f"{timezone.localtime(at):%-d %b %Y, %H:%M %Z}"
 
 
 def ahead(at: datetime) -> str:
-    """Print a point in time that is still to come, as seen from now."""
+    """Return a time in the future, relative to now."""
     seconds = (at - timezone.now()).total_seconds()
     if seconds < 3600:
         return f"in {max(1, round(seconds / 60))} min"
@@ -186,7 +186,7 @@ def ahead(at: datetime) -> str:
 
 
 def day(at: datetime) -> str:
-    """Return the day: ``Today``, ``Yesterday, 20 November``, ``3 March 2025``."""
+    """Return a day: ``Today``, ``Yesterday, 20 November``, ``3 March 2025``."""
     date, today = timezone.localdate(at), timezone.localdate()
     if date == today:
         return "Today"
@@ -195,32 +195,32 @@ def day(at: datetime) -> str:
     return f"{date:%A, %-d %B}" if date.year == today.year else f"{date:%-d %B %Y}"
 
 
-def value(written: Any) -> str:
-    """Print a stored value in a line: words for booleans and absence, JSON for what has parts; long ones are cut."""
-    if written is None:
+def value(stored: Any) -> str:
+    """Return a stored value in one line: words for booleans and None, JSON for lists and mappings, cut if long."""
+    if stored is None:
         text = "not set"
-    elif isinstance(written, bool) or grants.expiry_of(written) is not None:
-        text = state(written)
-    elif isinstance(written, str):
-        text = written
+    elif isinstance(stored, bool) or grants.expiry_of(stored) is not None:
+        text = state(stored)
+    elif isinstance(stored, str):
+        text = stored
     else:
-        text = json.dumps(written, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(stored, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"
 
 
 def cut(text: str, maximum: int) -> str:
-    """Print a text in a line, cut where it gets longer than a page has room for."""
+    """Return a text in one line, cut to a maximum length."""
     line = " ".join(text.split())
     return line if len(line) <= maximum else f"{line[: maximum - 1].rstrip()}…"
 
 
 def state_of(decision: resolution.Decision | rules.Answer) -> str:
-    """Return the word for the state that was decided."""
+    """Return the word for the state of a decision."""
     return BLOCKED if decision.code == "blocked" else STATES[decision.state]
 
 
 def first_words(query: str) -> str:
-    """Return the first words of a text that is searched for, as many as are used."""
+    """Return as many of the first words of a search text as are used."""
     used = query.strip()[: MAX_QUERY_LENGTH + 1]
     if len(used) <= MAX_QUERY_LENGTH:
         return used
@@ -229,7 +229,7 @@ def first_words(query: str) -> str:
 
 
 def words_used(query: str | None, used: str) -> str:
-    """Return a sentence that says how much of a query was used; empty if all of it was."""
+    """Return a sentence about how much of a query was used; empty if all of it was."""
     if not query or len(query.strip()) <= len(used.strip()):
         return ""
     count = len(used.split())
@@ -237,7 +237,7 @@ def words_used(query: str | None, used: str) -> str:
 
 
 def with_few_names(reason: str) -> str:
-    """Return a reason with the first few of the names in it."""
+    """Return a reason with only the first few of its names."""
     head, colon, names = reason.partition(": ")
     if not colon:
         return reason
@@ -245,19 +245,19 @@ def with_few_names(reason: str) -> str:
 
 
 def contains(query: str, *texts: str) -> bool:
-    """Return whether one of the texts contains what is searched for; an empty search finds all."""
-    searched = query.strip().casefold()
-    return not searched or any(searched in text.casefold() for text in texts)
+    """Return whether one of the texts contains the query; an empty query matches everything."""
+    needle = query.strip().casefold()
+    return not needle or any(needle in text.casefold() for text in texts)
 
 
 def listing(names: list[str] | tuple[str, ...], maximum: int = 3) -> str:
-    """Return the first few, and the number of the rest: ``a, b, c and 4 more``."""
+    """Return the first few names, and the number of the others: ``a, b, c and 4 more``."""
     if len(names) <= maximum:
         return ", ".join(names)
     return f"{', '.join(names[:maximum])} and {len(names) - maximum} more"
 
 
 def about_tool(stored: catalog.Catalog, key: str) -> str:
-    """Print what a tool is for, beside its key; empty if there is no such tool."""
+    """Return the purpose of a tool, to show beside its key; empty if there is no such tool."""
     tool = stored.tools.get(key)
     return cut(tool.description or tool.title, 100) if tool else ""

@@ -14,9 +14,9 @@ class Loadout(entry_forms.EntryForm):
     """A loadout."""
 
     entry_kind = "loadout"
-    plain = ("description", "parent")
-    lists = ("plugins", "categories", "discoverable", "disabled")
-    fields_of = {"plugins": "plugins_more"}
+    plain_fields = ("description", "parent")
+    list_fields = ("plugins", "categories", "discoverable", "disabled")
+    fields_by_key = {"plugins": "plugins_more"}
 
     name = forms.CharField(
         required=False,
@@ -30,8 +30,8 @@ class Loadout(entry_forms.EntryForm):
         help_text="The new loadout includes everything that this one includes.",
     )
     description = fields.Text(rows=2)
-    categories = fields.Ticks()
-    plugins = fields.Ticks(help_text="No plugin is installed.")
+    categories = fields.Checkboxes()
+    plugins = fields.Checkboxes(help_text="No plugin is installed.")
     plugins_more = fields.NameList(
         label="Other plugins", help_text="Names of plugins that are not installed here, separated by spaces."
     )
@@ -48,7 +48,7 @@ class Loadout(entry_forms.EntryForm):
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the loadouts, categories and plugins to choose from; what is chosen already stays an option."""
-        plugins, categories = self.given["plugins"], self.given["categories"]
+        plugins, categories = self.values["plugins"], self.values["categories"]
         self.choose("parent", self._parents(stored))
         self.choose("plugins", entry_forms.choices(stored.plugins, plugins))
         every = (*catalog.CATEGORIES, *stored.categories, *categories)
@@ -57,17 +57,17 @@ class Loadout(entry_forms.EntryForm):
         others = (name for name in plugins if keys.fold(name) not in installed)
         data: Any = self.data
         self.data = data = data.copy()
-        data["plugins_more"] = " ".join([*self.given["plugins_more"], *others])
+        data["plugins_more"] = " ".join([*self.values["plugins_more"], *others])
 
     def entry(self) -> dict[str, Any]:
         """Return every key that the form shows; None stands for the default."""
-        plugins = [*self.given["plugins"], *self.given["plugins_more"]]
+        plugins = [*self.values["plugins"], *self.values["plugins_more"]]
         merged = entry_forms.merge(plugins, self.initial.get("plugins", ()))
         return {**super().entry(), "plugins": merged or None}
 
     def _parents(self, stored: catalog.Catalog) -> list[tuple[str, str]]:
         """Return the loadouts that it may extend: not itself, nor one that extends it, unless that is chosen."""
-        chosen = self.given["parent"]
+        chosen = self.values["parent"]
         names = [
             name
             for name in loadouts.all_names(stored)

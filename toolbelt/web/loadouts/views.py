@@ -70,7 +70,7 @@ def page(request: http.Request, loadout: str) -> HttpResponse:
         description=value.description,
         unresolved=loadouts.unresolved(stored, value) if own else (),
         tools=words.tools(len(brings)),
-        tokens=words.about(tokens(stored, brings)),
+        tokens=words.approx(tokens(stored, brings)),
         picture=inheritance.draw(stored, inheritance.family(stored, name), name),
         levels=tuple(_levels(stored, name)),
         brings=tuple(_groups(stored, brings, seen, patterns=False)),
@@ -91,7 +91,7 @@ def page(request: http.Request, loadout: str) -> HttpResponse:
     users = paging.part([pair for pair in having if pair[0] in matching], given["offset"])
     shown.agents = users.items
     shown.agents_pages = users.pages(given, path, anchor="#users")
-    shown.find = paging.find_agents(having, given, path, ("offset",))
+    shown.find = paging.agent_filter(having, given, path, ("offset",))
     return responses.show(request, shown, "loadouts/loadout.html")
 
 

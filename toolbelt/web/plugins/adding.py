@@ -85,7 +85,7 @@ def create(request: http.Request) -> HttpResponse:
     form = forms.Server(request.POST)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        form.refuse(error, otherwise=None)
+        form.refuse(error, default_field=None)
         return _form(request, form, status=422)
 
     responses.declare(request, reverse("web:plugins"), form=show_again)

@@ -37,7 +37,7 @@ def save(request: http.Request) -> HttpResponse:
     form = forms.ClientPlugin(request.POST)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        form.refuse(error, otherwise="name" if isinstance(error, entries.NameTaken) else None)
+        form.refuse(error, default_field="name" if isinstance(error, entries.NameTaken) else None)
         return _shown(request, form, status=status)
 
     responses.declare(request, reverse("web:plugins"), form=show_again)

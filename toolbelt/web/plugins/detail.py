@@ -58,7 +58,7 @@ def reconnect(request: http.Request, plugin: str) -> HttpResponse:
         if isinstance(error, errors.Stale):
             form.add_error("url", _OTHERWISE)
         else:
-            form.refuse(error, otherwise="url")
+            form.refuse(error, default_field="url")
         return _shown(request, plugin, "plugins/plugin.html", status=status, form=form)
 
     responses.declare(request, reverse("web:plugin", args=[plugin]), form=show_again)
@@ -71,7 +71,7 @@ def reconnect(request: http.Request, plugin: str) -> HttpResponse:
         was=given["was"],
         connections_by=form.connections_by(),
     )
-    done = f"Connection of {titles.named('plugin', plugin)} saved. The next request uses it"
+    done = f"Connection of {titles.label('plugin', plugin)} saved. The next request uses it"
     return responses.respond_changed(request, change, done, unchanged="the connection is already up to date")
 
 
@@ -91,7 +91,7 @@ def switch(request: http.Request, plugin: str) -> HttpResponse:
         detail = block_button.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
-    done = f"{titles.named('plugin', plugin)} is {_DONE[control][on]}"
+    done = f"{titles.label('plugin', plugin)} is {_DONE[control][on]}"
     return responses.respond_changed(request, change, done, detail=detail)
 
 
@@ -144,7 +144,7 @@ def _page(request: http.Request, detail: plugin_overview.Detail, **shown: Any) -
     problems = [*(listed.problems if listed else ()), *(known.problems if known else ())]
     return pieces.View(
         plugin=listing.line(provider, running=alive, since=given["asked"]),
-        size=f"{words.about(sum(tool.tokens for tool in offered))} tokens" if offered else "",
+        size=f"{words.approx(sum(tool.tokens for tool in offered))} tokens" if offered else "",
         gone=tuple(map(changes.change, detail.gone)),
         all_gone=detail.all_gone,
         tools=[

@@ -91,10 +91,10 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
     except errors.NotFound:
         configured.enable(responses.write(request), plugin)
         responses.declare(request, home)
-        text = f"{titles.named('plugin', plugin)} is enabled again. The next call retries it."
+        text = f"{titles.label('plugin', plugin)} is enabled again. The next call retries it."
         return responses.respond(request, notices.Notice(text=text))
     asked = ask(request, [plugin])
-    way = responses.back(request, home)
+    way = responses.back_url(request, home)
     if way.partition("?")[0] == reverse("web:plugins"):
         home, asked = reverse("web:plugins"), f"{asked}&{urlencode({'of': plugin})}"
     return responses.see_other(request, f"{home}?{asked}")
@@ -124,7 +124,7 @@ def line(
         state=state(provider),
         tools=provider.offered,
         # What it offers beside tools.
-        others=words.of_kinds(
+        others=words.count_kinds(
             tool.kind for tool in provider.tools if tool.kind != "tool" and not tool.retired
         ),
         retired=f"and {words.number(provider.retired)} retired" if provider.retired else "",

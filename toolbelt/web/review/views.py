@@ -163,7 +163,7 @@ def _declare(request: http.Request) -> None:
     """Declare that a decision is answered with the remaining tools to review."""
     plugin = request.POST.get("plugin", "")
     home = reverse("web:review") + (f"?{urlencode({'plugin': plugin})}" if plugin else "")
-    responses.declare(request, home, parts=functools.partial(_shown, request), undone="Nothing was decided")
+    responses.declare(request, home, parts=functools.partial(_shown, request), refusal="Nothing was decided")
 
 
 def _decided(request: http.Request, text: str, *, detail: str = "", keys: Sequence[str]) -> HttpResponse:

@@ -67,10 +67,10 @@ def flip(request: http.Request) -> HttpResponse:
     family = "switch" if key in access_index.catalog_view().catalog.toolkits else "override"
     home = reverse("web:agent_access", args=[agent])
     question = notices.Confirmation(
-        title=words.switch_question(titles.named("toolkit", key), on, titles.named("agent", agent)),
+        title=words.switch_question(titles.label("toolkit", key), on, titles.label("agent", agent)),
         reasons=(),
         action=reverse(f"web:{family}", args=[agent, key]),
-        fields=(("on", words.stored(on)), ("was", words.stored(was)), ("next", home)),
+        fields=(("on", words.form_value(on)), ("was", words.form_value(was)), ("next", home)),
         confirm_word=words.switch_verb(on),
         back=home,
         dangerous=bool(change.added),

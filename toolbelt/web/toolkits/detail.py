@@ -61,7 +61,7 @@ def _page(request: http.Request, key: str) -> pieces.View:
         )
         for member in toolkit.members
     )
-    page.find = paging.find_agents(index.agents, given, path, ("offset",))
+    page.find = paging.agent_filter(index.agents, given, path, ("offset",))
     page.message, page.preview = given["message"], preview(index, toolkit, given)
     page.whose = agent_choices((access.agent.key for access in index.agents), given["whose"])
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
@@ -84,7 +84,7 @@ def _agents_part(
 ) -> paging.Part[access_index.AgentAccess]:
     """Return the agents that the page shows; those that have the toolkit come first if there are many pages."""
     accesses = paging.matching_agents(index.agents, given["agents"])
-    if len(accesses) > paging.AT_ONCE:
+    if len(accesses) > paging.PAGE_SIZE:
         concerned = {*use.users, *use.switches}
         accesses.sort(key=lambda access: access.agent.key not in concerned)
     return paging.part(accesses, given["offset"])

@@ -38,9 +38,9 @@ class Toolkit(entry_forms.EntryForm):
     """
 
     entry_kind = "toolkit"
-    plain = ("title", "description", "policy", "policy_when_off", "examples")
-    fields_of = {"members": "add_members"}
-    rows_of = frozenset({"members", "triggers", "tool_notes"})
+    plain_fields = ("title", "description", "policy", "policy_when_off", "examples")
+    fields_by_key = {"members": "add_members"}
+    row_keys = frozenset({"members", "triggers", "tool_notes"})
 
     key = forms.CharField(
         required=False, help_text="Its name in switches, for agents and for models: letters, digits, _ and -."
@@ -149,7 +149,7 @@ class Toolkit(entry_forms.EntryForm):
         """Return the problems of the toolkit as typed, by their place."""
         address = belts.address("toolkit", {"key": self.entry_name})
         problems = proposals.problems("toolkit", self.entry_name, self.entry())
-        return {**entry_forms.problems_by_place(address, problems), **self.check_rows()}
+        return {**entry_forms.problems_by_path(address, problems), **self.check_rows()}
 
     def offer(self, stored: catalog.Catalog) -> None:
         """Set the rows of tools and triggers, and the tools to add."""
@@ -160,7 +160,7 @@ class Toolkit(entry_forms.EntryForm):
         """Return the rows of a list: the first field names each; fields that a row lacks are empty."""
         first, *others = (self.cleaned_data[f"{prefix}{name}"] for name in names)
         rows = itertools.islice(itertools.zip_longest(first, *others, fillvalue=""), len(first))
-        return [dict(zip(names, map(fields.unify, row), strict=True)) for row in rows]
+        return [dict(zip(names, map(fields.normalize, row), strict=True)) for row in rows]
 
     def _member_views(self, stored: catalog.Catalog) -> Iterator[pieces.View]:
         for place, row in enumerate(self.member_rows):

@@ -86,7 +86,7 @@ def _page(request: http.Request, key: str) -> pieces.View:
         others_total=others.total,
         others_pages=others.pages(given, path, name="others_offset", anchor="#agents"),
         others_open=not shown.total or bool(given["others_offset"]),
-        find=paging.find_agents(index.agents, given, path, ("offset", "others_offset")),
+        find=paging.agent_filter(index.agents, given, path, ("offset", "others_offset")),
     )
 
 

@@ -102,14 +102,14 @@ def page(request: http.Request) -> HttpResponse:
         risks=pieces.choices(_RISK_LABELS, given["risk"], "Any risk"),
         sort=given["sort"],
         in_all=len(stored.tools),
-        matches=(words.of_kinds(tool.kind for tool in shown) or words.tools(0))
-        + (f", {words.about(tokens)} tokens in total" if shown else ""),
+        matches=(words.count_kinds(tool.kind for tool in shown) or words.tools(0))
+        + (f", {words.approx(tokens)} tokens in total" if shown else ""),
         pages=part.pages(given, request.path),
         # The menu that sets tools for agents: those that are selected, or all that the filter shows.
         bulk=pieces.View(
             fields=paging.hidden_fields(given, ("sort", "offset")),
             count=f"All {words.number(len(shown))} matching tools" if len(shown) > 1 else "The matching tool",
-            words=pieces.SETTINGS,
+            words=pieces.SWITCH_ACTIONS,
             agents=tuple(agents),
         )
         if agents
