@@ -155,7 +155,7 @@ def test_the_last_change_is_shown_and_can_be_undone_by_its_author(
     assert open_page(operator).agent.last_change is None
     dashboard.switch(operator, "issues", "false", "true")
     change = open_page(operator).agent.last_change
-    assert (change.who, change.action) == ("olive", "turned off issues")
+    assert (change.who, change.action) == ("olive", "turned off Issues and reviews")
     assert change.entry == dashboard.latest_entry().pk
     assert open_page(viewer).agent.last_change.entry is None
     way = f'<a href="/agents/ada/history/#change-{change.entry}">View in history</a>'
@@ -178,7 +178,7 @@ def test_no_undo_is_offered_for_old_changes_or_those_of_other_operators(
         after=True,
     )
     change = open_page(operator).agent.last_change
-    assert (change.action, change.entry) == ("turned on issues", None)
+    assert (change.action, change.entry) == ("turned on Issues and reviews", None)
     assert "View in history" in dashboard.text(operator.get("/agents/ada/"))
 
 

@@ -44,7 +44,11 @@ def test_each_row_shows_the_agents_loadout_tools_and_last_change(operator: Clien
     assert (bob.profile, bob.protected) == ("kind plan → developer", True)
     dashboard.switch(operator, "issues", "false", "true")
     ada = open_page(operator).agents[0]
-    assert (ada.active, ada.last_change.who, ada.last_change.action) == ("2", "olive", "turned off issues")
+    assert (ada.active, ada.last_change.who, ada.last_change.action) == (
+        "2",
+        "olive",
+        "turned off Issues and reviews",
+    )
 
 
 def test_agents_over_or_deferred_by_budget_are_marked(operator: Client, belt: None) -> None:

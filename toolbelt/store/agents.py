@@ -94,6 +94,11 @@ def keys() -> list[str]:
     return list(models.Agent.objects.filter(archived=False).values_list("key", flat=True))
 
 
+def titles() -> dict[str, str]:
+    """Return the titles of all agents by key, archived ones as well; empty for an agent without a title."""
+    return dict(models.Agent.objects.values_list("key", "title"))
+
+
 def load_title(key: str) -> str:
     """Return an agent's title; empty if it has none, or does not exist."""
     return models.Agent.objects.filter(key=key).values_list("title", flat=True).first() or ""

@@ -222,7 +222,7 @@ def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
         percent=round(100 * spent.tools / summary.total) if summary.total else 0,
         tokens=words.approx(spent.tokens),
         shares=model_panel.shares(spent),
-        last_change=audit_words.last_change(summary.last, may_undo),
+        last_change=audit_words.last_change(summary.last, may_undo, summary.access.catalog),
         trouble=trouble(summary.inventory),
         budget=model_panel.meter(spent),
     )

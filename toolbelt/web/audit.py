@@ -78,7 +78,8 @@ def listing(request: http.Request) -> HttpResponse:
     """Show the log, or only its entries to htmx."""
     given, path = filters.read(AuditLog(request.GET)), request.path
     shown = _log(request, given)
-    shown.agents = pieces.choices(queries.agent_keys(), given["agent"], "Any agent")
+    names = {key: titles.option(key, title) for key, title in titles.of_agents(request).items()}
+    shown.agents = pieces.choices(names, given["agent"], "Any agent")
     sources = queries.logged_values("via")
     shown.sources = pieces.choices(sources, given["via"], "Any source", label=audit_words.source)
     # Shared things belong to no agent, so the filter leaves out their changes.

@@ -172,6 +172,11 @@ def agents_briefly() -> list[agents.Agent]:
     return agent_rows.load_labels()
 
 
+def agent_titles() -> dict[str, str]:
+    """Return the titles of all agents by key, archived ones as well; empty for an agent without a title."""
+    return agent_rows.titles()
+
+
 def agent_title(key: str) -> str:
     """Return an agent's title; empty if it has none, or does not exist."""
     return agent_rows.load_title(key)

@@ -105,13 +105,14 @@ def sentence(entry: queries.Entry, *, with_title: bool = False) -> str:
     return f"{actor(entry.actor)} {_verb_phrase(entry)} {object_name}"
 
 
-def last_change(entry: queries.Entry | None, may_undo: bool) -> pieces.View | None:
+def last_change(entry: queries.Entry | None, may_undo: bool, stored: catalog.Catalog) -> pieces.View | None:
     """Return the newest change of an agent as a line. Its creation can only be undone from the history."""
     if entry is None:
         return None
     is_creation = entry.before is None and not entry.key
     history = reverse("web:history", args=[entry.subject_key])
-    action = f"{_verb_phrase(entry)} {entry.key}" if entry.key else _agent_action(entry)
+    title = titles.title_of(stored, _kind(entry), entry.key) or entry.key
+    action = f"{_verb_phrase(entry)} {title}" if entry.key else _agent_action(entry)
     return pieces.View(
         who=actor(entry.actor, entry.via),
         actor=entry.actor,
@@ -154,6 +155,7 @@ def present(
         via=source(entry.via),
         when=entry.at,
         action=action_phrase(entry),
+        kind=_kind(entry),
         subject=subject(entry),
         **_title_and_url(entry, stored),
         is_flip=entry.action.partition(".")[0] in ("switch", "override"),

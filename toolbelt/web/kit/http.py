@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.http import HttpRequest
@@ -19,6 +20,8 @@ class Request(HttpRequest):
     htmx: HtmxDetails
     # The counts in the frame of the page, read before the page itself.
     counts: queries.Counts
+    # The titles of all agents by key, once they were read.
+    agent_titles: Mapping[str, str]
     # The converted file of an import, if the file is not a belt.
     adopted: adopting.Adopted
     # How to respond to results and errors of the view.

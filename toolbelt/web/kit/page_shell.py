@@ -19,6 +19,7 @@ from django.shortcuts import render, resolve_url
 from django.template import loader
 from django.templatetags.static import static
 from django.utils import cache
+from django.utils.functional import SimpleLazyObject
 from django.utils.http import urlencode
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
@@ -29,7 +30,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.runtime import availability
-from toolbelt.web.kit import http, notices, pieces, preferences, request_ids, responses, unconfigured
+from toolbelt.web.kit import http, notices, pieces, preferences, request_ids, responses, titles, unconfigured
 
 # The error responses under this prefix come from toolbelt.api.problems.
 _API_PREFIX = "/api/"
@@ -68,6 +69,8 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
         here=section,
         address=responses.current_address(request),
         counts=counts,
+        # Read only by pages that name agents.
+        agent_titles=SimpleLazyObject(lambda: titles.of_agents(request)),
         may_see_calls=rights.may_read(user, "call_record"),
         may_see_tokens=rights.may_read(user, "api_token"),
         request_id=request_ids.current(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
 from django import template
@@ -76,6 +76,19 @@ def tool_name(key: str, query: str = "") -> SafeString:
     if query.strip():
         return highlight(key, query)
     return format_html('<span class="tool-prefix">{}</span><wbr>{}', *model_panel.split_key(key))
+
+
+@register.filter
+def titled(key: str, titles: Mapping[str, str]) -> str:
+    """Print an entry's title, or its key if it has none."""
+    return texts.visible(titles.get(key) or key)
+
+
+@register.filter
+def key_beside(key: str, titles: Mapping[str, str]) -> SafeString | str:
+    """Print an entry's key, to go beside its title; nothing if the title is the same, or there is none."""
+    is_named = titles.get(key) not in (None, "", key)
+    return format_html('<code class="quiet">{}</code>', key) if is_named else ""
 
 
 @register.filter

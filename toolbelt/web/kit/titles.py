@@ -8,7 +8,7 @@ from typing import Any
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import queries
 from toolbelt.core import catalog
-from toolbelt.web.kit import texts
+from toolbelt.web.kit import http, texts
 
 
 def title_of(stored: catalog.Catalog, kind: str, key: str) -> str:
@@ -18,6 +18,26 @@ def title_of(stored: catalog.Catalog, kind: str, key: str) -> str:
     entry = kinds.get(kind, {}).get(key)
     title = entry.title if entry is not None else ""
     return "" if title == key else texts.visible(title)
+
+
+def of_agents(request: http.Request) -> Mapping[str, str]:
+    """Return the titles of all agents by key, read once for a request; empty for an agent without a title."""
+    titles: Mapping[str, str] | None = getattr(request, "agent_titles", None)
+    if titles is None:
+        titles = request.agent_titles = queries.agent_titles()
+    return titles
+
+
+def agent_options() -> dict[str, str]:
+    """Return the agents that are not archived, by key, as a select prints them."""
+    return {
+        agent.key: option(agent.key, agent.title) for agent in queries.agents_briefly() if not agent.archived
+    }
+
+
+def option(key: str, title: str) -> str:
+    """Return an entry as a select prints it: ``Assistant (assistant)``, or its key if it has no other title."""
+    return f"{texts.visible(title)} ({key})" if title and title != key else key
 
 
 def label(kind: str, key: str) -> str:
