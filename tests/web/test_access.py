@@ -201,7 +201,7 @@ def test_tools_are_filtered_by_search_text_and_state(
 ) -> None:
     page = open_page(operator, **query)
     assert {key for tools in shown(page).values() for key in tools} == keys
-    assert page.filter.narrowed
+    assert page.filter.is_filtered
     assert page.filter.matches.startswith(f"{len(keys)} tool")
     assert all(group.open for group in page.groups)
     assert all(section.open for section in dashboard.sections(page).values())
@@ -216,7 +216,7 @@ def test_a_filter_without_matches_links_to_the_unfiltered_page(operator: Client,
 @pytest.mark.parametrize("query", [{"show": "everything"}, {"q": "\0"}, {"message": "x" * 4001}])
 def test_invalid_query_parameters_are_ignored(operator: Client, belt: None, query: dict[str, str]) -> None:
     page = open_page(operator, **query)
-    assert not page.filter.narrowed
+    assert not page.filter.is_filtered
     assert len(shown(page)) == 5
 
 

@@ -55,11 +55,11 @@ def test_agents_over_or_deferred_by_budget_are_marked(operator: Client, belt: No
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "warn"}}
     )
-    assert open_page(operator).agents[0].trouble == "over budget"
+    assert open_page(operator).agents[0].problem == "over budget"
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
     )
-    assert open_page(operator).agents[0].trouble == "deferred by budget"
+    assert open_page(operator).agents[0].problem == "deferred by budget"
 
 
 @pytest.mark.parametrize(

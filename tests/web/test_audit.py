@@ -224,7 +224,7 @@ def test_an_entry_links_to_the_agent_as_of_that_change(operator: Client) -> None
     html = html_parser.unescape(dashboard.text(operator.get("/audit/")))
     assert f'<a href="/agents/ada/preview/?at={entry.id}">View this version' in html
     assert f'<a href="{compare}">Compare with now' in html
-    assert operator.get(compare).context["page"].found.count == 2
+    assert operator.get(compare).context["page"].comparison.count == 2
     assert listed(open_page(operator))[4].version_of == ""
 
 

@@ -28,7 +28,7 @@ def open_page(browser: Client, a: str = "ada", b: str = "bob", **query: Any) -> 
 
 
 def rows(page: Any) -> list[tuple[str, str, str]]:
-    return [(row.id, row.a, row.b) for group in page.found.groups for row in group.rows]
+    return [(row.id, row.a, row.b) for group in page.comparison.groups for row in group.rows]
 
 
 def confirmation_fields(browser: Client, *, htmx: bool = True, **fields: Any) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def confirmation_fields(browser: Client, *, htmx: bool = True, **fields: Any) ->
 
 def test_only_the_differences_of_both_sides_are_shown(operator: Client) -> None:
     page = open_page(operator)
-    assert (page.found.a.name, page.found.b.name) == ("ada", "bob")
+    assert (page.comparison.a.name, page.comparison.b.name) == ("ada", "bob")
     assert rows(page) == [
         ("setting:kind", "not set", "plan"),
         ("setting:protected", "no", "yes"),
@@ -52,7 +52,7 @@ def test_only_the_differences_of_both_sides_are_shown(operator: Client) -> None:
         ("switch:clock__now", "on", "default"),
         ("loadable:research", "may be loaded", "may not be loaded"),
     ]
-    assert [group.title for group in page.found.groups] == [
+    assert [group.title for group in page.comparison.groups] == [
         "Settings",
         "Switches",
         "Overrides",
@@ -65,7 +65,7 @@ def test_only_the_differences_of_both_sides_are_shown(operator: Client) -> None:
             outcome.b.state,
             reasons.explain(outcome.b),
         )
-        for outcome in page.found.outcomes
+        for outcome in page.comparison.outcomes
     }
     assert outcomes["clock__now"] == (
         "active",
@@ -78,16 +78,16 @@ def test_only_the_differences_of_both_sides_are_shown(operator: Client) -> None:
 
 def test_a_loadout_or_an_earlier_version_can_be_compared(operator: Client) -> None:
     page = open_page(operator, "loadout:minimal", "ada")
-    assert page.found.a.about == "on its own, as for an agent without other settings"
+    assert page.comparison.a.about == "on its own, as for an agent without other settings"
     assert ("setting:loadout", "minimal", "not set") in rows(page)
     dashboard.switch(operator, "issues", "false", "true")
     entry = dashboard.latest_entry().pk
     dashboard.switch(operator, "issues", "unset", "false")
     page = open_page(operator, f"ada@{entry}", "ada")
     assert rows(page) == [("switch:issues", "off", "default")]
-    assert page.found.a.about == "after olive turned off issues"
+    assert page.comparison.a.about == "after olive turned off issues"
     by_time = open_page(operator, "ada", "ada", a_at=dashboard.latest_entry().at.isoformat())
-    assert by_time.found.a.name == "ada"
+    assert by_time.comparison.a.name == "ada"
     assert rows(by_time) == []
 
 
@@ -107,7 +107,7 @@ def test_the_missing_side_is_chosen_from_links(operator: Client) -> None:
 
 
 def test_tools_on_for_only_one_side_are_listed_first(operator: Client) -> None:
-    comparison = open_page(operator, show="all").found
+    comparison = open_page(operator, show="all").comparison
     only = [outcome.only for outcome in comparison.outcomes]
     groups = ["On only for ada", "On only for bob", "Not on for either"]
     assert only == sorted(only, key=groups.index)
@@ -116,12 +116,12 @@ def test_tools_on_for_only_one_side_are_listed_first(operator: Client) -> None:
 
 
 def test_unknown_agents_loadouts_and_times_are_reported(operator: Client) -> None:
-    assert open_page(operator, "nobody").trouble.startswith("There is no agent named 'nobody'.")
-    assert "is not a time" in open_page(operator, "ada@soon").trouble
+    assert open_page(operator, "nobody").problem.startswith("There is no agent named 'nobody'.")
+    assert "is not a time" in open_page(operator, "ada@soon").problem
     # Out of the calendar's range in other zones.
-    assert "is not a time" in open_page(operator, "ada@9999-12-31T23:59:59-23:00").trouble
-    assert "is not a time" in open_page(operator, "ada@0001-01-01T00:00+23:00").trouble
-    assert open_page(operator, "loadout:<b>").found is None
+    assert "is not a time" in open_page(operator, "ada@9999-12-31T23:59:59-23:00").problem
+    assert "is not a time" in open_page(operator, "ada@0001-01-01T00:00+23:00").problem
+    assert open_page(operator, "loadout:<b>").comparison is None
     assert "<b>" not in operator.get(COMPARE, {"a": "loadout:<b>", "b": "ada"}).content.decode()
 
 
@@ -179,7 +179,7 @@ def test_copying_unknown_or_no_differences_is_reported(operator: Client) -> None
 
 def test_a_viewer_has_no_checkboxes_and_cannot_copy(viewer: Client) -> None:
     page = open_page(viewer)
-    assert (page.found.to, len(rows(page))) == ("", 5)
+    assert (page.comparison.to, len(rows(page))) == ("", 5)
     assert 'name="row"' not in viewer.get(COMPARE, {"a": "ada", "b": "bob"}).content.decode()
     assert dashboard.post(viewer, COPY, a="ada", b="bob", row=ROWS).status_code == 403
 
@@ -189,7 +189,7 @@ def test_an_operator_of_one_agent_copies_only_its_switches(viewer: Client) -> No
 
     roles.set_operators(OPERATOR, "bob", ["rosa"])
     page = open_page(viewer)
-    assert (page.found.to, page.found.copyable) == ("bob", 2)
+    assert (page.comparison.to, page.comparison.copyable) == ("bob", 2)
     assert dashboard.post(viewer, COPY, a="ada", b="bob", row=["setting:kind"]).status_code == 403
     assert dashboard.post(viewer, COPY, a="bob", b="ada", row=["switch:issues"]).status_code == 403
     fields = confirmation_fields(viewer, row=[], what="all")

@@ -25,7 +25,7 @@ def decisions(browser: Client, key: str) -> list[Any]:
 
 def remedies(browser: Client, key: str) -> list[tuple[str, str]]:
     """Return the label and URL of each remedy that the decisions offer."""
-    return [(decision.way.words, decision.way.url) for decision in decisions(browser, key) if decision.way]
+    return [(each.control.words, each.control.url) for each in decisions(browser, key) if each.control]
 
 
 def test_a_decision_shows_its_author_and_tools(operator: Client, belt: None) -> None:
@@ -42,8 +42,8 @@ def test_the_remedy_for_a_switch_posts_the_opposite_and_the_displayed_state(
 ) -> None:
     dashboard.switch(operator, "issues", "false", "true")
     (off,) = decisions(operator, "issues")
-    assert (off.way.words, off.way.on, off.way.was) == ("Turn toolkit issues on", "true", "false")
-    dashboard.post(operator, off.way.url, on=off.way.on, was=off.way.was, confirm="yes")
+    assert (off.control.words, off.control.on, off.control.was) == ("Turn toolkit issues on", "true", "false")
+    dashboard.post(operator, off.control.url, on=off.control.on, was=off.control.was, confirm="yes")
     assert dashboard.stored_agent().switches["issues"] is True
 
 
@@ -59,7 +59,7 @@ def test_an_ungranted_tool_is_turned_on_by_toolkit_or_override(operator: Client,
 
 def test_the_remedy_for_an_override_is_to_reset_it(operator: Client, belt: None) -> None:
     (decision,) = decisions(operator, "clock__now")
-    assert (decision.way.words, decision.way.on, decision.way.was) == (
+    assert (decision.control.words, decision.control.on, decision.control.was) == (
         "Reset its override to default",
         "unset",
         "true",
@@ -115,8 +115,8 @@ def test_every_reason_that_a_tool_is_off_has_a_remedy(plugin_manager: Client, be
     agents.equip(SURE, "ada", "lobby")
     switches.flip(SURE, "ada", "issues", False)
     (decision,) = decisions(plugin_manager, "github__issue_write")
-    assert (decision.decision.code, decision.way.words) == ("switch-off", "Turn toolkit issues on")
-    assert [(denial.code, way.words) for denial, way in decision.also] == [
+    assert (decision.decision.code, decision.control.words) == ("switch-off", "Turn toolkit issues on")
+    assert [(denial.code, control.words) for denial, control in decision.denials] == [
         ("loadout-disabled", "Edit loadout lobby")
     ]
     assert "After that, it is still off:" in dashboard.text(

@@ -145,7 +145,7 @@ def test_tools_not_running_need_attention_unless_turned_off_or_blocked(
     first = open_page(call_viewer).concerns[0]
     assert first.title == "2 tools of GitHub not running"
     assert "Restart Toolbelt's servers" in first.about
-    assert (first.state, first.act, first.url) == ("unavailable", "View", "/plugins/github/")
+    assert (first.state, first.action, first.url) == ("unavailable", "View", "/plugins/github/")
     for settled in ({"active": False}, {"blocked": True}):
         github.update(active=True, blocked=False)
         github.update(**settled)

@@ -55,8 +55,8 @@ def shown(response: Any) -> dict[str, Any]:
     page = response.context["page"]
     return {
         "text": page.text,
-        "revision": page.checked.weighed.revision,
-        "shown": page.checked.weighed.digest,
+        "revision": page.checked.assessment.revision,
+        "shown": page.checked.assessment.digest,
     }
 
 
@@ -103,7 +103,7 @@ def test_checking_a_belt_previews_changes_and_effects_without_writing(importer: 
     assert lines["cleo"] == [("tools_config", "not set", '{"releases": true}')]
     effects = {
         consequence.agent: (consequence.effect.added, consequence.effect.removed, consequence.reasons)
-        for consequence in checked.weighed.consequences
+        for consequence in checked.assessment.consequences
     }
     assert effects == {
         "ada": ((), ("github__issue_write",), ()),

@@ -224,8 +224,8 @@ def test_a_tools_agents_are_counted_in_full_and_listed_in_part(superuser: Client
     key = made.tool_name(400 if models.Tool.objects.filter(key=made.tool_name(400)).exists() else 5)
     having = sum(key in access.active for access in access_index.load().agents)
     page = open_page(superuser, f"/tools/{key}/")
-    assert (page.on, page.in_all) == (having, len(access_index.load().agents))
-    assert page.others_total == page.in_all - page.on - page.on_request
+    assert (page.on, page.agents_total) == (having, len(access_index.load().agents))
+    assert page.others_total == page.agents_total - page.on - page.on_request
     assert len(page.others) == min(paging.PAGE_SIZE, page.others_total)
     assert open_page(superuser, f"/tools/{key}/", agents="nobody").others_total == 0
 

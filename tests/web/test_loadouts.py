@@ -88,11 +88,11 @@ def test_the_page_shows_each_levels_changes_and_each_tools_origin(viewer: Client
         ("minimal", "no change in tools", ()),
         ("house", "+2 tools", ("github__issue_read", "github__issue_write")),
     ]
-    assert [(group.title, group.because, group.tools) for group in page.brings] == [
+    assert [(group.title, group.because, group.tools) for group in page.included] == [
         ("GitHub", "plugin of house", ("github__issue_read", "github__issue_write"))
     ]
     # Disabling a tool takes precedence over the * of minimal.
-    assert [(group.title, group.key, group.tools) for group in page.discoverable] == [
+    assert [(group.title, group.key, group.tools) for group in page.on_request] == [
         ("Clock", "acme.clock", ("clock__now",)),
         ("No plugin", "", ("papers", "shell")),
     ]
@@ -144,7 +144,7 @@ def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> 
     assert [(difference.label, difference.before, difference.after) for difference in page.differences] == [
         ("disabled", "", "github__issue_write")
     ]
-    assert [(one.agent.key, one.effect.removed, effect.tools) for one, effect in page.reached] == [
+    assert [(one.agent.key, one.effect.removed, effect.tools) for one, effect in page.consequences] == [
         ("ada", ("github__issue_write",), (3, 2))
     ]
     assert "This changes what 1 of 2 agents gets from its next request." in dashboard.text(response)
@@ -227,7 +227,7 @@ def test_a_changed_effect_must_be_reviewed_again_before_saving(editor: Client) -
     response = editor_forms.submit(editor, EDIT, SAVE, disabled="github__issue_read")
     dashboard.override(editor, "github__issue_read", "false", "unset")
     response = editor_forms.resubmit(editor, response, SAVE)
-    assert response.context["page"].again
+    assert response.context["page"].is_repeated
     assert "Review again." in dashboard.text(response)
     assert editor_forms.resubmit(editor, response, SAVE).status_code == 303
 
@@ -236,7 +236,7 @@ def test_returning_from_the_preview_keeps_the_form_input(editor: Client) -> None
     response = editor_forms.submit(editor, EDIT, SAVE, disabled="github__issue_read")
     back = editor_forms.resubmit(editor, response, SAVE, again="yes")
     assert back.context["page"].form["disabled"].value() == "github__issue_read"
-    assert editor_forms.resubmit(editor, back, SAVE).context["page"].reached
+    assert editor_forms.resubmit(editor, back, SAVE).context["page"].consequences
 
 
 def test_errors_are_shown_at_their_field(editor: Client) -> None:

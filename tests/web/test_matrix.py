@@ -43,7 +43,7 @@ def test_the_matrix_is_filtered_by_query_parameters(
     viewer: Client, query: dict[str, str], rows: int, agents: int, is_one_agent: bool
 ) -> None:
     page = open_page(viewer, **query)
-    assert (len(page.rows), len(page.agents), page.one) == (rows, agents, is_one_agent)
+    assert (len(page.rows), len(page.agents), page.is_single) == (rows, agents, is_one_agent)
 
 
 def test_cells_are_forms_for_operators_and_text_for_viewers(viewer: Client, operator: Client) -> None:

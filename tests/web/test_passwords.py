@@ -48,7 +48,7 @@ def test_only_a_few_passwords_are_hashed_at_a_time(monkeypatch: pytest.MonkeyPat
         checked = [pool.submit(ours.verify, "x", "hash") for _ in range(6)]
     assert all(result.result() for result in made)
     assert all(result.result() for result in checked)
-    assert most == passwords.AT_ONCE
+    assert most == passwords.MAX_CONCURRENT
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -56,13 +56,13 @@ def test_a_login_without_a_free_hashing_slot_is_asked_to_retry(
     client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, door: str
 ) -> None:
     settings.PASSWORD_HASHERS = [OURS]
-    monkeypatch.setattr(passwords, "SECONDS", 0.01)
-    for _ in range(passwords.AT_ONCE):
+    monkeypatch.setattr(passwords, "MAX_WAIT", 0.01)
+    for _ in range(passwords.MAX_CONCURRENT):
         passwords._turns.acquire()
     try:
         response = client.post(door, {"username": "olive", "password": "correct horse"})
     finally:
-        for _ in range(passwords.AT_ONCE):
+        for _ in range(passwords.MAX_CONCURRENT):
             passwords._turns.release()
     assert response.status_code == 503
     assert "Retry-After" in response.headers

@@ -46,7 +46,7 @@ def facts(browser: Client, name: str = "files") -> dict[str, str]:
 def test_connection_details_require_permission_to_view_plugins(
     plugin_manager: Client, viewer: Client, changed: None
 ) -> None:
-    assert open_page(viewer).reached is None
+    assert open_page(viewer).connection_view is None
     assert "files.example" not in viewer.get(FILES).content.decode()
     details = facts(plugin_manager)
     assert (details["URL"], details["Header"]) == (
@@ -75,7 +75,7 @@ def test_a_command_server_shows_the_shell_command_instead_of_a_form(
     reached = {"command": "uvx", "args": ["mcp-files", "a b"], "env": {"KEY": "${FILES_KEY}"}}
     upstream_servers.add(servers.SHELL, "files", reached)
     page = open_page(plugin_manager)
-    assert page.reached.form is None
+    assert page.connection_view.form is None
     details = facts(plugin_manager)
     assert (details["Command"], details["Arguments"], details["Variable"]) == (
         "uvx",
@@ -84,14 +84,14 @@ def test_a_command_server_shows_the_shell_command_instead_of_a_form(
     )
     assert details["Last request"] == "never"
     line = ".venv/bin/python manage.py mcp add files '--env=KEY=${FILES_KEY}' --command uvx mcp-files 'a b'"
-    assert page.reached.command == line
+    assert page.connection_view.command == line
 
 
 def test_the_form_changes_the_url_and_headers_and_rejects_stale_input(
     plugin_manager: Client, belt: None
 ) -> None:
     servers.add(reached={"timeout": 5})
-    was = open_page(plugin_manager).reached.form["was"].value()
+    was = open_page(plugin_manager).connection_view.form["was"].value()
     fields = {"url": "https://other.example/mcp", "headers": "X-Team: blue", "was": was}
     response = plugin_manager.post(f"{FILES}connection/", fields)
     assert response.status_code == 303
@@ -109,7 +109,7 @@ def test_the_form_changes_the_url_and_headers_and_rejects_stale_input(
 
 def test_the_form_changes_connection_sharing(plugin_manager: Client, belt: None) -> None:
     servers.add(reached={"timeout": 5, "idle": 60})
-    form = open_page(plugin_manager).reached.form
+    form = open_page(plugin_manager).connection_view.form
     assert [form[name].value() for name in ("sharing", "idle", "max_connections")] == [None, 60, None]
     fields = {"url": "https://files.example/mcp", "was": form["was"].value(), "sharing": "agent", "idle": ""}
     assert plugin_manager.post(f"{FILES}connection/", {**fields, "max_connections": "3"}).status_code == 303
@@ -132,12 +132,12 @@ def test_invalid_connection_settings_are_rejected_at_their_field(
     plugin_manager: Client, belt: None, fields: dict[str, str], field: str, message: str
 ) -> None:
     servers.add()
-    was = open_page(plugin_manager).reached.form["was"].value()
+    was = open_page(plugin_manager).connection_view.form["was"].value()
     response = plugin_manager.post(
         f"{FILES}connection/", {"url": "https://files.example/mcp", "was": was, **fields}
     )
     assert response.status_code == 422
-    assert message in " ".join(response.context["page"].reached.form.errors[field])
+    assert message in " ".join(response.context["page"].connection_view.form.errors[field])
 
 
 def test_a_client_plugin_shows_its_last_declaration_and_tools(plugin_manager: Client, belt: None) -> None:

@@ -99,7 +99,7 @@ def test_a_surface_that_a_provider_rejects_is_reported_instead_of_json(
     )
     page = open_page(operator, view="json", format="openai_chat")
     assert page.sent.text == ""
-    assert "128" in page.sent.troubles[0]
+    assert "128" in page.sent.problems[0]
     assert "OpenAI Chat would reject this" in dashboard.text(
         operator.get(PREVIEW, {"view": "json", "format": "openai_chat"})
     )
@@ -142,7 +142,7 @@ def test_why_applies_to_the_chosen_session(operator: Client) -> None:
 
 def test_an_unknown_tool_suggests_the_nearest_name(operator: Client) -> None:
     page = open_page(operator, view="why", tool="paper")
-    assert page.why.trouble == "There is no tool named 'paper'. Did you mean papers?"
+    assert page.why.problem == "There is no tool named 'paper'. Did you mean papers?"
     assert "shell" in page.known
 
 
@@ -150,7 +150,7 @@ def test_an_invalid_session_is_reported_and_the_page_still_renders(operator: Cli
     response = operator.get(PREVIEW, {"session": "a\x7fb"})
     page = response.context["page"]
     assert response.status_code == 200
-    assert "session: an id is 1 to 200 characters" in page.trouble
+    assert "session: an id is 1 to 200 characters" in page.problem
     assert len(page.tools) == 8
 
 
@@ -238,7 +238,7 @@ def test_an_unknown_or_invalid_time_is_reported(operator: Client, at: str) -> No
     if at.startswith("2001"):
         assert page.past.words == "before its first recorded change"
     else:
-        assert "Cannot show the earlier version" in page.trouble
+        assert "Cannot show the earlier version" in page.problem
         assert not hasattr(page, "past")
 
 

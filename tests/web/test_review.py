@@ -64,11 +64,11 @@ def test_a_changed_tool_is_compared_with_its_approved_version(plugin_manager: Cl
     write = change(open_page(plugin_manager), "files__write")
     described, arguments = write.differences
     assert (described.label, arguments.label) == ("Description", "Arguments")
-    old, new = described.text.shown
+    old, new = described.text.lines
     assert (old.sign, new.sign) == ("−", "+")
     assert [piece.text for piece in new.pieces if piece.tone == "changed"] == [", or a link"]
     assert arguments.notes == ("new optional argument mode",)
-    assert "+" in {line.sign for line in arguments.text.shown}
+    assert "+" in {line.sign for line in arguments.text.lines}
     assert write.delta.startswith("+")
     assert not write.flags
 
@@ -241,7 +241,7 @@ def test_other_concerns_match_those_of_the_overview(plugin_manager: Client, chan
         title for title in overview if "await" not in title and "blocked" not in title
     ]
     assert "2 entries blocked for everyone" in overview
-    assert page.others == len(here)
+    assert page.concerns_total == len(here)
 
 
 def test_hundreds_of_new_tools_are_reviewed_in_batches(plugin_manager: Client, belt: None) -> None:

@@ -60,7 +60,7 @@ def test_the_page_shows_each_agents_tools_and_missing_tools(viewer: Client, oper
     ]
     ada = page.agents[0]
     assert (ada.key, ada.word) == ("ada", "1 of 2 on")
-    assert [tool for tool, _ in ada.without] == ["papers"]
+    assert [tool for tool, _ in ada.off] == ["papers"]
     html = dashboard.text(viewer.get(CHAT))
     assert "view only" in html
     assert "/edit/" not in html
@@ -77,7 +77,7 @@ def test_rows_are_moved_added_and_removed_before_saving(editor: Client) -> None:
     assert [row.key for row in response.context["page"].form.rows] == ["papers", "clock__now", "shell"]
     assert not models.AuditEntry.objects.exists()
     response = editor_forms.resubmit(editor, response, SAVE, agents=["ada", "bob"])
-    reached = response.context["page"].reached
+    reached = response.context["page"].consequences
     assert {one.agent.key: (one.effect.added, one.effect.removed) for one, _ in reached} == {
         "ada": ((), ("github__merge",)),
         "bob": (("clock__now", "papers", "shell"), ()),
@@ -107,7 +107,7 @@ def test_errors_are_shown_at_their_row(editor: Client) -> None:
 def test_a_sub_app_is_created_and_removed(editor: Client) -> None:
     assert editor_forms.submit(editor, NEW, CREATE).context["page"].form.problems["key"] == "Enter a key."
     response = editor_forms.submit(editor, NEW, CREATE, key="room", add_tools="papers", agents="bob")
-    assert [one.agent.key for one, _ in response.context["page"].reached] == ["bob"]
+    assert [one.agent.key for one, _ in response.context["page"].consequences] == ["bob"]
     assert editor_forms.resubmit(editor, response, CREATE).headers["Location"] == "/sub-apps/room/"
     response = editor_forms.submit(editor, "/sub-apps/room/", "/sub-apps/room/remove/")
     assert response.context["page"].title == "Remove sub-app room?"

@@ -60,7 +60,8 @@ def test_each_token_shows_its_owner_and_state(token_manager: Client) -> None:
         ("ada", "", "", "", "expires soon"),
         ("ada", "", "", "Nightly build", "valid"),
     }
-    assert {(line.token.name, line.state) for line in page.gone} == {("Lost", "revoked"), ("Old", "expired")}
+    inactive = {(line.token.name, line.state) for line in page.inactive}
+    assert inactive == {("Lost", "revoked"), ("Old", "expired")}
     assert page.matches == "3 valid of 5"
     html = token_manager.get(TOKENS).content.decode()
     assert re.findall(r"expires <time[^>]*>([^<]+)", html) == ["in 2 d", "in 30 d"]
@@ -144,7 +145,7 @@ def test_a_revoked_token_is_rejected(token_manager: Client, htmx: bool) -> None:
         assert (response.status_code, response.headers["Location"]) == (303, TOKENS)
     page = response.context["page"] if htmx else open_page(token_manager)
     assert page.notice.text == f"Token {issued.token.prefix} of agent ada revoked."
-    assert [line.token.prefix for line in page.gone] == [issued.token.prefix]
+    assert [line.token.prefix for line in page.inactive] == [issued.token.prefix]
 
 
 def test_revoking_an_unknown_token_is_not_found(token_manager: Client) -> None:

@@ -77,7 +77,7 @@ def test_saving_previews_the_affected_agents_before_applying(editor: Client) -> 
         ("members", "github__issue_write", "papers"),
         ("policy", "Read before you write.", "Read {active_tools} first."),
     }
-    ada, shown = next(pair for pair in page.reached if pair[0].agent.key == "ada")
+    ada, shown = next(pair for pair in page.consequences if pair[0].agent.key == "ada")
     assert (ada.effect.added, ada.effect.removed) == (("papers",), ("github__issue_write",))
     assert shown.notes == ("changes policy issues",)
     assert not models.AuditEntry.objects.exists()
@@ -211,7 +211,7 @@ def test_a_toolkit_is_created_and_removed(editor: Client) -> None:
         editor, NEW, CREATE, key="reading", add_members="papers shell", policy_when_off="No."
     )
     # Ada already has one of the tools, so only bob gets the text for when it is off.
-    assert [one.agent.key for one, _ in response.context["page"].reached] == ["bob"]
+    assert [one.agent.key for one, _ in response.context["page"].consequences] == ["bob"]
     made = editor_forms.resubmit(editor, response, CREATE)
     assert made.headers["Location"] == "/toolkits/reading/"
 
@@ -229,10 +229,10 @@ def test_a_toolkit_is_created_and_removed(editor: Client) -> None:
 
 def test_a_toolkits_policy_position_is_changed_on_its_page(editor: Client) -> None:
     page = editor.get(PAGE).context["page"]
-    assert (page.place, page.up, page.down) == ("1 of 3", "", "releases")
+    assert (page.position, page.up, page.down) == ("1 of 3", "", "releases")
     dashboard.post(editor, "/order/toolkit/", htmx=False, first="releases", second="issues", next=PAGE)
     page = editor.get(PAGE).context["page"]
-    assert (page.place, page.up, page.down) == ("2 of 3", "releases", "research")
+    assert (page.position, page.up, page.down) == ("2 of 3", "releases", "research")
     assert dashboard.latest_entry().action == "toolkit.order"
 
 

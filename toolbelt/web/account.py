@@ -1,4 +1,4 @@
-"""Your own account: what you may do, your preferences, and changing your password."""
+"""The user's own account: permissions, preferences, and the password."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from toolbelt.web import tokens
 from toolbelt.web.kit import audit_words, forms, http, notices, pieces, preferences, responses, words
 
 MAX_CHANGES = 8
-# The kinds of things, in the order of the pages, by the name of their permissions.
+# The kinds of entries, in the order of the pages, by the names in their permissions.
 _KINDS: Mapping[str, str] = {
     "agent": "Agents, their switches and overrides",
     "agentsession": "Sessions",
@@ -39,14 +39,14 @@ _KINDS: Mapping[str, str] = {
     "auditentry": "Changes",
     "apitoken": "API tokens",
 }
-_ACTS: Mapping[str, str] = {"view": "see", "add": "add", "change": "change", "delete": "remove"}
+_VERBS: Mapping[str, str] = {"view": "see", "add": "add", "change": "change", "delete": "remove"}
 # Every user sees these.
-_SEEN_BY_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})
+_VISIBLE_TO_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})
 _log = structlog.get_logger(__name__)
 
 
 class AnotherPassword(forms.Fields, auth_forms.PasswordChangeForm):
-    """Django's form. The old password is checked as a login is, so that guessing it is limited in the same way."""
+    """Django's form. The old password is checked like a login, so that guesses are limited in the same way."""
 
     error_messages = {
         **auth_forms.PasswordChangeForm.error_messages,
@@ -68,32 +68,32 @@ class AnotherPassword(forms.Fields, auth_forms.PasswordChangeForm):
 
     def clean_old_password(self) -> str:
         """Check the password by logging in with it."""
-        given: str = self.cleaned_data["old_password"]
-        user = auth.authenticate(self._request, username=self.user.get_username(), password=given)
+        password: str = self.cleaned_data["old_password"]
+        user = auth.authenticate(self._request, username=self.user.get_username(), password=password)
         if user is None or user.pk != self.user.pk:
             raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
-        return given
+        return password
 
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the page."""
-    return _shown(request, AnotherPassword(request))
+    return _render(request, AnotherPassword(request))
 
 
 @require_POST
 def change_time_zone(request: http.Request) -> HttpResponse:
-    """Show times in another zone from now on: in the one that is sent, or in the browser's."""
+    """Set the time zone of pages: the posted one, or the browser's if it is empty."""
     responses.declare(request, reverse("web:account"))
     zone = request.POST.get("zone", "")
     preferences.choose(request, "time_zone", zone)
-    shown = f"in {zone}" if zone else "in the time zone of your browser"
-    return responses.respond(request, notices.Notice(text=f"Times are shown {shown}."))
+    zone_text = f"in {zone}" if zone else "in the time zone of your browser"
+    return responses.respond(request, notices.Notice(text=f"Times are shown {zone_text}."))
 
 
 @require_POST
 def change_density(request: http.Request) -> HttpResponse:
-    """Show rows as dense as is sent from now on."""
+    """Set the density of rows."""
     responses.declare(request, reverse("web:account"))
     density = request.POST.get("density", "")
     preferences.choose(request, "density", density)
@@ -107,7 +107,7 @@ def change_password(request: http.Request) -> HttpResponse:
     responses.declare(request, reverse("web:account"))
     form = AnotherPassword(request, request.POST)
     if not form.is_valid():
-        return _shown(request, form, status=422)
+        return _render(request, form, status=422)
     user = form.save()
     auth.update_session_auth_hash(request, user)
     _log.info("password_changed", user=user.get_username())
@@ -115,11 +115,11 @@ def change_password(request: http.Request) -> HttpResponse:
     return responses.respond(request, notices.Notice(text=text, detail=detail))
 
 
-def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> HttpResponse:
+def _render(request: http.Request, form: AnotherPassword, status: int = 200) -> HttpResponse:
     user = cast(auth_models.User, request.user)
     name, may_undo = user.get_username(), rights.undo_check(user)
-    mine = queries.changes(actor=name, size=MAX_CHANGES)
-    entries = tuple(audit_words.present(entry, may_undo(entry)) for entry in mine.entries)
+    recent = queries.changes(actor=name, size=MAX_CHANGES)
+    entries = tuple(audit_words.present(entry, may_undo(entry)) for entry in recent.entries)
     zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
     page = pieces.View(
         user=user,
@@ -140,19 +140,19 @@ def _shown(request: http.Request, form: AnotherPassword, status: int = 200) -> H
         session_ends=request.session.get_expiry_date(),
         tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),
         entries=entries,
-        more_entries=f"All {words.number(mine.total)}" if mine.total > len(mine.entries) else "",
+        more_entries=f"All {words.number(recent.total)}" if recent.total > len(recent.entries) else "",
     )
     return responses.show(request, page, "account/account.html", status=status)
 
 
 def _rights(permissions: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Return the permissions in words, by kind; those without a word here are left out."""
-    held = {permission.removeprefix("toolbelt.") for permission in permissions}
+    """Return the permissions in words, by kind. Permissions without a word here are omitted."""
+    granted = {permission.removeprefix("toolbelt.") for permission in permissions}
     for kind, label in _KINDS.items():
-        acts = [
-            word
-            for act, word in _ACTS.items()
-            if f"{act}_{kind}" in held
-            or (act == "view" and (kind in _SEEN_BY_ALL or f"tool_change{kind}" in held))
+        verbs = [
+            verb
+            for operation, verb in _VERBS.items()
+            if f"{operation}_{kind}" in granted
+            or (operation == "view" and (kind in _VISIBLE_TO_ALL or f"tool_change{kind}" in granted))
         ]
-        yield label, ", ".join(acts) or "nothing"
+        yield label, ", ".join(verbs) or "nothing"

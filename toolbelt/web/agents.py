@@ -1,4 +1,4 @@
-"""The list of agents, creating one, and the header of the pages of one of them."""
+"""The list of agents, the form that creates an agent, and the header of an agent's pages."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ VIEWS = saved_views.FilteredList(
 
 
 class NewAgent(kit.Fields, kit.Change):
-    """A new agent, and what it starts from: nothing, ``loadout:NAME`` or a copy of ``agent:KEY``."""
+    """A new agent, and its starting point: empty, ``loadout:NAME`` or a copy of ``agent:KEY``."""
 
     key = forms.CharField(
         max_length=200,
@@ -92,8 +92,8 @@ class NewAgent(kit.Fields, kit.Change):
         help_text="A copy has the same settings, switches, overrides and toolkits, but no tokens or history.",
     )
 
-    def offer(self, stored: catalog.Catalog) -> None:
-        """Set what an agent may start from."""
+    def set_choices(self, stored: catalog.Catalog) -> None:
+        """Set the starting points to choose from."""
         names, keys = loadouts.all_names(stored), queries.agent_keys()
         choices = [
             ("", "Blank: only the tools that are on by default"),
@@ -102,41 +102,41 @@ class NewAgent(kit.Fields, kit.Change):
         ]
         self.choose("start", [choice for choice in choices if choice[1]])
 
-    def field_at(self, place: str) -> str | None:
-        """Return the field of a place; a problem of the loadout is one of what the agent starts from."""
-        name = place.rpartition(".")[2]
+    def field_at(self, path: str) -> str | None:
+        """Return the field of a path; problems of the loadout belong to the starting point."""
+        name = path.rpartition(".")[2]
         return super().field_at({"loadout": "start"}.get(name, name))
 
 
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
-    """Show the agents, narrowed and sorted as the form says, or only their table to htmx."""
-    given, may_flip = filters.read(Agents(request.GET)), rights.flip_check(request.user)
-    every = list(queries.summaries(archived=bool(given["archived"])))
-    shown = matching(every, given)
-    if given["sort"].endswith("change"):
-        shown = list(queries.with_last(shown))
-    sort = paging.sort(shown, _SORTS, given["sort"])
-    total = every[0].total if every else 0
-    part = paging.part(shown, given["offset"])
-    own = [] if given["archived"] else [summary for summary in shown if may_flip(summary.agent.key)]
+    """Show the agents, filtered and sorted; htmx gets only their table."""
+    criteria, may_flip = filters.read(Agents(request.GET)), rights.flip_check(request.user)
+    summaries = list(queries.summaries(archived=bool(criteria["archived"])))
+    matches = matching(summaries, criteria)
+    if criteria["sort"].endswith("change"):
+        matches = list(queries.with_last(matches))
+    sort = paging.sort(matches, _SORTS, criteria["sort"])
+    total = summaries[0].total if summaries else 0
+    part = paging.part(matches, criteria["offset"])
+    flippable = [] if criteria["archived"] else [each for each in matches if may_flip(each.agent.key)]
     page = pieces.View(
         agents=tuple(present(summary) for summary in queries.with_last(part.items)),
-        columns=paging.columns(_COLUMNS, given, sort, request.path),
-        query=given["q"],
-        kinds=pieces.choices(values.KINDS, given["kind"], "Any kind"),
+        columns=paging.columns(_COLUMNS, criteria, sort, request.path),
+        query=criteria["q"],
+        kinds=pieces.choices(values.KINDS, criteria["kind"], "Any kind"),
         loadouts=pieces.choices(
-            sorted({summary.loadout for summary in every if summary.loadout}), given["loadout"], "Any loadout"
+            sorted({each.loadout for each in summaries if each.loadout}), criteria["loadout"], "Any loadout"
         ),
         sorts=pieces.choices(_CHOICES, sort),
-        narrowed=len(shown) != len(every),
-        archived=bool(given["archived"]),
-        configured=bool(every) or queries.is_any_agent(),
-        matches=words.counted(len(shown), "archived agent" if given["archived"] else "agent")
-        + (f", {words.tools(total)} in the catalog" if every else ""),
-        pages=part.pages(given, request.path),
-        bulk=_bulk(own, given),
-        views=VIEWS.present(request, given),
+        is_filtered=len(matches) != len(summaries),
+        archived=bool(criteria["archived"]),
+        configured=bool(summaries) or queries.is_any_agent(),
+        matches=words.counted(len(matches), "archived agent" if criteria["archived"] else "agent")
+        + (f", {words.tools(total)} in the catalog" if summaries else ""),
+        pages=part.pages(criteria, request.path),
+        bulk=_bulk(flippable, criteria),
+        views=VIEWS.present(request, criteria),
     )
     return responses.show(request, page, "agents/list.html", "agents/_table.html")
 
@@ -144,14 +144,14 @@ def listing(request: http.Request) -> HttpResponse:
 @require_safe
 @permission_required(_ADD, raise_exception=True)
 def new(request: http.Request) -> HttpResponse:
-    """Show the form of a new agent; ``from`` is what it starts from."""
+    """Show the form of a new agent; ``from`` is its starting point."""
     return _form(request, NewAgent(initial={"start": request.GET.get("from", "")}))
 
 
 @require_POST
 @permission_required(_ADD, raise_exception=True)
 def create(request: http.Request) -> HttpResponse:
-    """Create an agent, and go on to connect it."""
+    """Create an agent, and redirect to its Connect page."""
     form = NewAgent(request.POST)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
@@ -159,32 +159,32 @@ def create(request: http.Request) -> HttpResponse:
         return _form(request, form, status)
 
     responses.declare(request, reverse("web:agents"), form=show_again)
-    given = form.checked()
-    kind, _, name = given["start"].partition(":")
-    write, key, title = responses.write(request), given["key"], given["title"]
+    data = form.checked()
+    kind, _, name = data["start"].partition(":")
+    write, key, title = responses.write(request), data["key"], data["title"]
     if kind == "agent":
-        done = agents.duplicate(write, name, key, title=title)
+        change = agents.duplicate(write, name, key, title=title)
     else:
-        done = agents.create(write, key, title=title, loadout=name if kind == "loadout" else "")
+        change = agents.create(write, key, title=title, loadout=name if kind == "loadout" else "")
     notice = notices.Notice(
-        text=f"Agent {titles.label('agent', key)} created.", undo=responses.undo_entry(request, done)
+        text=f"Agent {titles.label('agent', key)} created.", undo=responses.undo_entry(request, change)
     )
     responses.declare(request, reverse("web:connect", args=[key]))
     return responses.respond(request, notice)
 
 
 def _form(request: http.Request, form: NewAgent, status: int = 200) -> HttpResponse:
-    form.offer(access_index.catalog_view().catalog)
+    form.set_choices(access_index.catalog_view().catalog)
     return responses.show(request, pieces.View(form=form), "agents/new.html", status=status)
 
 
-def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> pieces.View | None:
-    """Return the bar that switches a toolkit for all agents that the list shows."""
+def _bulk(summaries: Sequence[queries.Summary], criteria: Mapping[str, Any]) -> pieces.View | None:
+    """Return the bar that switches a toolkit for all matching agents."""
     toolkits = list(summaries[0].access.catalog.toolkits) if summaries else []
     if not toolkits:
         return None
     return pieces.View(
-        fields=paging.hidden_fields(filters, ("sort", "offset")),
+        fields=paging.hidden_fields(criteria, ("sort", "offset")),
         count=f"For all {words.number(len(summaries))} matching agents"
         if len(summaries) > 1
         else "For the agent shown",
@@ -193,21 +193,21 @@ def _bulk(summaries: Sequence[queries.Summary], filters: Mapping[str, Any]) -> p
     )
 
 
-def matching(every: Iterable[queries.Summary], filters: Mapping[str, Any]) -> list[queries.Summary]:
-    """Return the agents that the filter shows."""
-    kind, loadout = filters["kind"], filters["loadout"]
-    shown = []
-    for summary in every:
+def matching(summaries: Iterable[queries.Summary], criteria: Mapping[str, Any]) -> list[queries.Summary]:
+    """Return the agents that match the criteria."""
+    kind, loadout = criteria["kind"], criteria["loadout"]
+    matches = []
+    for summary in summaries:
         agent = summary.agent
         if (kind and agent.kind != kind) or (loadout and summary.loadout != loadout):
             continue
-        if words.contains(filters["q"], agent.key, agent.title, agent.role, agent.description):
-            shown.append(summary)
-    return shown
+        if words.contains(criteria["q"], agent.key, agent.title, agent.role, agent.description):
+            matches.append(summary)
+    return matches
 
 
 def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
-    """Present an agent, in a list or as the header of its pages."""
+    """Return an agent for a list or for the header of its pages."""
     spent = summary.inventory.spent
     return pieces.View(
         key=summary.agent.key,
@@ -223,13 +223,13 @@ def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
         tokens=words.approx(spent.tokens),
         shares=model_panel.shares(spent),
         last_change=audit_words.last_change(summary.last, may_undo, summary.access.catalog),
-        trouble=trouble(summary.inventory),
+        problem=problem_label(summary.inventory),
         budget=model_panel.meter(spent),
     )
 
 
 def profile(agent: values.Agent, loadout: str) -> str:
-    """Return where an agent's tools come from, switches aside."""
+    """Return where an agent's tools come from, apart from its switches."""
     if agent.loadout:
         return f"loadout {agent.loadout}"
     if agent.kind:
@@ -237,10 +237,10 @@ def profile(agent: values.Agent, loadout: str) -> str:
     return "no loadout"
 
 
-def trouble(has: inventory.Inventory) -> str:
-    """Return what needs attention, in two words."""
-    if has.conflicts:
+def problem_label(contents: inventory.Inventory) -> str:
+    """Return the problem that needs attention, in two words; empty if there is none."""
+    if contents.conflicts:
         return "conflict"
-    if has.spent.is_exceeded:
+    if contents.spent.is_exceeded:
         return "over budget"
-    return "deferred by budget" if has.deferred else ""
+    return "deferred by budget" if contents.deferred else ""

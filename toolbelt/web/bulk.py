@@ -1,4 +1,4 @@
-"""Bulk actions: a confirmation shows what changes for everything that a filter shows, then exactly that is done."""
+"""Bulk actions: a confirmation shows the changes for all matching entries, then exactly these are applied."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from toolbelt.web.kit import fields, filters, http, model_panel, notices, pieces
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.tools import listing as tools
 
-# How many agents or tools the question lists.
+# The most agents or tools that a confirmation lists.
 MAX_LINES = 100
 # In the form, this means all agents: no agent can have this key.
-ALL = "*"
+ALL_AGENTS = "*"
 
 
 class SetAll(kit.Change):
-    """The state for everything shown (``set``: ``tools-true``, ``toolkits-unset``), the agents, and the toolkit;
+    """The state to set (``set``: ``tools-true``, ``toolkits-unset``), the agents, and the toolkit;
     ``pick`` names the selected sections of the Access page.
     """
 
     set = forms.ChoiceField(
-        choices=[(f"{what}-{word}",) * 2 for what in ("tools", "toolkits") for word in words.STORED.values()]
+        choices=[(f"{kind}-{word}",) * 2 for kind in ("tools", "toolkits") for word in words.STORED.values()]
     )
     key = forms.CharField(required=False, max_length=200)
     pick = fields.Names(required=False)
@@ -47,15 +47,15 @@ class SetAll(kit.Change):
         self.fields["for"] = fields.Names(required=False)
 
     def setting(self) -> tuple[str, bool | None]:
-        """Return what to set, and its new state."""
-        what, _, word = self.checked()["set"].partition("-")
-        return what, words.from_form_value(word)
+        """Return the target (``tools`` or ``toolkits``), and its new state."""
+        target, _, state = self.checked()["set"].partition("-")
+        return target, words.from_form_value(state)
 
 
 class SetTools(SetAll):
-    """The tools of the list to set (``tool``, or ``every`` that matches), for which agents.
+    """The tools to set (``tool``, or ``every`` matching one), and the agents.
 
-    Turning off stores nothing where the agent has not got the tool, unless ``also_off`` is set.
+    Turning off stores nothing for agents without the tool, unless ``also_off`` is set.
     """
 
     tool = fields.Names(required=False)
@@ -64,7 +64,7 @@ class SetTools(SetAll):
 
 
 class Bulk(kit.Change):
-    """The state to set, and the states that the page showed (``seen``, by agent and key)."""
+    """The state to set, and the states that the confirmation showed (``seen``, by agent and key)."""
 
     on = fields.State()
     seen = fields.Document()
@@ -72,13 +72,13 @@ class Bulk(kit.Change):
     def clean_seen(self) -> dict[str, dict[str, grants.SwitchState]]:
         """Accept only states, by agent and by the key of the toolkit or tool."""
         seen = self.cleaned_data["seen"]
-        sound = isinstance(seen, dict) and all(
+        is_valid = isinstance(seen, dict) and all(
             isinstance(keys, dict)
             # On, off, unset, or a state with its end.
-            and all(was is None or isinstance(was, bool | dict) for was in keys.values())
+            and all(state is None or isinstance(state, bool | dict) for state in keys.values())
             for keys in seen.values()
         )
-        if not sound or not seen:
+        if not is_valid or not seen:
             raise forms.ValidationError("The request does not match the page: reload it and try again.")
         return dict(seen)
 
@@ -86,34 +86,34 @@ class Bulk(kit.Change):
 @require_safe
 def of_agent(request: http.Request, agent: str) -> HttpResponse:
     """Ask for confirmation to set the tools or toolkits that the Access page shows, or those of selected sections."""
-    narrowed = filters.read(access.Access(request.GET))
-    responses.declare(request, filters.address(_home(agent), narrowed))
+    criteria = filters.read(access.Access(request.GET))
+    responses.declare(request, filters.address(_home(agent), criteria))
     form = SetAll(request.GET)
-    what, on = form.setting()
-    shown = access.matching(queries.access(agent), narrowed, form.cleaned_data["pick"])
-    return _asked(request, [agent], shown[what], on)
+    target, on = form.setting()
+    matches = access.matching(queries.access(agent), criteria, form.cleaned_data["pick"])
+    return _ask(request, [agent], matches[target], on)
 
 
 @require_safe
 def of_tools(request: http.Request) -> HttpResponse:
-    """Ask for confirmation to set the selected tools, or all that the list shows, for some agents or all."""
-    narrowed = filters.read(tools.Tools(request.GET))
-    responses.declare(request, filters.address(reverse("web:tools"), narrowed))
+    """Ask for confirmation to set the selected or all matching tools, for the selected or all agents."""
+    criteria = filters.read(tools.Tools(request.GET))
+    responses.declare(request, filters.address(reverse("web:tools"), criteria))
     form = SetTools(request.GET)
     on = form.setting()[1]
     selected = form.cleaned_data["tool"]
     if not any(map(rights.flip_check(request.user), queries.agent_keys())):
         raise PermissionDenied
     if form.cleaned_data["every"]:
-        matching = tools.matching(access_index.catalog_view(), narrowed, tools.first_day(request))
+        matching = tools.matching(access_index.catalog_view(), criteria, tools.first_day(request))
         selected = [tool.key for tool in matching]
     elif not selected:
         raise errors.Refused("Select tools first, or choose all matching tools.")
     if not form.cleaned_data["for"]:
         raise errors.Refused("Choose agents first, or All agents.")
-    return _asked(
+    return _ask(
         request,
-        _named(request, form),
+        _agents(request, form),
         selected,
         on,
         only_having=on is False and not form.cleaned_data["also_off"],
@@ -122,15 +122,15 @@ def of_tools(request: http.Request) -> HttpResponse:
 
 @require_safe
 def of_agents(request: http.Request) -> HttpResponse:
-    """Ask for confirmation to switch a toolkit for the agents that the list shows."""
-    narrowed = filters.read(agents.Agents(request.GET))
-    responses.declare(request, filters.address(reverse("web:agents"), narrowed))
+    """Ask for confirmation to switch a toolkit for all matching agents."""
+    criteria = filters.read(agents.Agents(request.GET))
+    responses.declare(request, filters.address(reverse("web:agents"), criteria))
     form = SetAll(request.GET)
     on, toolkit = form.setting()[1], form.cleaned_data["key"]
     if not toolkit:
         raise errors.Refused("Choose a toolkit first.")
-    names = [summary.agent.key for summary in agents.matching(queries.summaries(), narrowed)]
-    return _asked(request, names, [toolkit], on)
+    matches = [summary.agent.key for summary in agents.matching(queries.summaries(), criteria)]
+    return _ask(request, matches, [toolkit], on)
 
 
 @require_safe
@@ -139,48 +139,48 @@ def of_toolkit(request: http.Request, toolkit: str) -> HttpResponse:
     responses.declare(request, reverse("web:toolkit", args=[toolkit]))
     form = SetAll(request.GET)
     on = form.setting()[1]
-    return _asked(request, _named(request, form), [toolkit], on)
+    return _ask(request, _agents(request, form), [toolkit], on)
 
 
 @require_POST
 def apply(request: http.Request) -> HttpResponse:
-    """Apply what was shown, all of it or nothing."""
+    """Apply the confirmed changes, all of them or none."""
     home = responses.back_url(request, reverse("web:audit_log"))
     form, may_flip = Bulk(request.POST), rights.flip_check(request.user)
     if not any(map(may_flip, queries.agent_keys())):
         raise PermissionDenied
     responses.declare(request, home)
-    given = form.checked()
-    seen, on = given["seen"], given["on"]
+    data = form.checked()
+    seen, on = data["seen"], data["on"]
     names = list(seen)
-    _refuse_others(names, may_flip)
+    _check_agents(names, may_flip)
     if len(names) == 1 and home.partition("?")[0].partition("#")[0] == _home(names[0]):
         switches.declare(request, names[0])
-    change = bulk.apply(responses.write(request, given), seen=seen, on=on)
+    change = bulk.apply(responses.write(request, data), seen=seen, on=on)
     count = words.counted(sum(len(keys) for keys in seen.values()), "change")
-    text = f"{count} for {_whose(names)}: {words.state(on)}."
+    text = f"{count} for {_agents_label(names)}: {words.state(on)}."
     detail = model_panel.summarize(change.effect)
     notice = notices.Notice(text=text, detail=detail, undo=change.entry, whole=True)
     return responses.respond(request, notice, change.effect)
 
 
-def _named(request: http.Request, form: SetAll) -> list[str]:
-    """Return the selected agents, or all; refuse a selection that the operator may not change."""
-    ticked: list[str] = form.cleaned_data["for"]
-    if ALL in ticked:
+def _agents(request: http.Request, form: SetAll) -> list[str]:
+    """Return the selected agents, or all. Raise PermissionDenied if the user may not change a selected one."""
+    selected: list[str] = form.cleaned_data["for"]
+    if ALL_AGENTS in selected:
         return queries.agent_keys()
-    if ticked:
-        _refuse_others(ticked, rights.flip_check(request.user))
-    return ticked or queries.agent_keys()
+    if selected:
+        _check_agents(selected, rights.flip_check(request.user))
+    return selected or queries.agent_keys()
 
 
-def _refuse_others(names: Sequence[str], may_flip: Callable[[str], bool]) -> None:
-    others = [name for name in names if not may_flip(name)]
-    if others:
-        raise PermissionDenied(f"You do not have permission to flip switches of {', '.join(others[:10])}.")
+def _check_agents(names: Sequence[str], may_flip: Callable[[str], bool]) -> None:
+    forbidden = [name for name in names if not may_flip(name)]
+    if forbidden:
+        raise PermissionDenied(f"You do not have permission to flip switches of {', '.join(forbidden[:10])}.")
 
 
-def _asked(
+def _ask(
     request: http.Request,
     names: Sequence[str],
     keys: Sequence[str],
@@ -195,9 +195,9 @@ def _asked(
     plan = bulk.plan(names, keys, on, only_having=only_having)
     if not plan.changes:
         return responses.respond(request, notices.Notice(text=_no_changes(plan, names, keys), tone="refused"))
-    asking = responses.ask(
+    response = responses.ask(
         request,
-        f"{_verb(on, keys)} for {_whose(names)}?",
+        f"{_title(on, keys)} for {_agents_label(names)}?",
         f"{words.switch_verb(on)}: {words.counted(plan.changes, 'change')}",
         _reasons(plan),
         [("on", words.form_value(on)), ("seen", json.dumps(plan.seen))],
@@ -209,19 +209,19 @@ def _asked(
         dangerous=any(part.effect.added and part.reasons for part in plan.possible),
     )
     # A dialog over the page: the list and the address stay as they are.
-    return replace_url(reswap(asking, "none"), False)
+    return replace_url(reswap(response, "none"), False)
 
 
 def _home(agent: str) -> str:
     return reverse("web:agent_access", args=[agent])
 
 
-def _whose(names: Sequence[str]) -> str:
+def _agents_label(names: Sequence[str]) -> str:
     return titles.label("agent", names[0]) if len(names) == 1 else f"{len(names)} agents"
 
 
 def _no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> str:
-    """Return that there is nothing to do, and why."""
+    """Return the reason why there is nothing to change."""
     if plan.refused:
         return " ".join(["Nothing was changed.", *(part.refused for part in plan.refused[:3])])
     if not keys:
@@ -232,45 +232,45 @@ def _no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> s
     return f"No changes: {subject} already {words.state(plan.on)}."
 
 
-def _verb(on: bool | None, keys: Sequence[str]) -> str:
+def _title(on: bool | None, keys: Sequence[str]) -> str:
     if len(keys) == 1:
-        what = titles.label("toolkit", keys[0])
+        target = titles.label("toolkit", keys[0])
     else:
-        kits = len(set(keys).intersection(queries.toolkit_keys()))
-        parts = [words.counted(kits, "toolkit")] if kits else []
-        parts += [words.counted(len(keys) - kits, "tool")] if len(keys) > kits else []
-        what = " and ".join(parts)
-    return f"Reset {what} to default" if on is None else f"{words.switch_verb(on)} {what}"
+        toolkit_count = len(set(keys).intersection(queries.toolkit_keys()))
+        parts = [words.counted(toolkit_count, "toolkit")] if toolkit_count else []
+        parts += [words.counted(len(keys) - toolkit_count, "tool")] if len(keys) > toolkit_count else []
+        target = " and ".join(parts)
+    return f"Reset {target} to default" if on is None else f"{words.switch_verb(on)} {target}"
 
 
-def _facts(plan: bulk.Plan, shown: int) -> Iterator[str]:
+def _facts(plan: bulk.Plan, total: int) -> Iterator[str]:
     if plan.absent:
         yield (
-            f"{words.number(plan.absent)} of {words.number(shown)} {'is' if plan.absent == 1 else 'are'} left out:"
+            f"{words.number(plan.absent)} of {words.number(total)} {'is' if plan.absent == 1 else 'are'} left out:"
             " nothing grants the agent the tool."
         )
     if plan.same:
-        yield f"{plan.same} of {shown} {'is' if plan.same == 1 else 'are'} already {words.state(plan.on)}."
+        yield f"{plan.same} of {total} {'is' if plan.same == 1 else 'are'} already {words.state(plan.on)}."
     if len(plan.parts) > 1 and (unaffected := sum(part.effect.is_nothing for part in plan.possible)):
         yield f"For {words.counted(unaffected, 'agent')}, nothing changes for the model."
 
 
 def _reasons(plan: bulk.Plan) -> list[str]:
     reasons = [f"Skipped: {part.refused}" for part in plan.refused]
-    many = len(plan.parts) > 1
+    several = len(plan.parts) > 1
     for part in plan.possible:
         for reason in part.reasons:
-            short = words.with_few_names(reason)
-            reasons.append(f"{part.agent}: {short}" if many and not reason.startswith(part.agent) else short)
+            text = words.with_few_names(reason)
+            reasons.append(f"{part.agent}: {text}" if several and not reason.startswith(part.agent) else text)
     return reasons
 
 
 def _effect(plan: bulk.Plan) -> pieces.Effect:
-    every = [part.effect for part in plan.possible]
-    breaks = [part for part in ("tools", "system text") if any(part in effect.breaks for effect in every)]
-    policy = model_panel.notes(every[0].policy) if len(every) == 1 else ()
-    untouched = () if breaks else ("no change for the model",)
-    return pieces.Effect.of(every, (*policy, *model_panel.consequences(breaks, plan.sessions), *untouched))
+    summed = [part.effect for part in plan.possible]
+    breaks = [part for part in ("tools", "system text") if any(part in effect.breaks for effect in summed)]
+    policy = model_panel.notes(summed[0].policy) if len(summed) == 1 else ()
+    no_change = () if breaks else ("no change for the model",)
+    return pieces.Effect.of(summed, (*policy, *model_panel.consequences(breaks, plan.sessions), *no_change))
 
 
 def _differences(plan: bulk.Plan) -> Iterator[pieces.Difference]:

@@ -1,6 +1,6 @@
-"""The Connect page: a token is created and inserted into the command that connects.
+"""The Connect page, which creates a token and inserts it into the command that connects.
 
-As on the page of tokens, its text is in the response to the form that creates it, and nowhere else.
+As on the page of tokens, the text of a token is only in the response to the form that creates it.
 """
 
 from __future__ import annotations
@@ -36,66 +36,66 @@ FRAMEWORKS = {
     "openai-agents": "OpenAI Agents",
     "google-adk": "Google ADK",
 }
-# More tools than these are counted, and not named.
+# The most tools that are named; the others are counted.
 MAX_NAMED = 20
-# The page asks for this long after the token was created whether it was used.
-WAIT = dt.timedelta(minutes=15)
+# How long after the creation of a token the page polls for its first request.
+MAX_WAIT = dt.timedelta(minutes=15)
 _ISSUE = rights.permission("add", "api_token")
 
 
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
-    """Show the ways to connect, with the name of a variable in place of the token."""
-    return _shown(request, agent, request.GET.get("way", ""))
+    """Show the ways to connect, with the name of a variable instead of a token."""
+    return _render(request, agent, request.GET.get("way", ""))
 
 
 @require_POST
 @permission_required(_ISSUE, raise_exception=True)
 @responses.require_read("api_token")
 def issue(request: http.Request, agent: str) -> HttpResponse:
-    """Create a token of the agent, and show it once, where it belongs in the chosen way to connect."""
+    """Create a token of the agent, and show it once, inserted into the chosen way to connect."""
     way, days = request.POST.get("way", ""), request.POST.get("days", "")
     labels = {client.id: client.label for client in mcp_clients.CLIENTS} | LANGUAGES | FRAMEWORKS
     form = tokens_page.Token({"owner": "agent", "agent": agent, "name": labels.get(way, ""), "days": days})
     responses.declare(request, reverse("web:connect", args=[agent]), refusal="No token was created")
     issued = tokens.issue(responses.write(request), **form.arguments(request.user.get_username()))
-    return _shown(request, agent, way, issued)
+    return _render(request, agent, way, issued)
 
 
 @require_safe
 @responses.require_read("api_token")
 def first_request(request: http.Request, agent: str) -> HttpResponse:
-    """Show whether a request with the token has come; to a page that still waits, with nothing to swap in."""
+    """Show whether a request with the token was received; 204 for a page that still polls."""
     status = _first_request(agent, request.GET.get("token", ""))
     if status is None:
         raise Http404
     if status.is_polled and request.htmx:
         return HttpResponse(status=204)
-    shown = pieces.View(agent=pieces.View(key=agent), status=status)
-    return render(request, "connect/_first_request.html", {"page": shown})
+    view = pieces.View(agent=pieces.View(key=agent), status=status)
+    return render(request, "connect/_first_request.html", {"page": view})
 
 
-def _shown(
+def _render(
     request: http.Request, agent: str, chosen: str, issued: tokens.Issued | None = None
 ) -> HttpResponse:
     user, settings = request.user, queries.settings(agent)
-    # The agent's address in the API, as this browser would reach it.
-    surface = request.build_absolute_uri(reverse("api:get_surface", args=[agent]))
-    address, origin = surface.removesuffix("surface"), surface.rpartition("/api/v1/")[0]
-    listed = (*settings.surface.tools, *settings.surface.meta_tools)
+    # The agent's URL in the API, as this browser reaches it.
+    surface_url = request.build_absolute_uri(reverse("api:get_surface", args=[agent]))
+    address, origin = surface_url.removesuffix("surface"), surface_url.rpartition("/api/v1/")[0]
+    definitions = (*settings.surface.tools, *settings.surface.meta_tools)
     ways = {
         "MCP clients": list(configurations(origin, agent, settings.surface)),
-        "HTTP API": list(languages(address, listed[0].name if listed else "a_tool")),
+        "HTTP API": list(languages(address, definitions[0].name if definitions else "a_tool")),
         "Frameworks": list(frameworks(origin, agent)),
     }
-    every = [way for group in ways.values() for way in group]
+    all_ways = [way for group in ways.values() for way in group]
     if issued is not None:
-        for way in every:
+        for way in all_ways:
             _put_token(way, issued.text)
-    names = [way.name for way in every]
+    names = [way.name for way in all_ways]
     may_see_tokens = rights.may_read(user, "api_token")
     prefix = issued.token.prefix if issued else request.GET.get("token", "")
-    shown = pieces.View(
+    view = pieces.View(
         agent=agents.present(settings.summary),
         ways=ways,
         chosen=chosen if chosen in names else names[0],
@@ -106,40 +106,40 @@ def _shown(
         status=_first_request(agent, prefix) if may_see_tokens else None,
         days=tokens_page.Token.empty(agent)["days"],
     )
-    return responses.show(request, shown, "connect/connect.html", "connect/_connect.html")
+    return responses.show(request, view, "connect/connect.html", "connect/_connect.html")
 
 
 def _first_request(agent: str, prefix: str = "") -> pieces.View | None:
-    """Return whether the token with this prefix was used, or else the newest one of the agent that is valid; None if
-    there is none.
+    """Return whether the token with this prefix was used, or without a prefix the agent's newest valid token; None if
+    there is no such token.
     """
     now = timezone.now()
     for token in tokens.of_agent(agent):
         if token.prefix == prefix or (not prefix and token.is_valid(now)):
             is_waiting = token.last_used is None
             return pieces.View(
-                token=token, is_waiting=is_waiting, is_polled=is_waiting and now - token.created < WAIT
+                token=token, is_waiting=is_waiting, is_polled=is_waiting and now - token.created < MAX_WAIT
             )
     return None
 
 
 def _put_token(way: pieces.View, token: str) -> None:
-    """Put the token into the text of a way to connect, if that is where it belongs (``has_token``)."""
+    """Insert the token into the text of a way to connect; ``has_token`` tells whether the text contains it."""
     text = way.text.replace("$TOOLBELT_TOKEN", token).replace("YOUR_TOKEN", token)
     way.has_token, way.text = text != way.text, text
 
 
 def _code(template: str, **values: str | bool) -> str:
-    """Return the code in a template of this page."""
+    """Return the code of a template of this page."""
     return loader.render_to_string(f"connect/{template}.txt", values).strip() + "\n"
 
 
 def languages(address: str, tool: str) -> Iterator[pieces.View]:
-    """Return code that asks for tools and calls one, in each language; ``address`` is the agent's in the API."""
-    asked = urlencode({"session": "s1", "format": "openai_chat"})
+    """Yield code in each language that requests tools and calls one; ``address`` is the agent's URL in the API."""
+    query = urlencode({"session": "s1", "format": "openai_chat"})
     curl = _code(
         "languages/curl",
-        surface_url=shlex.quote(f"{address}surface?{asked}"),
+        surface_url=shlex.quote(f"{address}surface?{query}"),
         call=shlex.quote(json.dumps({"session": "s1", "tool": tool, "arguments": {}})),
         calls_url=shlex.quote(f"{address}calls"),
     )
@@ -149,21 +149,21 @@ def languages(address: str, tool: str) -> Iterator[pieces.View]:
 
 
 def framework(name: str, origin: str, agent: str) -> str:
-    """Return a whole program for a framework, an agent, and the Toolbelt at ``origin``; ``model`` is left open."""
+    """Return a program for a framework, an agent, and the Toolbelt at ``origin``; ``model`` is left to the user."""
     return _code(f"frameworks/{name}", address=json.dumps(origin), agent=json.dumps(agent))
 
 
 def frameworks(origin: str, agent: str) -> Iterator[pieces.View]:
-    """Return the program of each framework."""
+    """Yield the program for each framework."""
     for name, label in FRAMEWORKS.items():
         install = f"# Needs the extra: {name}\n# Use your own model.\n"
         yield pieces.View(name=name, label=label, text=install + framework(name, origin, agent))
 
 
-def configurations(origin: str, agent: str, answer: surface.Surface) -> Iterator[pieces.View]:
-    """Return the configuration of each client; ``origin`` is this installation's, as the browser reaches it.
+def configurations(origin: str, agent: str, result: surface.Surface) -> Iterator[pieces.View]:
+    """Yield the configuration of each client; ``origin`` is the URL of this installation in the browser.
 
-    ``answer`` is what the agent's model gets, for the warnings.
+    ``result`` is the agent's surface, for the warnings.
     """
     for client in mcp_clients.CLIENTS:
         yield pieces.View(
@@ -171,18 +171,18 @@ def configurations(origin: str, agent: str, answer: surface.Surface) -> Iterator
             label=client.label,
             text=mcp_clients.text(client, origin, agent),
             client=client,
-            warnings=(*_cut_instructions(client, answer.policy), *_long_names(client, answer)),
+            warnings=(*_cut_instructions(client, result.policy), *_long_names(client, result)),
         )
 
 
-def cut_instructions(given: policy.Policy) -> tuple[str, ...]:
-    """Return a sentence for each client that cuts this policy."""
-    return tuple(sentence for client in mcp_clients.CLIENTS for sentence in _cut_instructions(client, given))
+def cut_instructions(agent_policy: policy.Policy) -> tuple[str, ...]:
+    """Return a warning for each client that cuts off this policy."""
+    return tuple(line for client in mcp_clients.CLIENTS for line in _cut_instructions(client, agent_policy))
 
 
-def _cut_instructions(client: mcp_clients.Client, given: policy.Policy) -> Iterator[str]:
-    # As clients count, most of which are written in JavaScript: in units of UTF-16.
-    length = len(policy.text_by_importance(given).encode("utf-16-le")) // 2
+def _cut_instructions(client: mcp_clients.Client, agent_policy: policy.Policy) -> Iterator[str]:
+    # Most clients are written in JavaScript, so they count UTF-16 code units.
+    length = len(policy.text_by_importance(agent_policy).encode("utf-16-le")) // 2
     limit = client.longest_instructions
     if limit is not None and length > limit:
         yield (
@@ -192,15 +192,15 @@ def _cut_instructions(client: mcp_clients.Client, given: policy.Policy) -> Itera
         )
 
 
-def _long_names(client: mcp_clients.Client, answer: surface.Surface) -> Iterator[str]:
-    listed = tool_lists.of(answer, answer.resolution.context.agent.mcp_loading).tools
+def _long_names(client: mcp_clients.Client, result: surface.Surface) -> Iterator[str]:
+    definitions = tool_lists.of(result, result.resolution.context.agent.mcp_loading).tools
     maximum = client.longest_name - len(client.prefix)
-    names = [definition.name for definition in listed if len(definition.name) > maximum]
+    names = [definition.name for definition in definitions if len(definition.name) > maximum]
     if names:
         more = f" and {words.number(len(names) - MAX_NAMED)} more" if len(names) > MAX_NAMED else ""
-        has, its = ("has a name", "is") if len(names) == 1 else ("have names", "are")
+        verb, be = ("has a name", "is") if len(names) == 1 else ("have names", "are")
         yield (
-            f"{words.tools(len(names)).capitalize()} {has} that {its} too long for {client.label}, which puts"
+            f"{words.tools(len(names)).capitalize()} {verb} that {be} too long for {client.label}, which puts"
             f" {client.prefix} in front and takes {client.longest_name} characters:"
             f" {', '.join(names[:MAX_NAMED])}{more}. Use a shorter name than {mcp_clients.NAME} there, or shorter keys."
         )

@@ -12,5 +12,5 @@ from toolbelt.web.kit import http, pieces
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show the page: the same for everyone."""
+    """Show the page, which is the same for everyone."""
     return render(request, "help/help.html", {"page": pieces.View(rules=rules.RULES)})

@@ -22,7 +22,7 @@ DAYS = 30
 MAX_AGENTS = 14
 MAX_CONCERNS = 8
 MAX_CHANGES = 6
-# The sparkline, in its own units.
+# The step and height of the sparkline, in units of its viewBox.
 STEP, HEIGHT = 10, 64
 
 
@@ -39,18 +39,18 @@ def page(request: http.Request) -> HttpResponse:
         max_agents=MAX_AGENTS,
         calls_since=periods.midnight(first) if may_see_calls else None,
     )
-    noticed = concerns.lines(loaded.attention)
+    concern_lines = concerns.lines(loaded.attention)
     count = len(loaded.attention.agents)
-    begun = None if loaded.calls else first_steps.load()
-    steps = [begun.has_server, begun.is_reviewed, bool(begun.agent), begun.is_connected] if begun else []
-    shown = pieces.View(
+    setup = None if loaded.calls else first_steps.load()
+    completed = [setup.has_server, setup.is_reviewed, bool(setup.agent), setup.is_connected] if setup else []
+    view = pieces.View(
         count=count,
-        steps=begun,
-        # With the first call, the last step, all steps disappear.
-        next_step=1 + [*steps, False].index(False),
+        steps=setup,
+        # The last step is the first call, after which the steps are hidden.
+        next_step=1 + [*completed, False].index(False),
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",
-        concerns=[present() for present in noticed[:MAX_CONCERNS]],
-        more_concerns=len(noticed) - MAX_CONCERNS,
+        concerns=[present() for present in concern_lines[:MAX_CONCERNS]],
+        more_concerns=len(concern_lines) - MAX_CONCERNS,
         entries=tuple(
             audit_words.present(
                 entry,
@@ -68,11 +68,11 @@ def page(request: http.Request) -> HttpResponse:
         agents=tuple(map(agents.present, loaded.listed)),
         more_agents=count > MAX_AGENTS,
     )
-    return responses.show(request, shown, "home/home.html")
+    return responses.show(request, view, "home/home.html")
 
 
 def _uncalled(stored: catalog.Catalog, usage_by_day: Sequence[usage.OfDay], today: dt.date) -> str:
-    """Return how many tools were not called, in the period of the list of tools; empty if all were."""
+    """Return how many tools were not called in the period of the list of tools; empty if all were called."""
 
     def exceeds(first: dt.date) -> bool:
         return sum(of_day.calls for of_day in usage_by_day if of_day.day >= first) > calls.MAX_CALLS
@@ -86,21 +86,21 @@ def _uncalled(stored: catalog.Catalog, usage_by_day: Sequence[usage.OfDay], toda
 def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
     days = charts.every_day(usage_by_day, first, last)
     calls = [day.calls for day in days]
-    wrong = [day.refused + day.failed for day in days]
-    maximum, total, errors = max(calls), sum(calls), sum(wrong)
+    errors_by_day = [day.refused + day.failed for day in days]
+    maximum, total, errors = max(calls), sum(calls), sum(errors_by_day)
     if not total:
         return None
-    points = [_point(place, count, maximum) for place, count in enumerate(calls)]
+    points = [_point(index, count, maximum) for index, count in enumerate(calls)]
     width = STEP * (len(days) - 1)
     busiest = days[calls.index(maximum)].day
-    before, week = sum(calls[-14:-7]), sum(calls[-7:])
-    # A week with few calls is not compared with.
-    change = f", {words.signed(round(100 * (week - before) / before))} %" if before >= 20 else ""
+    previous, week = sum(calls[-14:-7]), sum(calls[-7:])
+    # A week with few calls is no basis for a comparison.
+    change = f", {words.signed(round(100 * (week - previous) / previous))} %" if previous >= 20 else ""
     return pieces.View(
         line=" ".join(points),
         area=" ".join([f"0,{HEIGHT}", *points, f"{width},{HEIGHT}"]),
-        wrong=" ".join(_point(place, count, maximum) for place, count in enumerate(wrong)),
-        days=list(zip(range(-STEP // 2, width, STEP), days, wrong, strict=True)),
+        wrong=" ".join(_point(index, count, maximum) for index, count in enumerate(errors_by_day)),
+        days=list(zip(range(-STEP // 2, width, STEP), days, errors_by_day, strict=True)),
         width=width,
         height=HEIGHT,
         words=f"{words.number(total)} calls in {len(days)} days, the most on {busiest:%-d %B}: "
@@ -112,6 +112,6 @@ def _usage(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
     )
 
 
-def _point(place: int, count: int, maximum: int) -> str:
-    # Room for the line's own width at both ends.
-    return f"{place * STEP},{HEIGHT - 2 - round((HEIGHT - 4) * count / maximum, 1)}"
+def _point(index: int, count: int, maximum: int) -> str:
+    # Leave room for the width of the line at both ends.
+    return f"{index * STEP},{HEIGHT - 2 - round((HEIGHT - 4) * count / maximum, 1)}"

@@ -1,4 +1,4 @@
-"""Import & export: download a belt, check one, and import it as it was checked."""
+"""Import & export: download a belt, check a belt, and import it as checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from toolbelt.web.kit import (
 )
 from toolbelt.web.kit import forms as kit
 
-# How many entries of a section, and problems, are shown; the rest is counted.
+# The most entries of a section, and the most problems, that are shown; the others are counted.
 MAX_ENTRIES, MAX_PROBLEMS = 100, 200
 
 
@@ -53,19 +53,19 @@ class Export(forms.Form):
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the page."""
-    return _shown(request)
+    return _render(request)
 
 
 @require_safe
 def export(request: http.Request) -> HttpResponse:
-    """Return the chosen sections that the reader may see as a file; all of them if none is chosen."""
-    given = filters.read(Export(request.GET))
+    """Return the chosen sections, or all that the reader may see, as a file."""
+    criteria = filters.read(Export(request.GET))
     allowed = [name for name, kind in belts.SECTIONS.items() if rights.may_read(request.user, kind)]
-    wanted = [name for name in given["section"] or allowed if name in belts.SECTIONS]
-    if not set(wanted) <= set(allowed):
+    sections = [name for name in criteria["section"] or allowed if name in belts.SECTIONS]
+    if not set(sections) <= set(allowed):
         raise PermissionDenied
-    kind: belt_texts.Form = "json" if given["form"] == "json" else "yaml"
-    text = belt_texts.write(belts.export_sections(wanted), kind)
+    kind: belt_texts.Form = "json" if criteria["form"] == "json" else "yaml"
+    text = belt_texts.write(belts.export_sections(sections), kind)
     name = f"belt-{timezone.localdate():%Y-%m-%d}.{kind}"
     return HttpResponse(
         text,
@@ -76,40 +76,40 @@ def export(request: http.Request) -> HttpResponse:
 
 @require_POST
 def check(request: http.Request) -> HttpResponse:
-    """Show the effects of importing the belt; nothing is written."""
+    """Show the effects of importing the belt, without writing anything."""
     text, document = _document(request)
-    return _shown(request, text=text, weighed=belt_effects.assess(responses.write(request), document))
+    return _render(request, text=text, assessment=belt_effects.assess(responses.write(request), document))
 
 
 @require_POST
 def import_(request: http.Request) -> HttpResponse:
-    """Import the belt that was checked if the configuration is still the same; otherwise show the check again."""
+    """Import the checked belt if the configuration has not changed; otherwise show the check again."""
     form = Import(request.POST)
     text, document = _document(request)
-    # A form that does not say what was shown is answered with the check again.
-    given: dict[str, Any] = (
+    # An invalid form has an outdated digest, so the check is shown again.
+    data: dict[str, Any] = (
         form.cleaned_data if form.is_valid() else {"revision": 0, "shown": "", "reason": ""}
     )
     try:
-        done = belt_effects.apply(
-            responses.write(request, given), document, revision=given["revision"], seen_digest=given["shown"]
+        imported = belt_effects.apply(
+            responses.write(request, data), document, revision=data["revision"], seen_digest=data["shown"]
         )
     except errors.Stale as stale:
-        # The check again, because the import would not do what was shown.
+        # Show the check again, because the import would have a different effect.
         refusal = notices.Notice(text=f"Nothing was imported. {stale}", tone="refused")
         _declare(request, text, refusal)
-        weighed = belt_effects.assess(responses.write(request), document)
-        return _shown(request, status=409, text=text, weighed=weighed, notice=refusal)
+        assessment = belt_effects.assess(responses.write(request), document)
+        return _render(request, status=409, text=text, assessment=assessment, notice=refusal)
     notice = notices.Notice(
-        text=f"Belt imported: {_counted(done)}.", undo=_to_undo(request, done), whole=True
+        text=f"Belt imported: {_counted(imported)}.", undo=_undo_entry(request, imported), whole=True
     )
     return responses.respond(request, notice)
 
 
 def _document(request: http.Request) -> tuple[str, dict[str, Any]]:
-    """Return the text of the belt and what it holds; what is wrong with it from now on is shown beside the text.
+    """Return the text of the belt and its document, and declare that its problems are shown beside the text.
 
-    Raise PermissionDenied if they may not import any section.
+    Raise PermissionDenied if the user may not import any section.
     """
     if not _may_import(request):
         raise PermissionDenied
@@ -121,13 +121,13 @@ def _document(request: http.Request) -> tuple[str, dict[str, Any]]:
 
 def _declare(request: http.Request, text: str, notice: notices.Notice | None = None) -> None:
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
-        return _shown(request, status=422, text=text, problems=error.problems, notice=notice)
+        return _render(request, status=422, text=text, problems=error.problems, notice=notice)
 
     responses.declare(request, reverse("web:import_export"), form=show_again)
 
 
 def _text(request: http.Request) -> str:
-    """Return the belt that was uploaded, else the one that was pasted."""
+    """Return the uploaded belt if there is one, otherwise the pasted one."""
     upload = request.FILES.get("file")
     if upload is None:
         text = str(request.POST.get("text", ""))
@@ -174,29 +174,29 @@ def _may_import(request: http.Request) -> bool:
     )
 
 
-def _to_undo(request: http.Request, done: belts.Imported) -> int | None:
-    """Return the entry to undo the whole import by, if the user may."""
-    if done.entry is None or queries.change(done.entry) is None:
+def _undo_entry(request: http.Request, imported: belts.Imported) -> int | None:
+    """Return the audit entry that undoes the whole import; None without the permission."""
+    if imported.entry is None or queries.change(imported.entry) is None:
         return None
-    batch = undoing.batch_of(done.entry)
-    may = all(audit_words.is_undoable(entry) and rights.may_undo(request.user, entry) for entry in batch)
-    return done.entry if may else None
+    batch = undoing.batch_of(imported.entry)
+    may_undo = all(audit_words.is_undoable(each) and rights.may_undo(request.user, each) for each in batch)
+    return imported.entry if may_undo else None
 
 
-def _shown(
+def _render(
     request: http.Request,
     *,
     status: int = 200,
     notice: notices.Notice | None = None,
     text: str = "",
-    weighed: belt_effects.Assessment | None = None,
+    assessment: belt_effects.Assessment | None = None,
     problems: Iterable[errors.Problem] = (),
 ) -> HttpResponse:
     adopted: adopting.Adopted | None = getattr(request, "adopted", None)
-    listed = list(problems if adopted is None else map(adopted.in_file, problems))
-    if len(listed) > MAX_PROBLEMS:
-        more = f"{words.number(len(listed) - MAX_PROBLEMS)} more."
-        listed[MAX_PROBLEMS:] = [errors.Problem(path="", message=more)]
+    shown_problems = list(problems if adopted is None else map(adopted.in_file, problems))
+    if len(shown_problems) > MAX_PROBLEMS:
+        more = f"{words.number(len(shown_problems) - MAX_PROBLEMS)} more."
+        shown_problems[MAX_PROBLEMS:] = [errors.Problem(path="", message=more)]
     counts = queries.section_counts()
     page = pieces.View(
         sections=[
@@ -206,8 +206,8 @@ def _shown(
         ],
         maximum=_megabytes(conf.API_BODY_BYTES),
         text=text,
-        checked=None if weighed is None else _checked(weighed),
-        problems=tuple(listed),
+        checked=None if assessment is None else _checked(assessment),
+        problems=tuple(shown_problems),
         adopted="" if adopted is None else adopting.TITLES[adopted.kind],
         left_aside=() if adopted is None else (*adopted.notes, *adopted.left_aside),
         may_import=_may_import(request),
@@ -221,27 +221,27 @@ def _title(section: str) -> str:
 
 
 def _megabytes(count: int) -> str:
-    """Print a number of bytes as a limit: ``2.5 MB``."""
+    """Return a number of bytes as a limit: ``2.5 MB``."""
     return f"{count / 1_000_000:,.4g} MB"
 
 
 def _counted(imported: belts.Imported) -> str:
-    """Return what an import does in a line: ``2 added, 1 changed, 40 unchanged``."""
+    """Return the numbers of an import in one line: ``2 added, 1 changed, 40 unchanged``."""
     return (
         f"{words.number(imported.created)} added, {words.number(imported.changed)} changed, "
         f"{words.number(imported.same)} unchanged"
     )
 
 
-def _checked(weighed: belt_effects.Assessment) -> pieces.View:
-    imported = weighed.imported
+def _checked(assessment: belt_effects.Assessment) -> pieces.View:
+    imported = assessment.imported
     return pieces.View(
-        weighed=weighed,
+        assessment=assessment,
         words=_counted(imported),
         is_nothing=not imported.differences and not imported.ordered,
         sections=tuple(_sections(imported)),
         ordered=[_title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered],
-        dangerous=any(consequence.reasons for consequence in weighed.consequences)
+        dangerous=any(consequence.reasons for consequence in assessment.consequences)
         or bool(imported.to_confirm),
     )
 
@@ -262,5 +262,5 @@ def _sections(imported: belts.Imported) -> Iterator[pieces.View]:
 
 def _lines(difference: belts.Difference) -> tuple[pieces.Difference, ...]:
     before, after = entries.differences(difference.before, difference.after)
-    named = entries.name_field(difference.kind)
-    return differences.lines(before, {key: value for key, value in after.items() if key != named})
+    name_field = entries.name_field(difference.kind)
+    return differences.lines(before, {key: value for key, value in after.items() if key != name_field})

@@ -12,12 +12,12 @@ from toolbelt.web.kit import fields, filters, http, paging, pieces, responses, w
 from toolbelt.web.toolkits import listing as toolkits
 
 AGENTS_AT_ONCE = 12
-# A window of the matrix: few enough cells to be made and looked at.
+# One page of the matrix has few enough cells to render and read.
 TOOLKITS_AT_ONCE = 42
 
 
 class Matrix(forms.Form):
-    """Which toolkits and which agents the matrix is narrowed to, and where in both to begin."""
+    """The filters of toolkits and agents, and the offsets in both."""
 
     q = fields.Query()
     agents = forms.CharField(required=False, max_length=200)
@@ -28,38 +28,38 @@ class Matrix(forms.Form):
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show the matrix, narrowed to toolkits and agents, or only its table to htmx."""
-    index, given = access_index.load(), filters.read(Matrix(request.GET))
+    """Show the matrix of the matching toolkits and agents; htmx gets only its table."""
+    index, criteria = access_index.load(), filters.read(Matrix(request.GET))
     keys = [access.agent.key for access in index.agents]
-    own = frozenset(filter(rights.flip_check(request.user), keys))
-    is_one = given["agent"] in keys
-    if is_one:
-        fitting = [access for access in index.agents if access.agent.key == given["agent"]]
+    flippable = frozenset(filter(rights.flip_check(request.user), keys))
+    is_single = criteria["agent"] in keys
+    if is_single:
+        matches = [access for access in index.agents if access.agent.key == criteria["agent"]]
     else:
-        fitting = paging.matching_agents(index.agents, given["agents"])
-    columns = paging.part(fitting, given["agents_offset"], AGENTS_AT_ONCE)
-    every = index.catalog.toolkits.values()
-    fitting_kits = [kit for kit in every if words.contains(given["q"], kit.key, kit.title)]
-    lines = paging.part(fitting_kits, given["offset"], TOOLKITS_AT_ONCE)
-    shown = pieces.View(
+        matches = paging.matching_agents(index.agents, criteria["agents"])
+    columns = paging.part(matches, criteria["agents_offset"], AGENTS_AT_ONCE)
+    all_kits = index.catalog.toolkits.values()
+    matching_kits = [kit for kit in all_kits if words.contains(criteria["q"], kit.key, kit.title)]
+    rows = paging.part(matching_kits, criteria["offset"], TOOLKITS_AT_ONCE)
+    view = pieces.View(
         rows=tuple(
             (
                 toolkits.line(toolkits.use_of(index, kit)),
-                [toolkits.cell(access, kit, may_change=access.agent.key in own) for access in columns.items],
+                [toolkits.cell(each, kit, may_change=each.agent.key in flippable) for each in columns.items],
             )
-            for kit in lines.items
+            for kit in rows.items
         ),
         agents=[access.agent for access in columns.items],
-        one=is_one,
-        clear="Reset to default" if is_one else "Reset",
-        filters=given,
-        find_agents=len(keys) > AGENTS_AT_ONCE or bool(given["agents"]),
-        toolkits_pages=lines.pages(given, request.path),
-        agents_pages=columns.pages(given, request.path, name="agents_offset"),
-        choices=pieces.choices(keys, given["agent"], "All agents"),
-        narrowed=bool(given["q"] or is_one or given["agents"]),
-        matches=f"{words.counted(lines.total, 'toolkit')}, {words.counted(columns.total, 'agent')}",
-        may_change=bool(own),
-        may_change_some=0 < len(own) < len(keys),
+        is_single=is_single,
+        reset_label="Reset to default" if is_single else "Reset",
+        filters=criteria,
+        find_agents=len(keys) > AGENTS_AT_ONCE or bool(criteria["agents"]),
+        toolkits_pages=rows.pages(criteria, request.path),
+        agents_pages=columns.pages(criteria, request.path, name="agents_offset"),
+        choices=pieces.choices(keys, criteria["agent"], "All agents"),
+        is_filtered=bool(criteria["q"] or is_single or criteria["agents"]),
+        matches=f"{words.counted(rows.total, 'toolkit')}, {words.counted(columns.total, 'agent')}",
+        may_change=bool(flippable),
+        may_change_some=0 < len(flippable) < len(keys),
     )
-    return responses.show(request, shown, "matrix/matrix.html", "matrix/_table.html")
+    return responses.show(request, view, "matrix/matrix.html", "matrix/_table.html")

@@ -1,4 +1,4 @@
-"""Swapping two neighbors of a list, if both are still where the page showed them."""
+"""Swapping two neighbors of a list, if both are still in the order that the page showed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LISTS = {"loadout": "web:loadouts", "toolkit": "web:toolkits", "sub_app": "web:
 @require_POST
 def swap(request: http.Request, kind: str) -> HttpResponse:
     """Swap ``first`` with ``second``, which is directly before it."""
-    # Unknown kinds too: without permission, the response is the same.
+    # For unknown kinds too, so that users without the permission get the same response.
     if not request.user.has_perm(rights.permission("change", kind if kind in _LISTS else "loadout")):
         raise PermissionDenied
     if kind not in _LISTS:
         raise Http404
     responses.declare(request, reverse(_LISTS[kind]))
     first, second = request.POST.get("first", ""), request.POST.get("second", "")
-    done = ordering.set_order(responses.write(request), kind, [first, second], was=[second, first])
+    change = ordering.set_order(responses.write(request), kind, [first, second], was=[second, first])
     text = f"{first} moved before {second}."
-    return responses.respond(request, notices.Notice(text=text, undo=done.entry))
+    return responses.respond(request, notices.Notice(text=text, undo=change.entry))

@@ -55,7 +55,7 @@ class Activity(kit.Change):
 @permission_required("auth.view_user", raise_exception=True)
 def listing(request: http.Request) -> HttpResponse:
     """Show the people."""
-    return _shown(request, NewPerson())
+    return _render(request, NewPerson())
 
 
 @sensitive_post_parameters("password")
@@ -67,25 +67,25 @@ def create(request: http.Request) -> HttpResponse:
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         form.refuse(error, default_field="name")
-        return _shown(request, form, status)
+        return _render(request, form, status)
 
     responses.declare(request, reverse("web:people"), form=show_again)
-    given = form.checked()
-    _check_assignable(request, given["role"])
-    users.create(responses.write(request, given), given["name"], given["password"], given["role"])
-    return responses.respond(request, notices.Notice(text=f"User {given['name']} created."))
+    data = form.checked()
+    _check_assignable(request, data["role"])
+    users.create(responses.write(request, data), data["name"], data["password"], data["role"])
+    return responses.respond(request, notices.Notice(text=f"User {data['name']} created."))
 
 
 @require_POST
 @permission_required("auth.change_user", raise_exception=True)
 def set_roles(request: http.Request, person: str) -> HttpResponse:
-    """Set the roles of a user to those that are ticked."""
+    """Set the roles of a user to the ticked ones."""
     form = Roles(request.POST)
     responses.declare(request, reverse("web:people"))
     _check_manageable(request, person)
-    given = form.checked()
-    _check_assignable(request, set(given["role"]) ^ set(given["was"]))
-    changed = roles.put(responses.write(request, given), person, given["role"], was=given["was"])
+    data = form.checked()
+    _check_assignable(request, set(data["role"]) ^ set(data["was"]))
+    changed = roles.put(responses.write(request, data), person, data["role"], was=data["was"])
     names = ", ".join(roles.of_user(person)) or "no role"
     text = f"{person}: {names}." if changed else f"No changes: {person} has these roles already."
     return responses.respond(request, notices.Notice(text=text))
@@ -98,15 +98,15 @@ def set_active(request: http.Request, person: str) -> HttpResponse:
     form = Activity(request.POST)
     responses.declare(request, reverse("web:people"), refusal="Not deactivated")
     _check_manageable(request, person)
-    given = form.checked()
-    active = given["active"] == "yes"
-    if not active and not given["confirm"]:
+    data = form.checked()
+    active = data["active"] == "yes"
+    if not active and not data["confirm"]:
         reasons = (
             "They are logged out, and cannot log in.",
             "Their tokens are rejected. What they changed stays in the audit log.",
         )
         return responses.ask(request, f"Deactivate {person}?", "Deactivate user", reasons, [("active", "no")])
-    users.set_active(responses.write(request, given), person, active)
+    users.set_active(responses.write(request, data), person, active)
     text = f"{person} is active again." if active else f"{person} is deactivated."
     return responses.respond(request, notices.Notice(text=text))
 
@@ -122,7 +122,7 @@ def _check_assignable(request: http.Request, names: Iterable[str]) -> None:
         raise PermissionDenied
 
 
-def _shown(request: http.Request, form: NewPerson, status: int = 200) -> HttpResponse:
+def _render(request: http.Request, form: NewPerson, status: int = 200) -> HttpResponse:
     page = pieces.View(
         people=users.listed(),
         form=form,

@@ -1,4 +1,4 @@
-"""What the model of one agent gets for a question that an operator puts together, and why it gets a tool or not."""
+"""The preview: what an agent's model receives for a request, and why a tool is on or off."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from toolbelt.web.kit import (
     words,
 )
 
-# How many of the live sessions are offered to choose from; any other can be typed.
+# The most live sessions to choose from; any other can be typed.
 MAX_SESSIONS = 20
-# How many of the newest changes are offered to look at the agent after them; any other one is found in its history.
+# The most changes to choose a past version of the agent from; the history has the others.
 MAX_MOMENTS = 20
-# How many of the tools that are sent are listed at once.
+# The most tools on a page of the list.
 TOOLS_AT_ONCE = 200
 _VIEWS = {"tools": "Tools", "policy": "Policy", "json": "Provider JSON", "why": "Why?"}
 _SUBAGENTS = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
@@ -52,7 +52,7 @@ _FORMATS = {
 
 
 class Question(forms.Form):
-    """What is asked of one agent's preview, and which part of the answer is wanted."""
+    """The request to preview, and the part of the result to show."""
 
     message = forms.CharField(required=False, max_length=4000)
     session = forms.CharField(required=False, max_length=conversations.MAX_ID_LENGTH)
@@ -67,60 +67,62 @@ class Question(forms.Form):
 
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
-    """Show the page; htmx receives only the result."""
-    given = filters.read(Question(request.GET))
-    view = given["view"] or "tools"
-    form = given["format"] if given["format"] in rendering.FORMATS else next(iter(_FORMATS))
-    answer, version, then, trouble = _answers(agent, given)
+    """Show the page; htmx gets only the result."""
+    criteria = filters.read(Question(request.GET))
+    view = criteria["view"] or "tools"
+    form = criteria["format"] if criteria["format"] in rendering.FORMATS else next(iter(_FORMATS))
+    current, version, past, problem = _surfaces(agent, criteria)
     summary = queries.summary(agent)
     if summary.agent.archived:
         raise errors.Archived(agent)
-    about = {name: given[name] for name in ("message", "session", "request", "subagent", "at") if given[name]}
+    query = {
+        key: criteria[key] for key in ("message", "session", "request", "subagent", "at") if criteria[key]
+    }
     shared = {
         "agent": agents.present(summary),
         "view": view,
-        "why_url": f"{request.path}?{urlencode({**about, 'view': 'why'})}",
+        "why_url": f"{request.path}?{urlencode({**query, 'view': 'why'})}",
     }
 
     def preview(
-        shown: surface.Surface, other: surface.Surface | None, mark: str, place: str
+        result: surface.Surface, reference: surface.Surface | None, mark: str, element_id: str
     ) -> dict[str, Any]:
-        """Return a surface in this view; the ``mark`` is on the tools that the ``other`` one does not have."""
+        """Return a surface in this view, with the ``mark`` on tools that the ``reference`` does not have."""
         return {
             **shared,
-            "model": model_panel.view(shown, given["message"]),
-            "tools": _tools(shown, given["offset"], other or shown, mark) if view == "tools" else (),
-            "sent": _sent(shown, form, place) if view == "json" else None,
-            "why": _why(shown, given["tool"]) if view == "why" else None,
+            "model": model_panel.view(result, criteria["message"]),
+            "tools": _tools(result, criteria["offset"], reference or result, mark) if view == "tools" else (),
+            "sent": _sent(result, form, element_id) if view == "json" else None,
+            "why": _why(result, criteria["tool"]) if view == "why" else None,
         }
 
     now = pieces.View(
-        **preview(answer, then, "added since", "provider-json"),
-        given=given,
-        trouble=trouble,
-        subagents=pieces.choices(_SUBAGENTS, given["subagent"]),
+        **preview(current, past, "added since", "provider-json"),
+        criteria=criteria,
+        problem=problem,
+        subagents=pieces.choices(_SUBAGENTS, criteria["subagent"]),
         views=pieces.choices(_VIEWS, view),
-        # The best known first, then whatever else there is.
+        # The best known formats come first, then all others.
         formats=pieces.choices(
             {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
         ),
         sessions=sessions.page(agent, limit=MAX_SESSIONS).sessions,
-        moments=tuple(_moments(agent, given["at"])),
-        saved=context_saved.for_agent(agent, context_use.count(answer)),
-        revision=answer.revision,
-        fingerprint=answer.fingerprint.removeprefix("sha256:")[:12],
-        known=sorted(answer.resolution.context.catalog.tools) if view == "why" else (),
+        moments=tuple(_moment_choices(agent, criteria["at"])),
+        saved=context_saved.for_agent(agent, context_use.count(current)),
+        revision=current.revision,
+        fingerprint=current.fingerprint.removeprefix("sha256:")[:12],
+        known=sorted(current.resolution.context.catalog.tools) if view == "why" else (),
         may_change=rights.may_flip(request.user, agent),
-        cut=connect.cut_instructions(answer.policy)
+        cut=connect.cut_instructions(current.policy)
         if view == "policy" or (view == "json" and form == "mcp")
         else (),
     )
     if view == "tools":
-        longest = answer if then is None or len(answer.tools) >= len(then.tools) else then
-        now.pages = _sent_part(longest, given["offset"]).pages(given, request.path)
-    if version is not None and then is not None:
+        longest = current if past is None or len(current.tools) >= len(past.tools) else past
+        now.pages = _sent_part(longest, criteria["offset"]).pages(criteria, request.path)
+    if version is not None and past is not None:
         now.past = pieces.View(
-            **preview(then, answer, "removed since", "provider-json-then"),
+            **preview(past, current, "removed since", "provider-json-then"),
             words=compare.version(version),
             moment=version.last.at if version.last else None,
             notes=tuple(compare.past_warnings(version)),
@@ -130,98 +132,98 @@ def page(request: http.Request, agent: str) -> HttpResponse:
     return render(request, template, {"page": now})
 
 
-def _answers(
-    agent: str, given: Mapping[str, Any]
+def _surfaces(
+    agent: str, criteria: Mapping[str, Any]
 ) -> tuple[surface.Surface, agent_versions.Version | None, surface.Surface | None, str]:
-    """Return the surface now, the past version of the agent and its surface if one is chosen, and the problems."""
-    # A past version is outside any session, and so is the current one beside it.
-    in_session = not given["at"]
-    asked = {
-        "session": (in_session and given["session"]) or None,
-        "request_id": (in_session and given["request"]) or None,
-        "subagent": given["subagent"] or None,
+    """Return the current surface, the chosen past version of the agent and its surface, and the problems."""
+    # A past version has no session, so the current one beside it is shown without a session too.
+    in_session = not criteria["at"]
+    options = {
+        "session": (in_session and criteria["session"]) or None,
+        "request_id": (in_session and criteria["request"]) or None,
+        "subagent": criteria["subagent"] or None,
     }
-    trouble = ""
+    problem = ""
     try:
-        answer = surfaces.ask(agent, message=given["message"], **asked)
+        current = surfaces.ask(agent, message=criteria["message"], **options)
     except errors.Invalid as invalid:
-        trouble = f"The preview ignores the session and the request: {invalid}"
-        answer = surfaces.ask(agent, message=given["message"])
-    version, then = None, None
-    if given["at"]:
+        problem = f"The preview ignores the session and the request: {invalid}"
+        current = surfaces.ask(agent, message=criteria["message"])
+    version, past = None, None
+    if criteria["at"]:
         try:
-            version = agent_versions.rebuild(agent, comparing.parse_moment(given["at"], "at"))
-            then = agent_versions.surface_of(
-                answer.resolution.context.catalog,
+            version = agent_versions.rebuild(agent, comparing.parse_moment(criteria["at"], "at"))
+            past = agent_versions.surface_of(
+                current.resolution.context.catalog,
                 version.agent,
-                given["message"],
-                given["subagent"] or None,
+                criteria["message"],
+                criteria["subagent"] or None,
             )
         except (errors.NotFound, errors.Invalid) as error:
-            trouble = f"{trouble} Cannot show the earlier version: {error}".strip()
-    return answer, version, then, trouble
+            problem = f"{problem} Cannot show the earlier version: {error}".strip()
+    return current, version, past, problem
 
 
-def _moments(agent: str, chosen: str) -> Iterator[pieces.Choice]:
+def _moment_choices(agent: str, chosen: str) -> Iterator[pieces.Choice]:
     yield pieces.Choice(value="", label="Now", chosen=not chosen)
     changes = queries.changes(agent=agent, size=MAX_MOMENTS).entries
     if chosen and chosen not in {str(entry.id) for entry in changes}:
-        number = chosen.isdigit()
-        yield pieces.Choice(value=chosen, label=f"after change {chosen}" if number else chosen, chosen=True)
+        label = f"after change {chosen}" if chosen.isdigit() else chosen
+        yield pieces.Choice(value=chosen, label=label, chosen=True)
     for entry in changes:
         label = f"after {audit_words.sentence(entry)}, {words.since(entry.at)}"
         yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
 
 
 def _tools(
-    answer: surface.Surface, offset: int | str, other: surface.Surface, mark: str
+    result: surface.Surface, offset: int | str, reference: surface.Surface, mark: str
 ) -> tuple[pieces.View, ...]:
-    """List what is sent, in the order in which it is sent; marked, what ``other`` does not have."""
-    maximum = max((definition.tokens for definition in answer.tools), default=0)
+    """Return a page of the tools in the order of the request, marked if the ``reference`` does not have them."""
+    maximum = max((definition.tokens for definition in result.tools), default=0)
     return tuple(
         pieces.View(
             key=tool.name,
             tokens=tool.tokens,
-            decision=answer.because.get(tool.name),
+            decision=result.because.get(tool.name),
             percent=round(100 * tool.tokens / maximum) if maximum else 0,
-            mark=mark if tool.name in answer.because and tool.name not in other.resolution.active else "",
+            mark=mark if tool.name in result.because and tool.name not in reference.resolution.active else "",
         )
-        for tool in _sent_part(answer, offset).items
+        for tool in _sent_part(result, offset).items
     )
 
 
-def _sent_part(answer: surface.Surface, offset: int | str) -> paging.Part[definitions.Definition]:
-    """Return the part of what is sent that is shown, in the order in which it is sent."""
-    sent = sorted((*answer.tools, *answer.meta_tools), key=lambda definition: definition.name)
+def _sent_part(result: surface.Surface, offset: int | str) -> paging.Part[definitions.Definition]:
+    """Return a page of the definitions that the model receives, in the order in which it receives them."""
+    sent = sorted((*result.tools, *result.meta_tools), key=lambda definition: definition.name)
     return paging.part(sent, offset, TOOLS_AT_ONCE)
 
 
-def _sent(answer: surface.Surface, form: str, place: str) -> pieces.View:
-    """Return what a provider is sent, as JSON, or the ``troubles`` for which it would not take it."""
-    sent = pieces.View(id=place, label=_FORMATS.get(form, form), text="")
+def _sent(result: surface.Surface, form: str, element_id: str) -> pieces.View:
+    """Return the tools as JSON in the format of a provider, or the ``problems`` that prevent it."""
+    view = pieces.View(id=element_id, label=_FORMATS.get(form, form), text="")
     try:
-        sent.text = json.dumps(rendering.render(answer, form), indent=2, ensure_ascii=False)
+        view.text = json.dumps(rendering.render(result, form), indent=2, ensure_ascii=False)
     except errors.Invalid as invalid:
-        sent.troubles = tuple(problem.message for problem in invalid.problems)
-    sent.size = len(sent.text.encode())
-    return sent
+        view.problems = tuple(problem.message for problem in invalid.problems)
+    view.size = len(view.text.encode())
+    return view
 
 
-def _why(answer: surface.Surface, tool: str) -> pieces.View:
-    """Return why a tool is on or off, with the steps that lead to it; the agent's budget is applied last.
+def _why(result: surface.Surface, tool: str) -> pieces.View:
+    """Return why a tool is on or off, with the steps of the decision; the agent's budget is applied last.
 
-    If there is no such tool, it is a ``trouble``, and there is neither before one is named.
+    If there is no such tool, there is only a ``problem``; without a tool, there is neither.
     """
-    context, why = answer.resolution.context, pieces.View(tool=tool)
+    context, view = result.resolution.context, pieces.View(tool=tool)
     if tool in context.catalog.tools:
-        why.decision = decision = answer.resolution.decision(tool)
-        why.decisive, why.steps = decision.rule_number, resolution.trace(context, tool)
+        view.decision = decision = result.resolution.decision(tool)
+        view.decisive, view.steps = decision.rule_number, resolution.trace(context, tool)
         if decision.code == "budget":
             question = "Do the tools that are on fit the agent's budget?"
-            why.decisive = 0
-            why.steps += (
+            view.decisive = 0
+            view.steps += (
                 resolution.Step(0, question, rules.Answer(decision.state, decision.code, decision.origin)),
             )
     elif tool:
-        why.trouble = str(errors.NotFound("tool", tool, context.catalog.tools))
-    return why
+        view.problem = str(errors.NotFound("tool", tool, context.catalog.tools))
+    return view

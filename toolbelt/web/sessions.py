@@ -1,4 +1,4 @@
-"""The sessions of one agent, and evicting one of them."""
+"""The sessions of an agent, and their eviction."""
 
 from __future__ import annotations
 
@@ -38,48 +38,48 @@ class Eviction(kit.Change):
 
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
-    """Show the sessions that have loaded something, or only their list to htmx."""
+    """Show the sessions that have loaded something; htmx gets only their list."""
     return responses.show(request, _page(request, agent), "sessions/sessions.html", "sessions/_filtered.html")
 
 
 @require_POST
 def evict(request: http.Request, agent: str) -> HttpResponse:
-    """Forget what a session has loaded, after a confirmation."""
+    """Evict a session, after a confirmation."""
     if not rights.may_change_sessions(request.user, "delete", agent):
         raise PermissionDenied
     form = Eviction(request.POST)
     parts = responses.swap_in(request, "sessions/_evicted.html", lambda: _page(request, agent))
     responses.declare(request, reverse("web:sessions", args=[agent]), parts=parts, refusal="Not evicted")
-    session, called = form.checked()["session"], titles.label("agent", agent)
+    session, name = form.checked()["session"], titles.label("agent", agent)
     if not form.cleaned_data["confirm"]:
         reasons = (
-            f"The session loses everything it loaded. Its next request starts with what {called} has in every session.",
+            f"The session loses everything it loaded. Its next request starts with what {name} has in every session.",
             "Its connections to upstream servers close, and the servers' state for it is lost.",
             "This cannot be undone, but the agent can load what it needs again.",
         )
         fields = [("session", session)]
         return responses.ask(request, f"Evict session {session}?", "Evict session", reasons, fields)
     sessions.evict(responses.write(request, form.cleaned_data), agent, session)
-    return responses.respond(request, notices.Notice(text=f"Session {session} of {called} evicted."))
+    return responses.respond(request, notices.Notice(text=f"Session {session} of {name} evicted."))
 
 
 def _page(request: http.Request, agent: str) -> pieces.View:
-    given = filters.read(Sessions(QueryDict(urlsplit(responses.current_address(request)).query)))
+    criteria = filters.read(Sessions(QueryDict(urlsplit(responses.current_address(request)).query)))
     summary = queries.summary(agent)
-    offset, period = given["offset"] or 0, periods.time_range(*periods.days(given))
+    offset, period = criteria["offset"] or 0, periods.time_range(*periods.days(criteria))
     stored = sessions.page(agent, offset=offset, limit=paging.PAGE_SIZE, **period)
     part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=paging.PAGE_SIZE)
     initial, may_see_calls = summary.agent.initial_toolkits, rights.may_read(request.user, "call_record")
     return pieces.View(
         agent=agents.present(summary),
         sessions=tuple(_line(summary.agent, each, may_see_calls) for each in stored.sessions),
-        period=periods.present(given, any_label="Any time"),
-        narrowed=bool(periods.address_parameters(given)),
+        period=periods.present(criteria, any_label="Any time"),
+        is_filtered=bool(periods.address_parameters(criteria)),
         initial=initial,
         loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),
         may_discover=summary.access.may_load,
         matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
-        pages=part.pages(periods.address_parameters(given), reverse("web:sessions", args=[agent])),
+        pages=part.pages(periods.address_parameters(criteria), reverse("web:sessions", args=[agent])),
         may_change=rights.may_flip(request.user, agent),
         may_evict=rights.may_change_sessions(request.user, "delete", agent),
     )
@@ -101,17 +101,17 @@ def _line(agent: values.Agent, stored: sessions.StoredSession, may_see_calls: bo
 def _loaded(agent: values.Agent, change: conversations.Change) -> pieces.View:
     note = ""
     if not change.on:
-        # The request that unloaded it may still go on.
+        # The request that unloaded it may still be running.
         note = "unloaded from the next request"
     elif change.kind == "toolkit" and change.name not in agent.allowed_toolkits:
         note = "no longer allowed"
-    return pieces.View(kind=change.kind, name=change.name, when=_read(change.at), note=note)
+    return pieces.View(kind=change.kind, name=change.name, when=_parse_time(change.at), note=note)
 
 
-def _read(at: str) -> datetime | None:
-    """Return when something was loaded, if the row says it; the agent's program may have written it."""
+def _parse_time(text: str) -> datetime | None:
+    """Return the time of a loading; None if it is invalid, because the agent's program may have written it."""
     try:
-        read = parse_datetime(at)
+        time = parse_datetime(text)
     except ValueError:
         return None
-    return timezone.make_aware(read) if read is not None and timezone.is_naive(read) else read
+    return timezone.make_aware(time) if time is not None and timezone.is_naive(time) else time

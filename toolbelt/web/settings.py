@@ -1,4 +1,4 @@
-"""The settings of one agent: shown and changed; its operators; and archiving it."""
+"""The settings of an agent, its operators, and archiving it."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Settings(entry_forms.EntryForm):
             "on_exceed": budget.on_exceed,
         }
 
-    def offer(self, stored: catalog.Catalog) -> None:
-        """Set the kinds and loadouts to choose from; a chosen loadout stays, even if it was removed."""
+    def set_choices(self, stored: catalog.Catalog) -> None:
+        """Set the kinds and loadouts to choose from; a chosen loadout stays even if it was removed."""
         loadout_of = conf.KIND_LOADOUTS
         kinds = [
             (kind, f"{kind} → {loadout_of[kind]}" if kind in loadout_of else kind) for kind in values.KINDS
@@ -102,23 +102,23 @@ class Settings(entry_forms.EntryForm):
         self.choose("loadout", [("", "From its kind, if any"), *((name, name) for name in names)])
 
     def entry(self) -> dict[str, Any]:
-        """Return every key that the form shows; None stands for the default."""
-        given = self.values
-        budget = {name: given[name] for name in ("max_tools", "max_tokens") if given[name] is not None}
-        if given["on_exceed"] not in ("", values.ON_EXCEED[0]):
-            budget["on_exceed"] = given["on_exceed"]
+        """Return every key of the form with its value; None means the default."""
+        data = self.values
+        budget = {name: data[name] for name in ("max_tools", "max_tokens") if data[name] is not None}
+        if data["on_exceed"] not in ("", values.ON_EXCEED[0]):
+            budget["on_exceed"] = data["on_exceed"]
         entry = {**super().entry(), "budget": budget or None}
         if entry["mcp_loading"] == values.MCP_LOADINGS[0]:
             entry["mcp_loading"] = None
         return entry
 
-    def field_at(self, place: str) -> str | None:
-        """Return the field of a place; the limits of the budget have one each."""
-        return super().field_at(place.removeprefix("budget."))
+    def field_at(self, path: str) -> str | None:
+        """Return the field of a path; each limit of the budget has its own field."""
+        return super().field_at(path.removeprefix("budget."))
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the chosen labels, for readers who may not change them."""
+        """Return the labels of the chosen values, for readers who may not change them."""
         return {
             name: dict(field.widget.choices).get(self.values[name], self.values[name])
             for name, field in self.fields.items()
@@ -142,46 +142,46 @@ class Archiving(kit.Change):
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the page."""
-    return _shown(request, agent)
+    return _render(request, agent)
 
 
 @require_POST
 @permission_required(rights.FLIP, raise_exception=True)
 def change(request: http.Request, agent: str) -> HttpResponse:
-    """Apply the changes to what the page showed; other changes since then are kept."""
+    """Save the fields that differ from what the page showed; newer changes of other fields are kept."""
     was = entry_forms.read_was(request.POST)
-    shown = belts.value("agent", {**was, "key": agent}, access_index.catalog_view().catalog)
-    form = Settings(request.POST, name=agent, initial=Settings.initial_of(shown))
+    stored = belts.value("agent", {**was, "key": agent}, access_index.catalog_view().catalog)
+    form = Settings(request.POST, name=agent, initial=Settings.initial_of(stored))
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         address = belts.address("agent", {"key": agent})
         form.show_problems(entry_forms.problems_by_path(address, error.problems), is_saved=True)
-        return _shown(request, agent, status=status, form=form, seen=was)
+        return _render(request, agent, status=status, form=form, seen=was)
 
     home = reverse("web:settings", args=[agent])
-    called = titles.label("agent", agent)
-    title, fields = f"Save the settings of {called}?", (*form.fields, "was", "next")
+    name = titles.label("agent", agent)
+    title, fields = f"Save the settings of {name}?", (*form.fields, "was", "next")
     responses.declare(request, home, form=show_again, title=title, verb="Save changes", fields=fields)
-    given, changes = form.checked(), form.changes()
+    data, changes = form.checked(), form.changes()
     seen = {key: was.get(key) for key in changes}
-    done = agents.edit(responses.write(request, given), agent, changes, was=seen)
-    unchanged, detail = f"the settings of {called} are already up to date", model_panel.summarize(done.effect)
+    result = agents.edit(responses.write(request, data), agent, changes, was=seen)
+    unchanged, detail = f"the settings of {name} are already up to date", model_panel.summarize(result.effect)
     return responses.respond_changed(
-        request, done, f"Settings of {called} saved", unchanged=unchanged, detail=detail
+        request, result, f"Settings of {name} saved", unchanged=unchanged, detail=detail
     )
 
 
 @require_POST
 @permission_required(rights.SET_OPERATORS, raise_exception=True)
 def set_operators(request: http.Request, agent: str) -> HttpResponse:
-    """Make the users that are ticked the operators of this agent only."""
+    """Set the operators of this agent only to the ticked users."""
     form = Operators(request.POST)
     responses.declare(request, reverse("web:settings", args=[agent]))
-    given = form.checked()
-    done = roles.set_operators(responses.write(request, given), agent, given["user"], was=given["was"])
-    names = ", ".join(done.after) or "none"
+    data = form.checked()
+    result = roles.set_operators(responses.write(request, data), agent, data["user"], was=data["was"])
+    names = ", ".join(result.after) or "none"
     text = f"Operators of {titles.label('agent', agent)} only: {names}."
-    return responses.respond(request, notices.Notice(text=text, undo=done.entry))
+    return responses.respond(request, notices.Notice(text=text, undo=result.entry))
 
 
 @require_POST
@@ -191,13 +191,13 @@ def archive(request: http.Request, agent: str) -> HttpResponse:
     form = Archiving(request.POST)
     home = reverse("web:settings", args=[agent])
     responses.declare(request, home)
-    given = form.checked()
-    archived = given["archived"] == "yes"
+    data = form.checked()
+    archived = data["archived"] == "yes"
 
     def ask(error: errors.ConfirmationRequired) -> HttpResponse:
-        # Archiving concerns everything that the agent has, so there is no difference to show.
-        question = dataclasses.replace(responses.build_confirmation(request, error), effect=None)
-        return responses.ask_confirmation(request, question)
+        # Archiving affects everything that the agent has, so there is no difference to show.
+        confirmation = dataclasses.replace(responses.build_confirmation(request, error), effect=None)
+        return responses.ask_confirmation(request, confirmation)
 
     responses.declare(
         request,
@@ -207,17 +207,17 @@ def archive(request: http.Request, agent: str) -> HttpResponse:
         fields=("archived", "reason", "next"),
         ask=ask,
     )
-    done = agents.archive(responses.write(request, given), agent, archived)
+    result = agents.archive(responses.write(request, data), agent, archived)
     word = "archived" if archived else "restored"
     notice = notices.Notice(
-        text=f"{titles.label('agent', agent)} is {word}{' already' if done.is_nothing else ''}.",
+        text=f"{titles.label('agent', agent)} is {word}{' already' if result.is_nothing else ''}.",
         detail="" if archived else "It works as before.",
-        undo=done.entry,
+        undo=result.entry,
     )
     return responses.respond(request, notice)
 
 
-def _shown(
+def _render(
     request: http.Request,
     agent: str,
     *,
@@ -230,12 +230,12 @@ def _shown(
     if form is None:
         initial = Settings.initial_of(settings.summary.agent)
         form, seen = Settings(initial, name=agent, initial=initial), settings.entry
-    form.offer(settings.surface.resolution.context.catalog)
+    form.set_choices(settings.surface.resolution.context.catalog)
     operators = roles.allowed_users(agent)
     stored = settings.summary.agent
-    shown = pieces.View(
+    view = pieces.View(
         agent=agents_page.present(settings.summary),
-        given=stored,
+        stored=stored,
         subagents=tuple(subagents.compare(settings.surface.resolution)),
         form=form,
         seen=json.dumps(seen, ensure_ascii=False),
@@ -244,4 +244,4 @@ def _shown(
         may_change=user.has_perm(rights.FLIP) and not stored.archived,
         may_flip=rights.may_flip(user, agent),
     )
-    return responses.show(request, shown, "settings/settings.html", status=status)
+    return responses.show(request, view, "settings/settings.html", status=status)

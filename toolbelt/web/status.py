@@ -1,4 +1,4 @@
-"""The page about the installation, for those who administer it."""
+"""The status of the installation, for its administrators."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from toolbelt.web.plugins import listing as plugins
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show the page to staff only, as the metrics and the admin are."""
+    """Show the page to staff only, like the metrics and the admin."""
     if not getattr(request.user, "is_staff", False):
         raise PermissionDenied
-    installed = installation.status()
-    every = tuple(map(plugins.line, plugin_overview.load_all(users=False)))
-    # What has failed comes first: the list is long, and the rest of it is fine.
-    shown = sorted(every, key=lambda plugin: plugin.state.shape == "active")
-    page = pieces.View(installed=installed, findings=tuple(_findings(installed, every)), plugins=shown)
+    state = installation.status()
+    lines = tuple(map(plugins.line, plugin_overview.load_all(users=False)))
+    # Failed plugins come first, because the list is long.
+    by_state = sorted(lines, key=lambda plugin: plugin.state.shape == "active")
+    page = pieces.View(installed=state, findings=tuple(_findings(state, lines)), plugins=by_state)
     return render(request, "status/status.html", {"page": page})
 
 
-def _findings(state: installation.Installation, every: tuple[pieces.View, ...]) -> Iterator[str]:
+def _findings(state: installation.Installation, lines: tuple[pieces.View, ...]) -> Iterator[str]:
     pending = state.database.pending
     if pending:
         yield f"Migrations are pending: {words.listing(list(pending))}. Run {conf.COMMAND} migrate."
     if state.cache.error:
         yield f"The cache does not respond: {state.cache.error}."
     yield from state.findings
-    for plugin in every:
+    for plugin in lines:
         if plugin.state.shape == "unavailable":
             yield f"The plugin {plugin.title} has failed."

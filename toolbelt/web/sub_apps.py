@@ -1,4 +1,4 @@
-"""The sub-apps: their list, one of them, and its editor."""
+"""The sub-apps: their list, the page of a sub-app, and the editor."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from toolbelt.control.reports import queries
 from toolbelt.core import belts, catalog, errors, reasons
 from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, words
 
-# As many reasons as one reads.
-_MAX_WITHOUT = 8
+# The most reasons that are shown for an agent.
+_MAX_REASONS = 8
 
 
 class SubApp(entry_forms.EntryForm):
-    """A sub-app. Its tools are rows, which buttons move, remove and add."""
+    """The form of a sub-app. Its tools are rows, which buttons move, remove and add."""
 
     entry_kind = "sub_app"
     plain_fields = ("title", "description")
@@ -41,7 +41,7 @@ class SubApp(entry_forms.EntryForm):
         return {**super().initial_of(value), "tool": list(value.tool_names)}
 
     def clean(self) -> None:
-        """Put the rows together: added tools come last."""
+        """Set the rows from the fields and the row action; added tools come last."""
         added = self.tools_to_add("tools", self.cleaned_data["add_tools"])
         tools = tuple(dict.fromkeys((*self.cleaned_data["tool"], *added)))
         if self.row_action is not None and self.row_action.rows == "tools":
@@ -49,10 +49,10 @@ class SubApp(entry_forms.EntryForm):
         self.tools: tuple[str, ...] = tools
 
     def entry(self) -> dict[str, Any]:
-        """Return every key that the form shows; None stands for the default."""
+        """Return every key of the form with its value; None means the default."""
         return {**super().entry(), "tool_names": list(self.tools) or None}
 
-    def offer(self, stored: catalog.Catalog) -> None:
+    def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the agents to choose from, the rows of tools, and the tools to add."""
         agents = dict.fromkeys((*queries.agent_keys(), *self.values["agents"]))
         self.choose("agents", ((key, key) for key in agents))
@@ -60,9 +60,9 @@ class SubApp(entry_forms.EntryForm):
             pieces.View(
                 key=key,
                 about=words.about_tool(stored, key),
-                problem=self.problems.get(f"tool_names[{place}]", ""),
+                problem=self.problems.get(f"tool_names[{index}]", ""),
             )
-            for place, key in enumerate(self.tools)
+            for index, key in enumerate(self.tools)
         ]
 
 
@@ -79,13 +79,13 @@ def listing(request: http.Request) -> HttpResponse:
     index = access_index.load()
     sub_apps = index.catalog.sub_apps
     names = ["", *sub_apps, ""]
-    shown = pieces.View(
+    view = pieces.View(
         sub_apps=tuple(
             _line(index, sub_app, up, down)
             for sub_app, up, down in zip(sub_apps.values(), names, names[2:], strict=False)
         ),
     )
-    return responses.show(request, shown, "sub_apps/list.html")
+    return responses.show(request, view, "sub_apps/list.html")
 
 
 @require_safe
@@ -97,15 +97,15 @@ def page(request: http.Request, sub_app: str) -> HttpResponse:
         raise errors.NotFound("sub-app", sub_app, index.catalog.sub_apps)
     closed = access_index.closed(index.catalog)
     tools = [index.catalog.tools[tool] for tool in _tools(index, stored)]
-    shown = pieces.View(
+    view = pieces.View(
         sub_app=stored,
         title=stored.title or sub_app,
         tools=tuple((tool, closed.get(tool.key)) for tool in tools),
         tokens=words.approx(sum(tool.tokens for tool in tools)),
-        agents=tuple(_embedded(index, stored)),
+        agents=tuple(_agents(index, stored)),
         seen=json.dumps(belts.entry("sub_app", stored), ensure_ascii=False),
     )
-    return responses.show(request, shown, "sub_apps/sub_app.html")
+    return responses.show(request, view, "sub_apps/sub_app.html")
 
 
 def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, down: str) -> pieces.View:
@@ -126,21 +126,21 @@ def _tools(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> list[str
     return [tool for tool in sub_app.tool_names if tool in index.catalog.tools]
 
 
-def _embedded(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Iterator[pieces.View]:
+def _agents(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Iterator[pieces.View]:
     tools = _tools(index, sub_app)
     accesses = {access.agent.key: access for access in index.agents}
     for key in sub_app.agents:
         if key not in accesses:
             continue
         decisions = [accesses[key].decision(tool) for tool in tools]
-        without = [
+        off = [
             (decision.tool, reasons.explain(decision)) for decision in decisions if decision.state != "active"
         ]
-        active = len(decisions) - len(without)
+        active = len(decisions) - len(off)
         yield pieces.View(
             key=key,
-            state="active" if not without else "discoverable" if active else "denied",
+            state="active" if not off else "discoverable" if active else "denied",
             word=f"{active} of {len(decisions)} on",
-            without=tuple(without[:_MAX_WITHOUT]),
-            rest=max(0, len(without) - _MAX_WITHOUT),
+            off=tuple(off[:_MAX_REASONS]),
+            more_off=max(0, len(off) - _MAX_REASONS),
         )

@@ -1,4 +1,4 @@
-"""Flipping a switch, overriding a tool, resetting the overrides of a section."""
+"""Flipping a switch, overriding a tool, and resetting the overrides of a section."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from toolbelt.web.kit import forms as kit
 from toolbelt.web.toolkits import listing as toolkits
 
 _WRITES = {"switch": switches.flip, "override": switches.override}
-# What of a first try goes with the question that is asked before the second.
-_KEPT = ("on", "was", "given", "at", "next")
+# The fields that a confirmation repeats.
+_REPEATED = ("on", "was", "given", "at", "next")
 
 
 class Flip(kit.Change):
-    """One flip: the new state (``on``), and the state that the page showed (``was``).
+    """A flip: the new state (``on``), and the state that the page showed (``was``).
 
     A button that sets a state for a limited time sends it in one word (``given``: ``true-2h``), which replaces ``on``;
     ``true-at`` ends at the moment ``at``, in the reader's time zone.
@@ -41,21 +41,21 @@ class Flip(kit.Change):
     at = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
 
     def clean(self) -> dict[str, Any]:
-        """Require a new state, and the moment for a state that ends at one."""
+        """Require a new state, and an end time if the state ends at one."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        given = cleaned.get("given")
-        if not given and not cleaned.get("on") and "on" not in self.errors:
+        timed = cleaned.get("given")
+        if not timed and not cleaned.get("on") and "on" not in self.errors:
             self.add_error("on", "This field is required.")
-        if given and given.endswith("-at") and cleaned.get("at") is None and "at" not in self.errors:
+        if timed and timed.endswith("-at") and cleaned.get("at") is None and "at" not in self.errors:
             self.add_error("at", "Enter an end time.")
         return cleaned
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of control.switches.flip and override."""
-        given = self.checked()
-        on, _, span = (given["given"] or given["on"]).partition("-")
-        ends = given["at"] if span == "at" else periods.end(span) if span else None
-        return {"on": words.from_form_value(on), "ends": ends, "was": given["was"]}
+        data = self.checked()
+        on, _, span = (data["given"] or data["on"]).partition("-")
+        ends = data["at"] if span == "at" else periods.end(span) if span else None
+        return {"on": words.from_form_value(on), "ends": ends, "was": data["was"]}
 
 
 class Reset(kit.Change):
@@ -64,16 +64,16 @@ class Reset(kit.Change):
     # Such as github__issue_read=true, whether the tool exists or not.
     was = fields.Names(".+=(true|false)")
 
-    def shown(self) -> dict[str, bool | None]:
+    def overrides(self) -> dict[str, bool | None]:
         """Return the overrides that the page showed, by their tools."""
-        pairs = (value.rpartition("=") for value in self.checked()["was"])
-        return {tool: words.from_form_value(stored) for tool, _, stored in pairs}
+        pairs = (pair.rpartition("=") for pair in self.checked()["was"])
+        return {tool: words.from_form_value(value) for tool, _, value in pairs}
 
 
-def declare(request: http.Request, agent: str, home: str = "", **how: Any) -> None:
-    """Declare that htmx gets what the change leaves of the agent's page; a browser goes there, or to ``home``."""
+def declare(request: http.Request, agent: str, home: str = "", **answers: Any) -> None:
+    """Declare that htmx gets the changed parts of the agent's page, and a browser goes there, or to ``home``."""
     swap = functools.partial(render_partial, request, agent)
-    responses.declare(request, home or reverse("web:agent_access", args=[agent]), parts=swap, **how)
+    responses.declare(request, home or reverse("web:agent_access", args=[agent]), parts=swap, **answers)
 
 
 def render_partial(
@@ -82,16 +82,16 @@ def render_partial(
     notice: notices.Notice,
     change: effects.Effect | None,
     status: int = 200,
-    question: notices.Confirmation | None = None,
+    confirmation: notices.Confirmation | None = None,
 ) -> HttpResponse:
-    """Return the parts of the Access page that the change affects, and a question if there is one.
+    """Return the parts of the Access page that the change affects, and a confirmation if there is one.
 
-    A page that shows the agent's switches as ``cells`` of a table names their toolkits, and gets those.
+    A page that shows the agent's switches as ``cells`` of a table sends their toolkits, and gets these cells.
     """
     cells = request.POST.get("cells", "").split()
     if not cells:
-        return access.render_partial(request, agent, notice, change, status, question)
-    # Before what is shown: it is never older than it says.
+        return access.render_partial(request, agent, notice, change, status, confirmation)
+    # Read before the data, so that the data is never older than the revision.
     request.counts = counts = queries.count()
     index = access_index.load()
     kits = [index.catalog.toolkits[key] for key in cells if key in index.catalog.toolkits]
@@ -102,9 +102,9 @@ def render_partial(
         may_change=True,
         notice=notice,
     )
-    shown = {"page": page, "confirmation": question}
-    response = render(request, "toolkits/_answer.html", shown, status=status)
-    # What else on the page follows the agent reloads itself.
+    context = {"page": page, "confirmation": confirmation}
+    response = render(request, "toolkits/_answer.html", context, status=status)
+    # Other parts of the page that depend on the agent reload themselves.
     return access.as_of(trigger_client_event(response, "flipped"), agent, counts.revision)
 
 
@@ -112,14 +112,14 @@ def render_partial(
 @responses.require_flip
 def switch(request: http.Request, agent: str, toolkit: str) -> HttpResponse:
     """Set a toolkit's switch, or clear it."""
-    return _flipped(request, "switch", agent, toolkit)
+    return _flip(request, "switch", agent, toolkit)
 
 
 @require_POST
 @responses.require_flip
 def override(request: http.Request, agent: str, tool: str) -> HttpResponse:
     """Set a tool's override, or clear it."""
-    return _flipped(request, "override", agent, tool)
+    return _flip(request, "override", agent, tool)
 
 
 @require_POST
@@ -128,33 +128,33 @@ def reset(request: http.Request, agent: str) -> HttpResponse:
     """Clear several overrides, as the page showed them: those of a section."""
     declare(request, agent)
     form = Reset(request.POST)
-    was = form.shown()
-    what = f"{words.counted(len(was), 'override')} of {titles.label('agent', agent)}"
-    declare(request, agent, title=f"Reset {what} to default?", verb="Reset to default", fields=_KEPT)
+    was = form.overrides()
+    target = f"{words.counted(len(was), 'override')} of {titles.label('agent', agent)}"
+    declare(request, agent, title=f"Reset {target} to default?", verb="Reset to default", fields=_REPEATED)
     write = responses.write(request, form.cleaned_data)
     change = tools_config.change(write, agent, dict.fromkeys(was), was=was)
     detail = model_panel.summarize(change.effect)
-    return responses.respond_changed(request, change, f"{what} reset to default", detail=detail, whole=True)
+    return responses.respond_changed(request, change, f"{target} reset to default", detail=detail, whole=True)
 
 
-def _flipped(request: http.Request, family: str, agent: str, key: str) -> HttpResponse:
+def _flip(request: http.Request, family: str, agent: str, key: str) -> HttpResponse:
     declare(request, agent)
-    name = titles.label("toolkit", key) if family == "switch" else key
+    label = titles.label("toolkit", key) if family == "switch" else key
     form = Flip(request.POST)
     arguments = form.arguments()
     ends = arguments["ends"]
     state = grants.with_end(arguments["on"], agents.End(at=ends) if ends is not None else None)
-    called = titles.label("agent", agent)
-    title, verb = words.switch_question(name, state, called), words.switch_verb(arguments["on"])
-    declare(request, agent, title=title, verb=verb, fields=_KEPT)
+    agent_label = titles.label("agent", agent)
+    title, verb = words.switch_question(label, state, agent_label), words.switch_verb(arguments["on"])
+    declare(request, agent, title=title, verb=verb, fields=_REPEATED)
     change = _WRITES[family](responses.write(request, form.cleaned_data), agent, key, **arguments)
     has_effect = change.effect is not None and not change.effect.is_nothing
     if arguments["on"] and not has_effect and (reason := _why_off(agent, key)):
-        done = "No changes:" if change.is_nothing else "Saved, but"
-        text = f"{done} {name} is not on for {called}: {reason}."
+        result = "No changes:" if change.is_nothing else "Saved, but"
+        text = f"{result} {label} is not on for {agent_label}: {reason}."
         return responses.respond(request, notices.Notice(text=text, undo=change.entry), change.effect)
-    done, detail = words.switch_result(name, state, called), model_panel.summarize(change.effect)
-    return responses.respond_changed(request, change, done, detail=detail)
+    result, detail = words.switch_result(label, state, agent_label), model_panel.summarize(change.effect)
+    return responses.respond_changed(request, change, result, detail=detail)
 
 
 def _why_off(agent: str, key: str) -> str:

@@ -1,7 +1,7 @@
 """API tokens: the list, issuing a token, and revoking it.
 
-A token's text is in the response to the form that issued it, and is stored nowhere, not in the session either. That
-form is therefore answered with a page, and not with a redirect.
+The text of a token is only in the response to the form that issued it, and is not stored, not even in the session. So
+the response to that form is a page, and not a redirect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from toolbelt.web.kit import fields, filters, http, notices, paging, pieces, res
 from toolbelt.web.kit import forms as kit
 
 SCOPES = {"read": "Read", "write": "Read and write"}
-# How long before its end a token is marked.
+# A token that expires within this time is marked.
 _SOON_SECONDS = 7 * 24 * 3600
 _ISSUE = rights.permission("add", "api_token")
 _REVOKE = rights.permission("change", "api_token")
@@ -62,26 +62,26 @@ class Token(kit.Fields, kit.Change):
 
     @classmethod
     def empty(cls, agent: str) -> Token:
-        """Return the form as it is shown first."""
+        """Return the form with its initial values."""
         return cls(initial={"owner": "agent", "agent": agent, "days": "90"})
 
-    def field_at(self, place: str) -> str | None:
-        """Return the field of a place; the day of expiry is chosen as a number of days."""
-        return super().field_at("days" if place == "expires" else place)
+    def field_at(self, path: str) -> str | None:
+        """Return the field of a path; the expiry is chosen as a number of days."""
+        return super().field_at("days" if path == "expires" else path)
 
-    def offer(self) -> None:
-        """Set the agents to choose from; only a form that is shown needs them."""
+    def set_choices(self) -> None:
+        """Set the agents to choose from; only a form that is rendered needs them."""
         self.choose("agent", [("", "Choose an agent"), *((key, key) for key in queries.agent_keys())])
 
     def arguments(self, me: str) -> dict[str, Any]:
         """Return the keyword arguments of control.people.tokens.issue."""
-        given = self.checked()
-        mine, days = given["owner"] == "me", given["days"]
+        data = self.checked()
+        is_own, days = data["owner"] == "me", data["days"]
         return {
-            "name": given["name"],
-            "agent": None if mine else given["agent"],
-            "user": me if mine else None,
-            "scope": given["scope"] if mine else "",
+            "name": data["name"],
+            "agent": None if is_own else data["agent"],
+            "user": me if is_own else None,
+            "scope": data["scope"] if is_own else "",
             "expires": timezone.now() + dt.timedelta(days=days) if days else None,
         }
 
@@ -98,7 +98,7 @@ class Tokens(forms.Form):
 @require_safe
 @responses.require_read("api_token")
 def listing(request: http.Request) -> HttpResponse:
-    """Show the tokens, or only their list to htmx."""
+    """Show the tokens; htmx gets only their list."""
     return responses.show(request, _page(request), "tokens/list.html", "tokens/_filtered.html")
 
 
@@ -116,7 +116,7 @@ def issue(request: http.Request) -> HttpResponse:
     responses.declare(request, reverse("web:tokens"), form=show_again)
     issued = tokens.issue(responses.write(request), **form.arguments(request.user.get_username()))
     page = _page(request)
-    page.issued, page.whose = issued, owner_words(issued.token)
+    page.issued, page.owner = issued, owner_label(issued.token)
     return responses.show(request, page, "tokens/list.html", "tokens/_issued.html")
 
 
@@ -134,39 +134,39 @@ def revoke(request: http.Request, token: str) -> HttpResponse:
         )
         return responses.ask(request, f"Revoke token {token}?", "Revoke token", reasons)
     revoked = tokens.revoke(responses.write(request, form.cleaned_data), token)
-    text = f"Token {revoked.prefix} of {owner_words(revoked)} revoked."
+    text = f"Token {revoked.prefix} of {owner_label(revoked)} revoked."
     return responses.respond(request, notices.Notice(text=text))
 
 
 def _page(request: http.Request, form: Token | None = None) -> pieces.View:
-    """Return the list with the form that issues a token, for users who may."""
-    given, path, now = filters.read(Tokens(request.GET)), reverse("web:tokens"), timezone.now()
-    every = tokens.all_tokens()
+    """Return the list, with the form that issues a token for users with the permission."""
+    criteria, path, now = filters.read(Tokens(request.GET)), reverse("web:tokens"), timezone.now()
+    all_tokens = tokens.all_tokens()
     matching = [
         token
-        for token in every
-        if words.contains(given["q"], token.prefix, token.name, token.agent, token.user)
+        for token in all_tokens
+        if words.contains(criteria["q"], token.prefix, token.name, token.agent, token.user)
     ]
-    valid = paging.part([token for token in matching if token.is_valid(now)], given["offset"])
-    gone = paging.part([token for token in matching if not token.is_valid(now)], given["gone_offset"])
+    valid = paging.part([token for token in matching if token.is_valid(now)], criteria["offset"])
+    inactive = paging.part([token for token in matching if not token.is_valid(now)], criteria["gone_offset"])
     if request.user.has_perm(_ISSUE):
-        form = form or Token.empty(given["agent"])
-        form.offer()
+        form = form or Token.empty(criteria["agent"])
+        form.set_choices()
     return pieces.View(
         tokens=tuple(map(line, valid.items)),
-        tokens_pages=valid.pages(given, path),
-        gone=tuple(map(line, gone.items)),
-        gone_total=gone.total,
-        gone_pages=gone.pages(given, path, name="gone_offset"),
-        gone_open=bool(given["gone_offset"] or (given["q"] and not valid.total)),
-        query=given["q"],
-        in_all=len(every),
-        matches=f"{words.number(valid.total)} valid of {words.number(len(every))}",
+        tokens_pages=valid.pages(criteria, path),
+        inactive=tuple(map(line, inactive.items)),
+        inactive_total=inactive.total,
+        inactive_pages=inactive.pages(criteria, path, name="gone_offset"),
+        inactive_open=bool(criteria["gone_offset"] or (criteria["q"] and not valid.total)),
+        query=criteria["q"],
+        total=len(all_tokens),
+        matches=f"{words.number(valid.total)} valid of {words.number(len(all_tokens))}",
         form=form,
     )
 
 
-def owner_words(token: tokens.Token) -> str:
+def owner_label(token: tokens.Token) -> str:
     """Return the owner of a token: ``agent ada``, ``olive, read``."""
     return f"agent {token.agent}" if token.agent else f"{token.user}, {token.scope}"
 
@@ -179,7 +179,7 @@ def line(token: tokens.Token) -> pieces.View:
         scope=SCOPES.get(token.scope, ""),
         state=state,
         tone=tone,
-        over=tone == "quiet",
+        is_inactive=tone == "quiet",
     )
 
 

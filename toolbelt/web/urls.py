@@ -45,7 +45,7 @@ app_name = "web"
 
 
 class Name(converters.StringConverter):
-    """A name in an address. Not with NUL in it: PostgreSQL cannot even be asked for that."""
+    """A name in a URL, without NUL, because PostgreSQL rejects queries with it."""
 
     regex = r"[^/\x00]+"
 
@@ -71,7 +71,7 @@ urlpatterns = [
     path("help/", help.page, name="help"),
     path("status/", status.page, name="status"),
     path("agents/", agents.listing, name="agents"),
-    # Not under agents/, where it would be the page of an agent called so.
+    # Not under agents/, where an agent may be named "new".
     path("new/agent/", agents.new, name="new_agent"),
     path("new/agent/save/", agents.create, name="create_agent"),
     path("agents/<name:agent>/", access.page, name="agent_access"),
@@ -120,7 +120,7 @@ urlpatterns = [
     path("review/decide/", review.decide, name="decide"),
     path("calls/", calls.page, name="calls"),
     path("calls/download/", calls.download, name="download_calls"),
-    path("calls/<int:call>/", calls.one, name="call"),
+    path("calls/<int:call>/", calls.detail, name="call"),
     path("belt/", import_export.page, name="import_export"),
     path("belt/export/", import_export.export, name="export_belt"),
     path("belt/check/", import_export.check, name="check_belt"),
@@ -147,7 +147,7 @@ urlpatterns = [
     path("plugins/<name:plugin>/declarers/", client_plugins.choose_declarers, name="choose_declarers"),
     path("plugins/<name:plugin>/refresh/", plugins.refresh_one, name="refresh_plugin"),
     path("plugins/<name:plugin>/switch/", plugin.switch, name="switch_plugin"),
-    # Not under plugins/, where it would be the page of a plugin called so.
+    # Not under plugins/, where a plugin may be named "refresh".
     path("refresh/", plugins.refresh, name="refresh_plugins"),
     path("people/", people.listing, name="people"),
     path("people/new/", people.create, name="create_person"),

@@ -1,4 +1,4 @@
-"""The button Block for everyone: its response on the page of a tool, of a toolkit or of an agent."""
+"""The button "Block for everyone": its response on the page of a tool, a toolkit or an agent."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from toolbelt.web.kit import forms as kit
 
 
 class Block(kit.Change):
-    """Whether something is blocked for everyone: what is requested, and what the page showed.
+    """Whether an entry is blocked for everyone: the requested state, and the state that the page showed.
 
-    The Access page of an agent (``from_agent``) sends it with the form of a switch, whose ``on`` and ``was`` do not
-    count here: that page only offers to block what is not blocked.
+    The Access page of an agent (``from_agent``) sends the form of a switch, whose ``on`` and ``was`` are ignored: that
+    page only offers to block entries that are not blocked.
     """
 
     on = fields.State(("true", "false"))
@@ -28,8 +28,8 @@ class Block(kit.Change):
 
     def __init__(self, data: Mapping[str, Any], *args: Any, **options: Any) -> None:
         agent = data.get("from_agent")
-        given = {"on": "true", "was": "false", "from_agent": agent} if agent else data
-        super().__init__(given, *args, **options)
+        values = {"on": "true", "was": "false", "from_agent": agent} if agent else data
+        super().__init__(values, *args, **options)
 
 
 def respond(
@@ -40,25 +40,25 @@ def respond(
     part: str,
     page: Callable[[], pieces.View],
 ) -> HttpResponse:
-    """Block something for everyone, or unblock it: htmx gets ``part`` of its ``page``, a browser goes to ``home``."""
+    """Block or unblock an entry for everyone. htmx gets ``part`` of its ``page``, a browser goes to ``home``."""
     agent = request.POST.get("from_agent", "")
-    # The Access page of an agent, whose menu blocked it, shows what becomes of its rows.
+    # A block from the menu of an Access page updates the rows of that page.
     of_agent = functools.partial(views.render_partial, request, agent)
     responses.declare(request, home, parts=of_agent if agent else responses.swap_in(request, part, page))
-    given = Block(request.POST).checked()
-    on = given["on"]
-    change = blocking.set_blocked(responses.write(request, given), kind, name, on, was=given["was"])
-    done = f"{titles.label(kind, name)} is {'blocked for everyone' if on else 'unblocked'}"
-    return responses.respond_changed(request, change, done, detail=describe_reach(change, on))
+    values = Block(request.POST).checked()
+    on = values["on"]
+    change = blocking.set_blocked(responses.write(request, values), kind, name, on, was=values["was"])
+    result = f"{titles.label(kind, name)} is {'blocked for everyone' if on else 'unblocked'}"
+    return responses.respond_changed(request, change, result, detail=describe_reach(change, on))
 
 
 def describe_reach(change: blocking.BlockChange, on: bool) -> str:
-    """Return how many agents it affects: ``9 agents can no longer use it (4 had it on, 5 on request)``."""
-    had, could = len(change.agents), len(change.on_request)
-    if not had and not could:
+    """Return how many agents the block affects: ``9 agents can no longer use it (4 had it on, 5 on request)``."""
+    on_count, request_count = len(change.agents), len(change.on_request)
+    if not on_count and not request_count:
         return "no agent could use it" if on else "no agent can use it now"
-    have = "had" if on else "has" if had == 1 else "have"
-    how = [f"{words.number(had)} {have} it on"] if had else []
-    how += [f"{words.number(could)} on request"] if could else []
-    can = "can no longer use it" if on else "can use it again"
-    return f"{words.counted(had + could, 'agent')} {can} ({', '.join(how)})"
+    have = "had" if on else "has" if on_count == 1 else "have"
+    parts = [f"{words.number(on_count)} {have} it on"] if on_count else []
+    parts += [f"{words.number(request_count)} on request"] if request_count else []
+    outcome = "can no longer use it" if on else "can use it again"
+    return f"{words.counted(on_count + request_count, 'agent')} {outcome} ({', '.join(parts)})"

@@ -1,4 +1,4 @@
-"""Why a toolkit's tools, or one tool, are on or off for an agent, and where that is changed."""
+"""Why a toolkit's tools, or one tool, are on or off for an agent, and the control that changes this."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from toolbelt.control.reports import queries
 from toolbelt.core import errors, keys, resolution
 from toolbelt.web.kit import pieces, words
 
-# How many tools a decision lists by name.
+# The most tools that a decision lists by name.
 MAX_NAMES = 6
-# Where the origin of a decision is changed: its kind, and the verb for an operator who may do so.
+# The page that changes the origin of a decision: its kind, and the verb for operators with the permission.
 _PAGES = {
     "plugin-failed": ("plugin", "Reconnect"),
     "plugin-disabled": ("plugin", "Turn on"),
@@ -32,9 +32,9 @@ _KINDS = {"sub_app": "sub-app"}
 
 
 def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pieces.View:
-    """Return the decisions for a toolkit or a tool, each with its way out. Raise errors.NotFound for anything else.
+    """Return the decisions for a toolkit or a tool, each with its control. Raise errors.NotFound for any other key.
 
-    ``may`` says whether the reader may change entries of a kind; an "agent" is this one.
+    ``may`` tells whether the reader may change entries of a kind; for "agent", this agent.
     """
     stored = access.catalog
     toolkit, tool = stored.toolkits.get(key), stored.tools.get(key)
@@ -55,9 +55,9 @@ def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pie
 
 
 def _reason(decision: resolution.Decision) -> tuple[int, str, tuple[str, ...]]:
-    # The origin of these reasons is the tool itself: they are the same for several tools.
-    same = decision.code in ("tool-unseen", "tool-changed", "tool-retired", "default-on", "not-granted")
-    return decision.rule_number, decision.code, () if same else decision.origin
+    # The origin of these reasons is the tool itself, so they are the same for several tools.
+    is_shared = decision.code in ("tool-unseen", "tool-changed", "tool-retired", "default-on", "not-granted")
+    return decision.rule_number, decision.code, () if is_shared else decision.origin
 
 
 def _decision(
@@ -67,7 +67,7 @@ def _decision(
     origin = decision.origin
     newest = access.switched.get(origin.name) if origin.kind in ("switch", "override") else None
     context = access.surface.resolution.context
-    # Of several tools, what keeps all of them off.
+    # The denials that all of these tools share.
     shared = set.intersection(
         *({denial[1:] for denial in resolution.denials(context, each.tool)} for each in decisions)
     )
@@ -77,24 +77,24 @@ def _decision(
         tools=tuple(decision.tool for decision in decisions[:MAX_NAMES]),
         more=len(decisions) - MAX_NAMES,
         newest=newest,
-        way=_way(access, decision, toolkit, may),
-        # What would keep it off if the first reason were gone.
-        also=[(denial, _way(access, denial, toolkit, may)) for denial in further],
+        control=_control(access, decision, toolkit, may),
+        # The denials that would remain without the first one.
+        denials=[(denial, _control(access, denial, toolkit, may)) for denial in further],
     )
 
 
-def _way(
+def _control(
     access: queries.Access, decision: resolution.Decision, toolkit: str, may: Callable[[str], bool]
 ) -> pieces.View | None:
-    """Return the page or the switch that changes the decision; None if the reader may change neither."""
-    way = _page(access, decision, may)
-    return _flip(access, decision, toolkit) if way is None and may("agent") else way
+    """Return the link or the flip that changes the decision; None if the reader may use neither."""
+    page_link = _origin_link(access, decision, may)
+    return _flip_button(access, decision, toolkit) if page_link is None and may("agent") else page_link
 
 
-def _page(
+def _origin_link(
     access: queries.Access, decision: resolution.Decision, may: Callable[[str], bool]
 ) -> pieces.View | None:
-    """Return the page where the origin of the decision is changed; None if it is a switch or an override."""
+    """Return the link to the page that changes the decision's origin; None for a switch or an override."""
     code, name, agent = decision.code, decision.origin.name, access.agent.key
     if code == "loaded":
         return _link("Open its sessions", "sessions", agent)
@@ -118,24 +118,24 @@ def _link(text: str, view: str, name: str, anchor: str = "") -> pieces.View:
     return pieces.View(words=text, url=reverse(f"web:{view}", args=[name]) + anchor)
 
 
-def _flip(access: queries.Access, decision: resolution.Decision, toolkit: str) -> pieces.View:
-    """Return the switch or override that changes the decision, and what it is set to."""
+def _flip_button(access: queries.Access, decision: resolution.Decision, toolkit: str) -> pieces.View:
+    """Return the switch or override that changes the decision, and its new value."""
     agent, origin = access.agent, decision.origin
     on: bool | None = decision.state != "active"
     if origin.kind in ("switch", "toolkit"):
         toolkit = origin.name
     elif not toolkit:
         toolkit = next((kit.key for kit in access.catalog.toolkits_of.get(decision.tool, ())), "")
-    kind, key, what = "switch", toolkit, f"toolkit {toolkit}"
+    kind, key, target = "switch", toolkit, f"toolkit {toolkit}"
     if origin.kind == "override":
         kind, key, on = "override", origin.name, None
     elif not toolkit:
-        kind, key, what = "override", decision.tool, "this tool"
-    was = (agent.overrides if kind == "override" else agent.switches).get(key)
-    text = "Reset its override to default" if on is None else f"Turn {what} {'on' if on else 'off'}"
+        kind, key, target = "override", decision.tool, "this tool"
+    stored = (agent.overrides if kind == "override" else agent.switches).get(key)
+    text = "Reset its override to default" if on is None else f"Turn {target} {'on' if on else 'off'}"
     return pieces.View(
         words=text,
         url=reverse(f"web:{kind}", args=[agent.key, key]),
         on=words.form_value(on),
-        was=words.form_value(was),
+        was=words.form_value(stored),
     )

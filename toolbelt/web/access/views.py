@@ -1,4 +1,4 @@
-"""The Access page of one agent, and its parts that a change affects."""
+"""The Access page of an agent, and the parts of it that a change affects."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from toolbelt.web.kit import (
     words,
 )
 
-# Above so many tools, a section brings its tools when it is opened.
+# With more tools than this, the tools of a section are fetched when it is opened.
 MAX_AT_ONCE = 100
 SECTIONS_AT_ONCE = 100
-# The groups of sections, in their order; those that fold are folded at first.
+# The groups of sections in their order, and those that are initially folded.
 _GROUPS = {"on": "On", "request": "On request", "off": "Off", "loose": "Not in a toolkit"}
 _ORDER, _FOLDED = tuple(_GROUPS), ("off", "loose")
 _SORTS = {"": "By state", "policy": "Policy order"}
@@ -60,35 +60,35 @@ class Access(forms.Form):
 
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
-    """Show the page; to htmx only the sections, or the tools of the one section that was opened."""
-    given, target = filters.read(Access(request.GET)), request.htmx.target or ""
-    access = queries.access(agent, given["message"])
-    shown = _page(request, access, given)
+    """Show the page; htmx gets only the sections, or the tools of the section that was opened."""
+    criteria, target = filters.read(Access(request.GET)), request.htmx.target or ""
+    access = queries.access(agent, criteria["message"])
+    view = _page(request, access, criteria)
     if target == "sections":
-        return render(request, "access/_sections.html", {"page": shown, "in_place": True})
+        return render(request, "access/_sections.html", {"page": view, "in_place": True})
     if target.endswith(":tools"):
-        wanted = target.removesuffix(":tools")
-        for section in (section for group in shown.groups for section in group.sections):
-            if section.id == wanted:
-                return render(request, "access/_toolkit.html#tools", {"page": shown, "section": section})
-        raise Http404(f"There is no section {wanted!r}.")
-    return render(request, "access/access.html", {"page": shown})
+        section_id = target.removesuffix(":tools")
+        for section in (section for group in view.groups for section in group.sections):
+            if section.id == section_id:
+                return render(request, "access/_toolkit.html#tools", {"page": view, "section": section})
+        raise Http404(f"There is no section {section_id!r}.")
+    return render(request, "access/access.html", {"page": view})
 
 
 @require_safe
 def effect(request: http.Request, agent: str, key: str) -> HttpResponse:
-    """Show what turning a toolkit or a tool on, off, or neither would do: in the menu beside it, or on a page."""
-    had = switches.current_value(agent, key)
-    would = switches.previews(agent, key, [on for on in (True, False, None) if on is not had])
-    # The one not there is current.
-    lines = tuple((word, would.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default")))
+    """Show the effect of turning a toolkit or tool on or off, or resetting it: in its menu, or on a page."""
+    stored = switches.current_value(agent, key)
+    previews = switches.previews(agent, key, [on for on in (True, False, None) if on is not stored])
+    # The state without a preview is the current one.
+    lines = tuple((word, previews.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default")))
     template = "access/_effects.html" if request.htmx else "access/effect.html"
     return render(request, template, {"page": pieces.View(agent=agent, key=key, lines=lines)})
 
 
 @require_safe
 def why(request: http.Request, agent: str, key: str) -> HttpResponse:
-    """Show why a toolkit's tools or a tool are on or off: in a popover beside the reason, or on a page."""
+    """Show why a tool or a toolkit's tools are on or off: in a popover beside the reason, or on a page."""
 
     def may(kind: str) -> bool:
         if kind == "agent":
@@ -102,11 +102,11 @@ def why(request: http.Request, agent: str, key: str) -> HttpResponse:
 
 @require_safe
 def directive(request: http.Request, agent: str) -> HttpResponse:
-    """Show the directive that a message leads to."""
+    """Show the directive for a message."""
     message = str(filters.read(Access(request.GET))["message"])
-    answer = surfaces.ask(agent, message=message)
+    result = surfaces.ask(agent, message=message)
     return render(
-        request, "access/_directive.html", {"directive": model_panel.directive(answer.directive, message)}
+        request, "access/_directive.html", {"directive": model_panel.directive(result.directive, message)}
     )
 
 
@@ -116,17 +116,17 @@ def render_partial(
     notice: notices.Notice,
     change: effects.Effect | None,
     status: int = 200,
-    question: notices.Confirmation | None = None,
+    confirmation: notices.Confirmation | None = None,
 ) -> HttpResponse:
-    """Return the parts of the Access page that the change affects, and a question if there is one."""
+    """Return the parts of the Access page that the change affects, and a confirmation if there is one."""
     message = request.POST.get("message", "")[:4000]
     try:
         access = queries.access(agent, message)
     except errors.NotFound:
-        # Gone since the page was opened, or by this very change.
+        # The agent was removed since the page was opened, or by this change.
         responses.keep_notice(request, notice)
         return responses.see_other(request, reverse("web:agents"))
-    # Of the tools and sections that the page says it shows.
+    # Only the tools and sections that the page shows.
     tools, sections = (request.POST.get(name, "").split() for name in ("tools", "sections"))
     page = pieces.View(
         agent=_header(request, access),
@@ -143,7 +143,9 @@ def render_partial(
         may_change=True,
         revision=access.revision,
     )
-    response = render(request, "kit/_answer.html", {"page": page, "confirmation": question}, status=status)
+    response = render(
+        request, "kit/_answer.html", {"page": page, "confirmation": confirmation}, status=status
+    )
     return as_of(response, agent, page.revision)
 
 
@@ -153,63 +155,63 @@ def _header(request: http.Request, access: queries.Access) -> pieces.View:
 
 
 def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
-    """Mark how new these parts of the page are: responses may overtake each other (order.js)."""
-    # If there is no such agent, the name is whatever the address contains.
+    """Set the revision of these parts of the page, because responses may overtake each other (order.js)."""
+    # If there is no such agent, the name is an arbitrary part of the URL.
     response.headers["X-Toolbelt-As-Of"] = f"{quote(agent)} {revision}"
     return response
 
 
-def _page(request: http.Request, access: queries.Access, given: Mapping[str, Any]) -> pieces.View:
+def _page(request: http.Request, access: queries.Access, criteria: Mapping[str, Any]) -> pieces.View:
     opened = request.GET.getlist("open")
     notice, change = (None, None) if request.htmx.target else responses.pop_notice(request)
-    narrowed = bool(given["q"] or given["show"])
-    pairs = _matching(access, given)
+    is_filtered = bool(criteria["q"] or criteria["show"])
+    pairs = _matching(access, criteria)
     tools = {key for _, keys in pairs for key in keys}
-    few = sum(len(keys) for _, keys in pairs) <= MAX_AT_ONCE
+    is_short = sum(len(keys) for _, keys in pairs) <= MAX_AT_ONCE
     states = {group.id: tool_sections.state(access, group) for group, _ in pairs}
-    if not given["sort"]:
+    if not criteria["sort"]:
         pairs.sort(key=lambda pair: _ORDER.index(states[pair[0].id]))
-    shown = paging.part(pairs, _place(pairs, given, opened), SECTIONS_AT_ONCE)
+    page_part = paging.part(pairs, _start(pairs, criteria, opened), SECTIONS_AT_ONCE)
     sections = []
-    for group, keys in shown.items:
+    for group, keys in page_part.items:
         section = tool_sections.section(access, group)
-        section.open, section.matching = group.id in opened or (narrowed and few), len(keys)
+        section.open, section.matching = group.id in opened or (is_filtered and is_short), len(keys)
         # The rows of a section that is closed are fetched when it is opened.
-        section.tools = [tool_sections.row(access, key) for key in keys] if section.open or few else None
+        section.tools = [tool_sections.row(access, key) for key in keys] if section.open or is_short else None
         sections.append(section)
-    parameters = {**_address(given), "offset": ""}
+    parameters = {**_address(criteria), "offset": ""}
     return pieces.View(
         agent=_header(request, access),
-        # What the menu beside each control offers.
-        acts=pieces.View(
+        # The items of the menu beside each control.
+        actions=pieces.View(
             words=pieces.SWITCH_ACTIONS[:2],
             spans=tuple(periods.SPANS.items()),
-            bulk=tuple((what, what.capitalize(), pieces.SWITCH_ACTIONS) for what in ("tools", "toolkits")),
+            bulk=tuple((kind, kind.capitalize(), pieces.SWITCH_ACTIONS) for kind in ("tools", "toolkits")),
             may_block=request.user.has_perms(_BLOCK),
         ),
         filter=pieces.View(
-            query=given["q"],
-            show=given["show"],
-            sort=given["sort"],
+            query=criteria["q"],
+            show=criteria["show"],
+            sort=criteria["sort"],
             show_choices=pieces.choices(
-                _SHOW_CHOICES, given["show"], counts={"overridden": len(access.agent.overrides)}
+                _SHOW_CHOICES, criteria["show"], counts={"overridden": len(access.agent.overrides)}
             ),
-            narrowed=narrowed,
-            chosen=1 if given["show"] else 0,
+            is_filtered=is_filtered,
+            chosen=1 if criteria["show"] else 0,
             matches=f"{words.tools(len(tools))} in {words.counted(len(pairs), 'section')}.",
             orders=tuple(
                 pieces.View(
                     label=label,
-                    chosen=given["sort"] == sort,
+                    chosen=criteria["sort"] == sort,
                     url=filters.address(request.path, {**parameters, "sort": sort}),
                 )
                 for sort, label in _SORTS.items()
             ),
         ),
-        query=urlencode(_address(given)),
-        groups=tuple(_groups(sections, Counter(states.values()), given, narrowed, opened)),
-        pages=shown.pages(_address(given), request.path),
-        model=model_panel.view(access.surface, given["message"], change),
+        query=urlencode(_address(criteria)),
+        groups=tuple(_groups(sections, Counter(states.values()), criteria, is_filtered, opened)),
+        pages=page_part.pages(_address(criteria), request.path),
+        model=model_panel.view(access.surface, criteria["message"], change),
         may_change=rights.may_flip(request.user, access.agent.key) and not access.agent.archived,
         notice=notice,
     )
@@ -218,36 +220,36 @@ def _page(request: http.Request, access: queries.Access, given: Mapping[str, Any
 def _groups(
     sections: Sequence[pieces.View],
     counts: Mapping[str, int],
-    given: Mapping[str, Any],
-    narrowed: bool,
+    criteria: Mapping[str, Any],
+    is_filtered: bool,
     opened: Sequence[str],
 ) -> Iterator[pieces.View]:
-    """Return the sections under their headings; in the order of the policy there are none."""
-    if given["sort"]:
+    """Yield the groups of sections with their headings; in policy order, one group without a heading."""
+    if criteria["sort"]:
         yield pieces.View(sections=tuple(sections))
         return
     for state, each in itertools.groupby(sections, key=lambda section: section.state):
-        inside = tuple(each)
+        in_state = tuple(each)
         yield pieces.View(
             state=state,
             label=_GROUPS[state],
             count=counts[state],
             folds=state in _FOLDED,
             open=state not in _FOLDED
-            or narrowed
+            or is_filtered
             or not set(counts).difference(_FOLDED)
-            or any(section.id in opened for section in inside),
-            sections=inside,
+            or any(section.id in opened for section in in_state),
+            sections=in_state,
         )
 
 
 def matching(
-    access: queries.Access, given: Mapping[str, Any], picked: Collection[str]
+    access: queries.Access, criteria: Mapping[str, Any], selected: Collection[str]
 ) -> dict[str, list[str]]:
-    """Return the ``tools`` that the filter shows, once each, and the ``toolkits`` that have some of them; only those of
-    the sections that are ``picked``, if any are.
+    """Return the matching ``tools`` without duplicates, and the ``toolkits`` that contain any of them; only those of
+    the ``selected`` sections, if any are selected.
     """
-    pairs = [pair for pair in _matching(access, given) if not picked or pair[0].id in picked]
+    pairs = [pair for pair in _matching(access, criteria) if not selected or pair[0].id in selected]
     return {
         "tools": list(dict.fromkeys(key for _, keys in pairs for key in keys)),
         "toolkits": [group.key for group, keys in pairs if keys and group.toolkit is not None],
@@ -255,23 +257,25 @@ def matching(
 
 
 def _matching(
-    access: queries.Access, given: Mapping[str, Any]
+    access: queries.Access, criteria: Mapping[str, Any]
 ) -> list[tuple[tool_sections.Group, list[str]]]:
-    """Return the sections that the filter shows, in the order of the policy, with those of their tools that fit."""
-    every = (
-        (group, [key for key in group.tools if _fits(access, group, key, given)])
+    """Return the matching sections in policy order, with their matching tools."""
+    groups = (
+        (group, [key for key in group.tools if _matches(access, group, key, criteria)])
         for group in tool_sections.groups(access)
     )
-    return [(group, keys) for group, keys in every if keys or not (given["q"] or given["show"])]
+    return [(group, keys) for group, keys in groups if keys or not (criteria["q"] or criteria["show"])]
 
 
-def _fits(access: queries.Access, group: tool_sections.Group, key: str, given: Mapping[str, Any]) -> bool:
-    if given["q"]:
+def _matches(
+    access: queries.Access, group: tool_sections.Group, key: str, criteria: Mapping[str, Any]
+) -> bool:
+    if criteria["q"]:
         tool, toolkit = access.catalog.tools[key], group.toolkit
         names = (toolkit.key, toolkit.title) if toolkit else (group.key,)
-        if not words.contains(given["q"], key, tool.title, tool.description, *names):
+        if not words.contains(criteria["q"], key, tool.title, tool.description, *names):
             return False
-    match given["show"]:
+    match criteria["show"]:
         case "active":
             return key in access.surface.because
         case "overridden":
@@ -281,17 +285,17 @@ def _fits(access: queries.Access, group: tool_sections.Group, key: str, given: M
     return True
 
 
-def _address(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in ("q", "show", "sort", "offset") if given[name]}
+def _address(criteria: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: criteria[name] for name in ("q", "show", "sort", "offset") if criteria[name]}
 
 
-def _place(
+def _start(
     matching: Sequence[tuple[tool_sections.Group, Sequence[str]]],
-    given: Mapping[str, Any],
+    criteria: Mapping[str, Any],
     opened: Sequence[str],
 ) -> int:
-    """Return where to begin: where the address says, or where the first section is that it opens."""
-    if given["offset"] or not opened:
-        return int(given["offset"] or 0)
-    places = (place for place, (group, _) in enumerate(matching) if group.id in opened)
-    return next(places, 0) // SECTIONS_AT_ONCE * SECTIONS_AT_ONCE
+    """Return the offset of the address, or of the page with the first section that the address opens."""
+    if criteria["offset"] or not opened:
+        return int(criteria["offset"] or 0)
+    indexes = (index for index, (group, _) in enumerate(matching) if group.id in opened)
+    return next(indexes, 0) // SECTIONS_AT_ONCE * SECTIONS_AT_ONCE

@@ -1,4 +1,4 @@
-"""The tab of tools that are on and were not called."""
+"""The tab of tools that are on but were not called."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from toolbelt.control.reports import usage
 from toolbelt.web.kit import paging, periods, pieces, words
 
 MAX_UNUSED = 30
-# For so many agents each can be turned off here; for the others, where all of its agents are.
+# The most agents for which a tool can be turned off here; its own page has the others.
 MAX_AGENTS = 6
 
 
 def present(
-    given: Mapping[str, Any],
-    kept: Mapping[str, Any],
+    criteria: Mapping[str, Any],
+    parameters: Mapping[str, Any],
     period: Mapping[str, Any],
     path: str,
     may_flip: Callable[[str], bool],
 ) -> pieces.View:
-    """Return a part of the tools, the largest first; ``kept`` is what the address of another part of them keeps, and
-    ``may_flip`` says for which agents the reader may turn them off.
+    """Return a page of the tools, the largest first; ``parameters`` are those of the links to other pages, and
+    ``may_flip`` tells for which agents the reader may turn them off.
     """
-    agent, index = given["agent"], access_index.load()
-    idle = usage.unused(index, agent=agent, maximum=MAX_UNUSED, offset=int(given["offset"] or 0), **period)
+    agent, index, offset = criteria["agent"], access_index.load(), int(criteria["offset"] or 0)
+    unused = usage.unused(index, agent=agent, maximum=MAX_UNUSED, offset=offset, **period)
     overrides = {access.agent.key: access.agent.overrides for access in index.agents}
 
     def settings(tool: usage.Unused) -> list[tuple[str, str]]:
-        """Return the agents for which the reader can turn the tool off, each with what is stored for it."""
-        names = itertools.islice(filter(may_flip, tool.agents), MAX_AGENTS)
-        return [(name, words.form_value(overrides[name].get(tool.tool.key))) for name in names]
+        """Return the agents for which the reader can turn the tool off, each with its stored override."""
+        agents = itertools.islice(filter(may_flip, tool.agents), MAX_AGENTS)
+        return [(name, words.form_value(overrides[name].get(tool.tool.key))) for name in agents]
 
-    shown = paging.Part(items=idle.tools, offset=idle.offset, total=idle.count, size=MAX_UNUSED)
-    is_whole = not agent and not periods.days(given)[0]
+    part = paging.Part(items=unused.tools, offset=unused.offset, total=unused.count, size=MAX_UNUSED)
+    is_whole = not agent and not periods.days(criteria)[0]
     return pieces.View(
-        tools=[(tool, settings(tool)) for tool in idle.tools],
+        tools=[(tool, settings(tool)) for tool in unused.tools],
         max_agents=MAX_AGENTS,
-        tokens=idle.tokens,
+        tokens=unused.tokens,
         agent=agent,
-        # The tools that no agent called, whether any has them or not.
+        # The tools that no agent called, whether they are on for any agent or not.
         uncalled=len(usage.uncalled(index.catalog, since=period["since"])) if is_whole else None,
-        matches=f"{words.tools(idle.count)} on but unused",
-        pages=shown.pages(kept, path),
+        matches=f"{words.tools(unused.count)} on but unused",
+        pages=part.pages(parameters, path),
     )

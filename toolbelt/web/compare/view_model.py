@@ -1,4 +1,4 @@
-"""The differences of two agents."""
+"""The view model of a comparison of two agents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolbelt.web.kit import audit_words, http, model_panel, paging, pieces, wor
 
 _LOADOUT = "loadout:"
 OUTCOMES_AT_ONCE = 20
-# The rank of a tool that is on for neither side, behind those that are on for the first or the second one.
+# The rank of a tool that is on for neither side; tools that are on for one side come first.
 _NEITHER = 2
 _SETTINGS = {
     "session_loadouts": "Session loadouts",
@@ -29,80 +29,81 @@ _ORDERS = {"always-on": "order of the always-on tools", "loadable": "order of th
 
 
 def page(
-    request: http.Request, given: Mapping[str, Any], may_copy: Callable[[str], tuple[str, ...] | None]
+    request: http.Request, criteria: Mapping[str, Any], may_copy: Callable[[str], tuple[str, ...] | None]
 ) -> pieces.View:
-    """Return the page for the two sides that ``given`` names.
+    """Return the page for the two sides in ``criteria``.
 
-    ``may_copy`` returns what of an agent the reader may change: all (empty), some parts, or nothing (None).
+    ``may_copy`` returns the parts of an agent that the reader may change: all (empty), some, or none (None).
     """
-    names, path = {side: _named(given[side], given[f"{side}_at"]) for side in ("a", "b")}, request.path
-    trouble, differences = "", None
+    names = {side: _side_name(criteria[side], criteria[f"{side}_at"]) for side in ("a", "b")}
+    path = request.path
+    problem, differences = "", None
     if all(names.values()):
         try:
-            compared = comparing.compare(names["a"], names["b"])
-            parts = may_copy(compared.b.key) if compared.b.is_now else None
-            differences = _differences(compared, names, given, path, parts)
+            comparison = comparing.compare(names["a"], names["b"])
+            parts = may_copy(comparison.b.key) if comparison.b.is_now else None
+            differences = _differences(comparison, names, criteria, path, parts)
         except (errors.NotFound, errors.Invalid) as error:
-            trouble = str(error)
+            problem = str(error)
     keys, loadouts = queries.agent_keys(), comparing.loadout_names()
-    shown = pieces.View(
+    view = pieces.View(
         a=_chooser("a", "From", names["a"], keys, loadouts),
         b=_chooser("b", "To", names["b"], keys, loadouts),
-        trouble=trouble,
-        found=differences,
+        problem=problem,
+        comparison=differences,
     )
     if not all(names.values()):
-        # Links that choose the missing side, and the second one after it.
+        # Links that choose the missing side, the first one before the second.
         empty, chosen = ("b", names["a"]) if names["a"] else ("a", names["b"])
-        part = paging.part([key for key in keys if key != chosen], given["offset"])
-        there = {name: value for name, value in names.items() if value}
-        shown.others_title = (
+        part = paging.part([key for key in keys if key != chosen], criteria["offset"])
+        named = {name: value for name, value in names.items() if value}
+        view.others_title = (
             f"Compare {chosen.removeprefix(_LOADOUT)} with" if chosen else "Choose the first agent"
         )
-        shown.others = tuple(
-            (key, f"{path}?{urlencode(dict(sorted({**there, empty: key}.items())))}") for key in part.items
+        view.others = tuple(
+            (key, f"{path}?{urlencode(dict(sorted({**named, empty: key}.items())))}") for key in part.items
         )
-        shown.others_pages = part.pages(there, path)
-    return shown
+        view.others_pages = part.pages(named, path)
+    return view
 
 
 def url(a: str, b: str) -> str:
-    """Return the address at which two sides are compared."""
+    """Return the URL of a comparison."""
     return reverse("web:compare", query={"a": a, "b": b})
 
 
 def changes(plan: copying.Plan) -> Iterator[pieces.Difference]:
-    """Return the changes of copying these rows: the rows, and the tools that are added and removed."""
+    """Yield the changes of a copy: its rows, and the added and removed tools."""
     for row in plan.rows:
-        shown = _row(row, plan.comparison, frozenset())
-        yield pieces.Difference(label=shown.label, is_tool=shown.is_tool, before=shown.b, after=shown.a)
+        view = _row(row, plan.comparison, frozenset())
+        yield pieces.Difference(label=view.label, is_tool=view.is_tool, before=view.b, after=view.a)
     yield from model_panel.tool_changes(plan.effect.added, plan.effect.removed)
 
 
-def version(past: agent_versions.Version) -> str:
-    """Return which version of an agent this is: ``as it was after olive turned off devops``."""
-    if past.last is None:
+def version(agent_version: agent_versions.Version) -> str:
+    """Return the label of a version of an agent: ``after olive turned off devops``."""
+    if agent_version.last is None:
         return "before its first recorded change"
-    return f"after {audit_words.sentence(past.last)}"
+    return f"after {audit_words.sentence(agent_version.last)}"
 
 
-def past_warnings(past: agent_versions.Version) -> Iterator[str]:
-    """Return why a past version may be inaccurate."""
-    if past.gaps:
-        yield f"Uncertain, because changes were made outside the audit log: {words.listing(past.gaps, 5)}."
-    if past.gone:
-        yield f"Left out, because removed since: {words.listing(past.gone, 5)}."
+def past_warnings(agent_version: agent_versions.Version) -> Iterator[str]:
+    """Yield the reasons why a past version may be inaccurate."""
+    if agent_version.gaps:
+        yield f"Uncertain, because changes were made outside the audit log: {words.listing(agent_version.gaps, 5)}."
+    if agent_version.gone:
+        yield f"Left out, because removed since: {words.listing(agent_version.gone, 5)}."
 
 
-def _named(name: str, at: Any) -> str:
-    """Return the name of a side with the moment that was typed, if the name has no version of its own."""
+def _side_name(name: str, at: Any) -> str:
+    """Return the name of a side with the typed time, unless the name has a version already."""
     return f"{name}@{at.isoformat()}" if at and name and "@" not in name and ":" not in name else name
 
 
 def _differences(
     comparison: comparing.Comparison,
     names: Mapping[str, str],
-    given: Mapping[str, Any],
+    criteria: Mapping[str, Any],
     path: str,
     parts: tuple[str, ...] | None,
 ) -> pieces.View:
@@ -110,8 +111,8 @@ def _differences(
         (_outcome(outcome, comparison) for outcome in comparison.outcomes), key=lambda outcome: outcome.rank
     )
     active = [outcome for outcome in outcomes if outcome.rank < _NEITHER]
-    shown = outcomes if given["show"] == "all" else active
-    part = paging.part(shown, given["offset"], OUTCOMES_AT_ONCE)
+    listed = outcomes if criteria["show"] == "all" else active
+    part = paging.part(listed, criteria["offset"], OUTCOMES_AT_ONCE)
     closed = {row.id for row in comparison.rows if parts and row.part not in parts}
     return pieces.View(
         a=_side(comparison.a),
@@ -122,10 +123,10 @@ def _differences(
         count=len(comparison.rows),
         copyable=len(comparison.rows) - len(comparison.lost | closed),
         outcomes=part.items,
-        outcomes_pages=part.pages({**names, "show": given["show"]}, path, anchor="#outcomes-title"),
+        outcomes_pages=part.pages({**names, "show": criteria["show"]}, path, anchor="#outcomes-title"),
         show_choices=pieces.choices(
             {"": "On for either side", "all": "All"},
-            "all" if given["show"] == "all" else "",
+            "all" if criteria["show"] == "all" else "",
             counts={"": len(active), "all": len(outcomes)},
         ),
         total=len(outcomes),
@@ -135,7 +136,7 @@ def _differences(
 
 
 def _outcome(outcome: comparing.Outcome, comparison: comparing.Comparison) -> pieces.View:
-    """Present a tool whose state differs; ``only`` says for which side it is on, and ``rank`` sorts by that."""
+    """Return a tool whose state differs; ``only`` says for which side it is on, and ``rank`` sorts by that."""
     if outcome.a.state == "active":
         rank, only = 0, _on_only_for(comparison.a, comparison)
     elif outcome.b.state == "active":
@@ -166,7 +167,7 @@ def _side(side: comparing.Side) -> pieces.View:
 
 
 def _about(side: comparing.Side) -> str:
-    """Return which version of an agent a side is, or that it is a loadout alone."""
+    """Return the version of a side, or a note that it is a loadout without an agent."""
     if not side.key:
         return "on its own, as for an agent without other settings"
     return "current version" if side.version is None else version(side.version)
@@ -183,12 +184,12 @@ def _url_of(side: comparing.Side) -> str:
 
 def _groups(comparison: comparing.Comparison, closed: Collection[str]) -> Iterator[pieces.View]:
     toolkits = comparison.a.resolved.context.catalog.toolkits
-    titles: dict[str, list[pieces.View]] = {}
+    rows_by_title: dict[str, list[pieces.View]] = {}
     for row in comparison.rows:
-        titles.setdefault(_title(row, toolkits), []).append(_row(row, comparison, closed))
+        rows_by_title.setdefault(_title(row, toolkits), []).append(_row(row, comparison, closed))
     for title in ("Settings", "Switches", "Overrides", "Always-on tools", "Loadable toolkits"):
-        if title in titles:
-            yield pieces.View(title=title, rows=tuple(titles[title]))
+        if title in rows_by_title:
+            yield pieces.View(title=title, rows=tuple(rows_by_title[title]))
 
 
 def _title(row: belts.Row, toolkits: Collection[str]) -> str:
@@ -263,7 +264,7 @@ def _chooser(name: str, label: str, chosen: str, keys: Sequence[str], loadouts: 
     options = {"": "Choose an agent"}
     key, is_version, at = chosen.partition("@")
     if is_version and not at.startswith("2"):
-        # A version by the number of a change is an option of its own until another one is chosen.
+        # A version by the number of a change is a separate option until another one is chosen.
         options[chosen] = f"{key}, after change {at}"
         key, at = chosen, ""
     return pieces.View(

@@ -1,4 +1,4 @@
-"""Comparing two agents, and copying what differs from one to the other."""
+"""Comparing two agents, and copying differences from one to the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolbelt.web.compare import view_model
 from toolbelt.web.kit import fields, filters, http, model_panel, notices, responses, words
 from toolbelt.web.kit import forms as kit
 
-# What the operators of single agents may change of them.
+# The parts that operators of single agents may change.
 _OF_OPERATORS = ("switch",)
 
 
@@ -32,7 +32,7 @@ class Copying(kit.Change):
 
 
 class Comparison(forms.Form):
-    """The two sides of a comparison, and their moments."""
+    """The two sides of a comparison, and their times."""
 
     a = forms.CharField(required=False, max_length=200)
     b = forms.CharField(required=False, max_length=200)
@@ -44,30 +44,30 @@ class Comparison(forms.Form):
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show the differences of two sides."""
-    given = filters.read(Comparison(request.GET))
-    filled = view_model.page(request, given, functools.partial(_may, request))
-    return responses.show(request, filled, "compare/compare.html")
+    """Show the differences between two sides."""
+    criteria = filters.read(Comparison(request.GET))
+    view = view_model.page(request, criteria, functools.partial(_copyable_parts, request))
+    return responses.show(request, view, "compare/compare.html")
 
 
 @require_POST
 def copy(request: http.Request) -> HttpResponse:
-    """Copy the rows that were ticked, after a confirmation that shows the effect."""
-    only = _may(request, str(request.POST.get("b", "")))
-    if only is None:
+    """Copy the selected rows, after a confirmation that shows the effect."""
+    allowed = _copyable_parts(request, str(request.POST.get("b", "")))
+    if allowed is None:
         raise PermissionDenied
     form = Copying(request.POST)
     responses.declare(request, reverse("web:compare"), refusal="Nothing was copied")
-    given = form.checked()
-    a, b, rows = given["a"], given["b"], given["row"]
+    data = form.checked()
+    a, b, rows = data["a"], data["b"], data["row"]
     home = view_model.url(a, b)
     responses.declare(request, home, refusal="Nothing was copied")
-    if only and any(row.partition(":")[0] not in only for row in rows):
+    if allowed and any(row.partition(":")[0] not in allowed for row in rows):
         raise PermissionDenied
-    if not rows and given["what"] != "all":
+    if not rows and data["what"] != "all":
         raise errors.Refused("Select a difference first.")
-    if not given["confirm"]:
-        plan = copying.plan(a, b, None if given["what"] == "all" else rows, only=only)
+    if not data["confirm"]:
+        plan = copying.plan(a, b, None if data["what"] == "all" else rows, only=allowed)
         rows_shown = [("row", row.id) for row in plan.rows]
         return responses.ask(
             request,
@@ -80,7 +80,7 @@ def copy(request: http.Request) -> HttpResponse:
             differences=tuple(view_model.changes(plan)),
             dangerous=bool(plan.reasons),
         )
-    change = copying.copy(responses.write(request, given), a, b, rows, seen=given["seen"])
+    change = copying.copy(responses.write(request, data), a, b, rows, seen=data["seen"])
     notice = notices.Notice(
         text=f"{words.counted(len(rows), 'difference')} copied from {a} to {b}.",
         detail=model_panel.summarize(change.effect),
@@ -90,7 +90,7 @@ def copy(request: http.Request) -> HttpResponse:
     return responses.respond(request, notice)
 
 
-def _may(request: http.Request, agent: str) -> tuple[str, ...] | None:
+def _copyable_parts(request: http.Request, agent: str) -> tuple[str, ...] | None:
     """Return the parts of this agent that the user may change: all (empty), some, or none (None)."""
     if request.user.has_perm(rights.FLIP):
         return ()

@@ -115,7 +115,7 @@ class Editor:
         **context: Any,
     ) -> HttpResponse:
         """Show the form; ``seen`` is the entry that the page was made from."""
-        form.offer(access_index.catalog_view().catalog)
+        form.set_choices(access_index.catalog_view().catalog)
         listing = reverse(f"web:{self.kind}s")
         page = pieces.View(
             form=form,
@@ -211,19 +211,19 @@ def _ask(request: http.Request, back: str, unseen: proposals.UnseenEffect) -> Ht
     page = pieces.View(
         title=f"{verb} {kind.word} {titles.label(proposal.kind, proposal.name)}?",
         proposal=proposal,
-        others=proposal.agents - len(proposal.touched),
-        resets_caches=any(reached.effect.breaks for reached in proposal.touched),
+        unaffected=proposal.agents - len(proposal.touched),
+        resets_caches=any(affected.effect.breaks for affected in proposal.touched),
         differences=tuple(_differences(proposal.before or {}, after)),
-        reached=[
-            (reached, pieces.Effect.of([reached.effect], _notes(reached, proposal)))
-            for reached in proposal.touched
+        consequences=[
+            (affected, pieces.Effect.of([affected.effect], _notes(affected, proposal)))
+            for affected in proposal.touched
         ],
         # The new digest replaces the one that was shown before.
         fields=(*fields, ("shown", proposal.digest)),
         word="Save changes" if verb == "Save" else f"{verb} {kind.word}",
-        dangerous=removal or any(reached.destructive for reached in proposal.touched),
+        dangerous=removal or any(affected.destructive for affected in proposal.touched),
         may_edit=not removal,
-        again=bool(seen_digest),
+        is_repeated=bool(seen_digest),
         action=request.path,
         reason=reason,
         back=back,

@@ -91,7 +91,7 @@ class EntryForm(kit.Fields, kit.Change):
         lists = {name: list(getattr(value, name)) for name in cls.list_fields}
         return {name: getattr(value, name) for name in cls.plain_fields} | lists
 
-    def offer(self, stored: catalog.Catalog) -> None:
+    def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the choices of the fields; only a form that is rendered needs them."""
 
     def tools_to_add(self, rows: str, names: Sequence[str]) -> Sequence[str]:

@@ -65,13 +65,13 @@ def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> I
     yield from conflicts
 
 
-def directive(found: directives.Directive | None, message: str) -> pieces.View:
+def directive(result: directives.Directive | None, message: str) -> pieces.View:
     """Return the directive of a message: without one, ``tools`` is empty; before a trial, ``message`` is empty."""
     return pieces.View(
         message=message,
-        tools=found.active_tools if found else (),
-        tool_choice=found.tool_choice if found else "auto",
-        because=found.because if found else (),
+        tools=result.active_tools if result else (),
+        tool_choice=result.tool_choice if result else "auto",
+        because=result.because if result else (),
     )
 
 

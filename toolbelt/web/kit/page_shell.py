@@ -49,7 +49,7 @@ _log = structlog.get_logger(__name__)
 
 
 def chrome_context(request: http.Request) -> dict[str, Any]:
-    """Return the frame of a page (a context processor): the user, and the current section of the dashboard (``here``).
+    """Return the frame of a page (a context processor): the user, and the current ``section`` of the dashboard.
 
     Forms of the page redirect back to ``address``. The page shows all changes up to the revision of the ``counts``.
     ``is_answer``: the page is the response to a form, so a GET of its URL shows another page, or none. Without a login
@@ -66,7 +66,7 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
     chrome = pieces.View(
         user=user.get_username(),
         density=preferences.chosen(request, "density"),
-        here=section,
+        section=section,
         address=responses.current_address(request),
         counts=counts,
         # Read only by pages that name agents.

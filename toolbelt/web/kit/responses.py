@@ -97,6 +97,7 @@ def respond(
     """Respond as the view declared: with parts of the page, or with a redirect to a page that shows the notice.
 
     If htmx requested a confirmation, its page keeps its state and selection, and only receives the notice.
+    The status is 200, because a browser would log anything else as an error.
     """
     answers = request.answers
     if request.htmx and answers.parts is not None:

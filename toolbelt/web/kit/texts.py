@@ -41,7 +41,7 @@ class Line:
 class Text:
     """A text in two parts: the shown lines and the folded ones, with a label that unfolds them ("40 more lines")."""
 
-    shown: tuple[Line, ...]
+    lines: tuple[Line, ...]
     folded: tuple[Line, ...] = ()
     more: str = ""
 
@@ -195,6 +195,6 @@ def _fold(lines: Sequence[Line]) -> Text:
         len(rest) <= 2
         and sum(len(piece.text) for line in rest for piece in line.pieces) < MAX_CHARACTERS // 3
     ):
-        return Text(shown=tuple(lines))
+        return Text(lines=tuple(lines))
     more = f"{words.number(len(rest))} more line{'' if len(rest) == 1 else 's'}"
-    return Text(shown=tuple(lines[:shown_count]), folded=tuple(rest), more=more)
+    return Text(lines=tuple(lines[:shown_count]), folded=tuple(rest), more=more)

@@ -11,7 +11,7 @@ from toolbelt.web.kit import entry_forms, fields
 
 
 class Loadout(entry_forms.EntryForm):
-    """A loadout."""
+    """The form of a loadout."""
 
     entry_kind = "loadout"
     plain_fields = ("description", "parent")
@@ -46,8 +46,8 @@ class Loadout(entry_forms.EntryForm):
         "whatever else includes it.",
     )
 
-    def offer(self, stored: catalog.Catalog) -> None:
-        """Set the loadouts, categories and plugins to choose from; what is chosen already stays an option."""
+    def set_choices(self, stored: catalog.Catalog) -> None:
+        """Set the loadouts, categories and plugins to choose from; chosen ones stay options."""
         plugins, categories = self.values["plugins"], self.values["categories"]
         self.choose("parent", self._parents(stored))
         self.choose("plugins", entry_forms.choices(stored.plugins, plugins))
@@ -60,21 +60,21 @@ class Loadout(entry_forms.EntryForm):
         data["plugins_more"] = " ".join([*self.values["plugins_more"], *others])
 
     def entry(self) -> dict[str, Any]:
-        """Return every key that the form shows; None stands for the default."""
+        """Return every key of the form with its value; None means the default."""
         plugins = [*self.values["plugins"], *self.values["plugins_more"]]
         merged = entry_forms.merge(plugins, self.initial.get("plugins", ()))
         return {**super().entry(), "plugins": merged or None}
 
     def _parents(self, stored: catalog.Catalog) -> list[tuple[str, str]]:
-        """Return the loadouts that it may extend: not itself, nor one that extends it, unless that is chosen."""
+        """Return the loadouts that it may extend: not itself or one that extends it, unless that is chosen."""
         chosen = self.values["parent"]
         names = [
             name
             for name in loadouts.all_names(stored)
-            if keys.fold(name) == keys.fold(chosen) or self.is_new or not self._is_in(stored, name)
+            if keys.fold(name) == keys.fold(chosen) or self.is_new or not self._extends_this(stored, name)
         ]
         return [("", "None"), *entry_forms.choices([*names, *([chosen] if chosen else [])], [chosen])]
 
-    def _is_in(self, stored: catalog.Catalog, name: str) -> bool:
+    def _extends_this(self, stored: catalog.Catalog, name: str) -> bool:
         links = loadouts.chain(stored.loadouts, name)
         return keys.fold(self.entry_name) in {keys.fold(name), *(keys.fold(link.name) for link in links)}

@@ -1,4 +1,4 @@
-"""The picture of which loadout extends which: boxes in columns, from the roots on the left to what extends them."""
+"""The diagram of inheritance: boxes in columns, from root loadouts on the left to those that extend them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class _Box:
         return EDGE + self.row * (HEIGHT + BETWEEN)
 
 
-def draw(stored: catalog.Catalog, names: Iterable[str], here: str = "") -> pieces.View:
-    """Draw these loadouts; ``here`` is the one whose page shows the picture."""
-    wanted = {keys.fold(name): name for name in names}
+def draw(stored: catalog.Catalog, names: Iterable[str], current: str = "") -> pieces.View:
+    """Return the diagram of these loadouts; ``current`` is the one whose page shows it."""
+    shown_names = {keys.fold(name): name for name in names}
     known = {**loadouts.BUILT_IN, **stored.loadouts}
-    parents = {folded: keys.fold(known[folded].parent) if folded in known else "" for folded in wanted}
-    placed = _placed(wanted, parents)
+    parents = {folded: keys.fold(known[folded].parent) if folded in known else "" for folded in shown_names}
+    boxes = _place_boxes(shown_names, parents)
     return pieces.View(
-        width=max((box.x for box in placed.values()), default=EDGE - WIDTH) + WIDTH + EDGE,
-        height=max((box.y for box in placed.values()), default=EDGE - HEIGHT) + HEIGHT + EDGE,
+        width=max((box.x for box in boxes.values()), default=EDGE - WIDTH) + WIDTH + EDGE,
+        height=max((box.y for box in boxes.values()), default=EDGE - HEIGHT) + HEIGHT + EDGE,
         box_width=WIDTH,
         box_height=HEIGHT,
-        nodes=tuple(_node(stored, box, placed, here) for box in placed.values()),
-        lines=tuple(_line(placed[box.parent], box) for box in placed.values() if box.parent in placed),
+        nodes=tuple(_node(stored, box, boxes, current) for box in boxes.values()),
+        lines=tuple(_line(boxes[box.parent], box) for box in boxes.values() if box.parent in boxes),
     )
 
 
 def family(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    """Return the names of what the loadout extends, of itself, and of what extends it, at any distance."""
+    """Return the names of all ancestors of a loadout, of itself, and of all its descendants."""
     above = [link.name for link in reversed(loadouts.chain(stored.loadouts, name))]
     folded = keys.fold(name)
     below = [
@@ -57,43 +57,43 @@ def family(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*above, *below)))
 
 
-def _placed(wanted: Mapping[str, str], parents: Mapping[str, str]) -> dict[str, _Box]:
-    """Return each its column and row: what extends something stands to its right, the first of them in its row."""
-    placed: dict[str, _Box] = {}
+def _place_boxes(names: Mapping[str, str], parents: Mapping[str, str]) -> dict[str, _Box]:
+    """Return the boxes with their columns and rows: children are to the right of their parent, the first in its row."""
+    boxes: dict[str, _Box] = {}
     row = 0
 
     def place(folded: str, column: int, parent: str) -> None:
         nonlocal row
-        placed[folded] = _Box(name=wanted[folded], column=column, row=row, parent=parent)
+        boxes[folded] = _Box(name=names[folded], column=column, row=row, parent=parent)
         first = True
-        for child in wanted:
-            if parents[child] == folded and child not in placed:
+        for child in names:
+            if parents[child] == folded and child not in boxes:
                 row += 0 if first else 1
                 first = False
                 place(child, column + 1, folded)
 
-    # Roots first; then whatever is left goes round in a circle, and is cut open somewhere.
-    for folded in (*(name for name in wanted if parents[name] not in wanted), *wanted):
-        if folded not in placed:
+    # Roots first; the remaining loadouts form cycles, which start anywhere.
+    for folded in (*(name for name in names if parents[name] not in names), *names):
+        if folded not in boxes:
             place(folded, 0, "")
             row += 1
-    return placed
+    return boxes
 
 
-def _node(stored: catalog.Catalog, box: _Box, placed: Mapping[str, _Box], here: str) -> pieces.View:
+def _node(stored: catalog.Catalog, box: _Box, boxes: Mapping[str, _Box], current: str) -> pieces.View:
     tools = loadouts.tools_included(stored, box.name)
     return pieces.View(
         box=box,
-        parent=placed[box.parent].name if box.parent in placed else "",
+        parent=boxes[box.parent].name if box.parent in boxes else "",
         tools=len(tools),
         tokens=sum(stored.tools[key].tokens for key in tools),
-        here=keys.fold(box.name) == keys.fold(here),
+        is_current=keys.fold(box.name) == keys.fold(current),
         built_in=keys.fold(box.name) not in stored.loadouts,
     )
 
 
 def _line(parent: _Box, child: _Box) -> str:
-    """Return the path from the middle of a box's right side to the middle of another's left side."""
+    """Return the SVG path from the right side of a box to the left side of another."""
     x1, y1 = parent.x + WIDTH, parent.y + HEIGHT // 2
     x2, y2 = child.x, child.y + HEIGHT // 2
     middle = x1 + ACROSS // 2

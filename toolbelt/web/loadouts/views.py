@@ -1,4 +1,4 @@
-"""The loadouts: their list; the page of one, with what it inherits and brings, and who has it; and the editor."""
+"""The loadouts: their list, the page of a loadout with its inheritance, tools and agents, and the editor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from toolbelt.web.kit import (
 from toolbelt.web.loadouts import forms, inheritance
 from toolbelt.web.tools import listing as tools_page
 
-# How many agents a line of the list names.
+# The most agents that a row of the list names.
 MAX_USERS = 20
 MAX_TOOLS, MAX_PER_ONE = 500, 20
 
@@ -36,67 +36,67 @@ def listing(request: http.Request) -> HttpResponse:
     """Show the list."""
     index = access_index.load()
     names = loadouts.all_names(index.catalog)
-    own = [loadout.name for loadout in index.catalog.loadouts.values()]
+    stored_names = [loadout.name for loadout in index.catalog.loadouts.values()]
     users = _users(index)
-    shown = pieces.View(
-        loadouts=tuple(_line(index, name, own, users.get(keys.fold(name), ())) for name in names),
+    view = pieces.View(
+        loadouts=tuple(_line(index, name, stored_names, users.get(keys.fold(name), ())) for name in names),
         picture=inheritance.draw(index.catalog, names),
-        built_in=len(names) - len(own),
+        built_in=len(names) - len(stored_names),
     )
-    return responses.show(request, shown, "loadouts/list.html")
+    return responses.show(request, view, "loadouts/list.html")
 
 
 @require_safe
 def page(request: http.Request, loadout: str) -> HttpResponse:
     """Show one loadout."""
     index, name, path = access_index.load(), loadout, request.path
-    given = filters.read(filters.FindAgents(request.GET))
+    criteria = filters.read(filters.FindAgents(request.GET))
     stored = index.catalog
     value = get(stored, name)
     if value is None:
         raise errors.NotFound("loadout", name, loadouts.all_names(stored))
-    brings = loadouts.tools_included(stored, name)
-    brought = frozenset(brings)
-    seen = loadouts.view_in(stored, name)
-    to_discover = [
+    included_tools = loadouts.tools_included(stored, name)
+    included = frozenset(included_tools)
+    resolved = loadouts.view_in(stored, name)
+    on_request = [
         key
         for key in loadouts.tools_discoverable(stored, name)
-        if key not in brought and not seen.disables(key, stored.tools[key].plugin)
+        if key not in included and not resolved.disables(key, stored.tools[key].plugin)
     ]
-    own = keys.fold(name) in stored.loadouts
-    shown = pieces.View(
+    is_stored = keys.fold(name) in stored.loadouts
+    view = pieces.View(
         name=name,
         marks=tuple(marks(stored, name)),
         description=value.description,
-        unresolved=loadouts.unresolved(stored, value) if own else (),
-        tools=words.tools(len(brings)),
-        tokens=words.approx(tokens(stored, brings)),
+        unresolved=loadouts.unresolved(stored, value) if is_stored else (),
+        tools=words.tools(len(included_tools)),
+        tokens=words.approx(tokens(stored, included_tools)),
         picture=inheritance.draw(stored, inheritance.family(stored, name), name),
         levels=tuple(_levels(stored, name)),
-        brings=tuple(_groups(stored, brings, seen, patterns=False)),
-        discoverable=tuple(_groups(stored, to_discover, seen, patterns=True)),
-        discovers=words.tools(len(to_discover)),
+        included=tuple(_groups(stored, included_tools, resolved, patterns=False)),
+        on_request=tuple(_groups(stored, on_request, resolved, patterns=True)),
+        on_request_count=words.tools(len(on_request)),
         others=tuple(_others(index, name)),
-        # Whose loadout is this one, or extends it.
+        # The kinds whose loadout is this one, or extends it.
         kinds=tuple(
             kind
             for kind, loadout in conf.KIND_LOADOUTS.items()
             if keys.fold(name) in {keys.fold(link.name) for link in loadouts.chain(stored.loadouts, loadout)}
         ),
-        seen=json.dumps(belts.entry("loadout", value), ensure_ascii=False) if own else "",
-        is_stored=own,
+        seen=json.dumps(belts.entry("loadout", value), ensure_ascii=False) if is_stored else "",
+        is_stored=is_stored,
     )
-    having = [(access.agent.key, how) for access in index.agents if (how := _how(index, access, name))]
-    matching = {access.agent.key for access in paging.matching_agents(index.agents, given["agents"])}
-    users = paging.part([pair for pair in having if pair[0] in matching], given["offset"])
-    shown.agents = users.items
-    shown.agents_pages = users.pages(given, path, anchor="#users")
-    shown.find = paging.agent_filter(having, given, path, ("offset",))
-    return responses.show(request, shown, "loadouts/loadout.html")
+    agents = [(access.agent.key, use) for access in index.agents if (use := _use(index, access, name))]
+    matching = {access.agent.key for access in paging.matching_agents(index.agents, criteria["agents"])}
+    users = paging.part([pair for pair in agents if pair[0] in matching], criteria["offset"])
+    view.agents = users.items
+    view.agents_pages = users.pages(criteria, path, anchor="#users")
+    view.find = paging.agent_filter(agents, criteria, path, ("offset",))
+    return responses.show(request, view, "loadouts/loadout.html")
 
 
 class Editor(entry_editor.Editor):
-    """The editor of loadouts. A new one may start as a copy, also of a built-in one."""
+    """The editor of loadouts. A new loadout may start as a copy, also of a built-in one."""
 
     kind, form, template = "loadout", forms.Loadout, "loadouts/_form.html"
 
@@ -106,13 +106,13 @@ class Editor(entry_editor.Editor):
 
 
 def get(stored: catalog.Catalog, name: str) -> catalog.Loadout | None:
-    """Return the loadout of exactly this name, stored or built in."""
+    """Return the loadout with exactly this name, stored or built in."""
     loadout = stored.loadouts.get(keys.fold(name)) or loadouts.BUILT_IN.get(keys.fold(name))
     return loadout if loadout is not None and loadout.name == name else None
 
 
 def marks(stored: catalog.Catalog, name: str) -> Iterator[tool_sections.Mark]:
-    """Return the labels beside a loadout's name on every page."""
+    """Yield the labels beside a loadout's name on every page."""
     folded = keys.fold(name)
     if folded not in stored.loadouts:
         yield tool_sections.Mark(word="built in")
@@ -121,34 +121,34 @@ def marks(stored: catalog.Catalog, name: str) -> Iterator[tool_sections.Mark]:
 
 
 def _users(index: access_index.AccessIndex) -> dict[str, list[str]]:
-    """Return the agents that have each loadout, directly or because theirs extends it, by its folded name."""
-    by_own: dict[str, list[str]] = {}
+    """Return the agents of each loadout, directly or through inheritance, by its folded name."""
+    by_loadout: dict[str, list[str]] = {}
     users: dict[str, list[str]] = {}
     for access in index.agents:
-        by_own.setdefault(access.agent.loadout_name(conf.KIND_LOADOUTS), []).append(access.agent.key)
-    for own, agents in by_own.items():
-        for link in loadouts.chain(index.catalog.loadouts, own) if own else ():
+        by_loadout.setdefault(access.agent.loadout_name(conf.KIND_LOADOUTS), []).append(access.agent.key)
+    for name, agents in by_loadout.items():
+        for link in loadouts.chain(index.catalog.loadouts, name) if name else ():
             users.setdefault(keys.fold(link.name), []).extend(agents)
     return users
 
 
 def chain(index: access_index.AccessIndex, access: access_index.AgentAccess) -> Sequence[catalog.Loadout]:
-    """Return the chain of the loadout that is in force for an agent."""
-    own = access.agent.loadout_name(conf.KIND_LOADOUTS)
-    return loadouts.chain(index.catalog.loadouts, own) if own else ()
+    """Return the inheritance chain of an agent's loadout."""
+    name = access.agent.loadout_name(conf.KIND_LOADOUTS)
+    return loadouts.chain(index.catalog.loadouts, name) if name else ()
 
 
 def tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
-    """Return what these tools cost."""
+    """Return the sum of the tokens of these tools."""
     return sum(stored.tools[key].tokens for key in tools)
 
 
 def _line(
-    index: access_index.AccessIndex, name: str, own: Sequence[str], users: Sequence[str]
+    index: access_index.AccessIndex, name: str, stored_names: Sequence[str], users: Sequence[str]
 ) -> pieces.View:
     loadout = get(index.catalog, name) or catalog.Loadout(name=name)
     tools = loadouts.tools_included(index.catalog, name)
-    place = own.index(name) if name in own else -1
+    position = stored_names.index(name) if name in stored_names else -1
     parents = loadouts.chain(index.catalog.loadouts, loadout.parent) if loadout.parent else ()
     return pieces.View(
         loadout=loadout,
@@ -159,19 +159,19 @@ def _line(
         used=tuple(users[:MAX_USERS]),
         more_users=max(0, len(users) - MAX_USERS),
         percent=round(100 * len(users) / len(index.agents)) if index.agents else 0,
-        up=own[place - 1] if place > 0 else "",
-        down=own[place + 1] if 0 <= place < len(own) - 1 else "",
+        up=stored_names[position - 1] if position > 0 else "",
+        down=stored_names[position + 1] if 0 <= position < len(stored_names) - 1 else "",
     )
 
 
 def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
-    """Walk from the root to the loadout, and say what each level changes."""
+    """Yield the changes of each level, from the root to the loadout."""
     before: tuple[str, ...] = ()
     for link in reversed(loadouts.chain(stored.loadouts, name)):
         after = loadouts.tools_included(stored, link.name)
-        had, has = set(before), set(after)
-        added = tuple(key for key in after if key not in had)
-        removed = tuple(key for key in before if key not in has)
+        before_set, after_set = set(before), set(after)
+        added = tuple(key for key in after if key not in before_set)
+        removed = tuple(key for key in before if key not in after_set)
         changes = [f"{words.signed(len(added))} tools"] if added else []
         changes += [f"{words.signed(-len(removed))} tools"] if removed else []
         yield pieces.View(
@@ -185,15 +185,15 @@ def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
 
 
 def _groups(
-    stored: catalog.Catalog, tools: Iterable[str], seen: loadouts.View, *, patterns: bool
+    stored: catalog.Catalog, tools: Iterable[str], resolved: loadouts.View, *, patterns: bool
 ) -> Iterator[pieces.View]:
     by_plugin: dict[str, list[str]] = {}
     for key in tools:
         by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
-    # If there are very many tools, only the first of each plugin.
+    # If there are very many tools, only the first ones of each plugin are listed.
     maximum = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
     for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
-        because = dict.fromkeys(_because(stored.tools[key], stored, seen, patterns) for key in members)
+        because = dict.fromkeys(_because(stored.tools[key], stored, resolved, patterns) for key in members)
         title = stored.plugins[plugin].title if plugin in stored.plugins else ""
         yield pieces.View(
             title=texts.visible(title or plugin) or "No plugin",
@@ -207,32 +207,32 @@ def _groups(
         )
 
 
-def _because(tool: catalog.Tool, stored: catalog.Catalog, seen: loadouts.View, patterns: bool) -> str:
+def _because(tool: catalog.Tool, stored: catalog.Catalog, resolved: loadouts.View, patterns: bool) -> str:
     if patterns:
-        pattern = seen.discovers(tool.key) or seen.discovers(tool.plugin) or ""
-        return f"pattern {pattern} of {seen.patterns.get(pattern, '')}"
-    brought = seen.includes(tool.plugin, stored.category(tool))
-    if brought is None:
+        pattern = resolved.discovers(tool.key) or resolved.discovers(tool.plugin) or ""
+        return f"pattern {pattern} of {resolved.patterns.get(pattern, '')}"
+    inclusion = resolved.includes(tool.plugin, stored.category(tool))
+    if inclusion is None:
         return ""
-    what, origin = brought
-    return f"plugin of {origin}" if what == "plugin" else f"category {stored.category(tool)} of {origin}"
+    kind, origin = inclusion
+    return f"plugin of {origin}" if kind == "plugin" else f"category {stored.category(tool)} of {origin}"
 
 
-def _how(index: access_index.AccessIndex, access: access_index.AgentAccess, name: str) -> str:
+def _use(index: access_index.AccessIndex, access: access_index.AgentAccess, name: str) -> str:
     """Return how the agent uses the loadout; empty if it does not."""
     agent, folded = access.agent, keys.fold(name)
     links = [link.name for link in chain(index, access)]
-    hows = []
+    uses = []
     if folded in map(keys.fold, links):
         by = "its own loadout" if agent.loadout else f"from its kind {agent.kind}"
-        hows.append(by if keys.fold(links[0]) == folded else f"through {links[0]}, {by}")
+        uses.append(by if keys.fold(links[0]) == folded else f"through {links[0]}, {by}")
     if folded in map(keys.fold, agent.session_loadouts):
-        hows.append("may use it for a session")
-    return "; ".join(hows)
+        uses.append("may use it for a session")
+    return "; ".join(uses)
 
 
 def _others(index: access_index.AccessIndex, name: str) -> Iterator[tuple[str, str, str]]:
-    """Find the loadouts that extend it, and the sub-apps whose agents have it: their addresses, names, and how."""
+    """Yield the loadouts that extend it, and the sub-apps whose agents have it: their URLs, names and relations."""
     stored, folded = index.catalog, keys.fold(name)
     for other in loadouts.all_names(stored):
         child = get(stored, other)
@@ -246,5 +246,5 @@ def _others(index: access_index.AccessIndex, name: str) -> Iterator[tuple[str, s
     for sub_app in stored.sub_apps.values():
         embedded = [agent for agent in sub_app.agents if agent in users]
         if embedded:
-            how = f"sub-app, through {words.listing(embedded)}"
-            yield reverse("web:sub_app", args=[sub_app.key]), sub_app.key, how
+            relation = f"sub-app, through {words.listing(embedded)}"
+            yield reverse("web:sub_app", args=[sub_app.key]), sub_app.key, relation

@@ -1,7 +1,7 @@
-"""Hash a few passwords at a time: each takes 100 MB, and anyone may make the server hash one.
+"""Limits on logins. Few passwords are hashed at a time: each takes 100 MB, and anyone can make the server hash one.
 
-:class:`AxesHandler` limits wrong logins by address too, whatever the names are, beside Axes's own limit for a name at
-an address. A successful login resets only the count of its own user name.
+:class:`AxesHandler` also limits failed logins by IP address for all user names, besides Axes's limit for a name at an
+address. A successful login resets only the count of its own user name.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from django.utils.deprecation import MiddlewareMixin
 
 from toolbelt.web.kit import http, page_shell
 
-AT_ONCE = 2
-# How long a login waits for its turn to hash.
-SECONDS = 5.0
-# How many wrong logins an address may have, whatever the names, in the time that Axes counts.
+MAX_CONCURRENT = 2
+# The seconds that a login waits for its turn to hash.
+MAX_WAIT = 5.0
+# The most failed logins of an address, for all user names together, in the cool-off time of Axes.
 MAX_FAILURES_OF_ADDRESS = 50
 
-_turns = threading.BoundedSemaphore(AT_ONCE)
+_turns = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
 class BusyError(Exception):
@@ -34,31 +34,31 @@ class BusyError(Exception):
 
 
 class Argon2PasswordHasher(hashers.Argon2PasswordHasher):
-    """Django's, with a limit on how many run at once in a process. The hashes are the same."""
+    """Django's hasher, with a limit on concurrent hashes in a process. The hashes are the same."""
 
     def encode(self, password: str, salt: str) -> str:
-        """Hash a password. Raise BusyError."""
+        """Hash a password. Raise BusyError if too many are being hashed."""
         with _turn():
             return super().encode(password, salt)
 
     def verify(self, password: str, encoded: str) -> bool:
-        """Return whether it is the password. Raise BusyError."""
+        """Return whether the password matches. Raise BusyError if too many are being hashed."""
         with _turn():
             return super().verify(password, encoded)
 
 
 class BusyMiddleware(MiddlewareMixin):
-    """Answer 503 while no password can be hashed."""
+    """Respond with 503 while no password can be hashed."""
 
     async_capable = False
 
     def process_exception(self, request: http.Request, exception: Exception) -> HttpResponse | None:
         """Return a page that says to try again."""
-        return page_shell.busy(request, round(SECONDS)) if isinstance(exception, BusyError) else None
+        return page_shell.busy(request, round(MAX_WAIT)) if isinstance(exception, BusyError) else None
 
 
 class AxesHandler(database.AxesDatabaseHandler):  # type: ignore[misc]
-    """Axes's own, which also limits an address."""
+    """Axes's handler, with an additional limit for each address."""
 
     def is_locked(self, request: Any, credentials: dict[str, Any] | None = None) -> bool:
         """Return whether this login is rejected without a check."""
@@ -74,7 +74,7 @@ class AxesHandler(database.AxesDatabaseHandler):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def _turn() -> Iterator[None]:
-    if not _turns.acquire(timeout=SECONDS):
+    if not _turns.acquire(timeout=MAX_WAIT):
         raise BusyError
     try:
         yield

@@ -30,15 +30,15 @@ ADD = rights.permission("add", "plugin")
 
 
 class File(kit.Fields, kit.Change):
-    """A client's file: uploaded or pasted. Its text has secrets, so no page ever shows it again."""
+    """A client's file, uploaded or pasted. Its text contains secrets, so no page shows it again."""
 
     file = django_forms.FileField(required=False, max_length=200)
     text = django_forms.CharField(required=False, max_length=reading.MAX_CHARACTERS, strip=False)
 
     def examine(self) -> importing.Preview:
-        """Return what the file becomes. Raise errors.Invalid."""
-        given = self.checked()
-        upload, text = given["file"], given["text"]
+        """Return a preview of the servers in the file. Raise errors.Invalid if it cannot be read."""
+        data = self.checked()
+        upload, text = data["file"], data["text"]
         is_toml = upload is not None and upload.name.endswith(".toml")
         if upload is not None:
             try:
@@ -52,20 +52,20 @@ class File(kit.Fields, kit.Change):
 
 
 class Chosen(kit.Change):
-    """The servers that the preview showed, without secrets, and the names of those to add."""
+    """The servers of the preview, without secrets, and the names of those to add."""
 
     servers = fields.Document()
     name = fields.Names(required=False)
 
     def connections(self) -> dict[str, dict[str, Any]]:
-        """Return the connection of each chosen server, by name. Raise errors.Invalid."""
-        given = self.checked()
-        shown = given["servers"]
-        if not isinstance(shown, dict) or not all(
-            isinstance(connection, dict) for connection in shown.values()
+        """Return the connections of the chosen servers by name. Raise errors.Invalid if none is chosen."""
+        data = self.checked()
+        servers = data["servers"]
+        if not isinstance(servers, dict) or not all(
+            isinstance(connection, dict) for connection in servers.values()
         ):
             raise errors.Invalid.of("The preview is incomplete: start again.")
-        chosen = {name: shown[name] for name in given["name"] if name in shown}
+        chosen = {name: servers[name] for name in data["name"] if name in servers}
         if not chosen:
             raise errors.Invalid.of("No server was chosen.")
         return chosen
@@ -81,7 +81,7 @@ def add(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(ADD, raise_exception=True)
 def create(request: http.Request) -> HttpResponse:
-    """Add the server, and have it asked for its tools at once."""
+    """Add the server, and start listing its tools."""
     form = forms.Server(request.POST)
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
@@ -89,19 +89,19 @@ def create(request: http.Request) -> HttpResponse:
         return _form(request, form, status=422)
 
     responses.declare(request, reverse("web:plugins"), form=show_again)
-    given = form.checked()
-    name = given["name"]
+    data = form.checked()
+    name = data["name"]
     upstream_servers.add(
-        responses.write(request, given),
+        responses.write(request, data),
         name,
         form.connection(),
-        namespace=given["namespace"] or None,
-        title=given["title"],
+        namespace=data["namespace"] or None,
+        title=data["title"],
     )
     text = f"{name} added. Its tools are unavailable until you approve them."
     responses.keep_notice(request, notices.Notice(text=text))
     home = reverse("web:plugin", args=[name])
-    return responses.see_other(request, f"{home}?{listing.ask(request, [name])}")
+    return responses.see_other(request, f"{home}?{listing.start_refresh(request, [name])}")
 
 
 @require_safe
@@ -114,7 +114,7 @@ def page(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(ADD, raise_exception=True)
 def check(request: http.Request) -> HttpResponse:
-    """Show what the file becomes, and store nothing."""
+    """Show a preview of the servers in the file, without storing anything."""
     _declare(request)
     return _show(request, preview=File(request.POST, request.FILES).examine())
 
@@ -122,7 +122,7 @@ def check(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(ADD, raise_exception=True)
 def save(request: http.Request) -> HttpResponse:
-    """Add the chosen servers, all or none, and have them asked for their tools."""
+    """Add the chosen servers, all or none, and start listing their tools."""
     _declare(request)
     form = Chosen(request.POST)
     chosen = form.connections()
@@ -135,7 +135,7 @@ def save(request: http.Request) -> HttpResponse:
     names = importing.store(responses.write(request, form.cleaned_data), preview)
     text = f"{words.counted(len(names), 'server')} added. Their tools are unavailable until you approve them."
     responses.keep_notice(request, notices.Notice(text=text))
-    return responses.see_other(request, f"{reverse('web:plugins')}?{listing.ask(request, names)}")
+    return responses.see_other(request, f"{reverse('web:plugins')}?{listing.start_refresh(request, names)}")
 
 
 def _declare(request: http.Request) -> None:
@@ -152,23 +152,23 @@ def _show(
     problems: Any = (),
     status: int = 200,
 ) -> HttpResponse:
-    shown = pieces.View(problems=problems, preview=preview)
+    view = pieces.View(problems=problems, preview=preview)
     if preview is not None:
-        read = [server for server in preview.servers if not server.problem]
-        reasons = {server.name: _why_not_here(request, server) for server in read}
-        ready = [server for server in read if not reasons[server.name]]
-        shown.ready = [(server, importing.connection_text(server)) for server in ready]
-        shown.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
-        shown.elsewhere = [(server, reasons[server.name]) for server in read if reasons[server.name]]
-        shown.refused = [server for server in preview.servers if server.problem]
-        shown.servers = json.dumps({server.name: server.connection for server in ready})
-        only = " ".join(f"--only {shlex.quote(server.source)}" for server, _ in shown.elsewhere)
-        shown.command = f"{conf.COMMAND} mcp import FILE {only}"
-    return render(request, "plugins/import.html", {"page": shown}, status=status)
+        valid = [server for server in preview.servers if not server.problem]
+        reasons = {server.name: _why_not_here(request, server) for server in valid}
+        ready = [server for server in valid if not reasons[server.name]]
+        view.ready = [(server, importing.connection_text(server)) for server in ready]
+        view.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
+        view.elsewhere = [(server, reasons[server.name]) for server in valid if reasons[server.name]]
+        view.refused = [server for server in preview.servers if server.problem]
+        view.servers = json.dumps({server.name: server.connection for server in ready})
+        only = " ".join(f"--only {shlex.quote(server.source)}" for server, _ in view.elsewhere)
+        view.command = f"{conf.COMMAND} mcp import FILE {only}"
+    return render(request, "plugins/import.html", {"page": view}, status=status)
 
 
 def _why_not_here(request: http.Request, server: importing.Converted) -> str:
-    """Return why a server can only be added with a shell; empty if it can be added here."""
+    """Return why a server can only be added on the command line; empty if it can be added here."""
     try:
         connection_policy.check_change(
             responses.actor(request), server.name, None, {"upstream": server.connection}

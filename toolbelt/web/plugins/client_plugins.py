@@ -1,4 +1,4 @@
-"""Client plugins, whose tools the agent's own program runs: creating one, and choosing who may declare its tools."""
+"""Client plugins, whose tools the agent's program runs: creating one, and choosing who may declare its tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHANGE = rights.permission("change", "plugin")
 @permission_required(_ADD, raise_exception=True)
 def add(request: http.Request) -> HttpResponse:
     """Show the form for a client plugin."""
-    return _shown(request, forms.ClientPlugin())
+    return _render(request, forms.ClientPlugin())
 
 
 @require_POST
@@ -38,14 +38,14 @@ def save(request: http.Request) -> HttpResponse:
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         form.refuse(error, default_field="name" if isinstance(error, entries.NameTaken) else None)
-        return _shown(request, form, status=status)
+        return _render(request, form, status=status)
 
     responses.declare(request, reverse("web:plugins"), form=show_again)
-    given = form.checked()
-    name = given["name"]
-    fields = {"namespace": given["namespace"], "title": given["title"], "declared_by": given["agent"]}
+    data = form.checked()
+    name = data["name"]
+    fields = {"namespace": data["namespace"], "title": data["title"], "declared_by": data["agent"]}
     entry = {"name": name, **{field: value for field, value in fields.items() if value}}
-    entries.create(responses.write(request, given), "plugin", entry)
+    entries.create(responses.write(request, data), "plugin", entry)
     responses.declare(request, reverse("web:plugin", args=[name]))
     text = f"{name} created. Declare its tools, then review them here."
     return responses.respond(request, notices.Notice(text=text))
@@ -56,22 +56,22 @@ def save(request: http.Request) -> HttpResponse:
 def choose_declarers(request: http.Request, plugin: str) -> HttpResponse:
     """Set which agents' tokens may declare the plugin's tools."""
     responses.declare(request, reverse("web:plugin", args=[plugin]))
-    given = forms.Declarers(request.POST).checked()
+    data = forms.Declarers(request.POST).checked()
     client_plugins.find(plugin)
     change = entries.change(
-        responses.write(request, given),
+        responses.write(request, data),
         "plugin",
         plugin,
-        {"declared_by": entry_forms.merge(given["agent"], given["was"]) or None},
-        was={"declared_by": given["was"] or None},
+        {"declared_by": entry_forms.merge(data["agent"], data["was"]) or None},
+        was={"declared_by": data["was"] or None},
     )
-    done = f"Who may declare the tools of {plugin}: operators, and {', '.join(given['agent']) or 'no agent'}"
+    result = f"Who may declare the tools of {plugin}: operators, and {', '.join(data['agent']) or 'no agent'}"
     unchanged = "these agents can already declare the tools"
-    return responses.respond_changed(request, change, done, unchanged=unchanged)
+    return responses.respond_changed(request, change, result, unchanged=unchanged)
 
 
 def declaring(plugin: catalog.Plugin, origin: str) -> pieces.View | None:
-    """Return what the page of a client plugin shows to the program's developer; None for any other plugin."""
+    """Return how a program declares the tools of a client plugin; None for any other plugin."""
     if plugin.runner != "client":
         return None
     return pieces.View(
@@ -82,7 +82,7 @@ def declaring(plugin: catalog.Plugin, origin: str) -> pieces.View | None:
 
 
 def agent_choices(chosen: Iterable[str]) -> tuple[pieces.Choice, ...]:
-    """Return the agents to tick; one that is chosen and does not exist can still be unticked."""
+    """Return the agents as checkboxes, including chosen agents that no longer exist."""
     chosen = tuple(chosen)
     return tuple(
         pieces.Choice(value=key, label=key, chosen=key in chosen)
@@ -90,6 +90,6 @@ def agent_choices(chosen: Iterable[str]) -> tuple[pieces.Choice, ...]:
     )
 
 
-def _shown(request: http.Request, form: forms.ClientPlugin, *, status: int = 200) -> HttpResponse:
+def _render(request: http.Request, form: forms.ClientPlugin, *, status: int = 200) -> HttpResponse:
     page = pieces.View(form=form, choices=agent_choices(form["agent"].value() or ()))
     return render(request, "plugins/add_client.html", {"page": page}, status=status)

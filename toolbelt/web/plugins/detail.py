@@ -1,4 +1,4 @@
-"""The page of one plugin: what is known of it, its tools, its switches, and how its server is reached."""
+"""The page of a plugin: its state, tools, switches and connection."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from toolbelt.web.kit import http, notices, pieces, responses, texts, titles, wo
 from toolbelt.web.plugins import client_plugins, forms, listing
 from toolbelt.web.review import changes
 
-# Above this number of tools, the others are shown on request.
+# The most tools that are shown at first; the others are shown on request.
 MAX_TOOLS = 100
-MAX_GONE = 40
+MAX_REMOVED = 40
 MAX_PROBLEM_LENGTH = 400
 _SHARED_BY = {
     "": "Shared by everyone, or one for each session if the server uses session ids",
-    **forms.SHARED,
+    **forms.SHARING_LABELS,
 }
-_OTHERWISE = "Another operator changed the connection: the form shows the new values."
-# What a plugin is after one of its switches was turned off, and on.
-_DONE = {
+_CHANGED_MEANWHILE = "Another operator changed the connection: the form shows the new values."
+# The state of a plugin after one of its switches was turned off or on.
+_RESULTS = {
     "active": ("off for everyone", "on"),
     "blocked": ("unblocked", "blocked for everyone"),
     "trusted": ("no longer trusted", "trusted"),
@@ -44,8 +44,8 @@ _DONE = {
 
 @require_safe
 def page(request: http.Request, plugin: str) -> HttpResponse:
-    """Show the page; htmx gets the progress of a refresh, and finally its result."""
-    return _shown(request, plugin, "plugins/_refreshed.html" if request.htmx else "plugins/plugin.html")
+    """Show the page; htmx gets the progress of a refresh, and then its result."""
+    return _render(request, plugin, "plugins/_refreshed.html" if request.htmx else "plugins/plugin.html")
 
 
 @require_POST
@@ -56,23 +56,23 @@ def reconnect(request: http.Request, plugin: str) -> HttpResponse:
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         if isinstance(error, errors.Stale):
-            form.add_error("url", _OTHERWISE)
+            form.add_error("url", _CHANGED_MEANWHILE)
         else:
             form.refuse(error, default_field="url")
-        return _shown(request, plugin, "plugins/plugin.html", status=status, form=form)
+        return _render(request, plugin, "plugins/plugin.html", status=status, form=form)
 
     responses.declare(request, reverse("web:plugin", args=[plugin]), form=show_again)
-    given = form.checked()
+    data = form.checked()
     change = plugin_overview.reconnect(
-        responses.write(request, given),
+        responses.write(request, data),
         plugin,
-        url=given["url"],
-        headers=given["headers"],
-        was=given["was"],
+        url=data["url"],
+        headers=data["headers"],
+        was=data["was"],
         connections_by=form.connections_by(),
     )
-    done = f"Connection of {titles.label('plugin', plugin)} saved. The next request uses it"
-    return responses.respond_changed(request, change, done, unchanged="the connection is already up to date")
+    text = f"Connection of {titles.label('plugin', plugin)} saved. The next request uses it"
+    return responses.respond_changed(request, change, text, unchanged="the connection is already up to date")
 
 
 @require_POST
@@ -82,33 +82,33 @@ def switch(request: http.Request, plugin: str) -> HttpResponse:
     responses.declare(
         request, reverse("web:plugin", args=[plugin]), parts=functools.partial(_parts, request, plugin)
     )
-    given = forms.Switch(request.POST).checked()
-    control, on, was = given["control"], given["on"], given["was"]
-    write, detail = responses.write(request, given), ""
+    data = forms.Switch(request.POST).checked()
+    control, on, was = data["control"], data["on"], data["was"]
+    write, detail = responses.write(request, data), ""
     change: writing.Change
     if control == "blocked":
         change = blocked = blocking.set_blocked(write, "plugin", plugin, on, was=was)
         detail = block_button.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
-    done = f"{titles.label('plugin', plugin)} is {_DONE[control][on]}"
-    return responses.respond_changed(request, change, done, detail=detail)
+    result = f"{titles.label('plugin', plugin)} is {_RESULTS[control][on]}"
+    return responses.respond_changed(request, change, result, detail=detail)
 
 
 def _parts(
     request: http.Request, plugin: str, notice: notices.Notice, change: effects.Effect | None, status: int
 ) -> HttpResponse:
-    """Return the parts of a page that follow a switch of a plugin."""
+    """Return the parts of a page that depend on the switches of a plugin."""
     overview = plugin_overview.find(plugin, maximum=0)
     if notice.undo is not None and not notice.detail:
         reach = listing.reach(overview.provider)
         notice = notices.Notice(text=notice.text, detail=f"{reach[:1].upper()}{reach[1:]}.", undo=notice.undo)
     page = _page(request, overview, notice=notice)
-    shown = {"page": page, "plugin": page.plugin, "whole": request.POST.get("place") == "one"}
-    return render(request, "plugins/_switched.html", shown, status=status)
+    context = {"page": page, "plugin": page.plugin, "whole": request.POST.get("place") == "one"}
+    return render(request, "plugins/_switched.html", context, status=status)
 
 
-def _shown(
+def _render(
     request: http.Request,
     plugin: str,
     template: str,
@@ -119,12 +119,12 @@ def _shown(
     """Return the page; ``form`` is a rejected form."""
     whole = request.method in ("GET", "HEAD") and not request.htmx
     may_see, may_change = rights.may_read(request.user, "plugin"), request.user.has_perm(listing.CHANGE)
-    detail = plugin_overview.find(plugin, maximum=MAX_GONE)
+    detail = plugin_overview.find(plugin, maximum=MAX_REMOVED)
     stderr = detail.provider.listing.stderr if detail.provider.listing and may_see else ""
     page = _page(
         request,
         detail,
-        reached=_reached(detail.provider, form, may_change) if may_see else None,
+        connection_view=_connection_view(detail.provider, form, may_change) if may_see else None,
         declaring=client_plugins.declaring(detail.provider.plugin, request.build_absolute_uri("/")),
         stderr=texts.text(secrets.mask(stderr)) if stderr else None,
         notice=responses.pop_notice(request)[0] if whole else None,
@@ -132,48 +132,48 @@ def _shown(
     return render(request, template, {"page": page, "plugin": page.plugin}, status=status)
 
 
-def _page(request: http.Request, detail: plugin_overview.Detail, **shown: Any) -> pieces.View:
+def _page(request: http.Request, detail: plugin_overview.Detail, **details: Any) -> pieces.View:
     provider = detail.provider
     plugin, listed = provider.plugin, provider.listing
-    given, path = forms.Filter(request.GET).values(), reverse("web:plugin", args=[plugin.name])
-    by_name = {known.name: known for known in running.live()}
-    known = by_name.get(plugin.name)
-    alive = {name for name, known in by_name.items() if known.state != "failed"}
+    criteria, path = forms.Filter(request.GET).values(), reverse("web:plugin", args=[plugin.name])
+    by_name = {running_plugin.name: running_plugin for running_plugin in running.live()}
+    running_plugin = by_name.get(plugin.name)
+    running_names = {name for name, running_plugin in by_name.items() if running_plugin.state != "failed"}
     offered = [tool for tool in provider.tools if not tool.retired]
-    maximum = len(offered) if given["all"] else MAX_TOOLS
-    problems = [*(listed.problems if listed else ()), *(known.problems if known else ())]
+    maximum = len(offered) if criteria["all"] else MAX_TOOLS
+    problems = [*(listed.problems if listed else ()), *(running_plugin.problems if running_plugin else ())]
     return pieces.View(
-        plugin=listing.line(provider, running=alive, since=given["asked"]),
+        plugin=listing.line(provider, running=running_names, since=criteria["asked"]),
         size=f"{words.approx(sum(tool.tokens for tool in offered))} tokens" if offered else "",
-        gone=tuple(map(changes.change, detail.gone)),
-        all_gone=detail.all_gone,
+        removed=tuple(map(changes.change, detail.gone)),
+        all_removed=detail.all_gone,
         tools=[
             (tool, detail.closed.get(tool.key), detail.users.get(tool.key, ())) for tool in offered[:maximum]
         ],
         more_tools=max(0, len(offered) - maximum),
         provider=provider,
-        source=known.source if known else "",
+        source=running_plugin.source if running_plugin else "",
         problems=tuple(
             texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
         ),
-        refresh=listing.refresh_progress([provider], given["asked"], path, plugin.name),
-        **shown,
+        refresh=listing.refresh_progress([provider], criteria["asked"], path, plugin.name),
+        **details,
     )
 
 
 def _add_command(connection: connections.Connection, name: str) -> str:
-    """Return the line that adds a server by command, with the options that differ from the usual ones."""
-    usual = connections.Connection()
+    """Return the command that adds this server, with the options that differ from the defaults."""
+    default = connections.Connection()
     options = [f"--env={key}={value}" for key, value in connection.env.items()]
     for option in ("cwd", "timeout", "sharing", "idle", "max_connections"):
         value = getattr(connection, option)
-        if value != getattr(usual, option):
+        if value != getattr(default, option):
             options.append(f"--{option.replace('_', '-')}={value}")
     arguments = shlex.join(["mcp", "add", name, *options, "--command", connection.command, *connection.args])
     return f"{conf.COMMAND} {arguments}"
 
 
-def _reached(
+def _connection_view(
     provider: plugin_overview.Provider, form: forms.Connection | None, may_change: bool
 ) -> pieces.View | None:
     connection = provider.connection

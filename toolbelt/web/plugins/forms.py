@@ -13,11 +13,11 @@ from toolbelt.core import connections, errors
 from toolbelt.web.kit import fields, filters, saved_views
 from toolbelt.web.kit import forms as kit
 
-# A refresh that was begun before that is no longer waited for.
+# Pages do not wait for a refresh that began earlier than this.
 MAX_WAIT = dt.timedelta(hours=1)
-# The page /plugins/add/ adds a server, so no plugin can have that address for its own page.
+# /plugins/add/ is the page that adds a server, so no plugin can have this name.
 RESERVED = "add"
-SHARED = {
+SHARING_LABELS = {
     "shared": "Shared by everyone",
     "agent": "One for each agent",
     "session": "One for each session",
@@ -25,7 +25,7 @@ SHARED = {
 
 
 class Filter(forms.Form):
-    """The filter of the list, and the servers whose refresh was requested, with the time."""
+    """The filters of the list, and the time and server of a requested refresh."""
 
     q = fields.Query()
     show = forms.CharField(required=False, max_length=20)
@@ -34,7 +34,7 @@ class Filter(forms.Form):
     all = forms.BooleanField(required=False)
 
     def values(self) -> dict[str, Any]:
-        """Return the valid values; ``asked`` as a moment, None where there is none to wait for."""
+        """Return the valid values, with ``asked`` as a datetime; None if there is no refresh to wait for."""
         values = filters.read(self)
         at = dt.datetime.fromtimestamp((values["asked"] or 0) / 1000, tz=dt.UTC)
         return values | {"asked": at if timezone.now() - MAX_WAIT < at <= timezone.now() else None}
@@ -44,7 +44,7 @@ VIEWS = saved_views.FilteredList(page="plugins", form=Filter, names=("q", "show"
 
 
 class Switch(kit.Change):
-    """Which of a plugin's switches, what is wanted, and what the page showed."""
+    """A switch of a plugin, its requested state, and the state that the page showed."""
 
     control = forms.ChoiceField(choices=[(name, name) for name in plugin_overview.CONTROLS])
     on = fields.State(("true", "false"))
@@ -52,31 +52,31 @@ class Switch(kit.Change):
 
 
 class Plugin(kit.Fields, kit.Change):
-    """A form that shows the problems of a plugin's entry at its fields."""
+    """A form that shows the problems of a plugin's entry at the fields."""
 
     def __init__(self, *args: Any, plugin: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
         self.plugin = plugin or str(self.data.get("name", ""))
 
-    def field_at(self, place: str) -> str | None:
-        """Return the field that shows the problems at a place of the entry."""
-        inside = place.removeprefix(f"plugins.{self.plugin}").removeprefix(".")
-        field = inside.removeprefix("upstream.").partition("[")[0].partition(".")[0]
-        if inside.startswith("upstream") and field not in self.fields:
+    def field_at(self, path: str) -> str | None:
+        """Return the field that shows the problems of a path in the entry."""
+        key = path.removeprefix(f"plugins.{self.plugin}").removeprefix(".")
+        field = key.removeprefix("upstream.").partition("[")[0].partition(".")[0]
+        if key.startswith("upstream") and field not in self.fields:
             return "url"
-        return super().field_at(field or ("name" if place else ""))
+        return super().field_at(field or ("name" if path else ""))
 
 
-def _number(maximum: int, usual: int, *, label: str, help_text: str) -> forms.IntegerField:
-    """Return a field for a whole number from 1 to ``maximum``; empty: the usual one."""
-    widget = forms.NumberInput({"placeholder": usual, "inputmode": "numeric"})
+def _number(maximum: int, default: int, *, label: str, help_text: str) -> forms.IntegerField:
+    """Return a field for an integer from 1 to ``maximum``; empty means the default."""
+    widget = forms.NumberInput({"placeholder": default, "inputmode": "numeric"})
     return forms.IntegerField(
         required=False, min_value=1, max_value=maximum, label=label, widget=widget, help_text=help_text
     )
 
 
 class Connection(Plugin):
-    """Where a server is: its URL and the headers that it is sent, one a line; and what the page showed."""
+    """The connection of a server: its URL and headers, one per line; and the connection that the page showed."""
 
     url = forms.CharField(
         max_length=2000,
@@ -104,7 +104,7 @@ class Connection(Plugin):
         label="Connections",
         choices=[
             ("", "Default (one for each session if the server has sessions)"),
-            *((who, SHARED[who]) for who in connections.SHARING),
+            *((who, SHARING_LABELS[who]) for who in connections.SHARING),
         ],
         help_text="Agents that share a connection share the state that the server keeps for it.",
     )
@@ -123,7 +123,7 @@ class Connection(Plugin):
     was = fields.Document(required=False)
 
     def clean_headers(self) -> dict[str, str]:
-        """Read the lines."""
+        """Return the headers of the lines."""
         headers = {}
         for line in filter(None, map(str.strip, self.cleaned_data["headers"].splitlines())):
             name, is_pair, value = line.partition(":")
@@ -140,25 +140,25 @@ class Connection(Plugin):
         return was if isinstance(was, dict) else {}
 
     def message_of(self, problem: errors.Problem) -> str:
-        """Return the message of a problem, with the name of the header that it is about."""
+        """Return the message of a problem, with the name of its header."""
         _, is_header, name = problem.path.rpartition("headers.")
         is_named = not is_header or name in problem.message
         return problem.message if is_named else f"{name}: {problem.message}"
 
     def connection(self) -> dict[str, Any]:
-        """Return the connection as a belt has it."""
-        given = self.cleaned_data
-        connection = {"url": given["url"], "headers": given["headers"], **self.connections_by()}
+        """Return the connection in the form of a belt."""
+        data = self.cleaned_data
+        connection = {"url": data["url"], "headers": data["headers"], **self.connections_by()}
         return {name: value for name, value in connection.items() if value}
 
     def connections_by(self) -> dict[str, Any]:
-        """Return who shares connections, how long they are kept and how many; None for the default."""
+        """Return the sharing, idle time and maximum of connections; None for a default."""
         fields = ("sharing", "idle", "max_connections")
         return {name: self.cleaned_data[name] or None for name in fields if name in self.data}
 
 
 class NewPlugin(Plugin):
-    """A plugin that is to be created."""
+    """A new plugin."""
 
     name = forms.CharField(
         max_length=200, help_text="Its name for operators and loadouts: letters, digits, _, . and -."
@@ -171,7 +171,7 @@ class NewPlugin(Plugin):
     title = forms.CharField(required=False, max_length=200, help_text="Shown in the dashboard.")
 
     def clean_name(self) -> str:
-        """Refuse the name that no plugin can have."""
+        """Reject the reserved name."""
         name: str = self.cleaned_data["name"]
         if name == RESERVED:
             raise forms.ValidationError("This name is reserved: choose another name.")
@@ -179,11 +179,11 @@ class NewPlugin(Plugin):
 
 
 class Server(NewPlugin, Connection):
-    """A server that is to be added."""
+    """A new server."""
 
 
 class ClientPlugin(NewPlugin):
-    """A client plugin that is to be created, and the agents whose tokens may declare its tools."""
+    """A new client plugin, and the agents whose tokens may declare its tools."""
 
     namespace = forms.CharField(
         required=False,
@@ -193,9 +193,9 @@ class ClientPlugin(NewPlugin):
     )
     agent = fields.Names(required=False)
 
-    def field_at(self, place: str) -> str | None:
-        """Return the field of a place; the declaring agents are ticked as ``agent``."""
-        return "agent" if ".declared_by" in place else super().field_at(place)
+    def field_at(self, path: str) -> str | None:
+        """Return the field of a path; the field of the declaring agents is ``agent``."""
+        return "agent" if ".declared_by" in path else super().field_at(path)
 
 
 class Declarers(kit.Change):

@@ -25,8 +25,8 @@ from toolbelt.web.kit import http, notices, paging, pieces, responses, texts, ti
 from toolbelt.web.plugins import forms
 
 CHANGE = rights.permission("change", "plugin")
-# How much longer than the server may take to answer before a refresh counts as failed.
-PATIENCE = timedelta(seconds=20)
+# The time beyond the server's timeout after which a refresh counts as failed.
+GRACE_TIME = timedelta(seconds=20)
 MAX_ERROR_LENGTH = 600
 MAX_DESCRIPTION_LENGTH = 200
 _SHOW_CHOICES = {"": "All", "waiting": "To review", "failed": "Failed", "off": "Off or blocked"}
@@ -34,40 +34,40 @@ _SHOW_CHOICES = {"": "All", "waiting": "To review", "failed": "Failed", "off": "
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show the list, narrowed as the form says; to htmx only its lines, or how far a refresh has come."""
-    given, every = forms.Filter(request.GET).values(), plugin_overview.load_all()
-    # What runs in this process, and what is installed.
+    """Show the filtered list; htmx gets only its rows, or the progress of a refresh."""
+    criteria, providers = forms.Filter(request.GET).values(), plugin_overview.load_all()
+    # The plugins that run in this process, and those that are installed.
     loaded = runtime.loaded()
     live = loaded.registry.list_plugins()
     running = {plugin.name for plugin in live if plugin.state != "failed"}
-    shown = [provider for provider in every if _fits(provider, given)]
-    stored = {provider.plugin.name for provider in every}
+    filtered = [provider for provider in providers if _matches(provider, criteria)]
+    stored = {provider.plugin.name for provider in providers}
     offered, retired, waiting = (
-        sum(getattr(provider, name) for provider in shown) for name in ("offered", "retired", "to_review")
+        sum(getattr(provider, name) for provider in filtered) for name in ("offered", "retired", "to_review")
     )
-    # As the overview and the list of tools count them: a retired tool stays in the catalog.
-    matches = f"{words.counted(len(shown), 'plugin')}, {words.tools(offered + retired)}"
+    # Retired tools stay in the catalog, so the overview and the list of tools count them too.
+    matches = f"{words.counted(len(filtered), 'plugin')}, {words.tools(offered + retired)}"
     matches += f" ({words.number(retired)} retired)" if retired else ""
     page = pieces.View(
         plugins=[
             line(
                 provider,
                 running=running,
-                since=given["asked"] if _is_meant(provider, given["of"]) else None,
+                since=criteria["asked"] if _is_refreshed(provider, criteria["of"]) else None,
             )
-            for provider in shown
+            for provider in filtered
         ],
         installed=loaded.available,
         unknown=[(plugin, _error(plugin.error)) for plugin in live if plugin.name not in stored],
-        query=given["q"],
-        show_choices=paging.show_choices(_SHOW_CHOICES, given["show"], every, _fits),
-        narrowed=bool(given["q"] or given["show"]),
-        in_all=len(every),
+        query=criteria["q"],
+        show_choices=paging.show_choices(_SHOW_CHOICES, criteria["show"], providers, _matches),
+        is_filtered=bool(criteria["q"] or criteria["show"]),
+        total=len(providers),
         file=conf.PLUGINS_FILE if rights.may_read(request.user, "plugin") else "",
-        servers=sum(provider.connection is not None for provider in every),
+        servers=sum(provider.connection is not None for provider in providers),
         matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
-        refresh=refresh_progress(every, given["asked"], reverse("web:plugins"), given["of"]),
-        views=forms.VIEWS.present(request, given),
+        refresh=refresh_progress(providers, criteria["asked"], reverse("web:plugins"), criteria["of"]),
+        views=forms.VIEWS.present(request, criteria),
     )
     part = "plugins/_refreshing.html" if request.htmx.target == "refresh-progress" else "plugins/_lines.html"
     return responses.show(request, page, "plugins/list.html", part)
@@ -78,13 +78,13 @@ def page(request: http.Request) -> HttpResponse:
 def refresh(request: http.Request) -> HttpResponse:
     """Refresh the tools of every upstream server that is on, in the background."""
     names = [server.plugin.name for server in upstream_servers.servers() if server.plugin.active]
-    return responses.see_other(request, f"{reverse('web:plugins')}?{ask(request, names)}")
+    return responses.see_other(request, f"{reverse('web:plugins')}?{start_refresh(request, names)}")
 
 
 @require_POST
 @permission_required(CHANGE, raise_exception=True)
 def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
-    """Refresh the tools of one server in the background; a plugin in code that has failed gets another chance."""
+    """Refresh the tools of one server in the background, or re-enable a failed plugin in code."""
     home = reverse("web:plugin", args=[plugin])
     try:
         upstream_servers.find(plugin)
@@ -93,15 +93,15 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
         responses.declare(request, home)
         text = f"{titles.label('plugin', plugin)} is enabled again. The next call retries it."
         return responses.respond(request, notices.Notice(text=text))
-    asked = ask(request, [plugin])
-    way = responses.back_url(request, home)
-    if way.partition("?")[0] == reverse("web:plugins"):
-        home, asked = reverse("web:plugins"), f"{asked}&{urlencode({'of': plugin})}"
-    return responses.see_other(request, f"{home}?{asked}")
+    query = start_refresh(request, [plugin])
+    back_url = responses.back_url(request, home)
+    if back_url.partition("?")[0] == reverse("web:plugins"):
+        home, query = reverse("web:plugins"), f"{query}&{urlencode({'of': plugin})}"
+    return responses.see_other(request, f"{home}?{query}")
 
 
-def ask(request: http.Request, names: Iterable[str]) -> str:
-    """Refresh servers, and return the query that shows the progress. Raise errors.NotFound."""
+def start_refresh(request: http.Request, names: Iterable[str]) -> str:
+    """Start to refresh servers, and return the query that shows the progress. Raise errors.NotFound."""
     since = timezone.now()
     upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
     return urlencode({"asked": stamp(since)})
@@ -110,7 +110,7 @@ def ask(request: http.Request, names: Iterable[str]) -> str:
 def line(
     provider: plugin_overview.Provider, *, running: Iterable[str] = (), since: datetime | None = None
 ) -> pieces.View:
-    """Return one line; ``since`` is when a refresh was requested that the reader waits for."""
+    """Return one row; ``since`` is the time of the refresh that the reader waits for."""
     plugin = provider.plugin
     listing = provider.listing
     return pieces.View(
@@ -123,7 +123,7 @@ def line(
         runs=provider.connection is not None or plugin.name in running,
         state=state(provider),
         tools=provider.offered,
-        # What it offers beside tools.
+        # Its entries besides tools.
         others=words.count_kinds(
             tool.kind for tool in provider.tools if tool.kind != "tool" and not tool.retired
         ),
@@ -140,15 +140,15 @@ def line(
 
 
 def kind(provider: plugin_overview.Provider) -> str:
-    """Return what it is: ``code``, ``client``, ``stdio`` or ``HTTP``."""
+    """Return the kind of a plugin: ``code``, ``client``, ``stdio`` or ``HTTP``."""
     if provider.connection is None:
         return "client" if provider.plugin.runner == "client" else "code"
     return "stdio" if provider.connection.command else "HTTP"
 
 
 def state(provider: plugin_overview.Provider) -> pieces.View:
-    """Return how it is: its state and the word for it, what that means, and the error if it has failed. What an
-    operator did comes before what happened to it.
+    """Return the state of a plugin with its word, its meaning, and the error of a failed one. Switches of operators
+    take precedence over failures.
     """
     plugin = provider.plugin
     error = _error(provider.error) if plugin.status == "failed" else ""
@@ -171,63 +171,63 @@ def state(provider: plugin_overview.Provider) -> pieces.View:
 
 
 def reach(provider: plugin_overview.Provider) -> str:
-    """Return who has its tools: what switching it off takes away."""
+    """Return how many of its tools are on, and for how many agents."""
     if not provider.active:
         return "on for no agent"
     return f"{words.number(provider.active)} on for {words.counted(len(provider.agents), 'agent')}"
 
 
 def is_refreshing(provider: plugin_overview.Provider, since: datetime | None) -> bool:
-    """Return whether its server was asked then and may still answer."""
+    """Return whether its server was asked at that time and may still respond."""
     if since is None or provider.connection is None:
         return False
     answered = provider.listing is not None and provider.listing.asked >= since
     return (
         not answered
-        and timezone.now() < since + 2 * timedelta(seconds=provider.connection.timeout) + PATIENCE
+        and timezone.now() < since + 2 * timedelta(seconds=provider.connection.timeout) + GRACE_TIME
     )
 
 
 def refresh_progress(
-    every: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
+    providers: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
 ) -> pieces.View | None:
-    """Return how far a refresh has come that was begun then, of one server or of all: which servers it is ``waiting``
-    for (``url`` asks again), which ``failed`` or stayed ``silent``, and how many ``responded``.
+    """Return the progress of a refresh of one or all servers: those that it is ``waiting`` for (``url`` polls), those
+    that ``failed`` or stayed ``silent``, and how many ``responded``.
     """
     if since is None:
         return None
-    asked = [provider for provider in every if _is_meant(provider, of)]
+    refreshed = [provider for provider in providers if _is_refreshed(provider, of)]
     answered = {
         provider.plugin.name: provider.listing
-        for provider in asked
+        for provider in refreshed
         if provider.listing is not None and provider.listing.asked >= since
     }
     failed = [name for name, listing in answered.items() if listing.error]
     return pieces.View(
         url=f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}",
-        waiting=[provider.plugin.name for provider in asked if is_refreshing(provider, since)],
+        waiting=[provider.plugin.name for provider in refreshed if is_refreshing(provider, since)],
         responded=len(answered) - len(failed),
         failed=failed,
-        silent=[provider.plugin.name for provider in asked if provider.plugin.name not in answered],
-        to_review=sum(provider.to_review for provider in asked),
+        silent=[provider.plugin.name for provider in refreshed if provider.plugin.name not in answered],
+        to_review=sum(provider.to_review for provider in refreshed),
     )
 
 
-def _is_meant(provider: plugin_overview.Provider, of: str) -> bool:
-    """Return whether a refresh of that one, or of all that are on, asks this one."""
+def _is_refreshed(provider: plugin_overview.Provider, of: str) -> bool:
+    """Return whether a refresh of server ``of``, or of all active servers if it is empty, includes this one."""
     return provider.connection is not None and (of == provider.plugin.name if of else provider.plugin.active)
 
 
 def stamp(at: datetime) -> str:
-    """Print a moment as addresses have it: milliseconds."""
+    """Return a time as a query parameter, in milliseconds."""
     return str(int(at.timestamp() * 1000))
 
 
-def _fits(provider: plugin_overview.Provider, filters: Mapping[str, Any]) -> bool:
+def _matches(provider: plugin_overview.Provider, criteria: Mapping[str, Any]) -> bool:
     plugin = provider.plugin
-    if not words.contains(filters["q"], plugin.name, plugin.namespace, plugin.title, plugin.description):
+    if not words.contains(criteria["q"], plugin.name, plugin.namespace, plugin.title, plugin.description):
         return False
-    match filters["show"]:
+    match criteria["show"]:
         case "waiting":
             return provider.to_review > 0
         case "failed":

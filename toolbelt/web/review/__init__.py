@@ -1,1 +1,1 @@
-"""The review: tools that wait for a decision, and what else needs attention."""
+"""The review: tools that await a decision, and other concerns."""

@@ -1,4 +1,4 @@
-"""A tool that awaits review: its texts, what differs, and what was found in them."""
+"""A tool that awaits review: its texts, differences and findings."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _users(tool_change: approvals.Change) -> str:
 
 
 def _in_words(difference: approvals.Difference) -> Iterator[str]:
-    """Return the changes of arguments or hints in words, if there are words for them."""
+    """Yield the changes of arguments or hints in words, if there are words for them."""
     before, after = schema.mapping(difference.old, {}), schema.mapping(difference.new, {})
     if difference.field == "annotations":
         for name in sorted({*before, *after}):
@@ -83,25 +83,25 @@ def _in_words(difference: approvals.Difference) -> Iterator[str]:
                 yield f"{name}: {_hint(before.get(name))} → {_hint(after.get(name))}"
     if difference.field != "input_schema":
         return
-    had, has = _arguments(before), _arguments(after)
-    needed, needs = _required(before), _required(after)
-    for name in has:
-        if name not in had:
-            yield f"new {'required' if name in needs else 'optional'} argument {name}"
-        elif name in needs and name not in needed:
+    old_names, new_names = _arguments(before), _arguments(after)
+    was_required, is_required = _required(before), _required(after)
+    for name in new_names:
+        if name not in old_names:
+            yield f"new {'required' if name in is_required else 'optional'} argument {name}"
+        elif name in is_required and name not in was_required:
             yield f"{name} is now required"
-        elif name in needed and name not in needs:
+        elif name in was_required and name not in is_required:
             yield f"{name} is now optional"
-    yield from (f"argument {name} removed" for name in had if name not in has)
+    yield from (f"argument {name} removed" for name in old_names if name not in new_names)
 
 
-def _arguments(taken: Mapping[str, Any]) -> list[str]:
-    properties = taken.get("properties")
+def _arguments(document: Mapping[str, Any]) -> list[str]:
+    properties = document.get("properties")
     return [str(name) for name in properties] if isinstance(properties, Mapping) else []
 
 
-def _required(taken: Mapping[str, Any]) -> list[str]:
-    required = taken.get("required")
+def _required(document: Mapping[str, Any]) -> list[str]:
+    required = document.get("required")
     return [str(name) for name in required] if isinstance(required, list) else []
 
 

@@ -1,4 +1,4 @@
-"""What needs attention, in words, with links to where it is settled."""
+"""What needs attention, in words, with links to the pages that resolve it."""
 
 from __future__ import annotations
 
@@ -18,40 +18,36 @@ from toolbelt.web.kit import model_panel, pieces, texts, words
 
 MAX_ERROR_LENGTH = 160
 _DEFERRED = "deferred by budget"
-# Presents a line when it is called: pages show some of the lines, and count all.
+# Returns the view model of a line; pages show some of the lines, and count all.
 Line = Callable[[], pieces.View]
 
 
-def lines(noticed: attention.Attention) -> list[Line]:
-    """Return what needs attention: blocks and failures, then what awaits an operator, then what is unusual."""
-    blocked = (
-        _each(_block, noticed.blocked) if len(noticed.blocked) < 2 else _each(_blocks, [noticed.blocked])
-    )
-    return [*blocked, *_failures(noticed), *_each(_review, noticed.to_review.items()), *_unusual(noticed)]
+def lines(report: attention.Attention) -> list[Line]:
+    """Return what needs attention: blocks and failures, then tools to review, then unusual settings."""
+    blocked = _each(_block, report.blocked) if len(report.blocked) < 2 else _each(_blocks, [report.blocked])
+    return [*blocked, *_failures(report), *_each(_review, report.to_review.items()), *_unusual(report)]
 
 
-def others(noticed: attention.Attention) -> list[Line]:
-    """Return what needs attention beside the tools to review, with each block on its own."""
-    return [*_each(_block, noticed.blocked), *_failures(noticed), *_unusual(noticed)]
+def others(report: attention.Attention) -> list[Line]:
+    """Return what needs attention besides the tools to review, with each block on a separate line."""
+    return [*_each(_block, report.blocked), *_failures(report), *_unusual(report)]
 
 
-def _failures(noticed: attention.Attention) -> list[Line]:
-    """Return what has failed, then the agents with a conflict or over their budget, then those whose budget defers
-    tools.
-    """
-    troubled = [summary for summary in noticed.agents if agents.trouble(summary.inventory)]
-    troubled.sort(key=lambda summary: agents.trouble(summary.inventory) == _DEFERRED)
+def _failures(report: attention.Attention) -> list[Line]:
+    """Return the failures, then the agents with a conflict or over budget, then those whose budget defers tools."""
+    with_problem = [summary for summary in report.agents if agents.problem_label(summary.inventory)]
+    with_problem.sort(key=lambda summary: agents.problem_label(summary.inventory) == _DEFERRED)
     return [
-        *_each(_failed, noticed.broken),
-        *_each(_not_running, noticed.not_running),
-        *_each(_of_agent, troubled),
+        *_each(_failed, report.broken),
+        *_each(_not_running, report.not_running),
+        *_each(_of_agent, with_problem),
     ]
 
 
-def _unusual(noticed: attention.Attention) -> list[Line]:
-    by_loadout = itertools.groupby(noticed.unresolved, operator.attrgetter("loadout"))
+def _unusual(report: attention.Attention) -> list[Line]:
+    by_loadout = itertools.groupby(report.unresolved, operator.attrgetter("loadout"))
     return [
-        *_each(_stale, noticed.stale),
+        *_each(_stale, report.stale),
         *_each(_unresolved, [(loadout, tuple(missing)) for loadout, missing in by_loadout]),
     ]
 
@@ -60,9 +56,9 @@ def _each(present: Callable[[Any], pieces.View], things: Iterable[Any]) -> list[
     return [functools.partial(present, thing) for thing in things]
 
 
-def _line(state: str, title: str, about: str, url: str, act: str = "View") -> pieces.View:
-    """Return one line: ``state`` is the shape beside it, and ``act`` what the link at ``url`` says."""
-    return pieces.View(state=state, title=title, about=about, url=url, act=act)
+def _line(state: str, title: str, about: str, url: str, action: str = "View") -> pieces.View:
+    """Return one line: ``state`` is the shape beside it, ``action`` the label of the link to ``url``."""
+    return pieces.View(state=state, title=title, about=about, url=url, action=action)
 
 
 def _failed(failed: attention.FailedPlugin) -> pieces.View:
@@ -110,22 +106,22 @@ def _blocks(blocked: Sequence[tuple[str, str]]) -> pieces.View:
 
 
 def _of_agent(summary: queries.Summary) -> pieces.View:
-    trouble = agents.trouble(summary.inventory)
+    problem = agents.problem_label(summary.inventory)
     return _line(
-        "discoverable" if trouble == _DEFERRED else "unavailable",
-        f"{summary.agent.key}: {trouble}",
-        _budget(summary) if "budget" in trouble else _warnings(summary),
+        "discoverable" if problem == _DEFERRED else "unavailable",
+        f"{summary.agent.key}: {problem}",
+        _budget(summary) if "budget" in problem else _warnings(summary),
         reverse("web:agent_access", args=[summary.agent.key]),
     )
 
 
 def _warnings(summary: queries.Summary) -> str:
-    has = summary.inventory
-    return " ".join(model_panel.warnings(has.spent, len(has.deferred), has.conflicts))
+    contents = summary.inventory
+    return " ".join(model_panel.warnings(contents.spent, len(contents.deferred), contents.conflicts))
 
 
 def _budget(summary: queries.Summary) -> str:
-    """Return how much there is of what the budget counts, and how much it allows."""
+    """Return how much of the budget is used, and its limits."""
     spent, budget = summary.inventory.spent, summary.agent.budget
     if budget is None:
         return ""
@@ -141,9 +137,9 @@ def _budget(summary: queries.Summary) -> str:
 
 
 def _unresolved(of_loadout: tuple[str, Sequence[unresolved.Unresolved]]) -> pieces.View:
-    loadout, listed = of_loadout
-    denies = any(missing.field == "disabled" for missing in listed)
-    names = words.listing(tuple(dict.fromkeys(missing.name for missing in listed)))
+    loadout, missing_names = of_loadout
+    denies = any(missing.field == "disabled" for missing in missing_names)
+    names = words.listing(tuple(dict.fromkeys(missing.name for missing in missing_names)))
     return _line(
         "denied" if denies else "discoverable",
         f"{loadout}: names that do not exist",

@@ -1,4 +1,4 @@
-"""The results of a search, by kind: actions, agents, toolkits, tools and pages that its reader may see."""
+"""The results of a search by kind: actions, agents, toolkits, tools and pages that the reader may see."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from toolbelt.web.search import sentences
 
 MAX_HITS = 30
 MAX_OF_KIND = 7
-# How many things of a kind, and how many agents, a sentence may mean.
-MAX_MEANT = 3
-# A toolkit that a text does not name is found if it has one of so many tools that fit best.
-BEST = 3
+# The most entries of a kind, and the most agents, that a sentence is matched with.
+MAX_EACH = 3
+# A toolkit that the text does not name matches if it has one of this many best tools.
+MAX_RANK = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ _PAGES = (
 
 
 def _pages(text: str, user: rights.User) -> Iterator[pieces.View]:
-    """Yield the pages that a text names, and that the user may open; without a text, all."""
+    """Yield the pages that a text names and the user may open; all of them without a text."""
     for page in _PAGES:
         if page.permission and not user.has_perm(page.permission):
             continue
@@ -78,17 +78,17 @@ def _pages(text: str, user: rights.User) -> Iterator[pieces.View]:
 
 
 def page(text: str, user: rights.User) -> pieces.View:
-    """Return the results for a text; without one, every page. ``number`` counts the results from 0."""
-    asked = sentences.parse(text)
+    """Return the results for a text, or every page without one. ``number`` counts the results from 0."""
+    sentence = sentences.parse(text)
     stored = access_index.catalog_view().catalog
-    what, who = (asked.what, asked.who) if asked else (text, text)
-    is_named = bool(what.strip())
-    tools = _tools(stored, what) if is_named else []
-    toolkits = _toolkits(stored, what, tools) if is_named else []
-    plugins = _plugins(stored, what) if is_named else []
-    consumers = _agents(queries.agents_briefly(), who) if who.strip() else []
-    meant = _Meant(what=what, plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
-    actions = _actions(asked, meant, user) if asked else ()
+    target, agent_name = (sentence.target, sentence.agent) if sentence else (text, text)
+    is_named = bool(target.strip())
+    tools = _tools(stored, target) if is_named else []
+    toolkits = _toolkits(stored, target, tools) if is_named else []
+    plugins = _plugins(stored, target) if is_named else []
+    consumers = _agents(queries.agents_briefly(), agent_name) if agent_name.strip() else []
+    matches = _Matches(target=target, plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
+    actions = _actions(sentence, matches, user) if sentence else ()
     found_agents = (_thing("agent_access", agent.key, agent.title, agent.role) for agent in consumers)
     found_kits = (_thing("toolkit", kit.key, kit.title, words.tools(len(kit.members))) for kit in toolkits)
     found_tools = (
@@ -102,92 +102,92 @@ def page(text: str, user: rights.User) -> pieces.View:
         ("Tools", found_tools, len(tools)),
         ("Servers & plugins", found_plugins, len(plugins)),
     ]
-    if plugins and _is_exact(what, plugins[0]):
+    if plugins and _is_exact(target, plugins[0]):
         things.insert(0, things.pop())
     groups = (
         ("Actions", actions, 0),
         *things,
-        ("Pages", () if asked else _pages(text, user), 0),
+        ("Pages", () if sentence else _pages(text, user), 0),
     )
     number = itertools.count()
-    shown = []
-    for title, found, total in groups:
-        results = tuple(itertools.islice(found, MAX_OF_KIND if text.strip() else None))
+    group_views = []
+    for title, hits, total in groups:
+        results = tuple(itertools.islice(hits, MAX_OF_KIND if text.strip() else None))
         for result in results:
             result.number = next(number)
         if results:
             more = f"best {len(results)} of {total}" if len(results) < total else ""
             if title == "Tools" and total >= MAX_HITS:
-                # The search ends there.
+                # The search stops there.
                 more = f"best {len(results)} of at least {MAX_HITS}"
-            shown.append(pieces.View(title=title, results=results, more=more))
-    return pieces.View(query=text, groups=tuple(shown), count=next(number))
+            group_views.append(pieces.View(title=title, results=results, more=more))
+    return pieces.View(query=text, groups=tuple(group_views), count=next(number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Meant:
-    """The entries that a sentence may mean, the likeliest first of each kind."""
+class _Matches:
+    """The entries that a sentence may mean, the best match of each kind first."""
 
-    what: str
+    target: str
     plugins: Sequence[catalog.Plugin]
     toolkits: Sequence[catalog.Toolkit]
     tools: Sequence[catalog.Tool]
     agents: Sequence[agents.Agent]
 
 
-def _actions(asked: sentences.Sentence, meant: _Meant, user: rights.User) -> Iterator[pieces.View]:
-    """Yield the actions that the sentence may ask for; each leads to a page, and changes nothing."""
-    if asked.verb == "why":
-        yield from _explanations(meant)
-    elif asked.verb in ("block", "unblock"):
-        yield from _blocks(asked.verb, meant, user)
-    elif asked.verb not in ("on", "off"):
-        for agent in meant.agents[:MAX_MEANT]:
-            title = f"{asked.verb.capitalize()} {agent.key}"
-            yield _result(title, reverse(f"web:{asked.verb}", args=[agent.key]))
-    elif asked.who:
+def _actions(sentence: sentences.Sentence, matches: _Matches, user: rights.User) -> Iterator[pieces.View]:
+    """Yield the actions that the sentence may request; each links to a page, and changes nothing."""
+    if sentence.verb == "why":
+        yield from _explanations(matches)
+    elif sentence.verb in ("block", "unblock"):
+        yield from _blocks(sentence.verb, matches, user)
+    elif sentence.verb not in ("on", "off"):
+        for agent in matches.agents[:MAX_EACH]:
+            title = f"{sentence.verb.capitalize()} {agent.key}"
+            yield _result(title, reverse(f"web:{sentence.verb}", args=[agent.key]))
+    elif sentence.agent:
         may_flip = rights.flip_check(user)
-        for agent in meant.agents[:MAX_MEANT]:
+        for agent in matches.agents[:MAX_EACH]:
             if may_flip(agent.key):
-                yield from _flips(asked.verb, meant, agent.key)
+                yield from _flips(sentence.verb, matches, agent.key)
     else:
-        for toolkit in meant.toolkits[:MAX_MEANT]:
+        for toolkit in matches.toolkits[:MAX_EACH]:
             address = reverse("web:toolkit", args=[toolkit.key])
-            yield _result(f"Turn {asked.verb} {toolkit.key} …", address, about="Choose the agents")
-        for plugin in meant.plugins[:1] if user.has_perm(rights.FLIP) else ():
-            title = f"Turn {asked.verb} all tools of {plugin.name} for all agents …"
-            yield _result(title, _bulk(plugin, asked.verb, "*"))
+            yield _result(f"Turn {sentence.verb} {toolkit.key} …", address, about="Choose the agents")
+        for plugin in matches.plugins[:1] if user.has_perm(rights.FLIP) else ():
+            title = f"Turn {sentence.verb} all tools of {plugin.name} for all agents …"
+            yield _result(title, _bulk(plugin, sentence.verb, "*"))
 
 
-def _blocks(verb: str, meant: _Meant, user: rights.User) -> Iterator[pieces.View]:
-    """Yield the pages with the button that blocks something for everyone."""
+def _blocks(verb: str, matches: _Matches, user: rights.User) -> Iterator[pieces.View]:
+    """Yield links to the pages with the button that blocks an entry for everyone."""
     is_blocked = verb == "unblock"
     entries = {
-        "plugin": [plugin.name for plugin in meant.plugins if plugin.blocked == is_blocked],
-        "toolkit": [toolkit.key for toolkit in meant.toolkits if toolkit.blocked == is_blocked],
-        "tool": [tool.key for tool in meant.tools if tool.blocked == is_blocked],
+        "plugin": [plugin.name for plugin in matches.plugins if plugin.blocked == is_blocked],
+        "toolkit": [toolkit.key for toolkit in matches.toolkits if toolkit.blocked == is_blocked],
+        "tool": [tool.key for tool in matches.tools if tool.blocked == is_blocked],
     }
     for kind, names in entries.items():
         if user.has_perm(rights.permission("change", kind)):
-            for name in names[:MAX_MEANT]:
+            for name in names[:MAX_EACH]:
                 title = f"{verb.capitalize()} {kind} {name}{' for everyone' if verb == 'block' else ''} …"
                 yield _result(title, reverse(f"web:{kind}", args=[name]), about="Opens its page")
 
 
-def _explanations(meant: _Meant) -> Iterator[pieces.View]:
-    for tool, agent in itertools.product(meant.tools[:MAX_MEANT], meant.agents[:MAX_MEANT]):
+def _explanations(matches: _Matches) -> Iterator[pieces.View]:
+    for tool, agent in itertools.product(matches.tools[:MAX_EACH], matches.agents[:MAX_EACH]):
         address = reverse("web:preview", args=[agent.key], query={"view": "why", "tool": tool.key})
         yield _result(f"Why is {tool.key} on or off for {agent.key}?", address)
 
 
-def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
-    """Yield the switches of one agent that it may mean: a toolkit, all tools of a plugin, or one tool."""
-    toolkits, tools = meant.toolkits[:MAX_MEANT], meant.tools[:MAX_MEANT]
+def _flips(verb: str, matches: _Matches, agent: str) -> Iterator[pieces.View]:
+    """Yield the flips of one agent that the sentence may request: a toolkit, all tools of a plugin, or a tool."""
+    toolkits, tools = matches.toolkits[:MAX_EACH], matches.tools[:MAX_EACH]
     of_plugin = [
         _result(f"Turn {verb} all tools of {plugin.name} for {agent}", _bulk(plugin, verb, agent))
-        for plugin in meant.plugins[:1]
+        for plugin in matches.plugins[:1]
     ]
-    if of_plugin and _is_exact(meant.what, meant.plugins[0]):
+    if of_plugin and _is_exact(matches.target, matches.plugins[0]):
         yield of_plugin.pop()
     for key in (*(toolkit.key for toolkit in toolkits), *(tool.key for tool in tools)):
         address = reverse("web:flip", query={"agent": agent, "key": key, "on": verb})
@@ -196,58 +196,58 @@ def _flips(verb: str, meant: _Meant, agent: str) -> Iterator[pieces.View]:
 
 
 def _bulk(plugin: catalog.Plugin, verb: str, agent: str) -> str:
-    """Return the address that asks whether to turn all tools of a plugin on or off; ``*`` is all agents."""
+    """Return the URL of the confirmation to turn all tools of a plugin on or off; ``*`` means all agents."""
     state = "tools-true" if verb == "on" else "tools-false"
     query = {"plugin": plugin.name, "every": "yes", "for": agent, "set": state}
     return reverse("web:bulk_tools", query=query)
 
 
 def _tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
-    """Return the tools that the text finds, in the order of an agent's search; one with this very key comes first."""
+    """Return the tools that match the text in the order of an agent's search; an exact key comes first."""
     keys = [tool.key for tool in stored.tools.values() if not tool.retired]
-    found = [stored.tools[hit.tool] for hit in search.search(stored, keys, text, MAX_HITS)]
+    matches = [stored.tools[hit.tool] for hit in search.search(stored, keys, text, MAX_HITS)]
     exact = stored.tools.get(text.strip())
-    return list(dict.fromkeys([exact, *found])) if exact else found
+    return list(dict.fromkeys([exact, *matches])) if exact else matches
 
 
 def _toolkits(stored: catalog.Catalog, text: str, tools: Sequence[catalog.Tool]) -> list[catalog.Toolkit]:
-    """Return the toolkits that the text names, then those with most of the tools that it finds first.
+    """Return the toolkits that the text names, then those with most of the best matching tools.
 
-    A toolkit that is not named has one of the very best tools: all others only share a word with the text.
+    Toolkits that are not named must have one of the best tools, because others only share a word with the text.
     """
     ranks = {tool.key: rank for rank, tool in enumerate(tools)}
     ranked = []
     for toolkit in stored.toolkits.values():
-        named = _named(text, toolkit.key, toolkit.title)
+        rank = _named(text, toolkit.key, toolkit.title)
         share = sum(1 / (1 + ranks[member.tool]) for member in toolkit.members if member.tool in ranks)
-        is_likely = any(ranks.get(member.tool, BEST) < BEST for member in toolkit.members)
-        if named is not None or is_likely:
-            ranked.append((3 if named is None else named, -share, toolkit.key))
+        is_likely = any(ranks.get(member.tool, MAX_RANK) < MAX_RANK for member in toolkit.members)
+        if rank is not None or is_likely:
+            ranked.append((3 if rank is None else rank, -share, toolkit.key))
     return [stored.toolkits[key] for *_, key in sorted(ranked)]
 
 
 def _plugins(stored: catalog.Catalog, text: str) -> list[catalog.Plugin]:
     """Return the servers and plugins that the text names."""
-    named = [(_named(text, plugin.name, plugin.title), plugin) for plugin in stored.plugins.values()]
-    found = [(rank, plugin.name, plugin) for rank, plugin in named if rank is not None]
-    return [plugin for *_, plugin in sorted(found, key=lambda entry: entry[:2])]
+    ranked = [(_named(text, plugin.name, plugin.title), plugin) for plugin in stored.plugins.values()]
+    matches = [(rank, plugin.name, plugin) for rank, plugin in ranked if rank is not None]
+    return [plugin for *_, plugin in sorted(matches, key=lambda entry: entry[:2])]
 
 
-def _agents(every: Iterable[agents.Agent], text: str) -> list[agents.Agent]:
-    """Return the agents that the text names, or describes; archived ones are left out."""
+def _agents(all_agents: Iterable[agents.Agent], text: str) -> list[agents.Agent]:
+    """Return the agents that the text names or describes, without archived ones."""
     ranked = []
-    for place, agent in enumerate(agent for agent in every if not agent.archived):
-        named = _named(text, agent.key, agent.title)
-        if named is not None or words.contains(text, agent.role, agent.description):
-            ranked.append((3 if named is None else named, place, agent))
+    for index, agent in enumerate(agent for agent in all_agents if not agent.archived):
+        rank = _named(text, agent.key, agent.title)
+        if rank is not None or words.contains(text, agent.role, agent.description):
+            ranked.append((3 if rank is None else rank, index, agent))
     return [agent for *_, agent in sorted(ranked, key=lambda entry: entry[:2])]
 
 
 def _named(text: str, *names: str) -> int | None:
-    """Return how well a text names a thing: 0 exactly, 1 from its beginning, 2 within it, None not at all."""
-    wanted = _plain(text)
-    found = [(wanted == name, name.startswith(wanted)) for name in map(_plain, names) if wanted in name]
-    return min((0 if same else 1 if begins else 2 for same, begins in found), default=None)
+    """Return how well a text matches any name: 0 exactly, 1 as a prefix, 2 as a part, None not at all."""
+    query = _plain(text)
+    matches = [(query == name, name.startswith(query)) for name in map(_plain, names) if query in name]
+    return min((0 if is_exact else 1 if is_prefix else 2 for is_exact, is_prefix in matches), default=None)
 
 
 def _is_exact(text: str, plugin: catalog.Plugin) -> bool:

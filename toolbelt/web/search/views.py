@@ -1,4 +1,4 @@
-"""Search and jump, and the question that comes before a flip which was asked for in words."""
+"""Search and jump, and the confirmation of a flip that was requested in words."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MAX_LIST_LENGTH = 10_000
 
 
 class Search(forms.Form):
-    """The text."""
+    """The search text."""
 
     q = fields.Query()
 
 
 class Flip(forms.Form):
-    """A switch or override of an agent, and the state that it would get."""
+    """A switch or override of an agent, and its requested state."""
 
     agent = forms.CharField(max_length=64)
     key = forms.CharField(max_length=200)
@@ -33,24 +33,24 @@ class Flip(forms.Form):
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show what is found: on a page, or to htmx as the options of the dialog."""
+    """Show the results on a page, or for htmx as the options of the dialog."""
     text = filters.read(Search(request.GET))["q"]
-    shown = view_model.page(text, request.user)
-    return responses.show(request, shown, "search/search.html", "search/_results.html")
+    view = view_model.page(text, request.user)
+    return responses.show(request, view, "search/search.html", "search/_results.html")
 
 
 @require_safe
 def tool_options(request: http.Request) -> HttpResponse:
-    """Return the tools that a text finds, as the options of a combobox. One option stands for a whole list of keys."""
+    """Return the tools that match a text, as the options of a combobox. A list of keys is a single option."""
     text = filters.read(Search(request.GET))["q"]
     stored = access_index.catalog_view().catalog
     # A pasted list of keys may be longer than a text to search for.
     names = fields.split_names(request.GET.get("q", "")[:MAX_LIST_LENGTH])
     known, unknown = fields.split_keys(stored, names)
-    shown = pieces.View(query=text, keys=known if len(names) > 1 else (), unknown=unknown)
-    shown.tools = () if shown.keys else fields.find_tools(stored, text)
-    shown.more = len(shown.tools) == fields.MAX_TOOLS
-    return render(request, "search/_tool_options.html", {"page": shown})
+    view = pieces.View(query=text, keys=known if len(names) > 1 else (), unknown=unknown)
+    view.tools = () if view.keys else fields.find_tools(stored, text)
+    view.more = len(view.tools) == fields.MAX_TOOLS
+    return render(request, "search/_tool_options.html", {"page": view})
 
 
 @require_safe
@@ -66,7 +66,7 @@ def flip(request: http.Request) -> HttpResponse:
     change = switches.previews(agent, key, [on])[on]
     family = "switch" if key in access_index.catalog_view().catalog.toolkits else "override"
     home = reverse("web:agent_access", args=[agent])
-    question = notices.Confirmation(
+    confirmation = notices.Confirmation(
         title=words.switch_question(titles.label("toolkit", key), on, titles.label("agent", agent)),
         reasons=(),
         action=reverse(f"web:{family}", args=[agent, key]),
@@ -77,4 +77,4 @@ def flip(request: http.Request) -> HttpResponse:
         effect=model_panel.effect(change),
         differences=tuple(model_panel.tool_changes(change.added, change.removed)),
     )
-    return responses.ask_confirmation(request, question)
+    return responses.ask_confirmation(request, confirmation)

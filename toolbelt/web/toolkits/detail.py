@@ -1,4 +1,4 @@
-"""The page of one toolkit: its tools, what a model receives of it, and who has it."""
+"""The page of a toolkit: its tools, what a model receives of it, and its agents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHANGE = rights.permission("change", "toolkit")
 
 @require_safe
 def page(request: http.Request, toolkit: str) -> HttpResponse:
-    """Show one toolkit; to htmx only what the model receives of it."""
+    """Show one toolkit; htmx gets only what the model receives of it."""
     return responses.show(request, _page(request, toolkit), "toolkits/toolkit.html", "toolkits/_preview.html")
 
 
@@ -37,7 +37,7 @@ def block(request: http.Request, toolkit: str) -> HttpResponse:
 
 
 def _page(request: http.Request, key: str) -> pieces.View:
-    index, given = access_index.load(), filters.read(forms.Trial(request.GET))
+    index, criteria = access_index.load(), filters.read(forms.Trial(request.GET))
     path = reverse("web:toolkit", args=[key])
     may_flip, may_edit = rights.flip_check(request.user), request.user.has_perm(_CHANGE)
     toolkit = index.catalog.toolkits.get(key)
@@ -61,64 +61,64 @@ def _page(request: http.Request, key: str) -> pieces.View:
         )
         for member in toolkit.members
     )
-    page.find = paging.agent_filter(index.agents, given, path, ("offset",))
-    page.message, page.preview = given["message"], preview(index, toolkit, given)
-    page.whose = agent_choices((access.agent.key for access in index.agents), given["whose"])
+    page.find = paging.agent_filter(index.agents, criteria, path, ("offset",))
+    page.message, page.preview = criteria["message"], preview(index, toolkit, criteria)
+    page.whose = agent_choices((access.agent.key for access in index.agents), criteria["whose"])
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
     page.may_change = any(may_flip(access.agent.key) for access in index.agents)
-    part = _agents_part(index, use, given)
+    part = _agents_part(index, use, criteria)
     page.cells = tuple(
         listing.cell(access, toolkit, may_change=may_flip(access.agent.key)) for access in part.items
     )
-    page.pages = part.pages(given, path, anchor="#agents")
+    page.pages = part.pages(criteria, path, anchor="#agents")
     order = list(index.catalog.toolkits)
-    place = order.index(key)
-    page.place = f"{words.number(place + 1)} of {words.number(len(order))}"
-    page.up = order[place - 1] if may_edit and place else ""
-    page.down = order[place + 1] if may_edit and place + 1 < len(order) else ""
+    position = order.index(key)
+    page.position = f"{words.number(position + 1)} of {words.number(len(order))}"
+    page.up = order[position - 1] if may_edit and position else ""
+    page.down = order[position + 1] if may_edit and position + 1 < len(order) else ""
     return page
 
 
 def _agents_part(
-    index: access_index.AccessIndex, use: listing.ToolkitUse, given: Mapping[str, Any]
+    index: access_index.AccessIndex, use: listing.ToolkitUse, criteria: Mapping[str, Any]
 ) -> paging.Part[access_index.AgentAccess]:
-    """Return the agents that the page shows; those that have the toolkit come first if there are many pages."""
-    accesses = paging.matching_agents(index.agents, given["agents"])
+    """Return a page of the agents; if there are several pages, agents with the toolkit come first."""
+    accesses = paging.matching_agents(index.agents, criteria["agents"])
     if len(accesses) > paging.PAGE_SIZE:
-        concerned = {*use.users, *use.switches}
-        accesses.sort(key=lambda access: access.agent.key not in concerned)
-    return paging.part(accesses, given["offset"])
+        with_toolkit = {*use.users, *use.switches}
+        accesses.sort(key=lambda access: access.agent.key not in with_toolkit)
+    return paging.part(accesses, criteria["offset"])
 
 
 def preview(
-    index: access_index.AccessIndex, toolkit: catalog.Toolkit, given: Mapping[str, Any]
+    index: access_index.AccessIndex, toolkit: catalog.Toolkit, criteria: Mapping[str, Any]
 ) -> pieces.View:
-    """Return what the model receives: as an agent that ``given`` names, or of one that has all its tools."""
+    """Return what the model receives: for the agent in ``criteria``, or for one with all tools of the toolkit."""
     stored = index.catalog
-    access = next((access for access in index.agents if access.agent.key == given["whose"]), None)
-    there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
+    access = next((access for access in index.agents if access.agent.key == criteria["whose"]), None)
+    members = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
     if access is not None:
-        active = tuple(key for key in there if key in access.active)
+        active = tuple(key for key in members if key in access.active)
         reach = set(access.active)
     else:
-        active = there
+        active = members
         reach = {
-            *there,
+            *members,
             *(key for trigger in toolkit.triggers for key in trigger.focus or ()),
         } & stored.tools.keys()
-    trial = directives.try_message(stored, toolkit, reach, given["message"])
+    trial = directives.try_message(stored, toolkit, reach, criteria["message"])
     in_python = stored.hooks(toolkit) is not None
     section = policy.section_of(stored, toolkit, active)
     return pieces.View(
         policy=section.text,
         tokens=model_panel.section_tokens(stored, section),
         off=not active,
-        active=f"{len(active)} of {words.tools(len(there))} on",
+        active=f"{len(active)} of {words.tools(len(members))} on",
         written=toolkit.policy if policy.PLACEHOLDER in toolkit.policy and not in_python else "",
         off_text=policy.off_text(toolkit) if active else "",
         triggers=[
-            pieces.View(trigger=trigger, fires=trial.fired[place], decides=trial.decides == place)
-            for place, trigger in enumerate(() if in_python else toolkit.triggers)
+            pieces.View(trigger=trigger, fires=trial.fired[position], decides=trial.decides == position)
+            for position, trigger in enumerate(() if in_python else toolkit.triggers)
         ],
         in_python=in_python,
         focus=trial.focus,
@@ -126,5 +126,5 @@ def preview(
 
 
 def agent_choices(agents: Iterable[str], chosen: str) -> tuple[pieces.Choice, ...]:
-    """Return the choices of whose tools the preview uses: all, or those of an agent."""
+    """Return the choices of the preview's tools: all, or those of an agent."""
     return pieces.choices(agents, chosen, "With all its tools")

@@ -26,13 +26,13 @@ class Editor(entry_editor.Editor):
     about = "The preview shows what the model sees."
 
     def source(self, request: http.Request, stored: catalog.Catalog) -> catalog.Toolkit | None:
-        """Return a toolkit of the tools that were selected in the list of tools; None if none was."""
+        """Return a toolkit of the tools that were selected in the list of tools; None if none were."""
         selected = [tool for tool in request.GET.getlist("tool")[: forms.MAX_ROWS] if tool in stored.tools]
         members = tuple(catalog.Member(tool=tool) for tool in dict.fromkeys(selected))
         return catalog.Toolkit(key="", members=members) if members else None
 
     def edit(self, request: http.Request, name: str) -> HttpResponse:
-        """Show the form, unless the toolkit is the code of a plugin, or larger than the editor takes."""
+        """Show the form, unless the toolkit is defined in code or too large for the editor."""
         toolkit = self.get(name)
         refusal = forms.too_many(len(toolkit.members), len(toolkit.triggers))
         if toolkit.plugin:
@@ -43,7 +43,7 @@ class Editor(entry_editor.Editor):
         return responses.respond(request, notices.Notice(text=refusal, tone="refused"))
 
     def show(
-        self, request: http.Request, form: entry_forms.EntryForm, *, seen: Mapping[str, Any], **shown: Any
+        self, request: http.Request, form: entry_forms.EntryForm, *, seen: Mapping[str, Any], **context: Any
     ) -> HttpResponse:
         """Show the form beside what the model receives of it."""
         trial = filters.read(forms.Trial(request.POST if request.method == "POST" else request.GET))
@@ -53,8 +53,8 @@ class Editor(entry_editor.Editor):
         preview = detail.preview(index, index.catalog.toolkits[key], trial)
         form.tried = preview.triggers  # type: ignore[attr-defined]
         whose = detail.agent_choices(queries.agent_keys(), trial["whose"])
-        shown |= {"preview": preview, "message": trial["message"], "whose": whose}
+        context |= {"preview": preview, "message": trial["message"], "whose": whose}
         if request.htmx and request.POST.get("act") == "try":
-            form.offer(index.catalog)
-            return render(request, "toolkits/_previewed.html", {"page": pieces.View(form=form, **shown)})
-        return super().show(request, form, seen=seen, **shown)
+            form.set_choices(index.catalog)
+            return render(request, "toolkits/_previewed.html", {"page": pieces.View(form=form, **context)})
+        return super().show(request, form, seen=seen, **context)

@@ -1,4 +1,4 @@
-"""The form of a toolkit, and what is tried on it."""
+"""The form of a toolkit, and of a trial."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from toolbelt.control.catalog import proposals
 from toolbelt.core import belts, catalog
 from toolbelt.web.kit import entry_forms, fields, filters, pieces, words
 
-# How many rows the editor takes; a belt takes any number.
+# The most rows of the editor; a belt has no limit.
 MAX_ROWS = 300
 _MEMBER = ("member", "note", "options")
 _TRIGGER = ("name", "any", "every", "none", "about", "focus", "choice")
-# How many fields of a form are in no row, at most.
-_BESIDE = 30
+# The most fields of a form outside of its rows.
+_OTHER_FIELDS = 30
 # The fields of a trigger, by their keys in its entry.
 _TRIGGER_KEYS = {"all": "every", "tool_choice": "choice"}
 
@@ -32,9 +32,9 @@ class Trial(filters.FindAgents):
 
 
 class Toolkit(entry_forms.EntryForm):
-    """A toolkit. Its members and triggers are rows, which buttons move, remove and add.
+    """The form of a toolkit. Its members and triggers are rows, which buttons move, remove and add.
 
-    Patterns of a trigger are one on each line; an empty line separates the groups of ``every``.
+    Each line of a trigger is a pattern; an empty line separates the groups of ``every``.
     """
 
     entry_kind = "toolkit"
@@ -66,12 +66,12 @@ class Toolkit(entry_forms.EntryForm):
     trigger_name, trigger_any, trigger_every, trigger_none = (fields.Column() for _ in range(4))
     trigger_about, trigger_focus, trigger_choice = (fields.Column() for _ in range(3))
 
-    # What the message that is tried comes to, trigger by trigger.
+    # The results of the trial message for each trigger.
     tried: Sequence[pieces.View] = ()
 
     @classmethod
     def initial_of(cls, value: catalog.Toolkit) -> dict[str, Any]:
-        """Return the fields of the form for a toolkit; notes on tools that are no members are kept as they are."""
+        """Return the fields of the form for a toolkit; notes on tools that are not members stay unchanged."""
         members = [
             (
                 member.tool,
@@ -101,13 +101,13 @@ class Toolkit(entry_forms.EntryForm):
         }
 
     def clean(self) -> None:
-        """Put the rows together: added tools and triggers come last."""
+        """Set the rows from the fields and the row action; added tools and triggers come last."""
         members = self._rows(_MEMBER)
         if self.data.get("act") != "try":
-            # While the form is only tried, a name may still be incomplete.
+            # During a trial, a name may still be incomplete.
             added = self.tools_to_add("members", self.cleaned_data["add_members"])
-            there = {row["member"] for row in members}
-            members += [{"member": tool, "note": "", "options": ""} for tool in added if tool not in there]
+            known = {row["member"] for row in members}
+            members += [{"member": tool, "note": "", "options": ""} for tool in added if tool not in known]
         triggers = self._rows(_TRIGGER, "trigger_")
         action = self.row_action
         if action is not None and action.rows == "members":
@@ -121,7 +121,7 @@ class Toolkit(entry_forms.EntryForm):
         self.member_rows, self.trigger_rows = members, triggers
 
     def entry(self) -> dict[str, Any]:
-        """Return every key that the form shows; None stands for the default."""
+        """Return every key of the form with its value; None means the default."""
         notes = {row["member"]: row["note"] for row in self.member_rows if row["note"]}
         members = [
             {"tool": row["member"], "options": options}
@@ -137,59 +137,59 @@ class Toolkit(entry_forms.EntryForm):
         }
 
     def check_rows(self) -> dict[str, str]:
-        """Return the problems of options that are not a JSON object, and of too many rows."""
-        crowded = too_many(len(self.member_rows), len(self.trigger_rows))
-        return ({"": crowded} if crowded else {}) | {
-            f"members[{place}].options": 'Enter options as a JSON object, such as {"depth": 3}.'
-            for place, row in enumerate(self.member_rows)
+        """Return the messages about options that are not JSON objects, and about too many rows."""
+        problem = too_many(len(self.member_rows), len(self.trigger_rows))
+        return ({"": problem} if problem else {}) | {
+            f"members[{index}].options": 'Enter options as a JSON object, such as {"depth": 3}.'
+            for index, row in enumerate(self.member_rows)
             if row["options"] and not isinstance(_json(row["options"]), dict)
         }
 
     def check_draft(self) -> dict[str, str]:
-        """Return the problems of the toolkit as typed, by their place."""
+        """Return the messages about the toolkit as typed, by path."""
         address = belts.address("toolkit", {"key": self.entry_name})
         problems = proposals.problems("toolkit", self.entry_name, self.entry())
         return {**entry_forms.problems_by_path(address, problems), **self.check_rows()}
 
-    def offer(self, stored: catalog.Catalog) -> None:
+    def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the rows of tools and triggers, and the tools to add."""
         self.members = list(self._member_views(stored))
         self.triggers = list(self._trigger_views())
 
     def _rows(self, names: Sequence[str], prefix: str = "") -> list[dict[str, str]]:
-        """Return the rows of a list: the first field names each; fields that a row lacks are empty."""
+        """Return the rows of a list. The first field determines their number; missing other fields are empty."""
         first, *others = (self.cleaned_data[f"{prefix}{name}"] for name in names)
         rows = itertools.islice(itertools.zip_longest(first, *others, fillvalue=""), len(first))
         return [dict(zip(names, map(fields.normalize, row), strict=True)) for row in rows]
 
     def _member_views(self, stored: catalog.Catalog) -> Iterator[pieces.View]:
-        for place, row in enumerate(self.member_rows):
-            at, tool = f"members[{place}]", row["member"]
-            places = {at, f"{at}.tool", f"tool_notes.{tool}"}
+        for index, row in enumerate(self.member_rows):
+            path, tool = f"members[{index}]", row["member"]
+            paths = {path, f"{path}.tool", f"tool_notes.{tool}"}
             yield pieces.View(
                 **row,
                 about=words.about_tool(stored, tool),
-                problem=" ".join(text for where, text in self.problems.items() if where in places),
-                options_problem=self.problems.get(f"{at}.options", ""),
+                problem=" ".join(text for key, text in self.problems.items() if key in paths),
+                options_problem=self.problems.get(f"{path}.options", ""),
             )
 
     def _trigger_views(self) -> Iterator[pieces.View]:
-        for place, row in enumerate(self.trigger_rows):
-            at = f"triggers[{place}]"
+        for index, row in enumerate(self.trigger_rows):
+            path = f"triggers[{index}]"
             problems = dict.fromkeys(("name", "any", "every", "none", "focus"), "")
-            for where, message in self.problems.items():
-                if where == at or where.startswith(f"{at}."):
-                    key = where.removeprefix(at).lstrip(".").partition("[")[0]
+            for problem_path, message in self.problems.items():
+                if problem_path == path or problem_path.startswith(f"{path}."):
+                    key = problem_path.removeprefix(path).lstrip(".").partition("[")[0]
                     name = _TRIGGER_KEYS.get(key, key or "any")
                     problems[name] = f"{problems.get(name, '')} {message}".strip()
-            trial = self.tried[place] if place < len(self.tried) else None
+            trial = self.tried[index] if index < len(self.tried) else None
             yield pieces.View(**row, trial=trial, problems=problems)
 
 
 def too_many(members: int, triggers: int) -> str:
-    """Return the reason why the editor does not accept so many rows; empty if it does."""
+    """Return a message if the editor does not accept this many rows; empty if it does."""
     maximum: int | None = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
-    sent = len(_MEMBER) * members + len(_TRIGGER) * triggers + _BESIDE
+    sent = len(_MEMBER) * members + len(_TRIGGER) * triggers + _OTHER_FIELDS
     if max(members, triggers) <= MAX_ROWS and (maximum is None or sent <= maximum):
         return ""
     return (
@@ -199,7 +199,7 @@ def too_many(members: int, triggers: int) -> str:
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    return {name: [row[index] for row in rows] for index, name in enumerate(names)}
 
 
 def _json(text: str) -> Any:
@@ -210,7 +210,7 @@ def _json(text: str) -> Any:
 
 
 def _trigger(row: Mapping[str, str]) -> dict[str, Any]:
-    """Return a trigger as an entry holds it."""
+    """Return a trigger in the form of an entry."""
     groups = [_lines(group) for group in "\n".join(map(str.strip, row["every"].split("\n"))).split("\n\n")]
     lists = {"any": _lines(row["any"]), "all": list(filter(None, groups)), "none": _lines(row["none"])}
     entry: dict[str, Any] = {"name": row["name"], **{key: value for key, value in lists.items() if value}}

@@ -1,4 +1,4 @@
-"""The list of toolkits, and an agent's switch of one of them."""
+"""The list of toolkits, and an agent's switch of a toolkit."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _SHOW_CHOICES = {
     "blocked": "Blocked",
     "code": "From code",
 }
-# The first of them that holds for a member is what the agent has of the toolkit.
+# The state of a toolkit for an agent is the first of these that any of its members has.
 _STATES = ("active", "discoverable", "unavailable", "denied", "dormant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolkitUse:
-    """One toolkit with who has it: ``users`` have one of its tools, ``switches`` are those that are set, by agent."""
+    """A toolkit and its use: ``users`` have one of its tools, ``switches`` are the stored switches by agent."""
 
     toolkit: catalog.Toolkit
     members: tuple[str, ...]
@@ -69,23 +69,23 @@ VIEWS = saved_views.FilteredList(page="toolkits", form=Toolkits, names=("q", "sh
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show the list, narrowed and sorted as the form says, or only its table to htmx."""
-    given, index = filters.read(Toolkits(request.GET)), access_index.load()
-    every = [use_of(index, toolkit) for toolkit in index.catalog.toolkits.values()]
-    shown = [toolkit for toolkit in every if _fits(toolkit, given)]
-    sort = paging.sort(shown, _SORTS, given["sort"])
-    part = paging.part(shown, given["offset"])
+    """Show the list, filtered and sorted; htmx gets only its table."""
+    criteria, index = filters.read(Toolkits(request.GET)), access_index.load()
+    uses = [use_of(index, toolkit) for toolkit in index.catalog.toolkits.values()]
+    matches = [toolkit for toolkit in uses if _matches(toolkit, criteria)]
+    sort = paging.sort(matches, _SORTS, criteria["sort"])
+    part = paging.part(matches, criteria["offset"])
     page = pieces.View(
         toolkits=tuple(map(line, part.items)),
-        pages=part.pages(given, request.path),
-        columns=paging.columns(_COLUMNS, given, sort, request.path, ("tools", "tokens", "users")),
-        query=given["q"],
-        show_choices=paging.show_choices(_SHOW_CHOICES, given["show"], every, _fits),
+        pages=part.pages(criteria, request.path),
+        columns=paging.columns(_COLUMNS, criteria, sort, request.path, ("tools", "tokens", "users")),
+        query=criteria["q"],
+        show_choices=paging.show_choices(_SHOW_CHOICES, criteria["show"], uses, _matches),
         sort=sort,
-        narrowed=bool(given["q"] or given["show"]),
-        in_all=len(every),
-        matches=words.counted(len(shown), "toolkit") + ("" if sort else " in the order of the policy"),
-        views=VIEWS.present(request, given),
+        is_filtered=bool(criteria["q"] or criteria["show"]),
+        total=len(uses),
+        matches=words.counted(len(matches), "toolkit") + ("" if sort else " in the order of the policy"),
+        views=VIEWS.present(request, criteria),
     )
     return responses.show(request, page, "toolkits/list.html", "toolkits/_table.html")
 
@@ -93,11 +93,11 @@ def page(request: http.Request) -> HttpResponse:
 def use_of(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> ToolkitUse:
     """Return the use of a toolkit."""
     stored = index.catalog
-    there = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
+    members = tuple(key for key in access_index.members(stored, toolkit) if key not in stored.non_tools)
     return ToolkitUse(
         toolkit=toolkit,
-        members=there,
-        tokens=sum(index.catalog.tools[key].tokens for key in there),
+        members=members,
+        tokens=sum(index.catalog.tools[key].tokens for key in members),
         users=tuple(index.users.get(toolkit.key, ())),
         switches=index.switches.get(toolkit.key, {}),
         agents=len(index.agents),
@@ -105,7 +105,7 @@ def use_of(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> Toolkit
 
 
 def line(toolkit_use: ToolkitUse) -> pieces.View:
-    """Present one toolkit of the list."""
+    """Return a toolkit as a row of the list."""
     users, counts = len(toolkit_use.users), Counter(toolkit_use.switches.values())
     return pieces.View(
         key=toolkit_use.toolkit.key,
@@ -118,7 +118,7 @@ def line(toolkit_use: ToolkitUse) -> pieces.View:
         blocked=toolkit_use.toolkit.blocked,
         users=f"{words.number(users)} of {words.number(toolkit_use.agents)}",
         percent=round(100 * users / toolkit_use.agents) if toolkit_use.agents else 0,
-        # For how many agents the switch is set.
+        # The number of agents with a stored switch.
         switched=", ".join(
             f"{words.state(on)} for {words.number(counts[on])}" for on in (True, False) if counts[on]
         ),
@@ -126,7 +126,7 @@ def line(toolkit_use: ToolkitUse) -> pieces.View:
 
 
 def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
-    """Return the labels beside a toolkit's title on every page."""
+    """Yield the labels beside a toolkit's title on every page."""
     if toolkit.blocked:
         yield tool_sections.Mark(word="blocked for everyone", tone="danger")
     if toolkit.plugin:
@@ -134,7 +134,7 @@ def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
 
 
 def cell(access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool) -> pieces.View:
-    """Present one agent's switch of a toolkit, to one who may change it or not."""
+    """Return an agent's switch of a toolkit, as a control if ``may_change`` is set."""
     decisions = list(access.decisions(toolkit).values())
     on = access.agent.switches.get(toolkit.key)
     state = next(
@@ -160,7 +160,7 @@ def cell(access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
 
 
 def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:
-    """Return the reason for this state: in the words of most of them."""
+    """Return the most common reason for this state."""
     counts = Counter(reasons.explain(decision) for decision in decisions if decision.state == state)
     if not counts:
         return "no tools"
@@ -168,12 +168,12 @@ def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:
     return f"{reason}, and {words.counted(len(others), 'other reason')}" if others else reason
 
 
-def _fits(toolkit_use: ToolkitUse, filters: Mapping[str, Any]) -> bool:
+def _matches(toolkit_use: ToolkitUse, criteria: Mapping[str, Any]) -> bool:
     toolkit = toolkit_use.toolkit
     texts = (toolkit.key, toolkit.title, toolkit.description, *toolkit_use.members)
-    if not words.contains(filters["q"], *texts):
+    if not words.contains(criteria["q"], *texts):
         return False
-    match filters["show"]:
+    match criteria["show"]:
         case "used":
             return bool(toolkit_use.users)
         case "unused":

@@ -1,7 +1,7 @@
-"""The schema of a tool's arguments, for people.
+"""The arguments of a tool in words.
 
-A schema comes from the server that offers the tool, so it may be anything: unknown parts are ignored, references are
-followed inside the schema only, and depth and length are limited.
+A schema comes from the server that offers the tool, so it may contain anything: unknown parts are ignored, references
+are followed inside the schema only, and depth and length are limited.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from toolbelt.core import schema
 from toolbelt.web.kit import pieces, texts, words
 
-DEEPEST = 4
+MAX_DEPTH = 4
 MAX_ABOUT_LENGTH = 400
 MAX_LIMIT_LENGTH = 160
 MAX_COUNT = 80
-# How many schemas of a choice are named, and how many choices within choices are looked into.
+# The most alternatives of a choice that are named, and the depth of choices within choices.
 MAX_CHOICES = 20
-DEEPEST_CHOICE = 2
+MAX_CHOICE_DEPTH = 2
 _LIMITS = {
     "format": "format",
     "pattern": "pattern",
@@ -35,20 +35,20 @@ _LIMITS = {
 
 
 def listed(text: str) -> Iterator[pieces.View]:
-    """List the arguments that a schema describes, each with what is inside it behind it."""
+    """Yield the arguments that a schema describes, each followed by its nested ones."""
     root = schema.mapping(text, schema.EMPTY)
     yield from _properties(root, root, "", 0)
 
 
 def _properties(
-    root: Mapping[str, Any], part: Mapping[str, Any], before: str, depth: int
+    root: Mapping[str, Any], part: Mapping[str, Any], prefix: str, depth: int
 ) -> Iterator[pieces.View]:
     required = part.get("required")
     needed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     properties = part.get("properties")
     for name, raw in properties.items() if isinstance(properties, Mapping) else ():
-        argument = _followed(root, raw)
-        path = f"{before}{texts.visible(str(name))}"
+        argument = _resolve(root, raw)
+        path = f"{prefix}{texts.visible(str(name))}"
         yield pieces.View(
             path=path,
             depth=depth,
@@ -57,17 +57,17 @@ def _properties(
             about=_text(argument.get("description") or argument.get("title")),
             limits=", ".join(_limits(argument)),
         )
-        if depth + 1 >= DEEPEST:
+        if depth + 1 >= MAX_DEPTH:
             continue
-        items = _followed(root, argument.get("items"))
+        items = _resolve(root, argument.get("items"))
         if items.get("properties"):
             yield from _properties(root, items, f"{path}[].", depth + 1)
         yield from _properties(root, argument, f"{path}.", depth + 1)
 
 
-def _followed(root: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
-    """Return the part, or the part of the same schema that it refers to; empty if it is not a mapping."""
-    for _ in range(DEEPEST):
+def _resolve(root: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
+    """Return the part with its reference into the schema resolved; empty if it is not a mapping."""
+    for _ in range(MAX_DEPTH):
         reference = part.get("$ref") if isinstance(part, Mapping) else None
         if not isinstance(reference, str):
             break
@@ -91,17 +91,17 @@ def _kind(root: Mapping[str, Any], part: Mapping[str, Any], depth: int = 0) -> s
         return words.cut(" | ".join(map(_value, values)), MAX_LIMIT_LENGTH)
     for word in ("anyOf", "oneOf"):
         choices = part.get(word)
-        # A choice may hold choices, and lead back to itself.
-        if isinstance(choices, list) and choices and depth < DEEPEST_CHOICE:
+        # A choice may contain choices, and refer to itself.
+        if isinstance(choices, list) and choices and depth < MAX_CHOICE_DEPTH:
             kinds = dict.fromkeys(
-                _kind(root, _followed(root, choice), depth + 1) for choice in choices[:MAX_CHOICES]
+                _kind(root, _resolve(root, choice), depth + 1) for choice in choices[:MAX_CHOICES]
             )
             return words.cut(" or ".join(kinds), MAX_LIMIT_LENGTH)
     stated = part.get("type")
     if isinstance(stated, list):
         return words.cut(" or ".join(map(_text, stated)), MAX_LIMIT_LENGTH)
     if stated == "array":
-        items = _followed(root, part.get("items"))
+        items = _resolve(root, part.get("items"))
         return f"list of {_kind(root, items, depth + 1)}" if items and not items.get("items") else "list"
     return _text(stated) or "anything"
 

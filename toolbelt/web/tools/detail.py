@@ -1,4 +1,4 @@
-"""The page of one tool: what a model receives of it, and which agents have it."""
+"""The page of a tool: what a model receives of it, and its agents."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def block(request: http.Request, tool: str) -> HttpResponse:
 
 
 def _page(request: http.Request, key: str) -> pieces.View:
-    index, given = access_index.load(), filters.read(OneTool(request.GET))
+    index, criteria = access_index.load(), filters.read(OneTool(request.GET))
     stored = index.catalog
     tool = stored.tools.get(key)
     if tool is None:
         raise errors.NotFound("tool", key, stored.tools)
-    taken = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
+    listed = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
     on = [access for access in index.agents if key in access.granted]
     on_request = [access for access in index.agents if key in access.on_request]
-    path, having = reverse("web:tool", args=[key]), {access.agent.key for access in (*on, *on_request)}
-    shown = paging.part(paging.matching_agents([*on, *on_request], given["agents"]), given["offset"])
-    matching = paging.matching_agents(index.agents, given["agents"])
+    path, with_tool = reverse("web:tool", args=[key]), {access.agent.key for access in (*on, *on_request)}
+    part = paging.part(paging.matching_agents([*on, *on_request], criteria["agents"]), criteria["offset"])
+    matching = paging.matching_agents(index.agents, criteria["agents"])
     others = paging.part(
-        [access for access in matching if access.agent.key not in having], given["others_offset"]
+        [access for access in matching if access.agent.key not in with_tool], criteria["others_offset"]
     )
     may_see_calls = rights.may_read(request.user, "call_record")
     return pieces.View(
@@ -70,23 +70,23 @@ def _page(request: http.Request, key: str) -> pieces.View:
         toolkits=stored.toolkits_of.get(key, ()),
         closed=access_index.closed(stored).get(key),
         description=texts.text(tool.description) if tool.description.strip() else None,
-        arguments=tuple(taken[: arguments.MAX_COUNT]),
-        has_more_arguments=len(taken) > arguments.MAX_COUNT,
+        arguments=tuple(listed[: arguments.MAX_COUNT]),
+        has_more_arguments=len(listed) > arguments.MAX_COUNT,
         hints=", ".join(_hints(tool)),
         schema=_document(tool.input_schema),
         output_schema=_document(tool.output_schema) if tool.output_schema else "",
         policy=tool.policy.strip() if key not in stored.toolkits_of else "",
         called=next(iter(usage.by_tool(tool=key)), None) if may_see_calls else None,
         on=len(on),
-        in_all=len(index.agents),
+        agents_total=len(index.agents),
         on_request=len(on_request),
-        agents=tuple((access.agent.key, access.decision(key)) for access in shown.items),
-        agents_pages=shown.pages(given, path, anchor="#agents"),
+        agents=tuple((access.agent.key, access.decision(key)) for access in part.items),
+        agents_pages=part.pages(criteria, path, anchor="#agents"),
         others=tuple((access.agent.key, access.decision(key)) for access in others.items),
         others_total=others.total,
-        others_pages=others.pages(given, path, name="others_offset", anchor="#agents"),
-        others_open=not shown.total or bool(given["others_offset"]),
-        find=paging.agent_filter(index.agents, given, path, ("offset", "others_offset")),
+        others_pages=others.pages(criteria, path, name="others_offset", anchor="#agents"),
+        others_open=not part.total or bool(criteria["others_offset"]),
+        find=paging.agent_filter(index.agents, criteria, path, ("offset", "others_offset")),
     )
 
 

@@ -37,7 +37,7 @@ _RISKS: Mapping[str, risks.Stated] = {
     "unstated": "not stated",
 }
 _RISK_LABELS = {value: risk.capitalize() for value, risk in _RISKS.items()} | {"unstated": "Risk not stated"}
-# A plugin is named in the address; this stands for none.
+# The value of the plugin filter that means no plugin.
 NO_PLUGIN = "-"
 
 
@@ -60,24 +60,24 @@ VIEWS = saved_views.FilteredList(
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
-    """Show the list, narrowed and sorted as the form says, or only its table to htmx."""
-    given, index, today = filters.read(Tools(request.GET)), access_index.load(), timezone.localdate()
+    """Show the list, filtered and sorted; htmx gets only its table."""
+    criteria, index, today = filters.read(Tools(request.GET)), access_index.load(), timezone.localdate()
     may_flip = rights.flip_check(request.user)
-    # Those for which the reader may set all that is shown.
+    # The agents for which the reader may set the matching tools.
     agents = [name for name in queries.agent_keys() if may_flip(name)]
     stored = index.catalog
-    shelf = access_index.CatalogView(catalog=stored, closed=access_index.closed(stored))
+    view = access_index.CatalogView(catalog=stored, closed=access_index.closed(stored))
     since = first_day(request)
-    shown = matching(shelf, given, since)
-    sort = paging.sort(shown, _SORTS, given["sort"]) or paging.sort(shown, _SORTS, "tool")
-    if given["q"].strip() and sort != given["sort"]:
+    tools = matching(view, criteria, since)
+    sort = paging.sort(tools, _SORTS, criteria["sort"]) or paging.sort(tools, _SORTS, "tool")
+    if criteria["q"].strip() and sort != criteria["sort"]:
         sort = ""
-        # As an agent's search_tools orders them.
-        hits = search.search(stored, [tool.key for tool in shown], given["q"], len(shown))
+        # The order of an agent's search_tools.
+        hits = search.search(stored, [tool.key for tool in tools], criteria["q"], len(tools))
         ranks = {hit.tool: rank for rank, hit in enumerate(hits)}
-        shown.sort(key=lambda tool: ranks.get(tool.key, len(shown)))
-    part = paging.part(shown, given["offset"])
-    tokens = sum(tool.tokens for tool in shown)
+        tools.sort(key=lambda tool: ranks.get(tool.key, len(tools)))
+    part = paging.part(tools, criteria["offset"])
+    tokens = sum(tool.tokens for tool in tools)
     called = usage.of_tools([tool.key for tool in part.items], since=periods.midnight(since)) if since else {}
     period = words.counted((today - since).days + 1, "day") if since else ""
     page = pieces.View(
@@ -85,36 +85,36 @@ def page(request: http.Request) -> HttpResponse:
             pieces.View(
                 tool=tool,
                 toolkits=stored.toolkits_of.get(tool.key, ()),
-                closed=shelf.closed.get(tool.key),
+                closed=view.closed.get(tool.key),
                 agents=sum(tool.key in access.granted for access in index.agents),
                 called=called.get(tool.key),
             )
             for tool in part.items
         ),
         since=period,
-        called=pieces.choices({"no": f"Not called in {period}"}, given["called"], "Called or not")
+        called=pieces.choices({"no": f"Not called in {period}"}, criteria["called"], "Called or not")
         if since
         else (),
-        columns=paging.columns(_COLUMNS, given, sort, request.path, ("tokens",)),
-        query=given["q"],
-        plugins=_plugins(stored, given["plugin"]),
-        states=pieces.choices(_STATES, given["state"], "Any state"),
-        risks=pieces.choices(_RISK_LABELS, given["risk"], "Any risk"),
-        sort=given["sort"],
-        in_all=len(stored.tools),
-        matches=(words.count_kinds(tool.kind for tool in shown) or words.tools(0))
-        + (f", {words.approx(tokens)} tokens in total" if shown else ""),
-        pages=part.pages(given, request.path),
-        # The menu that sets tools for agents: those that are selected, or all that the filter shows.
+        columns=paging.columns(_COLUMNS, criteria, sort, request.path, ("tokens",)),
+        query=criteria["q"],
+        plugins=_plugins(stored, criteria["plugin"]),
+        states=pieces.choices(_STATES, criteria["state"], "Any state"),
+        risks=pieces.choices(_RISK_LABELS, criteria["risk"], "Any risk"),
+        sort=criteria["sort"],
+        total=len(stored.tools),
+        matches=(words.count_kinds(tool.kind for tool in tools) or words.tools(0))
+        + (f", {words.approx(tokens)} tokens in total" if tools else ""),
+        pages=part.pages(criteria, request.path),
+        # The menu that sets the selected or all matching tools for agents.
         bulk=pieces.View(
-            fields=paging.hidden_fields(given, ("sort", "offset")),
-            count=f"All {words.number(len(shown))} matching tools" if len(shown) > 1 else "The matching tool",
+            fields=paging.hidden_fields(criteria, ("sort", "offset")),
+            count=f"All {words.number(len(tools))} matching tools" if len(tools) > 1 else "The matching tool",
             words=pieces.SWITCH_ACTIONS,
             agents=tuple(agents),
         )
         if agents
         else None,
-        views=VIEWS.present(request, given),
+        views=VIEWS.present(request, criteria),
     )
     return responses.show(request, page, "tools/list.html", "tools/_table.html")
 
@@ -126,27 +126,25 @@ def first_day(request: http.Request) -> dt.date | None:
 
 
 def matching(
-    shelf: access_index.CatalogView, filters: Mapping[str, Any], since: dt.date | None
+    view: access_index.CatalogView, criteria: Mapping[str, Any], since: dt.date | None
 ) -> list[catalog.Tool]:
-    """Return the tools that the filter shows; ``since`` is the first day whose calls count, None if the reader may see
-    no calls.
-    """
-    shown = [tool for tool in shelf.catalog.tools.values() if _fits(shelf, tool, filters)]
-    if filters["called"] and since:
-        uncalled = usage.uncalled(shelf.catalog, since=periods.midnight(since))
-        return [tool for tool in shown if tool.key in uncalled]
-    return shown
+    """Return the matching tools; ``since`` is the first day whose calls count, None if the reader may see no calls."""
+    matches = [tool for tool in view.catalog.tools.values() if _matches(view, tool, criteria)]
+    if criteria["called"] and since:
+        uncalled = usage.uncalled(view.catalog, since=periods.midnight(since))
+        return [tool for tool in matches if tool.key in uncalled]
+    return matches
 
 
-def _fits(shelf: access_index.CatalogView, tool: catalog.Tool, filters: Mapping[str, Any]) -> bool:
-    if not words.contains(filters["q"], tool.key, tool.title, tool.description):
+def _matches(view: access_index.CatalogView, tool: catalog.Tool, criteria: Mapping[str, Any]) -> bool:
+    if not words.contains(criteria["q"], tool.key, tool.title, tool.description):
         return False
-    if filters["plugin"] and tool.plugin != ("" if filters["plugin"] == NO_PLUGIN else filters["plugin"]):
+    if criteria["plugin"] and tool.plugin != ("" if criteria["plugin"] == NO_PLUGIN else criteria["plugin"]):
         return False
-    if filters["risk"] in _RISKS and risks.stated(tool) != _RISKS[filters["risk"]]:
+    if criteria["risk"] in _RISKS and risks.stated(tool) != _RISKS[criteria["risk"]]:
         return False
-    closed = shelf.closed.get(tool.key)
-    match filters["state"]:
+    closed = view.closed.get(tool.key)
+    match criteria["state"]:
         case "available":
             return closed is None
         case "unavailable":
