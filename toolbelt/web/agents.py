@@ -94,11 +94,14 @@ class NewAgent(kit.Fields, kit.Change):
 
     def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the starting points to choose from."""
-        names, keys = loadouts.all_names(stored), queries.agent_keys()
+        names, options = loadouts.all_names(stored), titles.agent_options()
         choices = [
             ("", "Blank: only the tools that are on by default"),
             ("A loadout", [(f"loadout:{name}", f"Loadout {name}") for name in names]),
-            ("A copy of an agent", [(f"agent:{key}", f"Copy of {key}") for key in keys]),
+            (
+                "A copy of an agent",
+                [(f"agent:{key}", f"Copy of {option}") for key, option in options.items()],
+            ),
         ]
         self.choose("start", [choice for choice in choices if choice[1]])
 

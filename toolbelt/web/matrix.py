@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
-from toolbelt.web.kit import fields, filters, http, paging, pieces, responses, words
+from toolbelt.web.kit import fields, filters, http, paging, pieces, responses, titles, words
 from toolbelt.web.toolkits import listing as toolkits
 
 AGENTS_AT_ONCE = 12
@@ -56,7 +56,9 @@ def page(request: http.Request) -> HttpResponse:
         find_agents=len(keys) > AGENTS_AT_ONCE or bool(criteria["agents"]),
         toolkits_pages=rows.pages(criteria, request.path),
         agents_pages=columns.pages(criteria, request.path, name="agents_offset"),
-        choices=pieces.choices(keys, criteria["agent"], "All agents"),
+        choices=pieces.choices(
+            titles.options(access.agent for access in index.agents), criteria["agent"], "All agents"
+        ),
         is_filtered=bool(criteria["q"] or is_single or criteria["agents"]),
         matches=f"{words.counted(rows.total, 'toolkit')}, {words.counted(columns.total, 'agent')}",
         may_change=bool(flippable),

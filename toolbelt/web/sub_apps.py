@@ -11,9 +11,8 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
-from toolbelt.control.reports import queries
 from toolbelt.core import belts, catalog, errors, reasons
-from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, words
+from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, titles, words
 
 # The most reasons that are shown for an agent.
 _MAX_REASONS = 8
@@ -54,8 +53,8 @@ class SubApp(entry_forms.EntryForm):
 
     def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the agents to choose from, the rows of tools, and the tools to add."""
-        agents = dict.fromkeys((*queries.agent_keys(), *self.values["agents"]))
-        self.choose("agents", ((key, key) for key in agents))
+        agents = {key: key for key in self.values["agents"]} | titles.agent_options()
+        self.choose("agents", agents.items())
         self.rows = [
             pieces.View(
                 key=key,

@@ -18,9 +18,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.people import rights, tokens
-from toolbelt.control.reports import queries
 from toolbelt.core import errors
-from toolbelt.web.kit import fields, filters, http, notices, paging, pieces, responses, words
+from toolbelt.web.kit import fields, filters, http, notices, paging, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 
 SCOPES = {"read": "Read", "write": "Read and write"}
@@ -71,7 +70,7 @@ class Token(kit.Fields, kit.Change):
 
     def set_choices(self) -> None:
         """Set the agents to choose from; only a form that is rendered needs them."""
-        self.choose("agent", [("", "Choose an agent"), *((key, key) for key in queries.agent_keys())])
+        self.choose("agent", [("", "Choose an agent"), *titles.agent_options().items()])
 
     def arguments(self, me: str) -> dict[str, Any]:
         """Return the keyword arguments of control.people.tokens.issue."""

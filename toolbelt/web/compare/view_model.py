@@ -9,11 +9,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from toolbelt.control.agents import agent_versions, comparing, copying
-from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import belts, errors, grants
 from toolbelt.web import agents
-from toolbelt.web.kit import audit_words, http, model_panel, paging, pieces, words
+from toolbelt.web.kit import audit_words, http, model_panel, paging, pieces, titles, words
 
 _LOADOUT = "loadout:"
 OUTCOMES_AT_ONCE = 20
@@ -45,23 +44,23 @@ def page(
             differences = _differences(comparison, names, criteria, path, parts)
         except (errors.NotFound, errors.Invalid) as error:
             problem = str(error)
-    keys, loadouts = queries.agent_keys(), comparing.loadout_names()
+    options, loadouts = titles.agent_options(), comparing.loadout_names()
     view = pieces.View(
-        a=_chooser("a", "From", names["a"], keys, loadouts),
-        b=_chooser("b", "To", names["b"], keys, loadouts),
+        a=_chooser("a", "From", names["a"], options, loadouts),
+        b=_chooser("b", "To", names["b"], options, loadouts),
         problem=problem,
         comparison=differences,
     )
     if not all(names.values()):
         # Links that choose the missing side, the first one before the second.
         empty, chosen = ("b", names["a"]) if names["a"] else ("a", names["b"])
-        part = paging.part([key for key in keys if key != chosen], criteria["offset"])
+        part = paging.part([key for key in options if key != chosen], criteria["offset"])
         named = {name: value for name, value in names.items() if value}
-        view.others_title = (
-            f"Compare {chosen.removeprefix(_LOADOUT)} with" if chosen else "Choose the first agent"
-        )
+        label = options.get(chosen, chosen.removeprefix(_LOADOUT))
+        view.others_title = f"Compare {label} with" if chosen else "Choose the first agent"
         view.others = tuple(
-            (key, f"{path}?{urlencode(dict(sorted({**named, empty: key}.items())))}") for key in part.items
+            (options[key], f"{path}?{urlencode(dict(sorted({**named, empty: key}.items())))}")
+            for key in part.items
         )
         view.others_pages = part.pages(named, path)
     return view
@@ -260,17 +259,19 @@ def _budget(budget: Mapping[str, Any] | None) -> str:
     return f"{' and '.join(limits) or 'no limit'}; when exceeded: {on_exceed}"
 
 
-def _chooser(name: str, label: str, chosen: str, keys: Sequence[str], loadouts: Sequence[str]) -> pieces.View:
-    options = {"": "Choose an agent"}
+def _chooser(
+    name: str, label: str, chosen: str, options: Mapping[str, str], loadouts: Sequence[str]
+) -> pieces.View:
+    agents = {"": "Choose an agent"}
     key, is_version, at = chosen.partition("@")
     if is_version and not at.startswith("2"):
         # A version by the number of a change is a separate option until another one is chosen.
-        options[chosen] = f"{key}, after change {at}"
+        agents[chosen] = f"{options.get(key, key)}, after change {at}"
         key, at = chosen, ""
     return pieces.View(
         name=name,
         label=label,
-        agents=pieces.choices(options | {agent: agent for agent in keys}, key if is_version else chosen),
+        agents=pieces.choices({**agents, **options}, key if is_version else chosen),
         loadouts=pieces.choices({f"{_LOADOUT}{loadout}": loadout for loadout in loadouts}, chosen),
         at=at[:16],
     )

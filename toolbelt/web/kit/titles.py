@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import queries
+from toolbelt.core import agents as core_agents
 from toolbelt.core import catalog
 from toolbelt.web.kit import http, texts
 
@@ -30,9 +31,12 @@ def of_agents(request: http.Request) -> Mapping[str, str]:
 
 def agent_options() -> dict[str, str]:
     """Return the agents that are not archived, by key, as a select prints them."""
-    return {
-        agent.key: option(agent.key, agent.title) for agent in queries.agents_briefly() if not agent.archived
-    }
+    return options(agent for agent in queries.agents_briefly() if not agent.archived)
+
+
+def options(agents: Iterable[core_agents.Agent]) -> dict[str, str]:
+    """Return agents by key, as a select prints them."""
+    return {agent.key: option(agent.key, agent.title) for agent in agents}
 
 
 def option(key: str, title: str) -> str:

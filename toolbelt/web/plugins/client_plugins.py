@@ -13,10 +13,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.catalog import entries
 from toolbelt.control.people import rights
-from toolbelt.control.reports import queries
 from toolbelt.control.servers import client_plugins
 from toolbelt.core import catalog, errors
-from toolbelt.web.kit import entry_forms, http, notices, pieces, responses
+from toolbelt.web.kit import entry_forms, http, notices, pieces, responses, titles
 from toolbelt.web.plugins import forms
 
 _ADD = rights.permission("add", "plugin")
@@ -85,8 +84,8 @@ def agent_choices(chosen: Iterable[str]) -> tuple[pieces.Choice, ...]:
     """Return the agents as checkboxes, including chosen agents that no longer exist."""
     chosen = tuple(chosen)
     return tuple(
-        pieces.Choice(value=key, label=key, chosen=key in chosen)
-        for key in dict.fromkeys((*queries.agent_keys(), *chosen))
+        pieces.Choice(value=key, label=label, chosen=key in chosen)
+        for key, label in ({key: key for key in chosen} | titles.agent_options()).items()
     )
 
 

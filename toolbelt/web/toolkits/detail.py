@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -15,7 +15,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, directives, errors, policy
 from toolbelt.web.access import blocking
-from toolbelt.web.kit import filters, http, model_panel, paging, pieces, responses, words
+from toolbelt.web.kit import filters, http, model_panel, paging, pieces, responses, titles, words
 from toolbelt.web.toolkits import forms, listing
 
 _CHANGE = rights.permission("change", "toolkit")
@@ -63,7 +63,7 @@ def _page(request: http.Request, key: str) -> pieces.View:
     )
     page.find = paging.agent_filter(index.agents, criteria, path, ("offset",))
     page.message, page.preview = criteria["message"], preview(index, toolkit, criteria)
-    page.whose = agent_choices((access.agent.key for access in index.agents), criteria["whose"])
+    page.whose = agent_choices(titles.options(access.agent for access in index.agents), criteria["whose"])
     page.seen = json.dumps(belts.entry("toolkit", toolkit), ensure_ascii=False)
     page.may_change = any(may_flip(access.agent.key) for access in index.agents)
     part = _agents_part(index, use, criteria)
@@ -125,6 +125,6 @@ def preview(
     )
 
 
-def agent_choices(agents: Iterable[str], chosen: str) -> tuple[pieces.Choice, ...]:
+def agent_choices(agents: Mapping[str, str], chosen: str) -> tuple[pieces.Choice, ...]:
     """Return the choices of the preview's tools: all, or those of an agent."""
     return pieces.choices(agents, chosen, "With all its tools")

@@ -10,9 +10,8 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from toolbelt.control.catalog import proposals
-from toolbelt.control.reports import queries
 from toolbelt.core import catalog
-from toolbelt.web.kit import entry_editor, entry_forms, filters, http, notices, pieces, responses
+from toolbelt.web.kit import entry_editor, entry_forms, filters, http, notices, pieces, responses, titles
 from toolbelt.web.toolkits import detail, forms
 
 # The name of a new toolkit in its preview.
@@ -52,7 +51,7 @@ class Editor(entry_editor.Editor):
         index = proposals.preview_access("toolkit", key, entry, trial["whose"])
         preview = detail.preview(index, index.catalog.toolkits[key], trial)
         form.tried = preview.triggers  # type: ignore[attr-defined]
-        whose = detail.agent_choices(queries.agent_keys(), trial["whose"])
+        whose = detail.agent_choices(titles.agent_options(), trial["whose"])
         context |= {"preview": preview, "message": trial["message"], "whose": whose}
         if request.htmx and request.POST.get("act") == "try":
             form.set_choices(index.catalog)
