@@ -36,7 +36,7 @@ class StalledClient(Exchange):
 def test_a_client_that_does_not_read_delays_no_others_and_is_disconnected(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(exchanges, "STALLED", 0.3)
+    monkeypatch.setattr(exchanges, "WRITE_TIMEOUT", 0.3)
 
     async def main() -> None:
         endpoint = client.endpoint

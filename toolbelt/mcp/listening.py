@@ -32,7 +32,7 @@ _LISTS = {
 
 async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHead) -> exchanges.Reply | None:
     """Open the stream of a client of the first era."""
-    version = head.about.version or revisions.ASSUMED
+    version = head.protocol_headers.version or revisions.ASSUMED
     if version not in revisions.HANDSHAKE:
         if version in revisions.MODERN:
             raise protocol.ProtocolError(
@@ -71,10 +71,10 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
             protocol.notification(protocol.RESOURCES_CHANGED),
         )
 
-        def events(news: streams.Digests) -> bytes:
+        def events(changes: streams.Digests) -> bytes:
             return b"".join(
                 protocol.event(message, list_changes.new_session(*stream.known_digests))
-                for message, digest in zip(messages, news, strict=True)
+                for message, digest in zip(messages, changes, strict=True)
                 if digest
             )
 
@@ -121,8 +121,8 @@ async def subscribe(
     }
     messages["policy"] = protocol.event(resources.updated({"_meta": about}))
 
-    def events(news: streams.Digests) -> bytes:
-        return b"".join(message for field, message in messages.items() if getattr(news, field))
+    def events(changes: streams.Digests) -> bytes:
+        return b"".join(message for field, message in messages.items() if getattr(changes, field))
 
     def update(uri: str) -> bytes:
         return protocol.event(resources.updated({"_meta": about}, uri))
@@ -132,7 +132,7 @@ async def subscribe(
         await exchange.begin(exchanges.EVENTS)
         await exchange.send_part(protocol.event(acknowledged))
         if await _follow(exchange, stream, events, update):
-            meta = {**exchanges.ABOUT, **about}
+            meta = {**exchanges.SERVER_META, **about}
             await exchange.send_part(
                 protocol.event(protocol.answer(id_, {"resultType": "complete", "_meta": meta})),
                 more=False,
@@ -177,20 +177,20 @@ async def _follow(
     update: Callable[[str], bytes],
 ) -> bool:
     """Notify a client of changes and updates. Return whether the stream ended on this side."""
-    gone = asyncio.create_task(exchanges.gone(exchange.receive))
+    gone = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
     gone.add_done_callback(lambda _: stream.end())
     try:
         while True:
-            news = await stream.turn(streams.KEEP_ALIVE)
+            changes = await stream.wait_for_changes(streams.KEEP_ALIVE)
             if gone.done():
                 return False
             updated, stream.updated = [*stream.updated], {}
-            message = b"".join([events(news) if news is not None else b"", *map(update, updated)])
+            message = b"".join([events(changes) if changes is not None else b"", *map(update, updated)])
             if message:
                 await exchange.send_part(message)
             if stream.has_ended:
                 return True
-            if news is None and not updated:
+            if changes is None and not updated:
                 await exchange.send_part(b": still here\n\n")
     finally:
         gone.cancel()

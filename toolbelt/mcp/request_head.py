@@ -75,7 +75,7 @@ class RequestHead(NamedTuple):
     takes_events: bool
     client_session: str
     last_event: str
-    about: protocol.Headers
+    protocol_headers: protocol.Headers
 
 
 def is_here(scope: Mapping[str, Any]) -> bool:

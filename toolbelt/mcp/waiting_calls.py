@@ -14,14 +14,14 @@ from toolbelt import conf
 from toolbelt.mcp import elicitation, exchanges, input_required, ongoing_call, protocol, request_head
 from toolbelt.runtime import calls, open_questions, threads
 
-# How long an ended call is kept for its client to fetch the result, in seconds.
-KEEP_SECONDS = 60.0
+# How long the outcome of an ended call is kept for its client to fetch, in seconds.
+OUTCOME_TTL = 60.0
 # How often a call that continues for another process checks whether its client is gone, and that process for its end.
 SECONDS = 0.25
 # How often a long call sends a sign of life, in seconds.
 PING = 15.0
 # How long after the call's time limit its outcome may arrive, in seconds.
-LATE = 10.0
+LATE_SECONDS = 10.0
 
 _log = structlog.get_logger(__name__)
 # Keeps references to tasks that nothing else references.
@@ -40,7 +40,7 @@ def park(
     key = elicitation.key_of(call.head, required.id)
     parked = questions.parked[key] = input_required.ParkedCall(call, task, client, result)
     loop = asyncio.get_running_loop()
-    task.add_done_callback(lambda _: loop.call_later(KEEP_SECONDS, questions.parked.pop, key, None))
+    task.add_done_callback(lambda _: loop.call_later(OUTCOME_TTL, questions.parked.pop, key, None))
 
     def resume_elsewhere(key: str) -> None:
         if questions.parked.pop(key, None) is not None:
@@ -62,8 +62,8 @@ async def fetch(
     """Answer a question that another process waits for, and return the result of the call there."""
     if not await elicitation.answer_elsewhere(key, answer):
         raise input_required.not_open()
-    gone = asyncio.create_task(exchanges.gone(exchange.receive))
-    end = time.monotonic() + conf.CALL_SECONDS + LATE
+    gone = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
+    end = time.monotonic() + conf.CALL_SECONDS + LATE_SECONDS
     last_ping = time.monotonic()
     try:
         while not (text := await threads.run(open_questions.outcome, key)):
