@@ -9,7 +9,7 @@ from django.db.models import Q
 from toolbelt import models
 from toolbelt.core import keys, loadouts
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 # By kind: the models that refer to it, their description, and the lookups of their owner and of what they refer to.
 _POINTING = {
     "plugin": ((models.Tool, "the tool", "key", "plugin__name"),),
@@ -43,8 +43,8 @@ def of_tools(tools: Iterable[str]) -> dict[str, list[str]]:
     keys_ = list(tools)
     by_tool: dict[str, list[str]] = {}
     for model, word, owner, target in _POINTING["tool"]:
-        for start in range(0, len(keys_), _AT_ONCE):
-            rows = model._default_manager.filter(**{f"{target}__in": keys_[start : start + _AT_ONCE]})
+        for start in range(0, len(keys_), _BATCH_SIZE):
+            rows = model._default_manager.filter(**{f"{target}__in": keys_[start : start + _BATCH_SIZE]})
             for tool, key in rows.order_by(owner).values_list(target, owner):
                 descriptions = by_tool.setdefault(tool, [])
                 if f"{word} {key}" not in descriptions:

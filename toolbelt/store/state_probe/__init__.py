@@ -128,13 +128,13 @@ def open_probe() -> StateProbe | None:
 
 @functools.lru_cache(MAX_TOKENS)
 def _token(*row: Any) -> credentials.StoredToken:
-    prefix, name, agent, user, scope, *moments, digest, user_id, is_active = row
+    prefix, name, agent, user, scope, *times, digest, user_id, is_active = row
     return credentials.from_row(
-        (prefix, name, agent, user, scope, *map(moment, moments), digest, user_id, is_active)
+        (prefix, name, agent, user, scope, *map(to_datetime, times), digest, user_id, is_active)
     )
 
 
-def moment(value: str | dt.datetime | None) -> dt.datetime | None:
+def to_datetime(value: str | dt.datetime | None) -> dt.datetime | None:
     """Return a time as Django would: SQLite stores text, in UTC."""
     if value is None or isinstance(value, dt.datetime):
         return value

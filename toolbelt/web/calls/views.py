@@ -126,7 +126,7 @@ def download(request: http.Request) -> HttpResponseBase:
     first, last = periods.days(given)
     # Without a period, for the one that the page begins with.
     first = first or usual_first_day(last or timezone.localdate(), **_narrowed(given))
-    batches = usage.walk(**_narrowed(given), **periods.time_range(first, last))
+    batches = usage.iterate(**_narrowed(given), **periods.time_range(first, last))
     rows = ([[getattr(call, name) for name in _COLUMNS] for call in calls] for calls in batches)
     return downloads.send(request, downloads.csv_lines(_COLUMNS, rows), "calls", "csv")
 
