@@ -95,12 +95,12 @@ def add_servers(write: writing.Write) -> None:
     _record(write, "weather", FORECAST, stderr="INFO starting\nWARNING no cache directory, going without")
     upstream_servers.add(shell, "tickets", {"url": "https://tickets.example/mcp"}, title="Tickets")
     upstream_servers.record(
-        write, "tickets", upstream_servers.Answer(error="tickets.example: connection refused.")
+        write, "tickets", upstream_servers.ServerListing(error="tickets.example: connection refused.")
     )
 
 
 def _record(write: writing.Write, name: str, *tools: dict[str, Any], **fields: Any) -> None:
-    response = upstream_servers.Answer(
+    response = upstream_servers.ServerListing(
         tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **fields
     )
     upstream_servers.record(write, name, response)

@@ -27,7 +27,7 @@ def add(name: str = "files", **options: Any) -> None:
 
 
 def record(*tools: dict[str, Any], name: str = "files", **answer: Any) -> upstream_servers.RecordedTools:
-    return upstream_servers.record(OPERATOR, name, upstream_servers.Answer(tools=tools, **answer))
+    return upstream_servers.record(OPERATOR, name, upstream_servers.ServerListing(tools=tools, **answer))
 
 
 def stored_tool(key: str) -> catalog.Tool:

@@ -263,12 +263,12 @@ def test_a_refresh_by_another_process_ends_the_retry_pause(
     assert connected.content("files__echo", {"a": 1}) == {"result": '{"a": 1}'}
 
 
-def list_elsewhere(script: scripting.Script) -> importing.Answer:
+def list_elsewhere(script: scripting.Script) -> importing.ServerListing:
     """Return the server's list over a separate connection, as another process would have."""
     reached = connections.of(script.connection)
     assert reached is not None
 
-    async def list_and_close(server: connection.Server) -> importing.Answer:
+    async def list_and_close(server: connection.Server) -> importing.ServerListing:
         try:
             return await server.ask()
         finally:
@@ -315,9 +315,9 @@ def test_connecting_counts_toward_the_time_limit_of_a_call(
         def __init__(self, reached: Any, **given: Any) -> None:
             """Replace a connection: connecting takes all the time that is left, and a call never ends."""
 
-        async def tools(self) -> upstream_listing.Answer:
+        async def tools(self) -> upstream_listing.ServerListing:
             seconds[0] = 0.0
-            return upstream_listing.Answer()
+            return upstream_listing.ServerListing()
 
         async def call(self, *given: Any, **more: Any) -> Any:
             await asyncio.Event().wait()

@@ -33,7 +33,7 @@ def add(name: str = "files", **given: Any) -> None:
 def answer(*tools: dict[str, Any], name: str = "files", **fields: Any) -> None:
     """Record a listing of the server's tools."""
     upstream_servers.record(
-        SHELL, name, upstream_servers.Answer(tools=tools, protocol="2025-06-18", **fields)
+        SHELL, name, upstream_servers.ServerListing(tools=tools, protocol="2025-06-18", **fields)
     )
 
 

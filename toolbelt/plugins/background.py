@@ -41,7 +41,7 @@ _HOME: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = contextvars.Co
 _CHECK: contextvars.ContextVar[Check | None] = contextvars.ContextVar("toolbelt_check", default=None)
 
 
-class LateError(Exception):
+class DeadlineError(Exception):
     """The code on the loop did not finish in time, and was cancelled."""
 
 
@@ -61,7 +61,7 @@ class Loop:
     async def run(
         self, coroutine: Coroutine[Any, Any, T], within: float, extension: Callable[[], float] = lambda: 0.0
     ) -> T:
-        """Run the coroutine on this loop, with the caller's context variables. Raise LateError after ``within``
+        """Run the coroutine on this loop, with the caller's context variables. Raise DeadlineError after ``within``
         seconds.
 
         ``extension`` is called when the time is up, and returns how many more seconds to wait.
@@ -80,7 +80,7 @@ class Loop:
             while not future.done() and (more := extension()) > 0:
                 await asyncio.wait({future}, timeout=more)
             if not future.done():
-                raise LateError
+                raise DeadlineError
             return future.result()
         finally:
             future.cancel()
@@ -96,7 +96,7 @@ class Loop:
         try:
             concurrent.futures.wait({future}, timeout=within)
             if not future.done():
-                raise LateError
+                raise DeadlineError
             return future.result()
         finally:
             future.cancel()

@@ -55,7 +55,7 @@ end(signal.SIGKILL)
 """
 
 
-class _Standby:
+class _Watchdog:
     """The watchdog process, started with the first process group."""
 
     def __init__(self) -> None:
@@ -134,16 +134,16 @@ class _Standby:
         return True
 
 
-_STANDBY = _Standby()
-atexit.register(_STANDBY.close)
-os.register_at_fork(after_in_child=_STANDBY.forget)
+_WATCHDOG = _Watchdog()
+atexit.register(_WATCHDOG.close)
+os.register_at_fork(after_in_child=_WATCHDOG.forget)
 
 
 @contextlib.contextmanager
-def ended_with_this_process(group: int) -> Iterator[None]:
+def killed_with_parent(group: int) -> Iterator[None]:
     """Within the block, let the watchdog stop a process group if this process dies."""
-    _STANDBY.add(group)
+    _WATCHDOG.add(group)
     try:
         yield
     finally:
-        _STANDBY.remove(group)
+        _WATCHDOG.remove(group)

@@ -50,7 +50,7 @@ Sender = Literal["agent", "operator", "program"]
 FLUSH_SECONDS = 2.0
 PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
 _HALF = 32
-# Begins the error of such a record.
+# Prefix of the error text of calls that were recorded without an admission.
 UNADMITTED = "Ran without an admission, because Toolbelt could not be reached."
 
 
@@ -103,7 +103,7 @@ def admit(request: Request) -> Answer:
     Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; everything else is an answer.
     """
     recording = _recording(request)
-    gate = gates.Gate(recording, request.subagent, False, lambda: None)
+    gate = gates.CallGate(recording, request.subagent, False, lambda: None)
     try:
         snapshot, resolved, _ = gate.resolve()
         return _admit(request, gate, resolved, snapshot)
@@ -124,7 +124,7 @@ def admit_at_once(request: Request, context: request_contexts.RequestContext) ->
         return None
     recording = _recording(request)
     recording.revision = context.probed.state.number
-    gate = gates.Gate(recording, request.subagent, False, lambda: None)
+    gate = gates.CallGate(recording, request.subagent, False, lambda: None)
     try:
         return _admit(request, gate, surface.resolution, context.snapshot, is_quick=True)
     except schema.TooComplexError:
@@ -280,7 +280,7 @@ class admitted:
 
 def _admit(
     request: Request,
-    gate: gates.Gate,
+    gate: gates.CallGate,
     resolved: budgets.Resolution,
     snapshot: resolution.Snapshot,
     *,

@@ -321,7 +321,7 @@ def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> calls
     """Return why the server may not ask, by the current state of the database; None if it may."""
     try:
         admitted.gate.may_call()
-        gate = gates.Gate(recording, admitted.gate.subagent, False, admitted.gate.may_call)
+        gate = gates.CallGate(recording, admitted.gate.subagent, False, admitted.gate.may_call)
         snapshot, _ = gate.take()
         plugin = snapshot.catalog.plugins.get(admitted.plugin)
         entry = catalog.elicitation(snapshot.catalog, plugin) if plugin is not None else None

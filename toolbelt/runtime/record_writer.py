@@ -53,7 +53,7 @@ class Writer:
                 self._thread = threading.Thread(target=self._run, name="toolbelt-records", daemon=True)
                 self._thread.start()
 
-    def take(self, record: Record) -> bool:
+    def enqueue(self, record: Record) -> bool:
         """Queue a record; return False if the caller has to write it."""
         if self._thread is None or self._is_ending or self._waiting.qsize() >= MAX_WAITING:
             return False
@@ -61,7 +61,7 @@ class Writer:
         return True
 
     def has_room(self) -> bool:
-        """Return whether :meth:`take` will queue the record of a call that ends immediately."""
+        """Return whether :meth:`enqueue` will queue the record of a call that ends immediately."""
         return self._thread is not None and self._waiting.qsize() < MAX_WAITING - MARGIN
 
     def flush(self, seconds: float) -> bool:
@@ -162,11 +162,11 @@ def _write_singly(records: list[Record]) -> None:
 
 
 _writer = Writer()
-take = _writer.take
+enqueue = _writer.enqueue
 start = _writer.start
 has_room = _writer.has_room
 flush = _writer.flush
 stop = _writer.stop
 
-# For servers that do not say when they end.
+# For servers without a shutdown hook (ASGI lifespan).
 atexit.register(stop)

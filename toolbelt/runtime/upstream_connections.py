@@ -41,11 +41,11 @@ from toolbelt.runtime import (
 from toolbelt.store import listings
 from toolbelt.store import upstream_connections as stored_claims
 
-Answer = importing.Answer
+ServerListing = importing.ServerListing
 ConnectionOwner = connection_owners.ConnectionOwner
 Unreachable = live_connection.UnreachableError
 # Called with what the server of a connection lists after it has announced a change.
-Changed = Callable[[upstream_pool.Pooled, Answer], None]
+Changed = Callable[[upstream_pool.Pooled, ServerListing], None]
 
 STOP_WITHIN = 10.0
 
@@ -96,7 +96,7 @@ def stop() -> None:
     if loop is not None and (removed or listener is not None):
         try:
             loop.run_sync(_end(listener, removed), STOP_WITHIN)
-        except (background.LateError, RuntimeError):
+        except (background.DeadlineError, RuntimeError):
             _log.warning("upstream servers were left behind", connections=len(removed))
     server_notifications.finish(STOP_WITHIN)
     upstream_claims.release([pooled.claim for pooled in removed if pooled.claim])
@@ -140,7 +140,7 @@ def close_claimed(given_up: Sequence[upstream_claims.Claim]) -> None:
         return
     try:
         running().run_sync(_close_elsewhere(elsewhere), STOP_WITHIN)
-    except background.LateError:
+    except background.DeadlineError:
         _log.warning("other processes not asked to close connections", claims=len(elsewhere))
 
 
@@ -223,7 +223,7 @@ def take(
     secrets_of = _secrets_of(plugin)
 
     def make(pooled: upstream_pool.Pooled, pause: backoff.Backoff) -> connection.Server:
-        def record(answer: Answer) -> None:
+        def record(answer: ServerListing) -> None:
             _note_session(pooled)
             server_notifications.record(pooled.name, answer)
 

@@ -78,7 +78,7 @@ def run(
             env={},
             cwd=None,
             stderr=errors,
-            most_bytes=1_000,
+            max_bytes=1_000,
             give_up=give_up,
         )
         async with streams as (read, write):
@@ -164,7 +164,7 @@ from toolbelt.plugins.upstream import pipes
 async def connected():
     command = [sys.executable, "-c", sys.argv[1]]
     with open(os.devnull, "w") as errors:
-        streams = pipes.opened(command, env={}, cwd=None, stderr=errors, most_bytes=1_000, give_up=print)
+        streams = pipes.opened(command, env={}, cwd=None, stderr=errors, max_bytes=1_000, give_up=print)
         async with streams as (read, _):
             print((await read.receive()).message.method, flush=True)
             await asyncio.sleep(300)

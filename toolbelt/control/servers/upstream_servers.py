@@ -38,7 +38,7 @@ REASON = "as the server lists it"
 MAX_REASON_LENGTH = 500
 MAX_NOTIFIED = 200
 
-Answer = importing.Answer
+ServerListing = importing.ServerListing
 Listing = listings.Listing
 Review = approvals.Review
 review = approvals.review
@@ -139,7 +139,7 @@ def namespace_of(name: str) -> str:
     return fitted
 
 
-def record(write: writing.Write, name: str, listed: Answer) -> RecordedTools:
+def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTools:
     """Update the rows with the server's answer, by the rules above; raise errors.NotFound.
 
     The slow steps precede the transaction: texts are cleaned and schemas checked first.
@@ -240,7 +240,7 @@ def with_all_new(name: str, recorded: RecordedTools) -> RecordedTools:
     )
 
 
-def record_unsolicited(name: str, listed: Answer) -> None:
+def record_unsolicited(name: str, listed: ServerListing) -> None:
     """Record what a server sent to a process without being asked.
 
     If a call could not reach the server, that is only noted: the server does not count as failed, and the next call
@@ -257,7 +257,7 @@ def record_unsolicited(name: str, listed: Answer) -> None:
         return
 
 
-def _failed(plugin: catalog.Plugin, listed: Answer) -> RecordedTools:
+def _failed(plugin: catalog.Plugin, listed: ServerListing) -> RecordedTools:
     with writing.begin():
         now = snapshots.catalog().plugins.get(plugin.name)
         if now is not None and now.status != "failed":
@@ -302,10 +302,10 @@ def _listed_by_others(resources: Iterable[importing.Definition], name: str) -> I
             yield errors.Problem(path=f"resources.{resource.name}", message=message)
 
 
-def _complete(listed: Answer) -> set[catalog.Kind]:
+def _complete(listed: ServerListing) -> set[catalog.Kind]:
     """Return the kinds that the answer lists completely."""
     tools: set[catalog.Kind] = {"tool"} if listed.is_complete else set()
-    return tools | (listed.non_tools.keys() - listed.cut)
+    return tools | (listed.non_tools.keys() - listed.truncated_kinds)
 
 
 def _model_json(definition: importing.Definition) -> str:

@@ -119,7 +119,7 @@ class Command(terminal.Command):
         names = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
         write = _write({})
 
-        def record(name: str, listed: upstream_listing.Answer) -> configured.RecordedTools:
+        def record(name: str, listed: upstream_listing.ServerListing) -> configured.RecordedTools:
             result = configured.record(write, name, listed)
             if is_new:
                 # A server that is running may have listed and recorded them first.
@@ -316,7 +316,9 @@ def _errors() -> Iterator[str]:
             yield f"\n{server.plugin.name} did not respond to a call; the next call tries again: {server.listing.error}"
 
 
-def _recorded(name: str, listed: upstream_listing.Answer, result: configured.RecordedTools) -> Iterator[str]:
+def _recorded(
+    name: str, listed: upstream_listing.ServerListing, result: configured.RecordedTools
+) -> Iterator[str]:
     if result.error:
         yield f"{name}: failed. {result.error}"
         return

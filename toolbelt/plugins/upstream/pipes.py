@@ -46,12 +46,12 @@ async def opened(
     env: Mapping[str, str],
     cwd: str | None,
     stderr: IO[str],
-    most_bytes: int,
+    max_bytes: int,
     give_up: Callable[[TooMuchError], None],
 ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[Sent]]]:
     """Start the command and yield the streams of messages from it and to it. At the end, the process is gone.
 
-    A line of more than ``most_bytes`` ends the stream, and ``give_up`` is called with the reason. Raise OSError if the
+    A line of more than ``max_bytes`` ends the stream, and ``give_up`` is called with the reason. Raise OSError if the
     command cannot be started.
     """
     process = await anyio.open_process(
@@ -61,9 +61,9 @@ async def opened(
     stdin, stdout = cast("ByteSendStream", process.stdin), cast("ByteReceiveStream", process.stdout)
     into, read = anyio.create_memory_object_stream[Received](0)
     write, outof = anyio.create_memory_object_stream[Sent](0)
-    with orphans.ended_with_this_process(process.pid):
+    with orphans.killed_with_parent(process.pid):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, stdout, into, most_bytes, give_up)
+            tasks.start_soon(_read, stdout, into, max_bytes, give_up)
             tasks.start_soon(_write, stdin, outof, into)
             try:
                 yield read, write
@@ -79,8 +79,8 @@ async def opened(
 class Lines:
     """Assembles lines from pieces of data. Each byte is read once."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -99,21 +99,21 @@ class Lines:
 
     def _add(self, fragment: bytes) -> None:
         self._size += len(fragment)
-        if self._size > self._most:
+        if self._size > self._max_bytes:
             self._parts.clear()
-            raise TooMuchError(f"The server wrote more than {self._most} bytes without ending the line.")
+            raise TooMuchError(f"The server wrote more than {self._max_bytes} bytes without ending the line.")
         self._parts.append(fragment)
 
 
 async def _read(
     stdout: ByteReceiveStream,
     into: MemoryObjectSendStream[Received],
-    most_bytes: int,
+    max_bytes: int,
     give_up: Callable[[TooMuchError], None],
 ) -> None:
     try:
         with into, contextlib.suppress(*_OVER):
-            lines, strays = Lines(most_bytes), 0
+            lines, strays = Lines(max_bytes), 0
             async for piece in stdout:
                 for line in lines.of(piece):
                     if line.strip() and (message_ := _message(line)) is not None:

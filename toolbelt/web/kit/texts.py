@@ -56,7 +56,7 @@ ALIKE = 0.4
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 # Shows one line as plain text, for where there is no room for marks: in a title, a button, a message.
-visible = cleaning.visible
+visible = cleaning.escape_hidden
 _Marked = list[tuple[str, bool]]
 # What became of a run of words: how they differ, where they were, where they are.
 _Run = tuple[str, int, int, int, int]

@@ -200,6 +200,6 @@ def _run(
     )
     if finished.is_late:
         raise toolbelt.ToolError(f"git was stopped after {SECONDS:.0f} seconds. Request less at a time.")
-    if not finished.is_cut and finished.code not in expected:
+    if not finished.is_truncated and finished.code not in expected:
         raise GitError(f"git {' '.join(arguments)}: {finished.errors.decode(errors='replace').strip()}")
     return finished
