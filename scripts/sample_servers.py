@@ -84,7 +84,9 @@ def add_servers(write: writing.Write) -> None:
         title="Project files",
     )
     _record(write, "project_files", *FIRST)
-    approved = {change.key: change.shown for change in upstream_servers.review("project_files").to_review}
+    approved = {
+        change.key: change.version_hash for change in upstream_servers.review("project_files").to_review
+    }
     decisions.approve(write.replace(reason="Read line by line."), "project_files", approved)
     problem = errors.Problem(
         path="tools.run", message="Its inputSchema cannot be used: it is not a JSON object."

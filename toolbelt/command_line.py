@@ -48,7 +48,7 @@ _HELP = """\
 toolbelt demo      Serve a demo with a filled dashboard on this machine
 toolbelt init      Create an installation: its settings, its database and its first operator
 toolbelt serve     Serve the installation
-toolbelt doctor    Say what is wrong with the installation, and what to do about it
+toolbelt doctor    Check the installation and suggest fixes
 toolbelt backup    Write the whole database into a file; toolbelt restore puts it back
 toolbelt surface   Show what the model gets for an agent; toolbelt why explains a tool
 toolbelt flip      Turn a toolkit or tool on or off for an agent

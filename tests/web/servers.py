@@ -52,7 +52,7 @@ def changed(name: str = "files") -> None:
 
 def shown(name: str = "files") -> dict[str, str]:
     """Return the tools that await review, with the version that the page shows."""
-    return {change.key: change.shown for change in upstream_servers.review(name).to_review}
+    return {change.key: change.version_hash for change in upstream_servers.review(name).to_review}
 
 
 def values(*keys: str, name: str = "files") -> list[str]:

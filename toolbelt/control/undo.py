@@ -86,10 +86,10 @@ def _removed(write: writing.Write, entry: audit.Entry) -> writing.Change:
     try:
         now = entries.read(entry.subject_kind, entry.subject_key)
     except errors.NotFound:
-        removed = {key: value for key, value in entry.before.items() if key != entries.PLACE}
+        removed = {key: value for key, value in entry.before.items() if key != entries.POSITION}
         change = entries.put(write, entry.subject_kind, removed)
-        if entries.PLACE in entry.before:
-            ordering.restore(entry.subject_kind, entry.subject_key, entry.before[entries.PLACE])
+        if entries.POSITION in entry.before:
+            ordering.restore(entry.subject_kind, entry.subject_key, entry.before[entries.POSITION])
         return change
     raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", None, now)
 

@@ -183,7 +183,7 @@ def cut_instructions(given: policy.Policy) -> tuple[str, ...]:
 def _cut_instructions(client: mcp_clients.Client, given: policy.Policy) -> Iterator[str]:
     # As clients count, most of which are written in JavaScript: in units of UTF-16.
     length = len(policy.text_by_importance(given).encode("utf-16-le")) // 2
-    limit = client.longest_instructions
+    limit = client.max_instructions_length
     if limit is not None and length > limit:
         yield (
             f"{client.label} reads the first {words.number(limit)} characters of the policy, which has"
@@ -194,13 +194,13 @@ def _cut_instructions(client: mcp_clients.Client, given: policy.Policy) -> Itera
 
 def _long_names(client: mcp_clients.Client, answer: surface.Surface) -> Iterator[str]:
     listed = tool_lists.of(answer, answer.resolution.context.agent.mcp_loading).tools
-    maximum = client.longest_name - len(client.prefix)
+    maximum = client.max_name_length - len(client.prefix)
     names = [definition.name for definition in listed if len(definition.name) > maximum]
     if names:
         more = f" and {words.number(len(names) - MAX_NAMED)} more" if len(names) > MAX_NAMED else ""
         has, its = ("has a name", "is") if len(names) == 1 else ("have names", "are")
         yield (
             f"{words.tools(len(names)).capitalize()} {has} that {its} too long for {client.label}, which puts"
-            f" {client.prefix} in front and takes {client.longest_name} characters:"
+            f" {client.prefix} in front and takes {client.max_name_length} characters:"
             f" {', '.join(names[:MAX_NAMED])}{more}. Use a shorter name than {mcp_clients.NAME} there, or shorter keys."
         )

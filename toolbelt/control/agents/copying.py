@@ -38,7 +38,7 @@ def plan(a: str, b: str, rows: Collection[str] | None, *, only: Collection[str] 
     """
     comparison = comparing.compare(a, b)
     if rows is None:
-        rows = {row.id for row in comparison.rows if not only or row.part in only} - comparison.lost
+        rows = {row.id for row in comparison.rows if not only or row.part in only} - comparison.not_copyable
     selected = _selected_rows(comparison, rows)
     current = snapshots.find(comparison.b.key, None)
     entry = {**belts.copy_rows(comparison.b.entry, selected), "key": comparison.b.key}
@@ -89,7 +89,7 @@ def _selected_rows(comparison: comparing.Comparison, rows: Collection[str]) -> t
     problems = [
         errors.Problem(path=row_id, message="It names something that no longer exists: leave it out.")
         for row_id in by_id
-        if row_id in requested and row_id in comparison.lost
+        if row_id in requested and row_id in comparison.not_copyable
     ]
     if problems:
         raise errors.Invalid(problems)

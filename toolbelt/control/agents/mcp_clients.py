@@ -27,8 +27,8 @@ class Client:
     """A client: where its configuration goes (``note``), and what it takes.
 
     ``file`` is the usual one, and ``template`` the configuration for it, if not ``templates/connect/clients/<id>.txt``.
-    ``prefix`` is what the client puts before the name of a tool, and ``longest_name`` the longest name with that;
-    ``longest_instructions`` is how many characters of the policy it reads, None if no limit is known.
+    ``prefix`` is what the client puts before the name of a tool, and ``max_name_length`` the longest name with that;
+    ``max_instructions_length`` is how many characters of the policy it reads, None if no limit is known.
     """
 
     id: str
@@ -36,8 +36,8 @@ class Client:
     file: str
     note: str = ""
     prefix: str = ""
-    longest_name: int = 64
-    longest_instructions: int | None = None
+    max_name_length: int = 64
+    max_instructions_length: int | None = None
     template: str = ""
 
 
@@ -145,7 +145,7 @@ CLIENTS = (
         label="Claude Code",
         file=".mcp.json",
         prefix=f"mcp__{NAME}__",
-        longest_instructions=2048,
+        max_instructions_length=2048,
         template="claude-code-project",
     ),
     Client(
@@ -154,7 +154,7 @@ CLIENTS = (
         file="~/.cursor/mcp.json",
         note="In .cursor/mcp.json, or ~/.cursor/mcp.json.",
         prefix=f"{NAME}:",
-        longest_name=60,
+        max_name_length=60,
     ),
     Client(
         id="vs-code",
@@ -176,7 +176,7 @@ CLIENTS = (
         file="~/.gemini/settings.json",
         note="In ~/.gemini/settings.json, or .gemini/settings.json of a project.",
         prefix=f"mcp_{NAME}_",
-        longest_name=63,
+        max_name_length=63,
     ),
     Client(
         id="copilot-cli",

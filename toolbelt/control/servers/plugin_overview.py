@@ -22,7 +22,7 @@ from toolbelt.store import plugins as rows
 Listing = listings.Listing
 Control = Literal["active", "blocked", "trusted"]
 CONTROLS: tuple[Control, ...] = ("active", "blocked", "trusted")
-# Their values where an entry does not state them.
+# Defaults of fields that an entry leaves out.
 _DEFAULTS: Mapping[Control, bool] = {"active": True, "blocked": False, "trusted": False}
 
 

@@ -72,7 +72,7 @@ def sync(write: writing.Write, live: Iterable[info.PluginInfo]) -> Synced:
 
 def check(live: Iterable[info.PluginInfo]) -> tuple[errors.Problem, ...]:
     """Return the problems that a sync would have, such as a name that is taken in the database; nothing is written."""
-    with writing.rehearsal():
+    with writing.dry_run():
         return sync(SYSTEM, live).problems
 
 
@@ -169,7 +169,7 @@ class _Sync:
         offered = {tool.name for tool in live.tools}
         gone = [key for key in own_keys if key not in offered and not self.stored.tools[key].retired]
         to_write += [{**belts.entry("tool", self.stored.tools[key]), "retired": True} for key in gone]
-        written = tool_writes.write(
+        written = tool_writes.store_tools(
             self.write, to_write, source=_describe(live), stored=self.stored, names=self.names
         )
         self.created += [f"tool {key}" for key in written.created]
@@ -219,7 +219,7 @@ class _Sync:
         try:
             if now is not None and belts.entry(kind, now) == self._normal(kind, entry):
                 return True
-            entries.put(self.write, kind, entry, in_code=True, beside=self.names)
+            entries.put(self.write, kind, entry, in_code=True, index=self.names)
         except errors.Invalid as error:
             self.problems += [
                 errors.Problem(

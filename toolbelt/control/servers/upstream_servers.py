@@ -200,7 +200,7 @@ def store(
     counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
         stored, names = snapshots.catalog(), entries.name_index()
-        now = approvals.find_held(plugin.name, stored)
+        now = approvals.find_reviewed_plugin(plugin.name, stored)
         if (now.namespace, now.runner) != (plugin.namespace, plugin.runner):
             message = f"{plugin.name} changed while its tools were listed: try again."
             raise errors.Refused(message)
@@ -214,7 +214,9 @@ def store(
         to_write = [entry for definition in definitions for entry in importer.entries_for(definition)]
         gone = importer.gone(complete)
         to_write += [{**belts.entry("tool", stored.tools[key]), "retired": True} for key in gone]
-        written = tool_writes.write(write, to_write, source=source, stored=stored, names=names, counts=counts)
+        written = tool_writes.store_tools(
+            write, to_write, source=source, stored=stored, names=names, counts=counts
+        )
         all_problems = [*problems, *importer.problems, *written.problems]
         note(all_problems)
     created = frozenset(written.created)

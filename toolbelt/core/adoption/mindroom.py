@@ -155,7 +155,7 @@ class _Conversion:
                 reader.report(at, "A tool is a name, or a mapping of one name to its options.")
                 continue
             if name in _OWN:
-                reader.leave(at, f"{name} is MindRoom's own; Toolbelt adds its own tools for loading.")
+                reader.skip(at, f"{name} is MindRoom's own; Toolbelt adds its own tools for loading.")
                 continue
             self._tools.setdefault(name, at)
             options = self._options(options, reading.join(at, name))
@@ -171,7 +171,7 @@ class _Conversion:
         for name, value in options.items():
             if _holds_secret(name, value):
                 why = "It looks like a secret, which is never stored here: set it where the tool runs."
-                self._reader.leave(reading.join(path, name), why)
+                self._reader.skip(reading.join(path, name), why)
             else:
                 safe[name] = value
         return safe

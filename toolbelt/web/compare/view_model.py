@@ -90,8 +90,8 @@ def past_warnings(past: agent_versions.Version) -> Iterator[str]:
     """Return why a past version may be inaccurate."""
     if past.gaps:
         yield f"Uncertain, because changes were made outside the audit log: {words.listing(past.gaps, 5)}."
-    if past.gone:
-        yield f"Left out, because removed since: {words.listing(past.gone, 5)}."
+    if past.missing:
+        yield f"Left out, because removed since: {words.listing(past.missing, 5)}."
 
 
 def _named(name: str, at: Any) -> str:
@@ -120,7 +120,7 @@ def _differences(
         b_spelled=names["b"],
         groups=tuple(_groups(comparison, closed)),
         count=len(comparison.rows),
-        copyable=len(comparison.rows) - len(comparison.lost | closed),
+        copyable=len(comparison.rows) - len(comparison.not_copyable | closed),
         outcomes=part.items,
         outcomes_pages=part.pages({**names, "show": given["show"]}, path, anchor="#outcomes-title"),
         show_choices=pieces.choices(
@@ -215,7 +215,7 @@ def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[st
         a=_value(row, row.a, comparison.a),
         b=_value(row, row.b, comparison.b),
         lost="cannot be copied: removed or expired"
-        if row.id in comparison.lost
+        if row.id in comparison.not_copyable
         else "you do not have permission to copy this"
         if row.id in closed
         else "",

@@ -42,7 +42,7 @@ def _failures(noticed: attention.Attention) -> list[Line]:
     troubled = [summary for summary in noticed.agents if agents.trouble(summary.inventory)]
     troubled.sort(key=lambda summary: agents.trouble(summary.inventory) == _DEFERRED)
     return [
-        *_each(_failed, noticed.broken),
+        *_each(_failed, noticed.failed_plugins),
         *_each(_not_running, noticed.not_running),
         *_each(_of_agent, troubled),
     ]
@@ -51,7 +51,7 @@ def _failures(noticed: attention.Attention) -> list[Line]:
 def _unusual(noticed: attention.Attention) -> list[Line]:
     by_loadout = itertools.groupby(noticed.unresolved, operator.attrgetter("loadout"))
     return [
-        *_each(_stale, noticed.stale),
+        *_each(_stale, noticed.ineffective_overrides),
         *_each(_unresolved, [(loadout, tuple(missing)) for loadout, missing in by_loadout]),
     ]
 
@@ -152,11 +152,11 @@ def _unresolved(of_loadout: tuple[str, Sequence[unresolved.Unresolved]]) -> piec
     )
 
 
-def _stale(of_agent: tuple[queries.Summary, Sequence[attention.Stale]]) -> pieces.View:
+def _stale(of_agent: tuple[queries.Summary, Sequence[attention.IneffectiveOverride]]) -> pieces.View:
     summary, overrides = of_agent
     agent, count = summary.agent.key, len(overrides)
     reasons = [
-        f"{stale.tool} ({'on' if stale.on else 'off'}: {attention.explain_stale(summary, stale)})"
+        f"{stale.tool} ({'on' if stale.on else 'off'}: {attention.explain_ineffective(summary, stale)})"
         for stale in overrides
     ]
     return _line(

@@ -99,7 +99,7 @@ def decide(request: http.Request) -> HttpResponse:
         if not given["confirm"]:
             inbox.check_hashes(shown)
             doubts = inbox.warnings(shown)
-            gains = inbox.gains(shown) if doubts or len(shown) > 1 else ()
+            gains = inbox.new_access(shown) if doubts or len(shown) > 1 else ()
             if doubts or gains:
                 return _ask(request, shown, doubts, gains)
         carry = given["carry"] and request.user.has_perms(_CARRY)
@@ -184,7 +184,7 @@ def _ask(
     request: http.Request,
     shown: Mapping[str, str],
     doubts: Sequence[tuple[str, str]],
-    gains: Sequence[inbox.Gain],
+    gains: Sequence[inbox.NewAccess],
 ) -> HttpResponse:
     """Ask whether to approve tools: because they have findings, or with which agents get several of them."""
     names = ("decision", "tool", "unflagged", "carry", "plugin")
@@ -212,7 +212,7 @@ def _named(keys: Sequence[str]) -> str:
     return keys[0] if len(keys) == 1 else words.tools(len(keys))
 
 
-def _cautions(doubts: Sequence[tuple[str, str]], gains: Sequence[inbox.Gain]) -> Iterator[str]:
+def _cautions(doubts: Sequence[tuple[str, str]], gains: Sequence[inbox.NewAccess]) -> Iterator[str]:
     """Return the warnings before an approval: findings, and destructive tools that agents get."""
     if doubts:
         yield "Approving a tool sends its texts to every model that gets it. Check these findings first."
