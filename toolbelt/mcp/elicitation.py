@@ -26,7 +26,7 @@ from toolbelt.runtime import feed, log_levels, open_questions, threads
 
 METHOD = "elicitation/create"
 # How often answers that other processes received are read, in seconds.
-SECONDS = 0.5
+POLL_SECONDS = 0.5
 # The maximum length of an answer as JSON, in characters.
 MAX_ANSWER = 200_000
 
@@ -130,7 +130,7 @@ class Questions:
     async def _read(self) -> None:
         """Read the answers that other processes received, while a question is open."""
         while True:
-            await asyncio.sleep(SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             if feed.is_ended():
                 # The server shuts down, and waits for its requests to end.
                 for waiting in self._open.values():

@@ -31,7 +31,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 # a client that never reads costs no memory and delays no other client.
 WRITE_TIMEOUT = 30.0
 # A larger body is sent separately from its tail: for a smaller one, joining them costs less than another send.
-LARGE = 250_000
+MAX_JOINED_BYTES = 250_000
 
 JSON: Headers = ((b"content-type", b"application/json"),)
 EVENTS: Headers = (
@@ -204,7 +204,7 @@ class Exchange:
         self._sent = len(body) + len(tail)
         headers.append((b"content-length", b"%d" % self._sent))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        if len(body) > LARGE:
+        if len(body) > MAX_JOINED_BYTES:
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
             body = b""
         await self._send({"type": "http.response.body", "body": body + tail if tail else body})

@@ -21,7 +21,7 @@ from toolbelt.mcp import (
 from toolbelt.runtime import credentials, resource_updates, threads
 
 # How long a client should wait before it reconnects after its stream ended, in milliseconds.
-RETRY = 1000
+RECONNECT_MILLISECONDS = 1000
 # The changes that a modern client may listen for, with their digest and notification.
 _LISTS = {
     "toolsListChanged": ("tools", protocol.LIST_CHANGED),
@@ -56,9 +56,12 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
         client=head.client_session,
         subscription=resources.subscription(head),
     )
-    first = b"retry: %d\n: here is what changes\n\n" % RETRY
+    first = b"retry: %d\n: here is what changes\n\n" % RECONNECT_MILLISECONDS
     if revisions.REVISIONS[version].is_primed:
-        first = b"id: %s\nretry: %d\ndata:\n\n" % (list_changes.new_session(*known_digests).encode(), RETRY)
+        first = b"id: %s\nretry: %d\ndata:\n\n" % (
+            list_changes.new_session(*known_digests).encode(),
+            RECONNECT_MILLISECONDS,
+        )
     async with _stream(exchange, head, stream, current.bearer):
         await exchange.shared.streams.sync(head.agent)
         await exchange.begin(exchanges.EVENTS)
@@ -177,12 +180,12 @@ async def _follow(
     update: Callable[[str], bytes],
 ) -> bool:
     """Notify a client of changes and updates. Return whether the stream ended on this side."""
-    gone = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
-    gone.add_done_callback(lambda _: stream.end())
+    disconnected = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
+    disconnected.add_done_callback(lambda _: stream.end())
     try:
         while True:
             changes = await stream.wait_for_changes(streams.KEEP_ALIVE)
-            if gone.done():
+            if disconnected.done():
                 return False
             updated, stream.updated = [*stream.updated], {}
             message = b"".join([events(changes) if changes is not None else b"", *map(update, updated)])
@@ -193,4 +196,4 @@ async def _follow(
             if changes is None and not updated:
                 await exchange.send_part(b": still here\n\n")
     finally:
-        gone.cancel()
+        disconnected.cancel()

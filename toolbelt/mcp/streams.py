@@ -25,11 +25,11 @@ KEEP_ALIVE = 15.0
 # Limits per process, and per agent and per token in a process.
 MAX_COUNT = 4000
 MAX_PER_AGENT = 2000
-MAX_PER_ONE = 1000
+MAX_PER_TOKEN = 1000
 # When to try again if there are too many, in seconds.
-PAUSE = 15
+RETRY_AFTER = 15
 # When to compare lists again if they could not be read, in seconds.
-RETRY = 1.0
+RETRY_SECONDS = 1.0
 
 _log = structlog.get_logger(__name__)
 
@@ -150,8 +150,8 @@ class Streams:
     def open(self, stream: Stream) -> None:
         """Add a stream. Raise ProtocolError if there are too many."""
         agent, token = stream.state.agent, stream.state.token
-        if self._of_token[token] >= MAX_PER_ONE:
-            raise _too_many(f"This token has {MAX_PER_ONE} streams open here")
+        if self._of_token[token] >= MAX_PER_TOKEN:
+            raise _too_many(f"This token has {MAX_PER_TOKEN} streams open here")
         if len(self._by_agent.get(agent, ())) >= MAX_PER_AGENT:
             raise _too_many(f"The agent {agent} has {MAX_PER_AGENT} streams open here")
         if len(self) >= MAX_COUNT:
@@ -292,7 +292,7 @@ class Streams:
         while True:
             if await self.compare_lists(agent):
                 return
-            await asyncio.sleep(RETRY)
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 def _too_many(limit: str) -> protocol.ProtocolError:
@@ -300,5 +300,5 @@ def _too_many(limit: str) -> protocol.ProtocolError:
         protocol.INVALID_REQUEST,
         f"{limit}, which is the maximum. Close some, or try again later.",
         status=429,
-        headers=((b"retry-after", b"%d" % PAUSE),),
+        headers=((b"retry-after", b"%d" % RETRY_AFTER),),
     )

@@ -26,7 +26,7 @@ from toolbelt.mcp import (
 from toolbelt.runtime import calls, open_questions, threads, tool_lists
 
 # How often a stream gets a comment while a call takes long, in seconds.
-PING = 15.0
+KEEP_ALIVE_SECONDS = 15.0
 # How long a call runs before its client's connection is watched, in seconds.
 WATCH_AFTER = 0.1
 
@@ -104,17 +104,19 @@ async def _follow(
     """Return the reply with the result of the call, or with the question that it waits for; None if it was sent."""
     client = call.client
     is_parked = False
-    gone: asyncio.Task[None] | None = None
+    disconnected: asyncio.Task[None] | None = None
     task.add_done_callback(lambda _: call.wakeup.set())
     try:
         while not task.done():
-            is_awake = await _wait(call.wakeup, PING if gone is not None else WATCH_AFTER)
-            if gone is None and not task.done():
-                gone = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
-                gone.add_done_callback(lambda _: call.wakeup.set())
+            is_awake = await _wait(
+                call.wakeup, KEEP_ALIVE_SECONDS if disconnected is not None else WATCH_AFTER
+            )
+            if disconnected is None and not task.done():
+                disconnected = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
+                disconnected.add_done_callback(lambda _: call.wakeup.set())
                 if not is_awake:
                     continue
-            if gone is not None and gone.done() and not task.done():
+            if disconnected is not None and disconnected.done() and not task.done():
                 if revision.is_modern:
                     # A client of this era cancels a request by disconnecting.
                     task.cancel()
@@ -140,8 +142,8 @@ async def _follow(
         final_result = await input_required.result_of(task, call, result, is_modern=revision.is_modern)
         return await _end(exchange, message, final_result)
     finally:
-        if gone is not None:
-            gone.cancel()
+        if disconnected is not None:
+            disconnected.cancel()
         if revision.is_modern and not is_parked:
             # Its client does not read, or this server ends: no one receives the result.
             task.cancel()
