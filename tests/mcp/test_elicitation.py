@@ -192,7 +192,7 @@ def test_a_client_without_the_capability_is_not_asked(script: scripting.Script):
 def test_questions_beyond_the_limit_are_neither_checked_nor_recorded(
     script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(elicitation, "MAX_ASKED", 0)
+    monkeypatch.setattr(elicitation, "MAX_QUESTIONS_PER_CALL", 0)
     result = of_agent("bob").ask("tools/call", ASK).result
     assert json.loads(result["content"][0]["text"]) == UNSUPPORTED
     assert outcomes() == [("files__ask", "ok")]

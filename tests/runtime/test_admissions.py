@@ -207,7 +207,7 @@ def test_a_report_writes_the_pending_record_of_its_process_immediately(
         monkeypatch.setattr(record_writer, name, getattr(writer, name))
     # Records are collected until a flush.
     monkeypatch.setattr(record_writer, "DELAY", 60.0)
-    monkeypatch.setattr(admissions, "PAUSES", ())
+    monkeypatch.setattr(admissions, "RETRY_PAUSES", ())
     writer.start()
     try:
         admissions.report("ada", admitted().call_id, "ok")
@@ -225,7 +225,7 @@ def test_a_report_retries_before_a_missing_record_is_not_found(
     call = admitted()
     with pytest.raises(errors.NotFound):
         admissions.report("ada", call.call_id, "ok")
-    assert paused == list(admissions.PAUSES)
+    assert paused == list(admissions.RETRY_PAUSES)
 
 
 def test_a_report_waits_for_a_record_written_by_another_process(

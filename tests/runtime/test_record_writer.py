@@ -38,7 +38,7 @@ def record(number: int = 0, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def writer(monkeypatch: pytest.MonkeyPatch) -> Iterator[record_writer.Writer]:
-    monkeypatch.setattr(record_writer, "PAUSE", 0.05)
+    monkeypatch.setattr(record_writer, "RETRY_SECONDS", 0.05)
     writer = record_writer.Writer()
     writer.start()
     yield writer
@@ -70,10 +70,10 @@ def test_a_full_writer_refuses_records(writer: record_writer.Writer, monkeypatch
     monkeypatch.setattr(calls, "record_all", lambda records: go_on.wait(20) and write(records))
 
     accepted = sum(
-        writer.enqueue(record()) for _ in range(record_writer.MAX_WAITING + record_writer.MAX_AT_ONCE + 1)
+        writer.enqueue(record()) for _ in range(record_writer.MAX_WAITING + record_writer.MAX_BATCH_SIZE + 1)
     )
 
-    assert record_writer.MAX_WAITING <= accepted <= record_writer.MAX_WAITING + record_writer.MAX_AT_ONCE
+    assert record_writer.MAX_WAITING <= accepted <= record_writer.MAX_WAITING + record_writer.MAX_BATCH_SIZE
     go_on.set()
 
 

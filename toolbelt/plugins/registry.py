@@ -151,7 +151,7 @@ class ToolPluginRegistry:
         with self._lock:
             here = {entry.running.offer.name for entry in self._entries if isinstance(entry, _Entry)}
             return [
-                _apart(entry, here) if isinstance(entry, info.PluginInfo) else entry.info
+                _with_unique_name(entry, here) if isinstance(entry, info.PluginInfo) else entry.info
                 for entry in self._entries
             ]
 
@@ -271,7 +271,7 @@ class ToolPluginRegistry:
         self._changes += 1
 
 
-def _apart(failure: info.PluginInfo, here: Container[str]) -> info.PluginInfo:
+def _with_unique_name(failure: info.PluginInfo, here: Container[str]) -> info.PluginInfo:
     # Otherwise a plugin that is listed twice would be treated as failed, and switched off.
     return dataclasses.replace(failure, name=failure.source) if failure.name in here else failure
 

@@ -141,13 +141,13 @@ class Running:
             await asyncio.wait(pending, timeout=CLOSE_SECONDS)
         if self.status.state == "initialized":
             shut_down = background.call(self._threads, self.plugin.shutdown)
-            error, cause = await self._ended(shut_down, self._limits.shutdown, "shutdown()")
+            error, cause = await self._wait_for(shut_down, self._limits.shutdown, "shutdown()")
             if error:
                 self.fail(error, cause)
         self._move(lifecycle.stopped())
         close = getattr(self._runtime, "aclose", None)
         if close is not None:
-            await self._ended(background.call(self._threads, close), CLOSE_SECONDS, "aclose()")
+            await self._wait_for(background.call(self._threads, close), CLOSE_SECONDS, "aclose()")
 
     async def _run(
         self,
@@ -161,7 +161,7 @@ class Running:
         return await background.call(self._threads, self.plugin.execute, tool_name, dict(args), check=check)
 
     async def _initialize(self) -> None:
-        error, cause = await self._ended(self._begin(), self._limits.initialize, "initialize()")
+        error, cause = await self._wait_for(self._begin(), self._limits.initialize, "initialize()")
         if error:
             self.fail(error, cause)
         else:
@@ -171,7 +171,7 @@ class Running:
         self._runtime = await self._threads.run(self._runtime_for, self.offer.home, self._config)
         await background.call(self._threads, self.plugin.initialize, self._runtime)
 
-    async def _ended(
+    async def _wait_for(
         self, coroutine: Coroutine[Any, Any, Any], within: float, name: str
     ) -> tuple[str, BaseException | None]:
         """Wait for the coroutine with a time limit. Return what went wrong, if anything, and the exception.

@@ -57,7 +57,7 @@ def prepare(gate: gates.CallGate) -> Answer | gates.Admitted:
 def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
     recording, by_dispatch, subagent = gate.recording, gate.by_dispatch, gate.subagent
     if recording.tool in meta_tools.DEFINITIONS and not by_dispatch:
-        return _call_own(recording, subagent)
+        return _call_meta_tool(recording, subagent)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and recording.tool == meta_tools.SEARCH:
         result = dispatch.search_tools(
@@ -71,12 +71,12 @@ def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
         # From here on, it is a call of the given tool, and recorded as one.
         recording.tool, recording.arguments = parsed_call
         if recording.tool in dispatch.LOADING and recording.session is not None:
-            return _call_own(recording, subagent)
+            return _call_meta_tool(recording, subagent)
         gate.is_dispatched = True
     return _admit_tool(gate, snapshot, resolved, state)
 
 
-def _call_own(recording: recordings.Recording, subagent: str | None) -> Answer:
+def _call_meta_tool(recording: recordings.Recording, subagent: str | None) -> Answer:
     """Answer the call of a meta-tool that lists or loads."""
     result = own_tools.call(
         recording.agent,

@@ -23,11 +23,11 @@ from toolbelt.store import calls, context_use, learned_words
 Record = Mapping[str, Any] | learned_words.Lesson | context_use.Use
 
 DELAY = 0.05
-MAX_WAITING, MAX_AT_ONCE = 10_000, 500
+MAX_WAITING, MAX_BATCH_SIZE = 10_000, 500
 # The number of records that may be queued between a call of has_room and its use: threads end calls, too.
 MARGIN = 100
 # The pause after the database could not be written to, in seconds, and the number of attempts at the end.
-PAUSE, LAST_TRIES = 1.0, 3
+RETRY_SECONDS, FINAL_ATTEMPTS = 1.0, 3
 
 _log = structlog.get_logger(__name__)
 
@@ -104,7 +104,7 @@ class Writer:
     def _gather(self, records: list[Record], awaited: list[threading.Event]) -> None:
         """Add queued records, after waiting for more; wait less if there are records left to write."""
         with contextlib.suppress(queue.Empty):
-            item = self._waiting.get(timeout=PAUSE if records else None)
+            item = self._waiting.get(timeout=RETRY_SECONDS if records else None)
             if item is not None and not isinstance(item, threading.Event):
                 self._is_awaited.wait(DELAY)
             while item is not None:
@@ -113,13 +113,13 @@ class Writer:
                     awaited.append(item)
                 else:
                     records.append(item)
-                if len(records) >= MAX_AT_ONCE:
+                if len(records) >= MAX_BATCH_SIZE:
                     break
                 item = self._waiting.get_nowait()
 
     def _write(self, records: list[Record]) -> bool:
         """Write the records; return False if they must be tried again."""
-        for tries_left in reversed(range(LAST_TRIES if self._is_ending else 1)):
+        for tries_left in reversed(range(FINAL_ATTEMPTS if self._is_ending else 1)):
             try:
                 _write_all(records)
             except (OperationalError, InterfaceError) as error:
@@ -129,7 +129,7 @@ class Writer:
                     return True
                 _log.warning("calls not recorded yet", calls=len(records), error=str(error))
                 if self._is_ending:
-                    time.sleep(PAUSE)
+                    time.sleep(RETRY_SECONDS)
             except Exception:
                 # One of the records cannot be stored.
                 _write_singly(records)

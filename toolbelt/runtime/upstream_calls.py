@@ -46,7 +46,7 @@ content = results.content
 MAX_PROCESSES = 5
 
 # The owner of calls without an agent.
-_NOBODY = ConnectionOwner()
+_NO_OWNER = ConnectionOwner()
 _take = functools.partial(upstream_connections.take, on_change=upstream_listing.record_change)
 
 
@@ -60,7 +60,7 @@ async def call(
     arguments: Mapping[str, Any],
     *,
     left: Callable[[], float],
-    owner: ConnectionOwner = _NOBODY,
+    owner: ConnectionOwner = _NO_OWNER,
     in_thread: upstream_claims.InThread = threads.run,
     progress: Progress | None = None,
     check: background.Check | None = None,

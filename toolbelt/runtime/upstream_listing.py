@@ -121,7 +121,7 @@ def _ask(plugin: catalog.Plugin) -> ServerListing | None:
         plugin, connection_owners.EVERYBODY, settings, digest, on_change=record_change
     )
     # The time to connect, to list, and to end a process that does neither.
-    within = 2 * settings.timeout + upstream_connections.STOP_WITHIN
+    within = 2 * settings.timeout + upstream_connections.STOP_SECONDS
     try:
         answer = upstream_connections.running().run_sync(pooled.server.ask(), within)
     except (live_connection.ClosedError, concurrent.futures.CancelledError):

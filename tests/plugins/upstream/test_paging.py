@@ -48,7 +48,7 @@ def test_reading_a_long_list_yields_to_other_tasks() -> None:
     tools, turns = asyncio.run(read())
 
     assert tools == 1000
-    assert turns >= 1000 // paging.TURN
+    assert turns >= 1000 // paging.YIELD_EVERY
 
 
 def test_the_client_package_is_imported_in_a_thread(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

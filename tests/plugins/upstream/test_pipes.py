@@ -114,7 +114,7 @@ def test_a_process_that_never_stops_writing_other_output_is_given_up(tmp_path: P
 def test_a_process_that_does_not_exit_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipes, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(pipes, "EXIT_SECONDS", 0.1)
     children = []
 
     async def story(read: Any, write: Any) -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 METHOD_NOT_FOUND = -32601
-MAX_WHY_LENGTH = 300
+MAX_REASON_LENGTH = 300
 # After how many entries other tasks get their turn on the event loop: about every 5 ms.
-TURN = 50
+YIELD_EVERY = 50
 # By kind: the method that lists it, and the field of the answer that holds the list.
 _NON_TOOLS: Mapping[catalog.Kind, tuple[str, str]] = {
     "prompt": ("prompts/list", "prompts"),
@@ -145,7 +145,7 @@ async def _read_pages(page_at: Page, maximum: int, bounds: limits.Limits) -> Lis
         cursors.add(cursor)
         page, following = await page_at(cursor)
         for number, entry in enumerate(page, 1):
-            if not number % TURN:
+            if not number % YIELD_EVERY:
                 # The event loop may be the ASGI server's.
                 await asyncio.sleep(0)
             if not isinstance(entry, Mapping):
@@ -209,7 +209,8 @@ def _truncated(count: int, section: str = "tools") -> errors.Problem:
     return errors.Problem(path=section, message=message)
 
 
-def _not_listed(section: str, why: str) -> errors.Problem:
+def _not_listed(section: str, reason: str) -> errors.Problem:
     words = _WORDS[section]
-    message = f"The server did not list its {words}; the stored ones were kept: {cleaning.line(why, MAX_WHY_LENGTH)}"
+    reason = cleaning.line(reason, MAX_REASON_LENGTH)
+    message = f"The server did not list its {words}; the stored ones were kept: {reason}"
     return errors.Problem(path=section, message=message)

@@ -23,7 +23,7 @@ class Finished:
     output: bytes
     errors: bytes
     is_truncated: bool
-    is_late: bool
+    is_timed_out: bool
 
 
 def run(
@@ -73,7 +73,7 @@ def run(
             output=os.pread(stdout.fileno(), max_bytes, 0),
             errors=os.pread(stderr.fileno(), max_bytes, 0),
             is_truncated=_size(stdout) > max_bytes,
-            is_late=code is None and time.monotonic() >= until,
+            is_timed_out=code is None and time.monotonic() >= until,
         )
 
 
