@@ -119,12 +119,12 @@ def _operators_set(write: writing.Write, entry: audit.Entry) -> writing.Change:
 
 def _refuse(write: writing.Write, entry: audit.Entry) -> writing.Change:
     raise errors.Refused(
-        f"{entry.action} cannot be undone: {_INSTEAD[entry.action].format(command=conf.COMMAND)}."
+        f"{entry.action} cannot be undone: {_ALTERNATIVES[entry.action].format(command=conf.COMMAND)}."
     )
 
 
 # What cannot be undone, and what to do instead.
-_INSTEAD = {
+_ALTERNATIVES = {
     "token.issue": "revoke the token",
     "token.revoke": "issue another token",
     "user.roles": "assign or remove the role: {command} role",

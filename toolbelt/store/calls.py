@@ -105,7 +105,7 @@ def page(
 
 
 def find(call: int) -> Call | None:
-    """Return one call; None if there is none, or no longer."""
+    """Return one call; None if it does not exist, or no longer."""
     row = models.CallRecord.objects.filter(pk=call).first()
     return _call(row) if row is not None else None
 

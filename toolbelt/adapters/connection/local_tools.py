@@ -99,7 +99,7 @@ class LocalTools:
         self._unsent: collections.deque[_Unsent] = collections.deque(maxlen=MAX_UNSENT)
 
     async def find(self, key: str) -> LocalTool | None:
-        """Return the local tool with this key, which models call it by; None if there is none."""
+        """Return the local tool with this key, by which models call it; None if there is none."""
         tool: LocalTool | None = await exchanges.run(self.connection, self._find(key))
         return tool
 

@@ -72,7 +72,7 @@ def copy(write: writing.Write, a: str, b: str, rows: Collection[str], *, seen: s
         now = comparison.b.entry
         merged = belts.copy_rows(now, selected)
         changed = [key for key in {**now, **merged} if now.get(key) != merged.get(key)]
-        write = write.replace(reason=write.reason or _because(comparison.a), confirm=True).in_batch()
+        write = write.replace(reason=write.reason or _reason(comparison.a), confirm=True).in_batch()
         changes = {key: merged.get(key) for key in changed}
         return entries.change(write, "agent", comparison.b.key, changes)
 
@@ -96,7 +96,7 @@ def _selected_rows(comparison: comparing.Comparison, rows: Collection[str]) -> t
     return tuple(row for row in comparison.rows if row.id in requested)
 
 
-def _because(side: comparing.Side) -> str:
+def _reason(side: comparing.Side) -> str:
     if side.version is None:
         return f"Copied from {side.key or f'the loadout {side.loadout}'}."
     last = side.version.last

@@ -84,7 +84,7 @@ def _add(document: dict[str, Any], new: dict[str, Any], *, replace: bool) -> Non
             document[key] = value
         elif key == NAME:
             if not replace:
-                raise _taken()
+                raise _name_taken()
             document[key] = value
         elif isinstance(present, dict) and isinstance(value, dict):
             _add(present, value, replace=replace)
@@ -108,7 +108,7 @@ def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     present = servers.get(NAME) if isinstance(servers, dict) else None
     if present is not None and present != tomllib.loads(new)["mcp_servers"][NAME]:
         if not replace:
-            raise _taken()
+            raise _name_taken()
         # Its table, and tables below it, up to the next table.
         table = rf"^\[mcp_servers\.{NAME}(?:\.[^\]]*)?\][^\n]*\n(?:(?!\[)[^\n]*\n?)*"
         existing = re.sub(table, "", existing, flags=re.MULTILINE)
@@ -123,7 +123,7 @@ def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     return merged
 
 
-def _taken() -> errors.Refused:
+def _name_taken() -> errors.Refused:
     return errors.Refused(f"The file has another server named {NAME}: add --replace to replace it.")
 
 

@@ -160,7 +160,7 @@ class _Sync:
         to_write = []
         for tool in live.tools:
             if tool_writes.is_taken(tool.name, live.name, self.stored, self.names):
-                self.problems.append(self._taken("tools", tool.name, live))
+                self.problems.append(self._taken_problem("tools", tool.name, live))
                 continue
             now = self.stored.tools.get(tool.name)
             unchanged = belts.entry("tool", now) if now else _new_tool(tool, live.name, is_seen)
@@ -187,7 +187,7 @@ class _Sync:
                 now.plugin != live.name and not self._was_own(now, live.name) if now else owner is not None
             )
             if is_taken:
-                self.problems.append(self._taken("toolkits", toolkit.key, live))
+                self.problems.append(self._taken_problem("toolkits", toolkit.key, live))
                 continue
             for member in toolkit.members:
                 if member not in self.stored.tools:
@@ -235,7 +235,7 @@ class _Sync:
         """Return the entry as it would be stored, without default values."""
         return belts.entry(kind, belts.value(kind, dict(entry), self.stored))
 
-    def _taken(self, section: str, key: str, live: info.PluginInfo) -> errors.Problem:
+    def _taken_problem(self, section: str, key: str, live: info.PluginInfo) -> errors.Problem:
         return tool_writes.taken_problem(section, key, _describe(live), self.stored, self.names)
 
 

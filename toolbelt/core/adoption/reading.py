@@ -161,7 +161,7 @@ def join(path: str, key: str) -> str:
 
 
 def is_secret(name: str, value: Any) -> bool:
-    """Return whether a setting's value is, or may be, a secret; a reference to a variable is none."""
+    """Return whether a setting's value is, or may be, a secret; a reference to a variable is not."""
     if not isinstance(value, (str, int, float)) or isinstance(value, bool) or value == "":
         return False
     text = str(value)

@@ -76,14 +76,14 @@ class StateProbe(Protocol):
 
 _STATE = """a.id, coalesce(v.number, 0), coalesce(v.stamp, ''), coalesce(r.catalog_number, 0),
         coalesce(r.catalog_stamp, ''), s.loadout, s.state"""
-_BESIDE = f"""LEFT JOIN {models.AgentRevision._meta.db_table} v ON v.agent_id = a.id
+_JOINS = f"""LEFT JOIN {models.AgentRevision._meta.db_table} v ON v.agent_id = a.id
     LEFT JOIN {models.Revision._meta.db_table} r ON r.id = {models.Revision.THE_ONE}
     LEFT JOIN {models.AgentSession._meta.db_table} s ON s.agent_id = a.id AND s.key ="""
 # With the parameters (session, agent), through Django's connection.
 AT_AGENT = f"""
     SELECT {_STATE}
     FROM {models.Agent._meta.db_table} a
-    {_BESIDE} %s
+    {_JOINS} %s
     WHERE a.key = %s
 """  # noqa: S608 (names of tables)
 
@@ -103,7 +103,7 @@ def with_token(parameters: str, prefix: str, agent: str, session: str, extra: st
     JOIN {models.ApiToken._meta.db_table} t ON t.prefix = {prefix}
     LEFT JOIN {models.Agent._meta.db_table} ta ON ta.id = t.agent_id
     LEFT JOIN "{user.db_table}" u ON u."{user.pk.column}" = t.user_id
-    {_BESIDE} {session}
+    {_JOINS} {session}
     WHERE a.key = {agent}
 """  # noqa: S608 (names of tables)
 
