@@ -84,7 +84,9 @@ def add_servers(write: writing.Write) -> None:
         title="Project files",
     )
     _record(write, "project_files", *FIRST)
-    approved = {change.key: change.shown for change in upstream_servers.review("project_files").to_review}
+    approved = {
+        change.key: change.version_hash for change in upstream_servers.review("project_files").to_review
+    }
     decisions.approve(write.replace(reason="Read line by line."), "project_files", approved)
     problem = errors.Problem(
         path="tools.run", message="Its inputSchema cannot be used: it is not a JSON object."
@@ -95,12 +97,12 @@ def add_servers(write: writing.Write) -> None:
     _record(write, "weather", FORECAST, stderr="INFO starting\nWARNING no cache directory, going without")
     upstream_servers.add(shell, "tickets", {"url": "https://tickets.example/mcp"}, title="Tickets")
     upstream_servers.record(
-        write, "tickets", upstream_servers.Answer(error="tickets.example: connection refused.")
+        write, "tickets", upstream_servers.ServerListing(error="tickets.example: connection refused.")
     )
 
 
 def _record(write: writing.Write, name: str, *tools: dict[str, Any], **fields: Any) -> None:
-    response = upstream_servers.Answer(
+    response = upstream_servers.ServerListing(
         tools=tools, protocol="2025-06-18", server=f"{name}-server 1.4.2", **fields
     )
     upstream_servers.record(write, name, response)

@@ -40,7 +40,7 @@ _VARIABLES = frozenset(
         "SECRET_KEY_FALLBACKS",
     }
 )
-_KEPT = "TOOLBELT_HOME"
+_HOME_VARIABLE = "TOOLBELT_HOME"
 # The management commands that run until they are stopped, and log what happens.
 _SERVERS = frozenset({"runserver", "run_schedule", "serve"})
 
@@ -48,7 +48,7 @@ _HELP = """\
 toolbelt demo      Serve a demo with a filled dashboard on this machine
 toolbelt init      Create an installation: its settings, its database and its first operator
 toolbelt serve     Serve the installation
-toolbelt doctor    Say what is wrong with the installation, and what to do about it
+toolbelt doctor    Check the installation and suggest fixes
 toolbelt backup    Write the whole database into a file; toolbelt restore puts it back
 toolbelt surface   Show what the model gets for an agent; toolbelt why explains a tool
 toolbelt flip      Turn a toolkit or tool on or off for an agent
@@ -236,8 +236,8 @@ def _shown_command() -> str:
         environ={"PATH": os.environ.get("PATH", "")},
         is_checkout=locations.IS_CHECKOUT,
     )
-    home = os.environ.get(_KEPT)
-    return f"{_KEPT}={shlex.quote(home)} {command}" if home else command
+    home = os.environ.get(_HOME_VARIABLE)
+    return f"{_HOME_VARIABLE}={shlex.quote(home)} {command}" if home else command
 
 
 def _fill(operator: str, password: str) -> str:
@@ -281,7 +281,7 @@ def _home() -> Path:
 def _forget_settings() -> None:
     """Remove the settings of another installation from the environment."""
     for name in [*os.environ]:
-        if name in _VARIABLES or (name.startswith("TOOLBELT_") and name != _KEPT):
+        if name in _VARIABLES or (name.startswith("TOOLBELT_") and name != _HOME_VARIABLE):
             del os.environ[name]
 
 

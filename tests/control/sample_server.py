@@ -27,7 +27,7 @@ def add(name: str = "files", **options: Any) -> None:
 
 
 def record(*tools: dict[str, Any], name: str = "files", **answer: Any) -> upstream_servers.RecordedTools:
-    return upstream_servers.record(OPERATOR, name, upstream_servers.Answer(tools=tools, **answer))
+    return upstream_servers.record(OPERATOR, name, upstream_servers.ServerListing(tools=tools, **answer))
 
 
 def stored_tool(key: str) -> catalog.Tool:
@@ -35,7 +35,7 @@ def stored_tool(key: str) -> catalog.Tool:
 
 
 def shown_digests(name: str = "files") -> dict[str, str]:
-    return {change.key: change.shown for change in upstream_servers.review(name).to_review}
+    return {change.key: change.version_hash for change in upstream_servers.review(name).to_review}
 
 
 def approve_all(name: str = "files", **options: Any) -> decisions.Approved:

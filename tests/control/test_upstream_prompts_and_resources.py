@@ -26,7 +26,7 @@ def record_listing(*tools: dict[str, Any], **others: list[dict[str, Any]]) -> up
     kinds: dict[str, Any] = {"prompt": [PROMPT], "resource": [README], "template": [USER]} | others
     non_tools: dict[Any, Any] = {kind: tuple(items) for kind, items in kinds.items()}
     return upstream_servers.record(
-        sample_server.OPERATOR, "files", upstream_servers.Answer(tools=tools, non_tools=non_tools)
+        sample_server.OPERATOR, "files", upstream_servers.ServerListing(tools=tools, non_tools=non_tools)
     )
 
 
@@ -113,7 +113,9 @@ def test_a_missing_or_truncated_list_retires_nothing() -> None:
     upstream_servers.record(
         sample_server.OPERATOR,
         "files",
-        upstream_servers.Answer(non_tools={"resource": (), "template": ()}, cut=frozenset({"template"})),
+        upstream_servers.ServerListing(
+            non_tools={"resource": (), "template": ()}, truncated_kinds=frozenset({"template"})
+        ),
     )
 
     assert is_available("files__prompt_sum")

@@ -84,7 +84,7 @@ def test_the_mindroom_example_converts_to_a_valid_belt() -> None:
             "initial_toolkits": ["research"],
         }
     ]
-    assert [left.path for left in adopted.left_aside] == ["models", "agents.assistant.rooms"]
+    assert [left.path for left in adopted.skipped] == ["models", "agents.assistant.rooms"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_tool_options_are_kept_without_their_secrets() -> None:
     adopted = adopt(edited("agents.assistant.tools", tools))
     assert adopted.belt["agents"][0]["tools"] == [{"tool": "sql", "options": {"limit": 5}}, "csv"]
     assert {"agents.assistant.tools[0].sql.db_url", "agents.assistant.tools[0].sql.api_key"} <= {
-        left.path for left in adopted.left_aside
+        left.path for left in adopted.skipped
     }
     assert "sesame" not in repr(adopted)
 
@@ -213,7 +213,7 @@ def test_plugins_are_converted_and_ignored_sections_are_listed() -> None:
             }
         ]
     }
-    assert [left.path for left in adopted.left_aside] == ["adapter", "wallet"]
+    assert [left.path for left in adopted.skipped] == ["adapter", "wallet"]
 
 
 def test_a_plugins_secret_becomes_a_variable() -> None:

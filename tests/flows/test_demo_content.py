@@ -37,14 +37,15 @@ def demo(
 
 def test_the_demo_has_something_of_each_kind_that_needs_attention(demo: None) -> None:
     needs_attention = attention.load()
-    assert {failed.plugin.name: failed.error for failed in needs_attention.broken} == {
+    assert {failed.plugin.name: failed.error for failed in needs_attention.failed_plugins} == {
         "github_archived": "Its server exited with code 1: this package is archived, use github/github-mcp-server."
     }
     assert needs_attention.to_review == {"helpdesk": 2, "firecrawl": 1, "github_mcp": 26}
     assert {kind for kind, _ in needs_attention.blocked} == {"tool"}
-    assert {summary.agent.key: [item.tool for item in stale] for summary, stale in needs_attention.stale} == {
-        "support-desk": ["helpdesk__send_invoice"]
-    }
+    assert {
+        summary.agent.key: [item.tool for item in stale]
+        for summary, stale in needs_attention.ineffective_overrides
+    } == {"support-desk": ["helpdesk__send_invoice"]}
     over_budget = [
         summary.agent.key for summary in needs_attention.agents if summary.inventory.spent.is_exceeded
     ]

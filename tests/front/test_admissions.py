@@ -18,15 +18,15 @@ CALL = {"tool": "refund", "arguments": {"order": 7}}
 @pytest.fixture
 def records(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the call records that would have been written."""
-    taken: list[Any] = []
+    queued: list[Any] = []
 
-    def take(record: Any) -> bool:
-        taken.append({name: record[name] for name in ("tool", "outcome", "error", "reason", "revision")})
+    def enqueue(record: Any) -> bool:
+        queued.append({name: record[name] for name in ("tool", "outcome", "error", "reason", "revision")})
         return True
 
     monkeypatch.setattr(record_writer, "has_room", lambda: True)
-    monkeypatch.setattr(record_writer, "take", take)
-    return taken
+    monkeypatch.setattr(record_writer, "enqueue", enqueue)
+    return queued
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ start_running_tools = running_tools.start
 
 
 def writer_threads() -> list[threading.Thread]:
-    """Return the threads that record expirations and announce what this process can run."""
-    names = ("toolbelt-ends", "toolbelt-running")
+    """Return the threads that record expirations and report what this process can run."""
+    names = ("toolbelt-expirations", "toolbelt-running")
     return [thread for thread in threading.enumerate() if thread.name in names]
 
 

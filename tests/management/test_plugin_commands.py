@@ -178,17 +178,17 @@ def test_a_sync_with_changes_asks_to_restart_the_servers(example: Path) -> None:
 
 
 def test_a_sync_names_the_tools_that_run_only_after_a_restart(example: Path) -> None:
-    running_tools.announce("server", [])
+    running_tools.report("server", [])
     out, _, _ = run("plugins", "sync")
     assert "Not running until servers are restarted: mytool__search." in out
-    running_tools.announce("restarted", ["mytool__search"])
+    running_tools.report("restarted", ["mytool__search"])
     assert "Not running" not in run("plugins", "sync")[0]
 
 
 def test_a_call_runs_a_tool_of_this_process_even_if_no_server_runs_it(example: Path) -> None:
     run("plugins", "sync")
     belts.import_(OLIVE, {"agents": [{"key": "ada", "tools": ["mytool__search"]}]})
-    running_tools.announce("server", [])
+    running_tools.report("server", [])
     assert "not-running: no running process can run it" in run("why", "ada", "mytool__search")[0]
     out, _, code = run("call", "ada", "mytool__search", '{"query": "x"}')
     assert (json.loads(out)["is_error"], code) == (False, 0)

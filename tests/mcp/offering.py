@@ -51,7 +51,7 @@ def add_server(connection: dict[str, Any], members: tuple[str, ...], name: str =
 
 
 def refresh(name: str) -> None:
-    def record(server: str, answer: upstream_listing.Answer) -> configured.RecordedTools:
+    def record(server: str, answer: upstream_listing.ServerListing) -> configured.RecordedTools:
         assert not answer.error
         return configured.record(SETUP, server, answer)
 

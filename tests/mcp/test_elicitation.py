@@ -17,9 +17,9 @@ from tests.mcp.conftest import OLD, OLDER, Client, Endpoint, Exchange, run
 from tests.plugins.upstream import scripting
 from toolbelt import models
 from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
-from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.mcp import protocol
 from toolbelt.runtime import (
     elicitation,
@@ -192,7 +192,7 @@ def test_a_client_without_the_capability_is_not_asked(script: scripting.Script):
 def test_questions_beyond_the_limit_are_neither_checked_nor_recorded(
     script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(elicitation, "MAX_ASKED", 0)
+    monkeypatch.setattr(elicitation, "MAX_QUESTIONS_PER_CALL", 0)
     result = of_agent("bob").ask("tools/call", ASK).result
     assert json.loads(result["content"][0]["text"]) == UNSUPPORTED
     assert outcomes() == [("files__ask", "ok")]
@@ -341,7 +341,7 @@ def test_the_elicitation_capability_is_announced_to_a_server_unless_blocked(
 
 
 def test_a_question_is_refused_if_it_could_belong_to_two_agents(client: Client, script: scripting.Script):
-    configured.reconnect(SETUP, "files", {**script.connection, "sharing": "shared"})
+    entries.change(SETUP, "plugin", "files", {"upstream": {**script.connection, "sharing": "shared"}})
     bob = of_agent("bob")
 
     async def main() -> None:

@@ -36,7 +36,7 @@ class StalledClient(Exchange):
 def test_a_client_that_does_not_read_delays_no_others_and_is_disconnected(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(exchanges, "STALLED", 0.3)
+    monkeypatch.setattr(exchanges, "WRITE_TIMEOUT", 0.3)
 
     async def main() -> None:
         endpoint = client.endpoint
@@ -57,7 +57,7 @@ def test_a_client_that_does_not_read_delays_no_others_and_is_disconnected(
 @pytest.mark.parametrize(
     ("limit", "is_another", "who"),
     [
-        ("MAX_PER_ONE", False, "This token"),
+        ("MAX_PER_TOKEN", False, "This token"),
         ("MAX_PER_AGENT", True, "The agent ada"),
         ("MAX_COUNT", True, "This server"),
     ],
@@ -89,7 +89,7 @@ def test_the_error_for_too_many_streams_names_the_exhausted_limit(
 def test_an_operator_token_s_streams_are_counted_across_agents(
     endpoint: Endpoint, reader: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(streams, "MAX_PER_ONE", 1)
+    monkeypatch.setattr(streams, "MAX_PER_TOKEN", 1)
     of_ada, of_bob = (Client(endpoint=endpoint, token=reader, path=f"/mcp/{name}") for name in ("ada", "bob"))
 
     async def main() -> tuple[int, int]:
@@ -110,7 +110,7 @@ def test_too_large_a_request_head_is_refused(client: Client):
 
 def test_large_request_heads_are_not_cached(client: Client):
     cached = client.endpoint.application.mcp._shared.heads._heads
-    assert client.ask("tools/list", x_more="x" * request_head.MAX_KEPT_BYTES).status == 200
+    assert client.ask("tools/list", x_more="x" * request_head.MAX_CACHED_BYTES).status == 200
     assert not cached
     assert client.ask("tools/list").status == 200
     assert len(cached) == 1

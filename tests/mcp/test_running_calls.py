@@ -85,7 +85,7 @@ def cancellation(client: Client, id_: Any = 1) -> Request:
 @pytest.fixture
 def session_client(old: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
     """Return a client with a session id, at a server that checks for cancellations often."""
-    monkeypatch.setattr(running_calls, "SECONDS", 0.01)
+    monkeypatch.setattr(running_calls, "POLL_SECONDS", 0.01)
     return dataclasses.replace(old, session=list_changes.new_session(""))
 
 

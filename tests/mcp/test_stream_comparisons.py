@@ -200,7 +200,7 @@ def test_a_change_is_announced_even_if_reading_the_lists_fails_at_first(
     client: Client, monkeypatch: pytest.MonkeyPatch, is_stale: bool
 ):
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
-    monkeypatch.setattr(streams, "RETRY", 0.01)
+    monkeypatch.setattr(streams, "RETRY_SECONDS", 0.01)
     shared = client.endpoint.application.mcp._shared
     find = shared._current_list
     failures = 0

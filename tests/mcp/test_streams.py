@@ -246,7 +246,7 @@ def test_ending_a_session_ends_only_its_own_streams(old: Client):
 
 
 def test_a_client_over_its_stream_limit_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streams, "MAX_PER_ONE", 1)
+    monkeypatch.setattr(streams, "MAX_PER_TOKEN", 1)
 
     async def main() -> Any:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as stream:

@@ -298,7 +298,7 @@ def test_progress_is_sent_only_if_requested_and_accepted(client: Client, monkeyp
 
 
 def test_a_long_call_sends_keep_alives(client: Client, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tool_calls, "PING", 0.01)
+    monkeypatch.setattr(tool_calls, "KEEP_ALIVE_SECONDS", 0.01)
 
     async def main() -> tuple[dict[str, str], Any]:
         tool = slow_tool(monkeypatch)

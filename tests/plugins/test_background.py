@@ -117,7 +117,7 @@ def test_a_timeout_on_a_hosts_loop_does_not_wait_for_the_cancelled_task():
             await asyncio.sleep(60)
 
     async def story() -> None:
-        with pytest.raises(background.LateError):
+        with pytest.raises(background.DeadlineError):
             await background.Loop(asyncio.get_running_loop()).run(linger(), 0.01)
         await cancelled.wait()
 

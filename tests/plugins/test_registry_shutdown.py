@@ -48,7 +48,7 @@ def test_a_shutdown_that_blocks_the_loop_is_abandoned(make_registry, monkeypatch
         release.wait(10)
 
     monkeypatch.setattr(registries, "GRACE", 0.05)
-    monkeypatch.setattr(background, "CLOSE_WITHIN", 0.05)
+    monkeypatch.setattr(background, "CLOSE_SECONDS", 0.05)
     registry = make_registry(shutdown=0.1)
     registry.register(samples.Sample(shutdown=block))
     registry.initialize_sync()

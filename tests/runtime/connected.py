@@ -39,7 +39,7 @@ def wait_for_news() -> Iterator[Callable[[], None]]:
     """Yield a function that waits until an unsolicited answer of a server was recorded."""
     was_heard = threading.Event()
 
-    def listen(name: str, answer: upstream_listing.Answer) -> None:
+    def listen(name: str, answer: upstream_listing.ServerListing) -> None:
         configured.record_unsolicited(name, answer)
         was_heard.set()
 

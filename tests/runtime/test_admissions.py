@@ -203,11 +203,11 @@ def test_a_report_writes_the_pending_record_of_its_process_immediately(
 ) -> None:
     belts.import_(OPERATOR, BELT)
     writer = record_writer.Writer()
-    for name in ("take", "flush"):
+    for name in ("enqueue", "flush"):
         monkeypatch.setattr(record_writer, name, getattr(writer, name))
     # Records are collected until a flush.
     monkeypatch.setattr(record_writer, "DELAY", 60.0)
-    monkeypatch.setattr(admissions, "PAUSES", ())
+    monkeypatch.setattr(admissions, "RETRY_PAUSES", ())
     writer.start()
     try:
         admissions.report("ada", admitted().call_id, "ok")
@@ -221,11 +221,11 @@ def test_a_report_retries_before_a_missing_record_is_not_found(
 ) -> None:
     paused: list[float] = []
     monkeypatch.setattr(time, "sleep", paused.append)
-    monkeypatch.setattr(record_writer, "take", lambda record: True)
+    monkeypatch.setattr(record_writer, "enqueue", lambda record: True)
     call = admitted()
     with pytest.raises(errors.NotFound):
         admissions.report("ada", call.call_id, "ok")
-    assert paused == list(admissions.PAUSES)
+    assert paused == list(admissions.RETRY_PAUSES)
 
 
 def test_a_report_waits_for_a_record_written_by_another_process(
@@ -233,11 +233,11 @@ def test_a_report_waits_for_a_record_written_by_another_process(
 ) -> None:
     waiting: list[Any] = []
 
-    def take(record: Any) -> bool:
+    def enqueue(record: Any) -> bool:
         waiting.append(record)
         return True
 
-    monkeypatch.setattr(record_writer, "take", take)
+    monkeypatch.setattr(record_writer, "enqueue", enqueue)
     call = admitted()
     assert not models.CallRecord.objects.exists()
     monkeypatch.setattr(time, "sleep", lambda _: records.record_all([waiting.pop()]))

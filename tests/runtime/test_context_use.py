@@ -44,7 +44,7 @@ BELT: dict[str, Any] = {
 class Records(list[Any]):
     """The records that were handed to the record writer."""
 
-    def take(self, record: Any) -> bool:
+    def enqueue(self, record: Any) -> bool:
         self.append(record)
         return True
 
@@ -60,7 +60,7 @@ def records(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Records]:
     records = Records()
     context_use.flush()
     monkeypatch.setattr(record_writer, "has_room", lambda: True)
-    monkeypatch.setattr(record_writer, "take", records.take)
+    monkeypatch.setattr(record_writer, "enqueue", records.enqueue)
     yield records
     context_use.flush()
 

@@ -45,7 +45,7 @@ def get(url: str, names: Mapping[str, list[str]] = NAMES) -> tuple[httpx.Respons
         return names.get(host, [host])
 
     async def ask() -> httpx.Response:
-        async with httpx.AsyncClient(transport=http.Gate(inner, resolve)) as client:
+        async with httpx.AsyncClient(transport=http.PublicAddressTransport(inner, resolve)) as client:
             return await client.get(url, follow_redirects=True)
 
     return asyncio.run(ask()), inner.sent

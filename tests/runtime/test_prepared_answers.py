@@ -42,7 +42,7 @@ def test_a_rendered_template_equals_the_canonical_document(
         "revision": revision,
         "session": session,
     }
-    joined = surface_template.cut(other, '"etag"').render(
+    joined = surface_template.split(other, '"etag"').render(
         request_id=request_id, revision=revision, session=session, declared=given_before
     )
     assert joined == schema.canonical(expected_document).encode()
@@ -51,7 +51,7 @@ def test_a_rendered_template_equals_the_canonical_document(
 def test_a_document_with_an_unexpected_key_among_the_ids_is_refused():
     document = dict.fromkeys(("agent", "delta", "policy", "request_id", "revision", "session", "tools"))
     with pytest.raises(ValueError, match="not a surface document"):
-        surface_template.cut({**document, "declared": {}, "scope": 1}, "")
+        surface_template.split({**document, "declared": {}, "scope": 1}, "")
 
 
 @pytest.mark.parametrize(

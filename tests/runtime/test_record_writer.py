@@ -38,7 +38,7 @@ def record(number: int = 0, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def writer(monkeypatch: pytest.MonkeyPatch) -> Iterator[record_writer.Writer]:
-    monkeypatch.setattr(record_writer, "PAUSE", 0.05)
+    monkeypatch.setattr(record_writer, "RETRY_SECONDS", 0.05)
     writer = record_writer.Writer()
     writer.start()
     yield writer
@@ -50,7 +50,7 @@ def sessions() -> set[str]:
 
 
 def test_stopping_the_writer_writes_all_accepted_records(writer: record_writer.Writer) -> None:
-    assert all(writer.take(record(number)) for number in range(1200))
+    assert all(writer.enqueue(record(number)) for number in range(1200))
 
     writer.stop()
 
@@ -60,8 +60,8 @@ def test_stopping_the_writer_writes_all_accepted_records(writer: record_writer.W
 def test_a_stopped_or_unstarted_writer_accepts_no_records(writer: record_writer.Writer) -> None:
     writer.stop()
 
-    assert not writer.take(record())
-    assert not record_writer.Writer().take(record())
+    assert not writer.enqueue(record())
+    assert not record_writer.Writer().enqueue(record())
 
 
 def test_a_full_writer_refuses_records(writer: record_writer.Writer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,10 +70,10 @@ def test_a_full_writer_refuses_records(writer: record_writer.Writer, monkeypatch
     monkeypatch.setattr(calls, "record_all", lambda records: go_on.wait(20) and write(records))
 
     accepted = sum(
-        writer.take(record()) for _ in range(record_writer.MAX_WAITING + record_writer.MAX_AT_ONCE + 1)
+        writer.enqueue(record()) for _ in range(record_writer.MAX_WAITING + record_writer.MAX_BATCH_SIZE + 1)
     )
 
-    assert record_writer.MAX_WAITING <= accepted <= record_writer.MAX_WAITING + record_writer.MAX_AT_ONCE
+    assert record_writer.MAX_WAITING <= accepted <= record_writer.MAX_WAITING + record_writer.MAX_BATCH_SIZE
     go_on.set()
 
 
@@ -87,8 +87,8 @@ def test_a_writer_without_room_still_accepts_a_margin_of_records(
 
     try:
         while writer.has_room():
-            assert writer.take(record())
-        assert all(writer.take(record()) for _ in range(record_writer.MARGIN))
+            assert writer.enqueue(record())
+        assert all(writer.enqueue(record()) for _ in range(record_writer.MARGIN))
     finally:
         go_on.set()
 
@@ -103,7 +103,7 @@ def test_a_flush_writes_all_earlier_records(
     monkeypatch.setattr(record_writer, "DELAY", 60.0)
 
     for number in range(3):
-        writer.take(record(number))
+        writer.enqueue(record(number))
         assert writer.flush(20)
         assert len(sessions()) == number + 1
 
@@ -122,7 +122,7 @@ def test_records_after_a_flush_are_written_in_one_batch(
 
     monkeypatch.setattr(calls, "record_all", count)
 
-    assert all(writer.take(record(number)) for number in range(5))
+    assert all(writer.enqueue(record(number)) for number in range(5))
     assert writer.flush(20)
 
     assert written == [5]
@@ -136,7 +136,7 @@ def test_a_flush_fails_while_the_database_is_locked(
 
     with monkeypatch.context() as broken:
         broken.setattr(calls, "record_all", refuse)
-        writer.take(record())
+        writer.enqueue(record())
         assert not writer.flush(0.01)
     assert writer.flush(20)
     assert sessions() == {"s0"}
@@ -157,9 +157,9 @@ def test_records_are_kept_while_the_database_is_locked(
 
     with monkeypatch.context() as broken:
         broken.setattr(calls, "record_all", refuse)
-        writer.take(record(1))
+        writer.enqueue(record(1))
         assert tried.wait(20)
-        writer.take(record(2))
+        writer.enqueue(record(2))
     assert calls.record_all is write
     writer.stop()
 
@@ -168,7 +168,7 @@ def test_records_are_kept_while_the_database_is_locked(
 
 def test_an_invalid_record_does_not_affect_the_others(writer: record_writer.Writer) -> None:
     for entry in (record(1), record(2, duration_ms="no number"), record(3)):
-        writer.take(entry)
+        writer.enqueue(entry)
 
     writer.stop()
 

@@ -61,7 +61,7 @@ def test_a_truncated_or_unwritable_file_is_tolerated(model: Model, tmp_path: Pat
 def test_vectors_are_kept_in_memory_without_a_writable_file(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_file: bool
 ) -> None:
-    monkeypatch.setattr(sentences, "_AT_ONCE", 1)
+    monkeypatch.setattr(sentences, "_BATCH_SIZE", 1)
     store = semantic_search.VectorFile(tmp_path / "missing" / "vectors.bin") if has_file else None
     # Not `capture_logs`: it does not reach a logger that has logged before another test configured logging again.
     log = structlog.testing.CapturingLogger()

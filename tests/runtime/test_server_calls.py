@@ -207,8 +207,8 @@ def test_a_thread_writes_the_record_if_the_record_writer_is_full(
     connected.ready(script, "echo")
     connected.content("files__echo")
     monkeypatch.setattr(record_writer, "has_room", lambda: False)
-    monkeypatch.setattr(record_writer, "take", lambda record: False)
+    monkeypatch.setattr(record_writer, "enqueue", lambda record: False)
 
     assert isinstance(async_to_sync(serve)(call()), calls.Result)
-    assert thread_functions == ["prepare", "answered"]
+    assert thread_functions == ["prepare", "record_result"]
     assert outcomes() == ["ok", "ok"]

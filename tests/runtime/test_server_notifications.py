@@ -34,14 +34,19 @@ class FakeConnection:
     has_session = None
 
     def __init__(
-        self, settings: Any, *, environ: Any, on_list: Callable[[upstream_listing.Answer], None], **more: Any
+        self,
+        settings: Any,
+        *,
+        environ: Any,
+        on_list: Callable[[upstream_listing.ServerListing], None],
+        **more: Any,
     ) -> None:
         self.settings, self.environ, self.on_list = settings, environ, on_list
         self.is_closed = threading.Event()
         self.made.append(self)
 
-    async def ask(self) -> upstream_listing.Answer:
-        return upstream_listing.Answer(stderr="Bearer s3cret-t0ken")
+    async def ask(self) -> upstream_listing.ServerListing:
+        return upstream_listing.ServerListing(stderr="Bearer s3cret-t0ken")
 
     async def close(self) -> None:
         self.is_closed.set()
@@ -60,17 +65,19 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> type[FakeConnection]:
 
 def test_a_secret_in_a_server_s_output_is_not_recorded(connections: type[FakeConnection]) -> None:
     secrets.mask_always("s3cret-t0ken")
-    seen: list[upstream_listing.Answer] = []
+    seen: list[upstream_listing.ServerListing] = []
     done = threading.Event()
     upstream_listing.refresh(["files"], lambda name, answer: seen.append(answer))
 
-    def listen(name: str, answer: upstream_listing.Answer) -> None:
+    def listen(name: str, answer: upstream_listing.ServerListing) -> None:
         seen.append(answer)
         done.set()
 
     server_notifications.register(listen)
     try:
-        connections.made[0].on_list(upstream_listing.Answer(error="No s3cret-t0ken", stderr="s3cret-t0ken"))
+        connections.made[0].on_list(
+            upstream_listing.ServerListing(error="No s3cret-t0ken", stderr="s3cret-t0ken")
+        )
         assert done.wait(20)
     finally:
         server_notifications.register(configured.record_unsolicited)
@@ -87,7 +94,7 @@ def test_frequent_announcements_are_recorded_one_at_a_time_and_the_last_always(
     seen: list[str] = []
     started, go_on, done = threading.Event(), threading.Event(), threading.Event()
 
-    def listen(name: str, answer: upstream_listing.Answer) -> None:
+    def listen(name: str, answer: upstream_listing.ServerListing) -> None:
         seen.append(answer.server)
         started.set()
         assert go_on.wait(20)
@@ -98,10 +105,10 @@ def test_frequent_announcements_are_recorded_one_at_a_time_and_the_last_always(
     server_notifications.register(listen)
     try:
         on_list = connections.made[0].on_list
-        on_list(upstream_listing.Answer(server="first"))
+        on_list(upstream_listing.ServerListing(server="first"))
         assert started.wait(20)
         for number in range(100):
-            on_list(upstream_listing.Answer(server=str(number)))
+            on_list(upstream_listing.ServerListing(server=str(number)))
         go_on.set()
         assert done.wait(20)
     finally:
@@ -115,7 +122,7 @@ def disable() -> None:
 
 
 def reconnect_differently() -> None:
-    configured.reconnect(connected.OPERATOR, "files", {"command": "y"})
+    entries.change(connected.OPERATOR, "plugin", "files", {"upstream": {"command": "y"}})
 
 
 def block() -> None:

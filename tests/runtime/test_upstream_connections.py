@@ -168,7 +168,9 @@ def test_new_connection_settings_apply_to_the_next_call(script: scripting.Script
     names = {"names": ["LEVEL"]}
     assert connected.content("files__environment", names) == {"result": '{"LEVEL": null}'}
 
-    configured.reconnect(connected.OPERATOR, "files", {**script.connection, "env": {"LEVEL": "high"}})
+    entries.change(
+        connected.OPERATOR, "plugin", "files", {"upstream": {**script.connection, "env": {"LEVEL": "high"}}}
+    )
 
     assert connected.content("files__environment", names) == {"result": '{"LEVEL": "high"}'}
 
@@ -263,12 +265,12 @@ def test_a_refresh_by_another_process_ends_the_retry_pause(
     assert connected.content("files__echo", {"a": 1}) == {"result": '{"a": 1}'}
 
 
-def list_elsewhere(script: scripting.Script) -> importing.Answer:
+def list_elsewhere(script: scripting.Script) -> importing.ServerListing:
     """Return the server's list over a separate connection, as another process would have."""
     reached = connections.of(script.connection)
     assert reached is not None
 
-    async def list_and_close(server: connection.Server) -> importing.Answer:
+    async def list_and_close(server: connection.Server) -> importing.ServerListing:
         try:
             return await server.ask()
         finally:
@@ -315,9 +317,9 @@ def test_connecting_counts_toward_the_time_limit_of_a_call(
         def __init__(self, reached: Any, **given: Any) -> None:
             """Replace a connection: connecting takes all the time that is left, and a call never ends."""
 
-        async def tools(self) -> upstream_listing.Answer:
+        async def tools(self) -> upstream_listing.ServerListing:
             seconds[0] = 0.0
-            return upstream_listing.Answer()
+            return upstream_listing.ServerListing()
 
         async def call(self, *given: Any, **more: Any) -> Any:
             await asyncio.Event().wait()

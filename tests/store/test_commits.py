@@ -109,7 +109,7 @@ def test_end_times_of_grants_are_listed_by_agent_earliest_first():
 @ON_SQLITE
 @pytest.mark.django_db(transaction=True)
 def test_a_commit_of_this_process_ends_a_wait_without_polling(monkeypatch):
-    monkeypatch.setattr(sqlite, "PAUSE", 1000)
+    monkeypatch.setattr(sqlite, "POLL_SECONDS", 1000)
 
     async def scenario(watch: commits.Watch) -> None:
         await watch.read()
@@ -222,7 +222,7 @@ def test_a_terminated_connection_is_reopened():
 @pytest.mark.django_db(transaction=True)
 def test_missing_notifications_shorten_the_polling_interval(monkeypatch):
     """A pooler that gives each transaction another connection loses notifications."""
-    monkeypatch.setattr(postgresql, "PAUSE", 0.01)
+    monkeypatch.setattr(postgresql, "POLL_SECONDS", 0.01)
     factories.agent()
 
     async def scenario(watch: Any) -> tuple[float, float]:
@@ -233,7 +233,7 @@ def test_missing_notifications_shorten_the_polling_interval(monkeypatch):
         await watch.read()
         pause_without_notifications = watch._pause
         await watch._open.execute("LISTEN toolbelt_revision")
-        monkeypatch.setattr(postgresql, "PAUSE", 1000)
+        monkeypatch.setattr(postgresql, "POLL_SECONDS", 1000)
         watch._pause = 1000
         waiting = asyncio.create_task(watch.wait(1000))
         await concurrently.do(WRITES[-1])
@@ -241,7 +241,7 @@ def test_missing_notifications_shorten_the_polling_interval(monkeypatch):
         await watch.read()
         return pause_without_notifications, watch._pause
 
-    assert run_watching(scenario) == (postgresql.DEAF_PAUSE, 1000)
+    assert run_watching(scenario) == (postgresql.POLL_SECONDS_WITHOUT_NOTIFICATIONS, 1000)
 
 
 @ON_POSTGRESQL

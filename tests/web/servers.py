@@ -33,7 +33,7 @@ def add(name: str = "files", **given: Any) -> None:
 def answer(*tools: dict[str, Any], name: str = "files", **fields: Any) -> None:
     """Record a listing of the server's tools."""
     upstream_servers.record(
-        SHELL, name, upstream_servers.Answer(tools=tools, protocol="2025-06-18", **fields)
+        SHELL, name, upstream_servers.ServerListing(tools=tools, protocol="2025-06-18", **fields)
     )
 
 
@@ -52,7 +52,7 @@ def changed(name: str = "files") -> None:
 
 def shown(name: str = "files") -> dict[str, str]:
     """Return the tools that await review, with the version that the page shows."""
-    return {change.key: change.shown for change in upstream_servers.review(name).to_review}
+    return {change.key: change.version_hash for change in upstream_servers.review(name).to_review}
 
 
 def values(*keys: str, name: str = "files") -> list[str]:

@@ -252,7 +252,7 @@ def test_the_export_keeps_the_filters_and_escapes_formulas(call_viewer: Client) 
 
 
 def test_a_long_export_is_read_in_chunks(call_viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_calls, "WALKED", 2)
+    monkeypatch.setattr(stored_calls, "READ_BATCH_SIZE", 2)
     for _ in range(5):
         factories.call()
     assert len(b"".join(call_viewer.get("/calls/download/")).splitlines()) == 6

@@ -74,7 +74,7 @@ def test_a_logged_expiration_cannot_be_undone(operator: Client) -> None:
     moment = timezone.now() + dt.timedelta(hours=1)
     switches.override(OPERATOR, "ada", "papers", True, ends=moment)
     with clock.stopped(moment):
-        expirations.write_due()
+        expirations.record_due()
     page = operator.get("/agents/ada/history/").context["page"]
     ended, given = (entry for day in page.days for entry in day.entries if entry.subject == "papers")
     assert (ended.who, ended.action, ended.undoable) == ("Toolbelt", "ended the override of", False)

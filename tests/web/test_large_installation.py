@@ -245,7 +245,7 @@ def test_reported_ineffective_overrides_match_the_decisions(superuser: Client) -
     reported = {
         (summary.agent.key, stale.tool): stale.why
         for summary in queries.summaries()
-        for stale in attention._stale(summary)
+        for stale in attention._ineffective_overrides(summary)
     }
     assert reported
     for summary in queries.summaries():
@@ -261,11 +261,11 @@ def test_reported_ineffective_overrides_match_the_decisions(superuser: Client) -
             elif on and now.state != "active":
                 why = "without effect"
             elif (on and else_.state == "active" and not defers) or (not on and else_.state == "denied"):
-                why = "superfluous"
+                why = "redundant"
             assert reported.get((agent.key, key)) == why
-            if why == "superfluous":
-                stale = attention.Stale(key, on, "superfluous")
-                assert attention.explain_stale(summary, stale) == reasons.explain(else_)
+            if why == "redundant":
+                stale = attention.IneffectiveOverride(key, on, "redundant")
+                assert attention.explain_ineffective(summary, stale) == reasons.explain(else_)
 
 
 def test_a_bulk_change_is_confirmed_without_building_a_surface(

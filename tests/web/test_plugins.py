@@ -235,7 +235,7 @@ def test_a_refresh_lists_servers_that_are_on_and_shows_progress(
     page = shown.context["page"]
     assert "Refreshing files…" in dashboard.text(shown)
     assert [plugin.is_refreshing for plugin in page.plugins] == [False, False, True, False]
-    requested_refreshes[0][1]("files", importing.Answer(tools=(servers.READ,)))
+    requested_refreshes[0][1]("files", importing.ServerListing(tools=(servers.READ,)))
     page = plugin_manager.get(response.headers["Location"]).context["page"]
     assert not line(page, "files").is_refreshing
     assert snapshots.catalog().tools["files__read"].seen is False
@@ -251,7 +251,7 @@ def test_a_finished_refresh_is_reported_and_polling_stops(
     polled = {**dashboard.HTMX, "HX-Target": "refresh-progress"}
     html = plugin_manager.get(response.headers["Location"], headers=polled).content.decode()
     assert 'hx-trigger="every 1s"' in html
-    requested_refreshes[0][1]("files", importing.Answer(tools=(servers.READ, servers.WRITE)))
+    requested_refreshes[0][1]("files", importing.ServerListing(tools=(servers.READ, servers.WRITE)))
     response = plugin_manager.get(response.headers["Location"], headers=polled)
     assert "1 server responded. 2 tools await review." in dashboard.text(response)
     assert "every 1s" not in response.content.decode()
@@ -262,7 +262,7 @@ def test_a_failed_server_is_named_in_the_refresh_result(
 ) -> None:
     servers.add()
     response = dashboard.post(plugin_manager, "/plugins/files/refresh/", htmx=False)
-    requested_refreshes[0][1]("files", importing.Answer(error="connection refused"))
+    requested_refreshes[0][1]("files", importing.ServerListing(error="connection refused"))
     html = dashboard.text(plugin_manager.get(response.headers["Location"]))
     assert "0 servers responded, files failed." in html
 

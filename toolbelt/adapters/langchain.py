@@ -30,7 +30,7 @@ from toolbelt.adapters import runs, surface
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 
-Answer: TypeAlias = messages.ToolMessage | Command[Any]
+ToolResult: TypeAlias = messages.ToolMessage | Command[Any]
 
 
 class State(types.AgentState[Any]):
@@ -115,8 +115,8 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         return await handler(_with_step(request, runs.step(document)))
 
     def wrap_tool_call(
-        self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], Answer]
-    ) -> Answer:
+        self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], ToolResult]
+    ) -> ToolResult:
         """Have calls of local tools admitted, and let Toolbelt run every tool that is not the program's own."""
         if request.tool is not None:
             return handler(request)
@@ -125,14 +125,16 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         if tool := self._local.blocking_find(name):
             try:
                 with self._local.admitted(run, name, args) as call:
-                    return _noted(call, handler(request.override(tool=tool.native)), name)
+                    return _with_outcome(call, handler(request.override(tool=tool.native)), name)
             except local.NotAdmittedError as error:
                 return _tool_message(tool_call, runs.read(error.document))
         return _tool_message(tool_call, runs.blocking_call(self._connection.blocking(), run, name, args))
 
     async def awrap_tool_call(
-        self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], Awaitable[Answer]]
-    ) -> Answer:
+        self,
+        request: types.ToolCallRequest,
+        handler: Callable[[types.ToolCallRequest], Awaitable[ToolResult]],
+    ) -> ToolResult:
         """Have calls of local tools admitted, and let Toolbelt run every tool that is not the program's own."""
         if request.tool is not None:
             return await handler(request)
@@ -141,7 +143,7 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         if tool := await self._local.find(name):
             try:
                 async with self._local.admitted(run, name, args) as call:
-                    return _noted(call, await handler(request.override(tool=tool.native)), name)
+                    return _with_outcome(call, await handler(request.override(tool=tool.native)), name)
             except local.NotAdmittedError as error:
                 return _tool_message(tool_call, runs.read(error.document))
         return _tool_message(tool_call, await runs.call(self._connection, run, name, args))
@@ -212,7 +214,7 @@ def _local_tool(tool: tools.BaseTool | Callable[..., Any]) -> local.LocalTool:
     )
 
 
-def _noted(call: local.Admitted, answer: Answer, name: str) -> Answer:
+def _with_outcome(call: local.Admitted, answer: ToolResult, name: str) -> ToolResult:
     """Note what a local tool returned, for the record. Return it under the name by which the model called the tool."""
     if not isinstance(answer, messages.ToolMessage):
         return answer

@@ -108,7 +108,7 @@ class Agent(agents.Agent[Any]):
         own_tools: list[agents.Tool] = await super().get_all_tools(run_context)
         if self.toolbelt is None:
             return own_tools
-        local_tools = _of(self.toolbelt)
+        local_tools = _as_local_tools(self.toolbelt)
         running = await self._fetch(local_tools, run_context)
         step = runs.check_names(running.step, (tool.name for tool in own_tools))
         _turn.set(None)
@@ -123,7 +123,9 @@ class Agent(agents.Agent[Any]):
         instructions: str | None = await super().get_system_prompt(run_context)
         if self.toolbelt is None:
             return instructions
-        running = self._runs.get(run_context) or await self._fetch(_of(self.toolbelt), run_context)
+        running = self._runs.get(run_context) or await self._fetch(
+            _as_local_tools(self.toolbelt), run_context
+        )
         return runs.append_policy(instructions, running.step.policy) or None
 
     async def _fetch(self, local_tools: local.LocalTools, context: Context) -> _Run:
@@ -175,7 +177,7 @@ def _format_error(error: Any) -> str | None:
     )
 
 
-def _of(toolbelt: protocol.Connection | Toolbelt) -> local.LocalTools:
+def _as_local_tools(toolbelt: protocol.Connection | Toolbelt) -> local.LocalTools:
     return toolbelt if isinstance(toolbelt, local.LocalTools) else local.LocalTools(toolbelt)
 
 
@@ -219,11 +221,11 @@ def _local_tool(tool: agents.FunctionTool | Callable[..., Any]) -> local.LocalTo
         name=native.name,
         description=native.description,
         input_schema=native.params_json_schema,
-        native=_noting(native),
+        native=_reporting_failures(native),
     )
 
 
-def _noting(tool: agents.FunctionTool) -> agents.FunctionTool:
+def _reporting_failures(tool: agents.FunctionTool) -> agents.FunctionTool:
     """Return a copy of the tool that notes an exception which the SDK turns into text for the model."""
     describe = sdk_tools.resolve_function_tool_failure_error_function(tool)
     if describe is None:

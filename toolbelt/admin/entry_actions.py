@@ -58,10 +58,8 @@ class EntryActions(_Admin):
         try:
             with writing.begin():
                 # Read once for all entries: such a change neither adds nor removes a name.
-                beside = entries.name_index()
-                change = functools.partial(
-                    entries.change, write(request).in_batch(), self.kind, beside=beside
-                )
+                index = entries.name_index()
+                change = functools.partial(entries.change, write(request).in_batch(), self.kind, index=index)
                 results = [
                     change(self.name_of(row), changes(row) if callable(changes) else changes)
                     for row in queryset

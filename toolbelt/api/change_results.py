@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import ninja
 import pydantic
 
-from toolbelt.control import guards, rehearsing, writing
+from toolbelt.control import dry_runs, guards, writing
 from toolbelt.core import effects
 
 
@@ -68,15 +68,15 @@ def make(
     dry_run: bool,
     agent: str = "",
 ) -> tuple[writing.Change, dict[str, Any]]:
-    """Make a change, or only rehearse it; return it, and the report of it. ``agent`` is the one that it changes."""
+    """Make a change, or only try it (``dry_run``); return it and its report. ``agent`` is the one that it changes."""
     if not dry_run:
         change = act(write)
         return change, report(change)
-    rehearsal = rehearsing.rehearse(write, act, agent=agent)
-    return rehearsal.change, {
-        **report(rehearsal.change),
+    result = dry_runs.run(write, act, agent=agent)
+    return result.change, {
+        **report(result.change),
         "dry_run": True,
-        "reasons": list(rehearsal.reasons),
+        "reasons": list(result.reasons),
     }
 
 

@@ -242,7 +242,7 @@ def review_plugin(request: HttpRequest, name: names.Name) -> Any:
                 "tool": change.key,
                 "kind": change.kind,
                 "previous": change.previous,
-                "shown": change.shown,
+                "shown": change.version_hash,
                 "title": change.tool.title,
                 "description": change.tool.description,
                 "input_schema": schema.mapping(change.tool.input_schema, schema.EMPTY),

@@ -86,10 +86,10 @@ def _removed(write: writing.Write, entry: audit.Entry) -> writing.Change:
     try:
         now = entries.read(entry.subject_kind, entry.subject_key)
     except errors.NotFound:
-        removed = {key: value for key, value in entry.before.items() if key != entries.PLACE}
+        removed = {key: value for key, value in entry.before.items() if key != entries.POSITION}
         change = entries.put(write, entry.subject_kind, removed)
-        if entries.PLACE in entry.before:
-            ordering.restore(entry.subject_kind, entry.subject_key, entry.before[entries.PLACE])
+        if entries.POSITION in entry.before:
+            ordering.restore(entry.subject_kind, entry.subject_key, entry.before[entries.POSITION])
         return change
     raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", None, now)
 
@@ -119,12 +119,12 @@ def _operators_set(write: writing.Write, entry: audit.Entry) -> writing.Change:
 
 def _refuse(write: writing.Write, entry: audit.Entry) -> writing.Change:
     raise errors.Refused(
-        f"{entry.action} cannot be undone: {_INSTEAD[entry.action].format(command=conf.COMMAND)}."
+        f"{entry.action} cannot be undone: {_ALTERNATIVES[entry.action].format(command=conf.COMMAND)}."
     )
 
 
 # What cannot be undone, and what to do instead.
-_INSTEAD = {
+_ALTERNATIVES = {
     "token.issue": "revoke the token",
     "token.revoke": "issue another token",
     "user.roles": "assign or remove the role: {command} role",

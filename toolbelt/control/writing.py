@@ -98,7 +98,7 @@ def begin() -> Iterator[None]:
 
 
 @contextmanager
-def rehearsal() -> Iterator[None]:
+def dry_run() -> Iterator[None]:
     """Run the block as one transaction that is rolled back: nothing that it writes stays."""
     with transaction.atomic():
         revisions.lock()

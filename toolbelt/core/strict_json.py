@@ -21,16 +21,16 @@ class UnreadableError(ValueError):
         self.code = code
 
 
-def read(body: bytes, deepest: int) -> Any:
-    """Return one UTF-8 document of at most ``deepest`` levels; raise :class:`UnreadableError` if it is invalid."""
+def read(body: bytes, max_depth: int) -> Any:
+    """Return one UTF-8 document of at most ``max_depth`` levels; raise :class:`UnreadableError` if it is invalid."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
         raise UnreadableError("not-json", "The body is not UTF-8.") from error
-    return read_text(text, deepest)
+    return read_text(text, max_depth)
 
 
-def read_text(text: str, deepest: int) -> Any:
+def read_text(text: str, max_depth: int) -> Any:
     """Return one document from its text, as :func:`read` does."""
     try:
         document = _DECODER.decode(text)
@@ -39,12 +39,12 @@ def read_text(text: str, deepest: int) -> Any:
     except UnicodeEncodeError as error:
         raise UnreadableError("not-json", "A text in the body contains a lone surrogate.") from error
     except RecursionError as error:
-        raise _too_deep(deepest) from error
+        raise _too_deep(max_depth) from error
     except ValueError as error:
         raise UnreadableError("not-json", f"The body is not JSON: {error}.") from error
     # With fewer brackets than that, the depth need not be measured.
-    if text.count("{") + text.count("[") > deepest and _is_deeper(document, deepest):
-        raise _too_deep(deepest)
+    if text.count("{") + text.count("[") > max_depth and _is_deeper(document, max_depth):
+        raise _too_deep(max_depth)
     return document
 
 

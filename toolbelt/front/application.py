@@ -31,7 +31,7 @@ from toolbelt.runtime import credentials, prepared_answers, telemetry
 # The name of the view of surfaces in metrics, as in Django.
 VIEW = "api:get_surface"
 
-Ask = Callable[[prepared_answers.SurfaceRequest], Awaitable[prepared_answers.Answer | None]]
+Ask = Callable[[prepared_answers.SurfaceRequest], Awaitable[prepared_answers.SurfaceAnswer | None]]
 
 
 class Application:

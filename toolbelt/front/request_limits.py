@@ -2,9 +2,9 @@
 concurrent requests.
 
 Django stores a whole body, in memory or on disk, before it authenticates its sender. Every body is therefore received
-here first, up to a size and within a time. Without a valid token or login, a body may have :data:`MAX_FOR_STRANGERS`
-bytes. The API and the MCP endpoint return their own errors for bodies that are too large: they receive the request
-without its body.
+here first, up to a size and within a time. Without a valid token or login, a body may have at most
+:data:`MAX_UNAUTHENTICATED_BYTES`. The API and the MCP endpoint return their own errors for bodies that are too large:
+they receive the request without its body.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from toolbelt.mcp import protocol, request_head
 from toolbelt.runtime import credentials
 from toolbelt.web.kit import live
 
-MAX_FOR_STRANGERS = 100_000
+MAX_UNAUTHENTICATED_BYTES = 100_000
 # The overhead of a form around the file or the text that it sends.
 FORM_BYTES = 100_000
 # The maximum number of bodies that may be arriving from one address at a time.
@@ -93,7 +93,7 @@ class RequestLimits:
 
     def __init__(self, application: messages.Application, log: access_log.AccessLog) -> None:
         self._application, self._access_log = application, log
-        self._most, self._seconds = conf.REQUESTS_AT_ONCE, conf.BODY_SECONDS
+        self._max_requests, self._seconds = conf.REQUESTS_AT_ONCE, conf.BODY_SECONDS
         self._in_progress = 0
         self._arriving: collections.Counter[str | None] = collections.Counter()
 
@@ -105,7 +105,7 @@ class RequestLimits:
             if admitted is None:
                 return
             receive, send = admitted
-        if self._in_progress >= self._most:
+        if self._in_progress >= self._max_requests:
             refusal = Refusal("overloaded", "Too many requests are in progress. Try again in a moment.")
             await self._refuse(head or _head(scope, dict(scope["headers"])), refusal, send)
             return
@@ -140,7 +140,9 @@ class RequestLimits:
                 return discarded.receive, closing
             await self._refuse(head, _too_large(limit), closing)
             return None
-        if self._arriving[head.address] >= MAX_BODIES_OF_ADDRESS or (self._arriving.total() >= self._most):
+        if self._arriving[head.address] >= MAX_BODIES_OF_ADDRESS or (
+            self._arriving.total() >= self._max_requests
+        ):
             refusal = Refusal("overloaded", "Too many requests are arriving. Try again in a moment.")
             await self._refuse(head, refusal, closing)
             return None
@@ -196,7 +198,9 @@ class WsgiRequestLimits:
             ],
         )
         limit = (
-            head.maximum if head.is_for_api or head.length <= MAX_FOR_STRANGERS else _limit_by_sender(head)
+            head.maximum
+            if head.is_for_api or head.length <= MAX_UNAUTHENTICATED_BYTES
+            else _limit_by_sender(head)
         )
         if head.is_for_api or head.length <= limit:
             return self._application(environ, start_response)
@@ -234,7 +238,7 @@ def _head(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Head:
 
 async def _limit(head: Head) -> int:
     """Return the maximum size of a body from its sender."""
-    if head.states_length and not MAX_FOR_STRANGERS < head.length <= head.maximum:
+    if head.states_length and not MAX_UNAUTHENTICATED_BYTES < head.length <= head.maximum:
         # The sender does not matter: small enough for anyone, or too large for everyone.
         return head.maximum
     return await _limit_in_thread(head)
@@ -242,7 +246,7 @@ async def _limit(head: Head) -> int:
 
 def _limit_by_sender(head: Head) -> int:
     try:
-        return head.maximum if _is_known(head) else min(MAX_FOR_STRANGERS, head.maximum)
+        return head.maximum if _is_known(head) else min(MAX_UNAUTHENTICATED_BYTES, head.maximum)
     finally:
         # Django does not close the connections of this thread at the end of a request.
         db.connections.close_all()

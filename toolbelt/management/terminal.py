@@ -25,7 +25,7 @@ class Output(base.OutputWrapper):
         self, msg: str = "", style_func: Any = None, ending: str | None = None
     ) -> None:
         """Write a message."""
-        super().write(cleaning.visible(masking.mask(str(msg))), style_func, ending)
+        super().write(cleaning.escape_hidden(masking.mask(str(msg))), style_func, ending)
 
     def write_json(self, text: str) -> None:
         """Write a JSON document. Invisible characters are escaped, which does not change its values."""
@@ -33,7 +33,7 @@ class Output(base.OutputWrapper):
 
     def write_yaml(self, text: str) -> None:
         """Write a YAML document. On a terminal, invisible characters are made visible."""
-        super().write(cleaning.visible(text) if self.isatty() else text)
+        super().write(cleaning.escape_hidden(text) if self.isatty() else text)
 
 
 class Command(base.BaseCommand):

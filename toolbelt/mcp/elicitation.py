@@ -26,7 +26,7 @@ from toolbelt.runtime import feed, log_levels, open_questions, threads
 
 METHOD = "elicitation/create"
 # How often answers that other processes received are read, in seconds.
-SECONDS = 0.5
+POLL_SECONDS = 0.5
 # The maximum length of an answer as JSON, in characters.
 MAX_ANSWER = 200_000
 
@@ -55,7 +55,7 @@ class Waiting:
     answered: asyncio.Future[Mapping[str, Any]]
     is_elsewhere: bool = False
 
-    def settle(self, answer: Mapping[str, Any]) -> None:
+    def resolve(self, answer: Mapping[str, Any]) -> None:
         """Set the answer, unless there already is one."""
         if not self.answered.done():
             self.answered.set_result(answer)
@@ -83,7 +83,7 @@ class Questions:
         await threads.run(open_questions.add, key)
         self._open[key] = waiting
         if feed.is_ended():
-            waiting.settle(CANCEL)
+            waiting.resolve(CANCEL)
         elif self._reader is None:
             self._reader = asyncio.create_task(self._read())
         try:
@@ -96,11 +96,11 @@ class Questions:
             if not (is_retried and waiting.is_elsewhere):
                 await asyncio.shield(threads.run(open_questions.remove, key))
 
-    def settle(self, key: str, answer: Mapping[str, Any]) -> bool:
+    def resolve(self, key: str, answer: Mapping[str, Any]) -> bool:
         """Answer a question if this process waits for it. Return whether it does."""
         if (waiting := self._open.get(key)) is None:
             return False
-        waiting.settle(answer)
+        waiting.resolve(answer)
         return True
 
     async def ask(
@@ -124,17 +124,17 @@ class Questions:
         result = response.get("result")
         answer: Mapping[str, Any] = result if isinstance(result, dict) else CANCEL
         key = key_of(head, id_)
-        if not self.settle(key, answer):
+        if not self.resolve(key, answer):
             await answer_elsewhere(key, answer)
 
     async def _read(self) -> None:
         """Read the answers that other processes received, while a question is open."""
         while True:
-            await asyncio.sleep(SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             if feed.is_ended():
                 # The server shuts down, and waits for its requests to end.
                 for waiting in self._open.values():
-                    waiting.settle(CANCEL)
+                    waiting.resolve(CANCEL)
                 return
             keys = [*self._open]
             try:
@@ -154,7 +154,7 @@ class Questions:
                     waiting_question.answered.cancel()
                 elif text := answers[key]:
                     waiting_question.is_elsewhere = True
-                    waiting_question.settle(json.loads(text))
+                    waiting_question.resolve(json.loads(text))
 
 
 class StreamClient:

@@ -29,9 +29,9 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 # How long a client may leave its response unread, in seconds. The ASGI server sends no more until the client reads, so
 # a client that never reads costs no memory and delays no other client.
-STALLED = 30.0
+WRITE_TIMEOUT = 30.0
 # A larger body is sent separately from its tail: for a smaller one, joining them costs less than another send.
-LARGE = 250_000
+MAX_JOINED_BYTES = 250_000
 
 JSON: Headers = ((b"content-type", b"application/json"),)
 EVENTS: Headers = (
@@ -41,14 +41,14 @@ EVENTS: Headers = (
 )
 SERVER = {"name": "toolbelt", "title": "Toolbelt", "version": toolbelt.__version__}
 # The metadata of each result in modern revisions.
-ABOUT: Mapping[str, Any] = {protocol.SERVER: SERVER}
+SERVER_META: Mapping[str, Any] = {protocol.SERVER: SERVER}
 # The metadata and the header of the last known result, while the database cannot be read.
 STALE: Mapping[str, Any] = {"toolbelt/stale": True}
 STALE_HEADER = (b"toolbelt-stale", b"true")
-MODERN: Mapping[str, Any] = {"resultType": "complete", "_meta": ABOUT}
+MODERN: Mapping[str, Any] = {"resultType": "complete", "_meta": SERVER_META}
 # Results must not be cached: a flip applies to the next request.
-FRESH: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
-MODERN_LIST: Mapping[str, Any] = {**MODERN, **FRESH}
+NO_CACHE: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
+MODERN_LIST: Mapping[str, Any] = {**MODERN, **NO_CACHE}
 
 
 class AnsweredRequest(NamedTuple):
@@ -94,10 +94,12 @@ class StalledError(Exception):
 class Shared:
     """The state that all exchanges of one server process share, for one event loop."""
 
-    def __init__(self, answers: prepared_answers.PreparedAnswers | None, around: ServerContext) -> None:
+    def __init__(
+        self, answers: prepared_answers.PreparedAnswers | None, server_context: ServerContext
+    ) -> None:
         self.contexts = answers.contexts if answers is not None else None
         self._lists = tool_lists.ToolLists(answers.contexts) if answers is not None else None
-        self.around = around
+        self.server_context = server_context
         self.heads = request_head.HeadReader(conf.API_BODY_BYTES)
         self.depth, self.per_minute = conf.API_BODY_DEPTH, conf.API_PER_MINUTE
         self.list_tracker = list_changes.ListChangeTracker()
@@ -107,7 +109,7 @@ class Shared:
 
     def headers(self, scheme: str, extra: Headers, request_id: str) -> list[tuple[bytes, bytes]]:
         """Return the headers of a response."""
-        return [*extra, (b"cache-control", b"no-store"), *self.around.headers(scheme, request_id)]
+        return [*extra, (b"cache-control", b"no-store"), *self.server_context.headers(scheme, request_id)]
 
     async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
         """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
@@ -171,7 +173,7 @@ class Exchange:
     def __init__(self, shared: Shared, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         self.shared, self.scope, self.receive, self._send = shared, scope, receive, send
         self._begun = time.perf_counter()
-        self.request_id = shared.around.new_id()
+        self.request_id = shared.server_context.new_id()
         self.message: protocol.Message | None = None
         self.revision: revisions.Revision | None = None
         self.bearer = ""
@@ -202,7 +204,7 @@ class Exchange:
         self._sent = len(body) + len(tail)
         headers.append((b"content-length", b"%d" % self._sent))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        if len(body) > LARGE:
+        if len(body) > MAX_JOINED_BYTES:
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
             body = b""
         await self._send({"type": "http.response.body", "body": body + tail if tail else body})
@@ -231,7 +233,7 @@ class Exchange:
             return
         self.bearer = bearer.name
         per_minute = self.shared.per_minute
-        if per_minute and (wait := self.shared.around.wait(bearer.prefix, per_minute)):
+        if per_minute and (wait := self.shared.server_context.wait(bearer.prefix, per_minute)):
             seconds = math.ceil(wait)
             raise protocol.ProtocolError(
                 protocol.INVALID_REQUEST,
@@ -274,7 +276,7 @@ class Exchange:
         """Send a part of the response. Raise StalledError."""
         self._sent += len(text)
         try:
-            async with asyncio.timeout(STALLED):
+            async with asyncio.timeout(WRITE_TIMEOUT):
                 await self._send({"type": "http.response.body", "body": text, "more_body": more})
         except TimeoutError:
             raise StalledError from None
@@ -283,7 +285,7 @@ class Exchange:
         """Log and count the request."""
         scope = self.scope
         client = scope.get("client")
-        self.shared.around.note(
+        self.shared.server_context.note(
             AnsweredRequest(
                 scope["method"],
                 "https" if scope["scheme"] == "https" else "http",
@@ -301,7 +303,7 @@ class Exchange:
 
 def modern(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result with the fields that modern revisions require."""
-    return {**result, **MODERN, "_meta": {**result.get("_meta", {}), **ABOUT}}
+    return {**result, **MODERN, "_meta": {**result.get("_meta", {}), **SERVER_META}}
 
 
 def digests(tools: tool_lists.ToolList) -> streams.Digests:
@@ -333,7 +335,7 @@ def _admitted(token: str, agent: str) -> credentials.Bearer:
     return authorization.authenticate(token, agent)
 
 
-async def gone(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -96,7 +96,7 @@ class RetryingClient:
             key = elicitation.key_of(self._call.head, id_)
             async with self._open_questions.opened(key, is_retried=True) as waiting:
                 self.required = Required(id_, question)
-                self._call.news.set()
+                self._call.wakeup.set()
                 try:
                     answer = await waiting.answered
                 except asyncio.CancelledError:

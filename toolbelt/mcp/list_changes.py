@@ -15,7 +15,7 @@ from toolbelt.core import caches
 from toolbelt.mcp import request_head
 from toolbelt.runtime import tool_lists
 
-MAX_KEPT = 4096
+MAX_CACHED = 4096
 # The maximum number of names of added tools in a notice, and of removed tools.
 MAX_NAMED = 20
 
@@ -42,7 +42,7 @@ class ListChangeTracker:
     """The lists that clients received last, in this process."""
 
     def __init__(self) -> None:
-        self._last: caches.LruCache[Hashable, _ReceivedList] = caches.LruCache(MAX_KEPT)
+        self._last: caches.LruCache[Hashable, _ReceivedList] = caches.LruCache(MAX_CACHED)
 
     def record(self, head: request_head.RequestHead, received: tool_lists.ToolList) -> None:
         """Record that a client received this list."""

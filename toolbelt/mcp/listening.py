@@ -21,7 +21,7 @@ from toolbelt.mcp import (
 from toolbelt.runtime import credentials, resource_updates, threads
 
 # How long a client should wait before it reconnects after its stream ended, in milliseconds.
-RETRY = 1000
+RECONNECT_MILLISECONDS = 1000
 # The changes that a modern client may listen for, with their digest and notification.
 _LISTS = {
     "toolsListChanged": ("tools", protocol.LIST_CHANGED),
@@ -32,7 +32,7 @@ _LISTS = {
 
 async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHead) -> exchanges.Reply | None:
     """Open the stream of a client of the first era."""
-    version = head.about.version or revisions.ASSUMED
+    version = head.protocol_headers.version or revisions.ASSUMED
     if version not in revisions.HANDSHAKE:
         if version in revisions.MODERN:
             raise protocol.ProtocolError(
@@ -56,9 +56,12 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
         client=head.client_session,
         subscription=resources.subscription(head),
     )
-    first = b"retry: %d\n: here is what changes\n\n" % RETRY
+    first = b"retry: %d\n: here is what changes\n\n" % RECONNECT_MILLISECONDS
     if revisions.REVISIONS[version].is_primed:
-        first = b"id: %s\nretry: %d\ndata:\n\n" % (list_changes.new_session(*known_digests).encode(), RETRY)
+        first = b"id: %s\nretry: %d\ndata:\n\n" % (
+            list_changes.new_session(*known_digests).encode(),
+            RECONNECT_MILLISECONDS,
+        )
     async with _stream(exchange, head, stream, current.bearer):
         await exchange.shared.streams.sync(head.agent)
         await exchange.begin(exchanges.EVENTS)
@@ -71,10 +74,10 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
             protocol.notification(protocol.RESOURCES_CHANGED),
         )
 
-        def events(news: streams.Digests) -> bytes:
+        def events(changes: streams.Digests) -> bytes:
             return b"".join(
                 protocol.event(message, list_changes.new_session(*stream.known_digests))
-                for message, digest in zip(messages, news, strict=True)
+                for message, digest in zip(messages, changes, strict=True)
                 if digest
             )
 
@@ -121,8 +124,8 @@ async def subscribe(
     }
     messages["policy"] = protocol.event(resources.updated({"_meta": about}))
 
-    def events(news: streams.Digests) -> bytes:
-        return b"".join(message for field, message in messages.items() if getattr(news, field))
+    def events(changes: streams.Digests) -> bytes:
+        return b"".join(message for field, message in messages.items() if getattr(changes, field))
 
     def update(uri: str) -> bytes:
         return protocol.event(resources.updated({"_meta": about}, uri))
@@ -132,7 +135,7 @@ async def subscribe(
         await exchange.begin(exchanges.EVENTS)
         await exchange.send_part(protocol.event(acknowledged))
         if await _follow(exchange, stream, events, update):
-            meta = {**exchanges.ABOUT, **about}
+            meta = {**exchanges.SERVER_META, **about}
             await exchange.send_part(
                 protocol.event(protocol.answer(id_, {"resultType": "complete", "_meta": meta})),
                 more=False,
@@ -177,20 +180,20 @@ async def _follow(
     update: Callable[[str], bytes],
 ) -> bool:
     """Notify a client of changes and updates. Return whether the stream ended on this side."""
-    gone = asyncio.create_task(exchanges.gone(exchange.receive))
-    gone.add_done_callback(lambda _: stream.end())
+    disconnected = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
+    disconnected.add_done_callback(lambda _: stream.end())
     try:
         while True:
-            news = await stream.turn(streams.KEEP_ALIVE)
-            if gone.done():
+            changes = await stream.wait_for_changes(streams.KEEP_ALIVE)
+            if disconnected.done():
                 return False
             updated, stream.updated = [*stream.updated], {}
-            message = b"".join([events(news) if news is not None else b"", *map(update, updated)])
+            message = b"".join([events(changes) if changes is not None else b"", *map(update, updated)])
             if message:
                 await exchange.send_part(message)
             if stream.has_ended:
                 return True
-            if news is None and not updated:
+            if changes is None and not updated:
                 await exchange.send_part(b": still here\n\n")
     finally:
-        gone.cancel()
+        disconnected.cancel()

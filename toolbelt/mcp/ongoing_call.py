@@ -29,8 +29,8 @@ def client_session(head: request_head.RequestHead) -> str:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class OngoingCall:
-    """One call, its caller, and the messages for its client. ``news`` is set when there is something to send, and when
-    something else needs the attention of the task that waits for the call.
+    """One call, its caller, and the messages for its client. ``wakeup`` is set when there is something to send, and
+    when something else needs the attention of the task that waits for the call.
 
     ``contexts`` reads the state of the caller, and ``context`` is its state when the call arrived. ``client`` is the
     client as the server may ask it, and ``requests`` are the questions to it. ``log`` receives the server's messages.
@@ -46,7 +46,7 @@ class OngoingCall:
     progress_token: protocol.Id | None
     contexts: request_contexts.RequestContexts | None = None
     context: request_contexts.RequestContext | None = None
-    news: asyncio.Event = field(default_factory=asyncio.Event)
+    wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: list[bytes] = field(default_factory=list)
     requests: list[bytes] = field(default_factory=list)
     client: Client | None = None
@@ -130,20 +130,20 @@ class OngoingCall:
 
     def take_messages(self) -> list[bytes]:
         """Return and remove the messages for the client."""
-        self.news.clear()
+        self.wakeup.clear()
         messages, self.waiting, self.requests = self.waiting + self.requests, [], []
         return messages
 
     def request(self, message: bytes) -> None:
         """Add a request for the client. Unlike notifications, requests are never dropped."""
         self.requests.append(message)
-        self.news.set()
+        self.wakeup.set()
 
     def notify(self, message: bytes) -> None:
         """Add a notification for the client. If too many wait, the oldest are dropped."""
         self.waiting.append(message)
         del self.waiting[:-MAX_WAITING]
-        self.news.set()
+        self.wakeup.set()
 
     def _notify_progress(self, progress: float, total: float | None, message: str | None) -> None:
         params: dict[str, Any] = {"progressToken": self.progress_token, "progress": progress}

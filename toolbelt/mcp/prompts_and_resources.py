@@ -199,8 +199,8 @@ async def _result(
         result = dict(answer.mcp or {})
     if not revision.is_modern:
         return result
-    around = exchanges.MODERN_LIST if message.method == "resources/read" else exchanges.MODERN
-    return {**result, **around, "_meta": {**result.get("_meta", {}), **exchanges.ABOUT}}
+    extra = exchanges.MODERN_LIST if message.method == "resources/read" else exchanges.MODERN
+    return {**result, **extra, "_meta": {**result.get("_meta", {}), **exchanges.SERVER_META}}
 
 
 def not_found(message: protocol.Message, revision: revisions.Revision, name: str) -> protocol.ProtocolError:

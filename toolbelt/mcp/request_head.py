@@ -21,22 +21,22 @@ from django.utils import http
 from toolbelt.core import api_tokens, caches, sessions
 from toolbelt.mcp import protocol
 
-WHERE = "/mcp"
+ENDPOINT = "/mcp"
 LEGACY_SSE = (
     "This client requests the HTTP+SSE transport of MCP 2024-11-05, which Toolbelt does not support. Configure it for"
-    f' Streamable HTTP (often called "http") at an agent\'s address, {WHERE}/AGENT.'
+    f' Streamable HTTP (often called "http") at an agent\'s address, {ENDPOINT}/AGENT.'
 )
 ALLOW = ((b"allow", b"GET, POST"),)
 ALLOW_POST = ((b"allow", b"POST"),)
 # The maximum number of parsed heads to cache, and their maximum size: larger heads must not fill the memory.
-MAX_KEPT = 2048
-MAX_KEPT_BYTES = 4096
+MAX_CACHED = 2048
+MAX_CACHED_BYTES = 4096
 # Larger heads are refused. Most reverse proxies accept far less.
 MAX_BYTES = 65_536
 MAX_SESSION_LENGTH = 256
 
 _PATH = re.compile(r"/mcp/([A-Za-z0-9_.-]{1,64})(?:/s/(.+?))?/?", re.DOTALL)
-_READ = frozenset(
+_USED_HEADERS = frozenset(
     {
         b"accept",
         b"authorization",
@@ -54,8 +54,8 @@ _READ = frozenset(
     }
 )
 # Requests for a stream of Streamable HTTP have one of these; requests for HTTP+SSE have none.
-_OF_STREAMS = frozenset({b"last-event-id", b"mcp-protocol-version", b"mcp-session-id"})
-_ROUTING = frozenset({b"mcp-method", b"mcp-name", b"mcp-protocol-version"})
+_STREAM_HEADERS = frozenset({b"last-event-id", b"mcp-protocol-version", b"mcp-session-id"})
+_ROUTING_HEADERS = frozenset({b"mcp-method", b"mcp-name", b"mcp-protocol-version"})
 
 
 class RequestHead(NamedTuple):
@@ -75,13 +75,13 @@ class RequestHead(NamedTuple):
     takes_events: bool
     client_session: str
     last_event: str
-    about: protocol.Headers
+    protocol_headers: protocol.Headers
 
 
 def is_here(scope: Mapping[str, Any]) -> bool:
     """Return whether a request is for the MCP endpoint."""
     path: str = scope["path"]
-    return path.startswith("/mcp") and (path == WHERE or path[4] == "/")
+    return path.startswith("/mcp") and (path == ENDPOINT or path[4] == "/")
 
 
 class HeadReader:
@@ -92,7 +92,7 @@ class HeadReader:
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
-        self._heads: caches.LruCache[Hashable, RequestHead] = caches.LruCache(MAX_KEPT)
+        self._heads: caches.LruCache[Hashable, RequestHead] = caches.LruCache(MAX_CACHED)
 
     def read(self, scope: Mapping[str, Any]) -> RequestHead:
         """Return the parsed head of a request. Raise ProtocolError if it is not valid."""
@@ -107,7 +107,7 @@ class HeadReader:
                     f"The head of a request may have at most {MAX_BYTES} bytes. Send fewer or shorter headers.",
                 )
             head = read(scope, self.maximum)
-            if size > MAX_KEPT_BYTES:
+            if size > MAX_CACHED_BYTES:
                 return head
             self._heads.put(cache_key, head)
         return head
@@ -118,8 +118,8 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
     headers: dict[bytes, str] = {}
     twice = ""
     for name, value in scope["headers"]:
-        if name in _READ:
-            if name in headers and name in _ROUTING:
+        if name in _USED_HEADERS:
+            if name in headers and name in _ROUTING_HEADERS:
                 twice = name.decode()
             # Not every server strips the white space around a value.
             headers[name] = value.decode("latin-1").strip(" \t")
@@ -133,7 +133,8 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
     where = _PATH.fullmatch(scope["path"])
     if where is None:
         raise _fault(
-            404, f"There is nothing here. An agent's address is {WHERE}/AGENT, or {WHERE}/AGENT/s/SESSION."
+            404,
+            f"There is nothing here. An agent's address is {ENDPOINT}/AGENT, or {ENDPOINT}/AGENT/s/SESSION.",
         )
     agent, session = where[1], where[2]
     if session is not None and (problem := sessions.id_problem(session)):
@@ -147,7 +148,7 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
             f"Mcp-Session-Id is longer than {MAX_SESSION_LENGTH} characters. Send the id that initialize returned.",
         )
     takes_json, takes_events = _accepted_types(get(b"accept", "*/*"))
-    if method == "GET" and takes_events and not takes_json and headers.keys().isdisjoint(_OF_STREAMS):
+    if method == "GET" and takes_events and not takes_json and headers.keys().isdisjoint(_STREAM_HEADERS):
         raise _fault(405, LEGACY_SSE, headers=ALLOW_POST)
     kind, _, token = get(b"authorization", "").partition(" ")
     token = token.strip()

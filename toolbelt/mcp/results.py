@@ -59,9 +59,9 @@ def unknown(tool: str) -> protocol.ProtocolError:
     )
 
 
-def with_news(result: Mapping[str, Any], news: str) -> dict[str, Any]:
+def with_notice(result: Mapping[str, Any], notice: str) -> dict[str, Any]:
     """Return the result with a notice appended to its content."""
-    return {**result, "content": [*result["content"], _text(news)]} if news else dict(result)
+    return {**result, "content": [*result["content"], _text(notice)]} if notice else dict(result)
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from toolbelt.mcp import ongoing_call, protocol, request_head
 from toolbelt.runtime import calls, cancellations, threads
 
 # How often cancellations that other processes received are read. A shorter call costs no query.
-SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 _log = structlog.get_logger(__name__)
 
@@ -79,7 +79,7 @@ class RunningCalls:
     async def _read(self) -> None:
         """Read the cancellations that other processes received, while there are running calls."""
         while True:
-            await asyncio.sleep(SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             await self._cancel_requested()
 
     async def _cancel_requested(self) -> None:

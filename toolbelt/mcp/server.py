@@ -29,7 +29,7 @@ from toolbelt.mcp import (
 from toolbelt.runtime import availability, prepared_answers, telemetry, upstream_connections
 
 # A larger body is read only with a valid token.
-MAX_FOR_STRANGERS = 100_000
+MAX_UNAUTHENTICATED_BYTES = 100_000
 
 _log = structlog.get_logger(__name__)
 
@@ -38,9 +38,9 @@ class Server:
     """The endpoint of one server process, for one event loop."""
 
     def __init__(
-        self, answers: prepared_answers.PreparedAnswers | None, around: exchanges.ServerContext
+        self, answers: prepared_answers.PreparedAnswers | None, server_context: exchanges.ServerContext
     ) -> None:
-        self._shared = exchanges.Shared(answers, around)
+        self._shared = exchanges.Shared(answers, server_context)
         self.streams = self._shared.streams
 
     async def __call__(
@@ -80,7 +80,7 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
             return await listening.open_stream(exchange, head)
         case "DELETE":
             return await _leave(exchange, head)
-    if head.length is None or head.length > MAX_FOR_STRANGERS:
+    if head.length is None or head.length > MAX_UNAUTHENTICATED_BYTES:
         await exchange.admitted(head)
     body = await exchange.read(head)
     try:
@@ -88,7 +88,7 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
     except strict_json.UnreadableError as error:
         raise protocol.ProtocolError(protocol.PARSE_ERROR, str(error)) from error
     message = exchange.message = protocol.read(document)
-    revision = exchange.revision = protocol.revision(message, head.about)
+    revision = exchange.revision = protocol.revision(message, head.protocol_headers)
     if message.id is None:
         return await _handle_notification(exchange, head, message)
     if message.method not in revision.requests:
@@ -158,8 +158,9 @@ async def _handle_notification(
 
 
 async def _leave(exchange: exchanges.Exchange, head: request_head.RequestHead) -> exchanges.Reply:
+    """End a session (DELETE)."""
     await exchange.admitted(head)
-    if head.about.version in revisions.MODERN:
+    if head.protocol_headers.version in revisions.MODERN:
         raise protocol.ProtocolError(
             protocol.INVALID_REQUEST,
             "This revision has no sessions.",

@@ -25,11 +25,11 @@ KEEP_ALIVE = 15.0
 # Limits per process, and per agent and per token in a process.
 MAX_COUNT = 4000
 MAX_PER_AGENT = 2000
-MAX_PER_ONE = 1000
+MAX_PER_TOKEN = 1000
 # When to try again if there are too many, in seconds.
-PAUSE = 15
+RETRY_AFTER = 15
 # When to compare lists again if they could not be read, in seconds.
-RETRY = 1.0
+RETRY_SECONDS = 1.0
 
 _log = structlog.get_logger(__name__)
 
@@ -52,7 +52,7 @@ class Digests(NamedTuple):
     resources: str = ""
 
 
-NO_NEWS = Digests()
+NO_CHANGES = Digests()
 
 # Returns the current digests, or raises ProtocolError for a token that is no longer valid, and errors.Unavailable.
 Digest = Callable[[StreamState], Awaitable[Digests]]
@@ -67,9 +67,9 @@ class Stream:
     """An open stream. ``known_digests`` are those of the lists that its client knows; ``client`` identifies the client.
 
     ``subscription`` is the key of its client's subscriptions; without it, ``wants_policy`` is whether it subscribed to
-    the policy. ``updated`` are upstream servers' resources to notify the client of, and ``follow`` is called with the
-    resources that its client has subscribed to. ``received`` are lists other than the known ones that were sent to
-    clients of this state since the last comparison: field and digest.
+    the policy. ``pending`` are the changed lists, and ``updated`` the upstream servers' resources, to notify the client
+    of; ``follow`` is called with the resources that its client has subscribed to. ``received`` are lists other than the
+    known ones that were sent to clients of this state since the last comparison: field and digest.
     """
 
     state: StreamState
@@ -78,8 +78,8 @@ class Stream:
     subscription: str = ""
     wants_policy: bool = False
     has_ended: bool = False
-    news: Digests = NO_NEWS
-    rung: asyncio.Event = field(default_factory=asyncio.Event)
+    pending: Digests = NO_CHANGES
+    wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     updated: dict[str, None] = field(default_factory=dict)
     received: set[tuple[str, str]] = field(default_factory=set)
     follow: Callable[[Collection[str]], None] = lambda uris: None
@@ -88,44 +88,44 @@ class Stream:
         """Record the current digests, and wake the stream if its client must be notified of a difference."""
         received, self.received = self.received, set()
         outdated = {name for name, digest in received if digest != getattr(now, name)}
-        news = Digests(
+        pending = Digests(
             *(
-                new if new != old or name in outdated else pending
-                for name, new, old, pending in zip(
-                    Digests._fields, now, self.known_digests, self.news, strict=True
+                new if new != old or name in outdated else unsent
+                for name, new, old, unsent in zip(
+                    Digests._fields, now, self.known_digests, self.pending, strict=True
                 )
             )
         )
         if not (self.wants_policy or self.subscription in subscribed):
-            news = news._replace(policy=self.news.policy)
+            pending = pending._replace(policy=self.pending.policy)
         self.known_digests = now
-        if news != self.news:
-            self.news = news
-            self.rung.set()
+        if pending != self.pending:
+            self.pending = pending
+            self.wakeup.set()
 
     def update(self, uri: str) -> None:
         """Notify the client that a resource has changed."""
         self.updated[uri] = None
-        self.rung.set()
+        self.wakeup.set()
 
     def end(self) -> None:
         """End the stream."""
         self.has_ended = True
-        self.rung.set()
+        self.wakeup.set()
 
-    async def turn(self, within: float) -> Digests | None:
-        """Wait for news and return it, or None after the timeout or when the stream ends."""
-        if not self.rung.is_set():
+    async def wait_for_changes(self, within: float) -> Digests | None:
+        """Wait for changes and return their digests, or None after the timeout or when the stream ends."""
+        if not self.wakeup.is_set():
             # With hundreds of streams, cheaper than a task for each wait.
             loop = asyncio.get_running_loop()
-            alarm = loop.call_later(within, self.rung.set)
+            alarm = loop.call_later(within, self.wakeup.set)
             try:
-                await self.rung.wait()
+                await self.wakeup.wait()
             finally:
                 alarm.cancel()
-        self.rung.clear()
-        news, self.news = self.news, NO_NEWS
-        return news if any(news) else None
+        self.wakeup.clear()
+        changes, self.pending = self.pending, NO_CHANGES
+        return changes if any(changes) else None
 
 
 class Streams:
@@ -150,8 +150,8 @@ class Streams:
     def open(self, stream: Stream) -> None:
         """Add a stream. Raise ProtocolError if there are too many."""
         agent, token = stream.state.agent, stream.state.token
-        if self._of_token[token] >= MAX_PER_ONE:
-            raise _too_many(f"This token has {MAX_PER_ONE} streams open here")
+        if self._of_token[token] >= MAX_PER_TOKEN:
+            raise _too_many(f"This token has {MAX_PER_TOKEN} streams open here")
         if len(self._by_agent.get(agent, ())) >= MAX_PER_AGENT:
             raise _too_many(f"The agent {agent} has {MAX_PER_AGENT} streams open here")
         if len(self) >= MAX_COUNT:
@@ -292,7 +292,7 @@ class Streams:
         while True:
             if await self.compare_lists(agent):
                 return
-            await asyncio.sleep(RETRY)
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 def _too_many(limit: str) -> protocol.ProtocolError:
@@ -300,5 +300,5 @@ def _too_many(limit: str) -> protocol.ProtocolError:
         protocol.INVALID_REQUEST,
         f"{limit}, which is the maximum. Close some, or try again later.",
         status=429,
-        headers=((b"retry-after", b"%d" % PAUSE),),
+        headers=((b"retry-after", b"%d" % RETRY_AFTER),),
     )

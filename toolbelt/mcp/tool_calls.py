@@ -26,7 +26,7 @@ from toolbelt.mcp import (
 from toolbelt.runtime import calls, open_questions, threads, tool_lists
 
 # How often a stream gets a comment while a call takes long, in seconds.
-PING = 15.0
+KEEP_ALIVE_SECONDS = 15.0
 # How long a call runs before its client's connection is watched, in seconds.
 WATCH_AFTER = 0.1
 
@@ -53,7 +53,7 @@ async def answer(
     before = await exchange.current_list(head, may_grow=not revision.is_modern)
     if before.is_stale:
         # The agent's permissions cannot be checked now.
-        return exchange.reply(message, _with_about(results.of(calls.unchecked(), tool), revision))
+        return exchange.reply(message, _for_revision(results.of(calls.unchecked(), tool), revision))
     call = ongoing_call.OngoingCall(
         head=head,
         bearer=before.bearer,
@@ -104,17 +104,19 @@ async def _follow(
     """Return the reply with the result of the call, or with the question that it waits for; None if it was sent."""
     client = call.client
     is_parked = False
-    gone: asyncio.Task[None] | None = None
-    task.add_done_callback(lambda _: call.news.set())
+    disconnected: asyncio.Task[None] | None = None
+    task.add_done_callback(lambda _: call.wakeup.set())
     try:
         while not task.done():
-            has_news = await _wait(call.news, PING if gone is not None else WATCH_AFTER)
-            if gone is None and not task.done():
-                gone = asyncio.create_task(exchanges.gone(exchange.receive))
-                gone.add_done_callback(lambda _: call.news.set())
-                if not has_news:
+            is_awake = await _wait(
+                call.wakeup, KEEP_ALIVE_SECONDS if disconnected is not None else WATCH_AFTER
+            )
+            if disconnected is None and not task.done():
+                disconnected = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
+                disconnected.add_done_callback(lambda _: call.wakeup.set())
+                if not is_awake:
                     continue
-            if gone is not None and gone.done() and not task.done():
+            if disconnected is not None and disconnected.done() and not task.done():
                 if revision.is_modern:
                     # A client of this era cancels a request by disconnecting.
                     task.cancel()
@@ -140,8 +142,8 @@ async def _follow(
         final_result = await input_required.result_of(task, call, result, is_modern=revision.is_modern)
         return await _end(exchange, message, final_result)
     finally:
-        if gone is not None:
-            gone.cancel()
+        if disconnected is not None:
+            disconnected.cancel()
         if revision.is_modern and not is_parked:
             # Its client does not read, or this server ends: no one receives the result.
             task.cancel()
@@ -169,8 +171,8 @@ async def _resume(
         return await waiting_calls.fetch(exchange, message, call.head, key, repeated.answer)
     parked.call.progress_token = call.progress_token
     parked.client.required = None
-    parked.call.news.clear()
-    exchange.shared.questions.settle(key, repeated.answer)
+    parked.call.wakeup.clear()
+    exchange.shared.questions.resolve(key, repeated.answer)
     return await _follow(exchange, message, revision, parked.call, parked.task, result)
 
 
@@ -212,14 +214,14 @@ def _ignore(message: Mapping[str, Any]) -> None:
     """Ignore a log message."""
 
 
-async def _wait(news: asyncio.Event, seconds: float) -> bool:
-    """Wait until there is news of the call. Return whether there is any before the timeout."""
+async def _wait(wakeup: asyncio.Event, seconds: float) -> bool:
+    """Wait until the event is set, and clear it. Return False after the timeout."""
     try:
         async with asyncio.timeout(seconds):
-            await news.wait()
+            await wakeup.wait()
     except TimeoutError:
         return False
-    news.clear()
+    wakeup.clear()
     return True
 
 
@@ -241,15 +243,15 @@ async def _result(
         now = before.tools
     if now.digest != before.tools.digest and call.tool_name in _LOADING and not revision.is_modern:
         await _notify_of_loading(exchange, head, now)
-    news = exchange.shared.list_tracker.notice(head, now)
+    notice = exchange.shared.list_tracker.notice(head, now)
     try:
-        result = results.with_news(results.of(answer, call.tool_name), news)
+        result = results.with_notice(results.of(answer, call.tool_name), notice)
     except protocol.ProtocolError as fault:
-        raise protocol.ProtocolError(fault.code, f"{fault.message} {news}".strip()) from None
-    return _with_about(result, revision)
+        raise protocol.ProtocolError(fault.code, f"{fault.message} {notice}".strip()) from None
+    return _for_revision(result, revision)
 
 
-def _with_about(result: Mapping[str, Any], revision: revisions.Revision) -> Mapping[str, Any]:
+def _for_revision(result: Mapping[str, Any], revision: revisions.Revision) -> Mapping[str, Any]:
     if not revision.is_modern:
         # In earlier revisions, structured content must be an object.
         if isinstance(result.get("structuredContent", {}), dict):

@@ -14,14 +14,14 @@ from toolbelt import conf
 from toolbelt.mcp import elicitation, exchanges, input_required, ongoing_call, protocol, request_head
 from toolbelt.runtime import calls, open_questions, threads
 
-# How long an ended call is kept for its client to fetch the result, in seconds.
-KEEP_SECONDS = 60.0
+# How long the outcome of an ended call is kept for its client to fetch, in seconds.
+OUTCOME_TTL = 60.0
 # How often a call that continues for another process checks whether its client is gone, and that process for its end.
-SECONDS = 0.25
+POLL_SECONDS = 0.25
 # How often a long call sends a sign of life, in seconds.
-PING = 15.0
+KEEP_ALIVE_SECONDS = 15.0
 # How long after the call's time limit its outcome may arrive, in seconds.
-LATE = 10.0
+LATE_SECONDS = 10.0
 
 _log = structlog.get_logger(__name__)
 # Keeps references to tasks that nothing else references.
@@ -40,7 +40,7 @@ def park(
     key = elicitation.key_of(call.head, required.id)
     parked = questions.parked[key] = input_required.ParkedCall(call, task, client, result)
     loop = asyncio.get_running_loop()
-    task.add_done_callback(lambda _: loop.call_later(KEEP_SECONDS, questions.parked.pop, key, None))
+    task.add_done_callback(lambda _: loop.call_later(OUTCOME_TTL, questions.parked.pop, key, None))
 
     def resume_elsewhere(key: str) -> None:
         if questions.parked.pop(key, None) is not None:
@@ -62,9 +62,9 @@ async def fetch(
     """Answer a question that another process waits for, and return the result of the call there."""
     if not await elicitation.answer_elsewhere(key, answer):
         raise input_required.not_open()
-    gone = asyncio.create_task(exchanges.gone(exchange.receive))
-    end = time.monotonic() + conf.CALL_SECONDS + LATE
-    last_ping = time.monotonic()
+    disconnected = asyncio.create_task(exchanges.wait_for_disconnect(exchange.receive))
+    end = time.monotonic() + conf.CALL_SECONDS + LATE_SECONDS
+    last_sent = time.monotonic()
     try:
         while not (text := await threads.run(open_questions.outcome, key)):
             if text is None or time.monotonic() > end:
@@ -72,15 +72,15 @@ async def fetch(
                     protocol.INTERNAL_ERROR, "The process that ran this call has ended."
                 )
                 return await exchange.refused(fault)
-            if head.takes_events and time.monotonic() > last_ping + PING:
-                last_ping = time.monotonic()
+            if head.takes_events and time.monotonic() > last_sent + KEEP_ALIVE_SECONDS:
+                last_sent = time.monotonic()
                 await exchange.send_messages([b": still at work\n\n"])
-            await asyncio.wait({gone}, timeout=SECONDS)
-            if gone.done():
+            await asyncio.wait({disconnected}, timeout=POLL_SECONDS)
+            if disconnected.done():
                 exchange.note(499)
                 return None
     finally:
-        gone.cancel()
+        disconnected.cancel()
         # The process that runs the call sees that no client waits for it.
         await asyncio.shield(threads.run(open_questions.remove, key))
     outcome = json.loads(text)
@@ -101,7 +101,7 @@ async def _deliver(questions: elicitation.Questions, parked: input_required.Park
     call, task, client = parked.call, parked.task, parked.client
     try:
         while not task.done() and client.required is None:
-            await asyncio.wait({task}, timeout=SECONDS)
+            await asyncio.wait({task}, timeout=POLL_SECONDS)
             if not task.done() and await threads.run(open_questions.outcome, key) is None:
                 task.cancel()
                 return

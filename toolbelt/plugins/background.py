@@ -30,18 +30,18 @@ T = TypeVar("T")
 Check = Callable[[], Awaitable[None]]
 
 MAX_THREADS = 32
-CLOSE_WITHIN = 2.0
+CLOSE_SECONDS = 2.0
 
 _log = structlog.get_logger(__name__)
 # The loop whose plain function this thread runs.
-_HOME: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = contextvars.ContextVar(
+_CALLING_LOOP: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = contextvars.ContextVar(
     "toolbelt_loop", default=None
 )
 # The current call's check, for an async function that runs plain ones in threads, as FunctionPlugin does.
 _CHECK: contextvars.ContextVar[Check | None] = contextvars.ContextVar("toolbelt_check", default=None)
 
 
-class LateError(Exception):
+class DeadlineError(Exception):
     """The code on the loop did not finish in time, and was cancelled."""
 
 
@@ -61,7 +61,7 @@ class Loop:
     async def run(
         self, coroutine: Coroutine[Any, Any, T], within: float, extension: Callable[[], float] = lambda: 0.0
     ) -> T:
-        """Run the coroutine on this loop, with the caller's context variables. Raise LateError after ``within``
+        """Run the coroutine on this loop, with the caller's context variables. Raise DeadlineError after ``within``
         seconds.
 
         ``extension`` is called when the time is up, and returns how many more seconds to wait.
@@ -80,7 +80,7 @@ class Loop:
             while not future.done() and (more := extension()) > 0:
                 await asyncio.wait({future}, timeout=more)
             if not future.done():
-                raise LateError
+                raise DeadlineError
             return future.result()
         finally:
             future.cancel()
@@ -96,7 +96,7 @@ class Loop:
         try:
             concurrent.futures.wait({future}, timeout=within)
             if not future.done():
-                raise LateError
+                raise DeadlineError
             return future.result()
         finally:
             future.cancel()
@@ -119,7 +119,7 @@ class Loop:
             return
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(loop.stop)
-        thread.join(CLOSE_WITHIN)
+        thread.join(CLOSE_SECONDS)
         if thread.is_alive():
             _log.warning("the plugins' event loop is blocked and was abandoned")
 
@@ -166,7 +166,7 @@ class Loop:
             task.cancel()
         if left:
             with contextlib.suppress(SystemExit, KeyboardInterrupt):
-                loop.run_until_complete(asyncio.wait(left, timeout=CLOSE_WITHIN / 2))
+                loop.run_until_complete(asyncio.wait(left, timeout=CLOSE_SECONDS / 2))
                 loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
@@ -208,7 +208,7 @@ class Threads:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         context = contextvars.copy_context()
-        context.run(_HOME.set, loop)
+        context.run(_CALLING_LOOP.set, loop)
 
         def settle(result: Any, error: BaseException | None) -> None:
             self._free.release()
@@ -270,10 +270,10 @@ def wait(awaitable: Awaitable[T]) -> T:
     with contextlib.suppress(RuntimeError):
         asyncio.get_running_loop()
         raise TypeError("wait is for plain functions: use await in an async function.")
-    home = _HOME.get()
-    if home is None:
+    calling_loop = _CALLING_LOOP.get()
+    if calling_loop is None:
         raise TypeError("wait only works in a plain function that a plugin runs.")
-    return asyncio.run_coroutine_threadsafe(_awaited(awaitable), home).result()
+    return asyncio.run_coroutine_threadsafe(_awaited(awaitable), calling_loop).result()
 
 
 async def _awaited(awaitable: Awaitable[T]) -> T:

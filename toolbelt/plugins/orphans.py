@@ -27,9 +27,9 @@ import structlog
 _log = structlog.get_logger(__name__)
 
 # The environment variables that Python may need to start.
-_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_LIBRARY_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 # The signals that stop Toolbelt must not stop the watchdog: a signal to all processes of a service reaches both.
-_HELD_BACK = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+_BLOCKED_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 _PROGRAM = """
 import os, signal, sys, time
 groups = set()
@@ -55,7 +55,7 @@ end(signal.SIGKILL)
 """
 
 
-class _Standby:
+class _Watchdog:
     """The watchdog process, started with the first process group."""
 
     def __init__(self) -> None:
@@ -95,14 +95,14 @@ class _Standby:
 
     def _start(self) -> None:
         # A process inherits the blocked signals of its parent's thread.
-        previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+        previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_SIGNALS)
         try:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-I", "-S", "-c", _PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _LIBRARIES if name in os.environ},
+                env={name: os.environ[name] for name in _LIBRARY_VARIABLES if name in os.environ},
                 cwd="/",
                 bufsize=0,
                 start_new_session=True,
@@ -134,16 +134,16 @@ class _Standby:
         return True
 
 
-_STANDBY = _Standby()
-atexit.register(_STANDBY.close)
-os.register_at_fork(after_in_child=_STANDBY.forget)
+_WATCHDOG = _Watchdog()
+atexit.register(_WATCHDOG.close)
+os.register_at_fork(after_in_child=_WATCHDOG.forget)
 
 
 @contextlib.contextmanager
-def ended_with_this_process(group: int) -> Iterator[None]:
+def killed_with_parent(group: int) -> Iterator[None]:
     """Within the block, let the watchdog stop a process group if this process dies."""
-    _STANDBY.add(group)
+    _WATCHDOG.add(group)
     try:
         yield
     finally:
-        _STANDBY.remove(group)
+        _WATCHDOG.remove(group)

@@ -17,13 +17,13 @@ _MAX_SEARCH_MEMORY = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """A range of lines, from ``first`` to ``last`` of ``count``. ``cut``: even the first line was too long."""
+    """A range of lines, from ``first`` to ``last`` of ``count``. ``is_truncated``: even the first line was too long."""
 
     text: str
     first: int
     last: int
     count: int
-    cut: bool
+    is_truncated: bool
 
 
 def decode(data: bytes, path: str) -> str:
@@ -63,10 +63,12 @@ def lines(text: str, first: int, max_lines: int) -> Lines:
     if not fitting and all_lines:
         # The line is longer than a result may be: return its beginning.
         beginning = all_lines[first - 1][:MAX_ANSWER_LENGTH]
-        return Lines(text=beginning, first=first, last=first, count=len(all_lines), cut=True)
+        return Lines(text=beginning, first=first, last=first, count=len(all_lines), is_truncated=True)
     last = first + len(fitting) - 1
     ending = "\n" if fitting and (last < len(all_lines) or text.endswith("\n")) else ""
-    return Lines(text="\n".join(fitting) + ending, first=first, last=last, count=len(all_lines), cut=False)
+    return Lines(
+        text="\n".join(fitting) + ending, first=first, last=last, count=len(all_lines), is_truncated=False
+    )
 
 
 def replace(text: str, old: str, new: str, count: int, path: str) -> str:

@@ -22,7 +22,7 @@ Unavailable = running.Unavailable
 
 # Time limits on the plugins' loop are also enforced from outside, in case code blocks the loop; this much later, so
 # that the loop's own result normally comes first.
-GRACE = 2 * running.LET_GO_WITHIN + 1.0
+GRACE = 2 * running.CLOSE_SECONDS + 1.0
 
 
 class TimedOutError(errors.ToolbeltError):
@@ -82,7 +82,7 @@ class ToolPluginRegistry:
         while True:
             owners, changes = self._claimed()
             examined = offers.examine(plugin, source, owners)
-            _refuse_unsound(examined, partial)
+            _raise_problems(examined, partial)
             with self._lock:
                 # If a name was claimed in the meantime, check again.
                 if self._changes == changes:
@@ -112,7 +112,7 @@ class ToolPluginRegistry:
             before = entry.running.offer
             owners, changes = self._claimed(without=before)
             examined = offers.examine(entry.running.plugin, before.source, owners)
-            _refuse_unsound(examined, entry.partial)
+            _raise_problems(examined, entry.partial)
             if (examined.offer.name, examined.offer.home) != (before.name, before.home):
                 message = (
                     f"It was registered with the namespace {before.home!r}, which a plugin cannot change."
@@ -151,7 +151,7 @@ class ToolPluginRegistry:
         with self._lock:
             here = {entry.running.offer.name for entry in self._entries if isinstance(entry, _Entry)}
             return [
-                _apart(entry, here) if isinstance(entry, info.PluginInfo) else entry.info
+                _with_unique_name(entry, here) if isinstance(entry, info.PluginInfo) else entry.info
                 for entry in self._entries
             ]
 
@@ -171,10 +171,10 @@ class ToolPluginRegistry:
         plugin raise; a :class:`contract.ToolError` is for the model.
         """
         within = self._limits.call if within is None else within
-        plugin = self._able(tool_name)
+        plugin = self._runnable(tool_name)
         try:
             return await self._loop.run(plugin.run(tool_name, args, call, check), within)
-        except background.LateError:
+        except background.DeadlineError:
             raise TimedOutError(tool_name, within) from None
 
     def execute_sync(
@@ -187,10 +187,10 @@ class ToolPluginRegistry:
     ) -> Any:
         """Do the same as :meth:`execute`, blocking the calling thread."""
         within = self._limits.call if within is None else within
-        plugin = self._able(tool_name)
+        plugin = self._runnable(tool_name)
         try:
             return self._loop.run_sync(plugin.run(tool_name, args, call), within)
-        except background.LateError:
+        except background.DeadlineError:
             raise TimedOutError(tool_name, within) from None
 
     async def initialize(self) -> None:
@@ -202,8 +202,8 @@ class ToolPluginRegistry:
         plugins = self._running()
         within = self._limits.initialize
         try:
-            self._loop.run_sync(_together(plugin.ready() for plugin in plugins), within + GRACE)
-        except background.LateError:
+            self._loop.run_sync(_gather(plugin.ready() for plugin in plugins), within + GRACE)
+        except background.DeadlineError:
             # A plugin blocks the loop. The others continue when the loop is free.
             blocking = self._loop.current_task()
             for plugin in plugins:
@@ -223,20 +223,20 @@ class ToolPluginRegistry:
         plugins, within = self._running(), self._limits.shutdown
         try:
             if self._loop.is_started:
-                self._loop.run_sync(_together(plugin.stop() for plugin in plugins), within + GRACE)
-        except background.LateError:
+                self._loop.run_sync(_gather(plugin.stop() for plugin in plugins), within + GRACE)
+        except background.DeadlineError:
             for plugin in plugins:
                 if plugin.status.state == "initialized":
                     plugin.fail(f"shutdown() took longer than {within:g} s, and the event loop is blocked")
         for plugin in plugins:
-            plugin.stop_unbegun()
+            plugin.stop_uninitialized()
         self._loop.close()
 
     def _running(self) -> list[running.Running]:
         with self._lock:
             return [entry.running for entry in self._entries if isinstance(entry, _Entry)]
 
-    def _able(self, tool_name: str) -> running.Running:
+    def _runnable(self, tool_name: str) -> running.Running:
         """Return the plugin that runs the tool. Raise Unavailable if it has failed or stopped."""
         with self._lock:
             entry, is_closed = self._by_tool.get(tool_name), self._closed
@@ -271,17 +271,17 @@ class ToolPluginRegistry:
         self._changes += 1
 
 
-def _apart(failure: info.PluginInfo, here: Container[str]) -> info.PluginInfo:
+def _with_unique_name(failure: info.PluginInfo, here: Container[str]) -> info.PluginInfo:
     # Otherwise a plugin that is listed twice would be treated as failed, and switched off.
     return dataclasses.replace(failure, name=failure.source) if failure.name in here else failure
 
 
-async def _together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def _gather(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
     # Exceptions are already recorded with their plugin.
     await asyncio.gather(*coroutines, return_exceptions=True)
 
 
-def _refuse_unsound(examined: offers.Examined, partial: bool) -> None:
+def _raise_problems(examined: offers.Examined, partial: bool) -> None:
     problems = examined.fatal if partial else (*examined.fatal, *examined.left_out)
     if problems:
         raise errors.Invalid(problems)

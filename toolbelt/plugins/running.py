@@ -24,8 +24,9 @@ from toolbelt.plugins import background, contract, lifecycle, offers
 RuntimeFor = Callable[[str, Mapping[str, Any]], contract.RuntimeAPI]
 
 # How long cancelled calls and closing may take at the end.
-LET_GO_WITHIN = 1.0
-PARTS = 20
+CLOSE_SECONDS = 1.0
+# Into how many slices a wait is split, so that time in which the event loop is blocked hardly counts.
+WAIT_SLICES = 20
 
 _log = structlog.get_logger(__name__)
 
@@ -123,7 +124,7 @@ class Running:
                 raise self.unavailable() from None
             raise
 
-    def stop_unbegun(self) -> None:
+    def stop_uninitialized(self) -> None:
         """Stop a plugin that was never initialized."""
         self._stopping = True
         self._move(lifecycle.stopped())
@@ -137,16 +138,16 @@ class Running:
         for task in pending:
             task.cancel()
         if pending:
-            await asyncio.wait(pending, timeout=LET_GO_WITHIN)
+            await asyncio.wait(pending, timeout=CLOSE_SECONDS)
         if self.status.state == "initialized":
             shut_down = background.call(self._threads, self.plugin.shutdown)
-            error, cause = await self._ended(shut_down, self._limits.shutdown, "shutdown()")
+            error, cause = await self._wait_for(shut_down, self._limits.shutdown, "shutdown()")
             if error:
                 self.fail(error, cause)
         self._move(lifecycle.stopped())
         close = getattr(self._runtime, "aclose", None)
         if close is not None:
-            await self._ended(background.call(self._threads, close), LET_GO_WITHIN, "aclose()")
+            await self._wait_for(background.call(self._threads, close), CLOSE_SECONDS, "aclose()")
 
     async def _run(
         self,
@@ -160,7 +161,7 @@ class Running:
         return await background.call(self._threads, self.plugin.execute, tool_name, dict(args), check=check)
 
     async def _initialize(self) -> None:
-        error, cause = await self._ended(self._begin(), self._limits.initialize, "initialize()")
+        error, cause = await self._wait_for(self._begin(), self._limits.initialize, "initialize()")
         if error:
             self.fail(error, cause)
         else:
@@ -170,21 +171,21 @@ class Running:
         self._runtime = await self._threads.run(self._runtime_for, self.offer.home, self._config)
         await background.call(self._threads, self.plugin.initialize, self._runtime)
 
-    async def _ended(
+    async def _wait_for(
         self, coroutine: Coroutine[Any, Any, Any], within: float, name: str
     ) -> tuple[str, BaseException | None]:
         """Wait for the coroutine with a time limit. Return what went wrong, if anything, and the exception.
 
-        Time in which other code blocks the loop does not count: the limit is split into small parts, and a part that
-        takes longer counts only as a part.
+        Time in which other code blocks the loop does not count: the limit is split into short slices, and a slice that
+        takes longer counts only as one slice.
         """
         task = asyncio.ensure_future(coroutine)
         self._own(task)
         # Mark the exception as retrieved, in case it fails after the time limit.
         task.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
-            for _ in range(PARTS):
-                await asyncio.wait({task}, timeout=within / PARTS)
+            for _ in range(WAIT_SLICES):
+                await asyncio.wait({task}, timeout=within / WAIT_SLICES)
                 if task.done():
                     break
         finally:

@@ -48,9 +48,9 @@ Sender = Literal["agent", "operator", "program"]
 # The record of an admission is written a moment after it. How long a report waits for this process to write it, and at
 # which intervals it looks for a record that another process writes, in seconds.
 FLUSH_SECONDS = 2.0
-PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
-_HALF = 32
-# Begins the error of such a record.
+RETRY_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
+_KEY_LENGTH = 32
+# Prefix of the error text of calls that were recorded without an admission.
 UNADMITTED = "Ran without an admission, because Toolbelt could not be reached."
 
 
@@ -103,7 +103,7 @@ def admit(request: Request) -> Answer:
     Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; everything else is an answer.
     """
     recording = _recording(request)
-    gate = gates.Gate(recording, request.subagent, False, lambda: None)
+    gate = gates.CallGate(recording, request.subagent, False, lambda: None)
     try:
         snapshot, resolved, _ = gate.resolve()
         return _admit(request, gate, resolved, snapshot)
@@ -124,7 +124,7 @@ def admit_at_once(request: Request, context: request_contexts.RequestContext) ->
         return None
     recording = _recording(request)
     recording.revision = context.probed.state.number
-    gate = gates.Gate(recording, request.subagent, False, lambda: None)
+    gate = gates.CallGate(recording, request.subagent, False, lambda: None)
     try:
         return _admit(request, gate, surface.resolution, context.snapshot, is_quick=True)
     except schema.TooComplexError:
@@ -146,9 +146,9 @@ def report(
     Without ``duration_ms``, the call took the time since its admission. Raise errors.NotFound for an id that was not
     given to this sender, and errors.Refused for a call that was reported before.
     """
-    key = call_id[:_HALF]
+    key = call_id[:_KEY_LENGTH]
     if not hmac.compare_digest(call_id.encode(), _call_id(key, agent, sender).encode()):
-        raise errors.NotFound("admitted call", call_id[:_HALF])
+        raise errors.NotFound("admitted call", call_id[:_KEY_LENGTH])
     complete = functools.partial(
         records.report,
         agent,
@@ -161,7 +161,7 @@ def report(
     reported = complete()
     if reported is None and record_writer.flush(FLUSH_SECONDS):
         reported = complete()
-    for seconds in PAUSES:
+    for seconds in RETRY_PAUSES:
         if reported is not None:
             break
         time.sleep(seconds)
@@ -280,7 +280,7 @@ class admitted:
 
 def _admit(
     request: Request,
-    gate: gates.Gate,
+    gate: gates.CallGate,
     resolved: budgets.Resolution,
     snapshot: resolution.Snapshot,
     *,
@@ -301,7 +301,7 @@ def _admit(
         recording.end(admission.code, error=recording.reason_text or admission.without_values())
         return admission
     # Only has to be unique, because _call_id signs it. The system's random numbers take ten times as long.
-    key = f"{random.getrandbits(4 * _HALF):0{_HALF}x}"
+    key = f"{random.getrandbits(4 * _KEY_LENGTH):0{_KEY_LENGTH}x}"
     recording.call_id = key
     recording.report_by = _time(int(recording.at.timestamp() + conf.REPORT_SECONDS))
     # Its record begins now, and the report completes it.
@@ -341,7 +341,7 @@ def _call_id(key: str, agent: str, sender: Sender) -> str:
     """Return the id of the call with this key: only Toolbelt can make it, for this agent and this kind of sender."""
     text = f"toolbelt.call {sender} {agent} {key}"
     secret = _secret(settings.SECRET_KEY)
-    return key + hashlib.blake2b(text.encode(), key=secret, digest_size=_HALF // 2).hexdigest()
+    return key + hashlib.blake2b(text.encode(), key=secret, digest_size=_KEY_LENGTH // 2).hexdigest()
 
 
 @functools.lru_cache(1)

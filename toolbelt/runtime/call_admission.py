@@ -25,7 +25,7 @@ from toolbelt.store import databases
 _META_TOOLS = frozenset(meta_tools.SCHEMAS)
 
 
-def admit_at_once(gate: gates.Gate) -> Answer | gates.Admitted | None:
+def admit_at_once(gate: gates.CallGate) -> Answer | gates.Admitted | None:
     """Admit the call of an upstream server's tool on the event loop; return None if that is slow or needs a thread."""
     cached = gate.cached()
     if cached is None or gate.recording.tool in _META_TOOLS or not record_writer.has_room():
@@ -43,7 +43,7 @@ def admit_at_once(gate: gates.Gate) -> Answer | gates.Admitted | None:
         return None
 
 
-def prepare(gate: gates.Gate) -> Answer | gates.Admitted:
+def prepare(gate: gates.CallGate) -> Answer | gates.Admitted:
     """Answer and record a meta-tool's call; admit any other call, or refuse and record it.
 
     Returns the database connection to the pool, because an admitted call may wait and run for long.
@@ -54,10 +54,10 @@ def prepare(gate: gates.Gate) -> Answer | gates.Admitted:
         databases.release()
 
 
-def _admit(gate: gates.Gate) -> Answer | gates.Admitted:
+def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
     recording, by_dispatch, subagent = gate.recording, gate.by_dispatch, gate.subagent
     if recording.tool in meta_tools.DEFINITIONS and not by_dispatch:
-        return _call_own(recording, subagent)
+        return _call_meta_tool(recording, subagent)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and recording.tool == meta_tools.SEARCH:
         result = dispatch.search_tools(
@@ -71,12 +71,12 @@ def _admit(gate: gates.Gate) -> Answer | gates.Admitted:
         # From here on, it is a call of the given tool, and recorded as one.
         recording.tool, recording.arguments = parsed_call
         if recording.tool in dispatch.LOADING and recording.session is not None:
-            return _call_own(recording, subagent)
+            return _call_meta_tool(recording, subagent)
         gate.is_dispatched = True
     return _admit_tool(gate, snapshot, resolved, state)
 
 
-def _call_own(recording: recordings.Recording, subagent: str | None) -> Answer:
+def _call_meta_tool(recording: recordings.Recording, subagent: str | None) -> Answer:
     """Answer the call of a meta-tool that lists or loads."""
     result = own_tools.call(
         recording.agent,
@@ -96,11 +96,11 @@ def _end(recording: recordings.Recording, result: calls.MetaAnswer | calls.Refus
     context_use.add_result(recording.agent, result.content)
     if recording.tool == meta_tools.SEARCH:
         learning.note_search(recording.agent, recording.session, recording.arguments["query"], result.content)
-    return call_answers.answered(recording, result.content)
+    return call_answers.record_result(recording, result.content)
 
 
 def _admit_tool(
-    gate: gates.Gate,
+    gate: gates.CallGate,
     snapshot: resolution.Snapshot,
     resolved: budgets.Resolution,
     state: Hashable,

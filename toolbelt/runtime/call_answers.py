@@ -17,7 +17,7 @@ from toolbelt.runtime import gates, masking, plugins, recordings, secrets, upstr
 _log = structlog.get_logger(__name__)
 
 # A call with less remaining time, in seconds, has timed out: the clocks of threads and event loops differ by less.
-OVER = 0.05
+MIN_REMAINING_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Result:
 Answer = Result | calls.Refusal
 
 
-def answered(
+def record_result(
     recording: recordings.Recording, returned: Any, definition: catalog.Tool | None = None
 ) -> Answer:
     """Return and record the result of a tool, or a refusal if the result cannot be sent."""
@@ -68,12 +68,14 @@ def answered(
     return Result(content=document, is_structured=is_structured)
 
 
-def refused(recording: recordings.Recording, admitted: gates.Admitted, error: Exception) -> calls.Refusal:
+def record_failure(
+    recording: recordings.Recording, admitted: gates.Admitted, error: Exception
+) -> calls.Refusal:
     """Return and record the refusal for a tool's exception."""
     tool = recording.tool
     match error:
         case gates.DeniedError():
-            return refuse(recording, error.refusal, error.because)
+            return refuse(recording, error.refusal, error.operator_reason)
         case gates.UncheckedError():
             return refuse(recording, unchecked(), f"It could not be checked again: {error}")
         case gates.UnauthorizedError(__cause__=Exception() as cause):
@@ -88,13 +90,13 @@ def refused(recording: recordings.Recording, admitted: gates.Admitted, error: Ex
             return refuse(recording, _late(admitted, admitted.seconds))
         case upstream_calls.Unreachable() if (denied := gates.blocked(admitted)) is not None:
             # A server that is blocked is disconnected, which its calls may notice first.
-            return refuse(recording, denied.refusal, denied.because)
+            return refuse(recording, denied.refusal, denied.operator_reason)
         case upstream_calls.TooManyError():
             message = f"{tool} is busy: all connections to its server are in use. Try again in a moment."
             return refuse(recording, calls.Refusal(code="tool-unavailable", message=message), str(error))
         case upstream_calls.Unreachable():
             return refuse(recording, unavailable(tool), str(error))
-        case TimeoutError() if admitted.left < OVER:
+        case TimeoutError() if admitted.left < MIN_REMAINING_SECONDS:
             return refuse(recording, _late(admitted, admitted.seconds), "there was no place for it")
         case registry.Unavailable():
             plugins.report(recording.plugin, error.status)
@@ -108,8 +110,10 @@ def refused(recording: recordings.Recording, admitted: gates.Admitted, error: Ex
     )
 
 
-def refuse(recording: recordings.Recording, refusal: calls.Refusal, because: str = "") -> calls.Refusal:
-    recording.end(refusal.code, error=because or recording.reason_text or refusal.without_values())
+def refuse(
+    recording: recordings.Recording, refusal: calls.Refusal, operator_reason: str = ""
+) -> calls.Refusal:
+    recording.end(refusal.code, error=operator_reason or recording.reason_text or refusal.without_values())
     return refusal
 
 

@@ -16,7 +16,7 @@ _log = structlog.get_logger(__name__)
 WATCH_AFTER = 0.2
 
 
-async def unless_blocked(admitted: gates.Admitted, running: Coroutine[Any, Any, Any]) -> Any:
+async def run_until_blocked(admitted: gates.Admitted, running: Coroutine[Any, Any, Any]) -> Any:
     """Return the result of ``running``; cancel it and raise gates.DeniedError if its tool is blocked for everyone.
 
     Like asyncio.timeout this cancels the current task, which costs less than a task for each call.

@@ -79,7 +79,7 @@ def run(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
     with telemetry.call(recording):
-        prepared = call_admission.prepare(gates.Gate(recording, subagent, by_dispatch, may_call))
+        prepared = call_admission.prepare(gates.CallGate(recording, subagent, by_dispatch, may_call))
         if not isinstance(prepared, gates.Admitted):
             return prepared
         return async_to_sync(carry_out)(recording, prepared, progress)
@@ -112,7 +112,7 @@ async def arun(
     recording = recordings.Recording(
         agent=agent, tool=tool, arguments=arguments, session=session, request_id=request_id
     )
-    gate = gates.Gate(recording, subagent, by_dispatch, may_call, probe)
+    gate = gates.CallGate(recording, subagent, by_dispatch, may_call, probe)
     with telemetry.call(recording):
         await gate.probe()
         prepared = call_admission.admit_at_once(gate)
@@ -128,7 +128,7 @@ def check_again(
 ) -> calls.Refusal | None:
     """Return why a call that waited for its user may not continue; None if it may. For a thread that may block."""
     recording = recordings.Recording(agent=agent, tool=tool, arguments=arguments, session=session)
-    gate = gates.Gate(recording, None, by_dispatch, lambda: None)
+    gate = gates.CallGate(recording, None, by_dispatch, lambda: None)
     try:
         snapshot, resolved, _ = gate.resolve()
         if by_dispatch and tool == meta_tools.CALL:
@@ -156,11 +156,11 @@ async def carry_out(
     try:
         if not ticket.done():
             await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
-        returned = await call_watch.unless_blocked(
+        returned = await call_watch.run_until_blocked(
             admitted, _execute(admitted, progress, client, client_session)
         )
     except Exception as error:
-        return await gate.in_thread(call_answers.refused, recording, admitted, error)
+        return await gate.in_thread(call_answers.record_failure, recording, admitted, error)
     except asyncio.CancelledError:
         await asyncio.shield(gate.in_thread(recording.end, "cancelled"))
         raise
@@ -168,8 +168,8 @@ async def carry_out(
         _slots.leave(admitted.plugin, ticket)
     if gate.can_probe and record_writer.has_room():
         # Nothing of it waits for the database.
-        return call_answers.answered(recording, returned, admitted.definition)
-    return await gate.in_thread(call_answers.answered, recording, returned, admitted.definition)
+        return call_answers.record_result(recording, returned, admitted.definition)
+    return await gate.in_thread(call_answers.record_result, recording, returned, admitted.definition)
 
 
 async def _execute(

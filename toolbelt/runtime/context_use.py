@@ -60,7 +60,7 @@ def flush() -> None:
         sums = dict(_sums)
         _sums.clear()
     for (agent, day), (answers, sent, allowed) in sums.items():
-        record_writer.take(context_use.Use(agent, day, answers, sent, allowed))
+        record_writer.enqueue(context_use.Use(agent, day, answers, sent, allowed))
 
 
 def _add(agent: str, answers: int, tokens: Tokens) -> None:

@@ -31,9 +31,9 @@ T = TypeVar("T")
 MAX_SECONDS = 600.0
 # The maximum number of questions of one call, including those of a server that may not ask; further ones are neither
 # checked nor recorded.
-MAX_ASKED = 100
+MAX_QUESTIONS_PER_CALL = 100
 # The maximum number of questions in one input_required result.
-MAX_QUESTIONS = 10
+MAX_QUESTIONS_PER_RESULT = 10
 MAX_KEY = 200
 # Only the server interprets it.
 MAX_STATE = 100_000
@@ -188,7 +188,7 @@ class Features:
 
     async def _elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         self._questions += 1
-        if self._questions > MAX_ASKED:
+        if self._questions > MAX_QUESTIONS_PER_CALL:
             raise RefusedError
         recording = self._recording(params)
         async with self._recorded(recording):
@@ -223,7 +223,7 @@ class Features:
 
     async def _forward_questions(self, required: Mapping[str, Any]) -> Mapping[str, Any]:
         requests = required.get("inputRequests") or {}
-        if len(requests) > MAX_QUESTIONS:
+        if len(requests) > MAX_QUESTIONS_PER_RESULT:
             raise RefusedError
         forwarded: dict[str, Any] = {}
         if not requests:
@@ -321,7 +321,7 @@ def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> calls
     """Return why the server may not ask, by the current state of the database; None if it may."""
     try:
         admitted.gate.may_call()
-        gate = gates.Gate(recording, admitted.gate.subagent, False, admitted.gate.may_call)
+        gate = gates.CallGate(recording, admitted.gate.subagent, False, admitted.gate.may_call)
         snapshot, _ = gate.take()
         plugin = snapshot.catalog.plugins.get(admitted.plugin)
         entry = catalog.elicitation(snapshot.catalog, plugin) if plugin is not None else None

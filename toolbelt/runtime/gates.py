@@ -28,7 +28,7 @@ Probe = Callable[[], Awaitable[request_contexts.RequestContext | None]]
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
 
-class Gate:
+class CallGate:
     """The checks of one call."""
 
     def __init__(
@@ -132,7 +132,7 @@ class Admitted:
     context: contract.CallContext
     until: float
     seconds: float
-    gate: Gate
+    gate: CallGate
     state: Hashable
     may_ask: bool = False
     method: str = "tools/call"
@@ -146,9 +146,9 @@ class Admitted:
 class DeniedError(Exception):
     """A call that was admitted has since been denied."""
 
-    def __init__(self, refusal: calls.Refusal, because: str) -> None:
-        self.refusal, self.because = refusal, because
-        super().__init__(because)
+    def __init__(self, refusal: calls.Refusal, operator_reason: str) -> None:
+        self.refusal, self.operator_reason = refusal, operator_reason
+        super().__init__(operator_reason)
 
 
 class UncheckedError(Exception):
@@ -173,8 +173,8 @@ def check_again(admitted: Admitted) -> None:
             return
         admission = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
         if isinstance(admission, calls.Refusal):
-            because = admitted.gate.recording.reason_text or admission.without_values()
-            raise DeniedError(admission, f"Denied while it waited: {because}")
+            reason = admitted.gate.recording.reason_text or admission.without_values()
+            raise DeniedError(admission, f"Denied while it waited: {reason}")
         stored = snapshot.catalog.tools[admitted.tool]
         if stored.plugin != admitted.plugin or admission.options != admitted.context.options:
             message = f"{admitted.tool} was changed while this call waited: call it again."
@@ -201,6 +201,6 @@ def blocked(admitted: Admitted) -> DeniedError | None:
     finally:
         databases.release()
     if isinstance(admission, calls.Refusal):
-        because = admitted.gate.recording.reason_text or admission.message
-        return DeniedError(admission, f"Cancelled while it ran: {because}")
+        reason = admitted.gate.recording.reason_text or admission.message
+        return DeniedError(admission, f"Cancelled while it ran: {reason}")
     return None

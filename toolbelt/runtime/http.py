@@ -36,7 +36,9 @@ class CompressedError(httpx.ReadError):
 def client() -> httpx.AsyncClient:
     """Return a client with timeouts and address checks. It ignores proxies, which could reach any address."""
     return httpx.AsyncClient(
-        transport=Gate(httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))),
+        transport=PublicAddressTransport(
+            httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
+        ),
         timeout=httpx.Timeout(TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS),
         trust_env=False,
         headers={"accept-encoding": "identity"},
@@ -50,7 +52,7 @@ async def _resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in resolved))
 
 
-class Gate(httpx.AsyncBaseTransport):
+class PublicAddressTransport(httpx.AsyncBaseTransport):
     """Passes requests to public addresses on to the transport ``inner``.
 
     Connections are not reused: ``inner`` sees addresses instead of names, and would confuse two servers at one address.

@@ -123,7 +123,7 @@ def note_success(agent: str, session: str | None, tool: str) -> None:
                 earlier.called += 1
                 lessons.append(learned_words.Lesson(tool, agent, earlier.stems))
     for lesson in lessons:
-        if not record_writer.take(lesson):
+        if not record_writer.enqueue(lesson):
             try:
                 learned_words.add_all([lesson])
             except db.Error as error:

@@ -59,7 +59,7 @@ class SurfaceRequest(NamedTuple):
         )
 
 
-class Answer(NamedTuple):
+class SurfaceAnswer(NamedTuple):
     """An answer, its bearer and its ETag. The bytes are assembled when they are needed.
 
     ``is_stale``: this is the last known answer, because the database is unavailable.
@@ -108,7 +108,7 @@ class PreparedAnswers:
 
     async def ask(
         self, request: SurfaceRequest, may_ask: Callable[[credentials.Bearer], bool]
-    ) -> Answer | None:
+    ) -> SurfaceAnswer | None:
         """Return the answer: from the cache, or else computed in a thread if ``may_ask`` allows its bearer.
 
         Return None if the database is unavailable and no last answer is known. Raise errors.ToolbeltError, for example
@@ -122,16 +122,16 @@ class PreparedAnswers:
         last = await self.last_known(request)
         return None if last is None else await self.contexts.try_database(compute) or last
 
-    async def cached(self, request: SurfaceRequest) -> Answer | None:
+    async def cached(self, request: SurfaceRequest) -> SurfaceAnswer | None:
         """Return the answer, if it is cached and the token is valid for it. Uses one query."""
         context = await self.contexts.of(request.key)
         template = await self._template(request, context) if context is not None else None
         if context is None or template is None:
             return None
         context_use.add(request.agent, template.tokens)
-        return Answer(context.bearer, request, context.probed.state.number, template)
+        return SurfaceAnswer(context.bearer, request, context.probed.state.number, template)
 
-    async def last_known(self, request: SurfaceRequest) -> Answer | None:
+    async def last_known(self, request: SurfaceRequest) -> SurfaceAnswer | None:
         """Return the last known answer, marked as stale, if the database is unavailable and there is one."""
         context = self.contexts.last_known(request.key) if self.contexts.is_offline else None
         if context is None:
@@ -141,7 +141,7 @@ class PreparedAnswers:
         template = await self._template(request, context)
         if template is None:
             return None
-        return Answer(context.bearer, request, context.probed.state.number, template, is_stale=True)
+        return SurfaceAnswer(context.bearer, request, context.probed.state.number, template, is_stale=True)
 
     async def close(self) -> None:
         """Close the probe's connection."""
@@ -197,19 +197,21 @@ def answers() -> PreparedAnswers | None:
     return None if probe is None else PreparedAnswers(probe)
 
 
-def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> Answer:
+def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> SurfaceAnswer:
     """Compute the answer for a bearer who may ask for this agent. Raise errors.ToolbeltError."""
     credentials.check_subagent(bearer, request.agent, request.subagent)
     built = surfaces.ask(
         request.agent, request.session, request.request_id, request.message, request.subagent
     )
-    template = _cut(built, request.form)
+    template = _template(built, request.form)
     context_use.add(request.agent, template.tokens)
-    return Answer(bearer, request, built.revision, template)
+    return SurfaceAnswer(bearer, request, built.revision, template)
 
 
 @availability.raised_as_unavailable()
-def _answer_to_sender(request: SurfaceRequest, may_ask: Callable[[credentials.Bearer], bool]) -> Answer:
+def _answer_to_sender(
+    request: SurfaceRequest, may_ask: Callable[[credentials.Bearer], bool]
+) -> SurfaceAnswer:
     bearer = credentials.recognize(request.token)
     if bearer is None or bearer.agent not in ("", request.agent) or not may_ask(bearer):
         raise errors.Refused("This token does not allow this request.")
@@ -220,9 +222,9 @@ def _build(
     cached_surface: surface.Surface, snapshot: resolution.Snapshot, message: str | None, form: str | None
 ) -> surface_template.SurfaceTemplate:
     built = cached_surface if message is None else surface.of(cached_surface.resolution, snapshot, message)
-    return _cut(built, form)
+    return _template(built, form)
 
 
-def _cut(built: surface.Surface, form: str | None) -> surface_template.SurfaceTemplate:
-    template = surface_template.cut(documents.of(built, form), f'"{documents.fingerprint(built, form)}"')
+def _template(built: surface.Surface, form: str | None) -> surface_template.SurfaceTemplate:
+    template = surface_template.split(documents.of(built, form), f'"{documents.fingerprint(built, form)}"')
     return dataclasses.replace(template, tokens=context_use.count(built))

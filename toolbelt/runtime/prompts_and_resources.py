@@ -25,7 +25,7 @@ Params = Callable[[str], Mapping[str, Any]]
 MAX_NAME = 200
 
 
-class NonToolGate(gates.Gate):
+class NonToolGate(gates.CallGate):
     """The checks of a request for an entry that is not a tool."""
 
     def __init__(self, *arguments: Any, find: Find) -> None:

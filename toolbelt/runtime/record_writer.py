@@ -23,11 +23,11 @@ from toolbelt.store import calls, context_use, learned_words
 Record = Mapping[str, Any] | learned_words.Lesson | context_use.Use
 
 DELAY = 0.05
-MAX_WAITING, MAX_AT_ONCE = 10_000, 500
+MAX_WAITING, MAX_BATCH_SIZE = 10_000, 500
 # The number of records that may be queued between a call of has_room and its use: threads end calls, too.
 MARGIN = 100
 # The pause after the database could not be written to, in seconds, and the number of attempts at the end.
-PAUSE, LAST_TRIES = 1.0, 3
+RETRY_SECONDS, FINAL_ATTEMPTS = 1.0, 3
 
 _log = structlog.get_logger(__name__)
 
@@ -53,7 +53,7 @@ class Writer:
                 self._thread = threading.Thread(target=self._run, name="toolbelt-records", daemon=True)
                 self._thread.start()
 
-    def take(self, record: Record) -> bool:
+    def enqueue(self, record: Record) -> bool:
         """Queue a record; return False if the caller has to write it."""
         if self._thread is None or self._is_ending or self._waiting.qsize() >= MAX_WAITING:
             return False
@@ -61,7 +61,7 @@ class Writer:
         return True
 
     def has_room(self) -> bool:
-        """Return whether :meth:`take` will queue the record of a call that ends immediately."""
+        """Return whether :meth:`enqueue` will queue the record of a call that ends immediately."""
         return self._thread is not None and self._waiting.qsize() < MAX_WAITING - MARGIN
 
     def flush(self, seconds: float) -> bool:
@@ -104,7 +104,7 @@ class Writer:
     def _gather(self, records: list[Record], awaited: list[threading.Event]) -> None:
         """Add queued records, after waiting for more; wait less if there are records left to write."""
         with contextlib.suppress(queue.Empty):
-            item = self._waiting.get(timeout=PAUSE if records else None)
+            item = self._waiting.get(timeout=RETRY_SECONDS if records else None)
             if item is not None and not isinstance(item, threading.Event):
                 self._is_awaited.wait(DELAY)
             while item is not None:
@@ -113,13 +113,13 @@ class Writer:
                     awaited.append(item)
                 else:
                     records.append(item)
-                if len(records) >= MAX_AT_ONCE:
+                if len(records) >= MAX_BATCH_SIZE:
                     break
                 item = self._waiting.get_nowait()
 
     def _write(self, records: list[Record]) -> bool:
         """Write the records; return False if they must be tried again."""
-        for tries_left in reversed(range(LAST_TRIES if self._is_ending else 1)):
+        for tries_left in reversed(range(FINAL_ATTEMPTS if self._is_ending else 1)):
             try:
                 _write_all(records)
             except (OperationalError, InterfaceError) as error:
@@ -129,7 +129,7 @@ class Writer:
                     return True
                 _log.warning("calls not recorded yet", calls=len(records), error=str(error))
                 if self._is_ending:
-                    time.sleep(PAUSE)
+                    time.sleep(RETRY_SECONDS)
             except Exception:
                 # One of the records cannot be stored.
                 _write_singly(records)
@@ -162,11 +162,11 @@ def _write_singly(records: list[Record]) -> None:
 
 
 _writer = Writer()
-take = _writer.take
+enqueue = _writer.enqueue
 start = _writer.start
 has_room = _writer.has_room
 flush = _writer.flush
 stop = _writer.stop
 
-# For servers that do not say when they end.
+# For servers without a shutdown hook (ASGI lifespan).
 atexit.register(stop)

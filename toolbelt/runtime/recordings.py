@@ -24,7 +24,7 @@ _SECRET = re.compile(
     r"|cookie|session[-_ ]?id|signature",
     re.IGNORECASE,
 )
-DEEPEST = 50
+MAX_DEPTH = 50
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 _log = structlog.get_logger(__name__)
@@ -95,7 +95,7 @@ class Recording:
                 "call_id": self.call_id,
                 "report_by": self.report_by,
             }
-            if not record_writer.take(record):
+            if not record_writer.enqueue(record):
                 calls.record_all([record])
             if outcome == "ok":
                 learning.note_success(self.agent, self.session, self.tool)
@@ -119,7 +119,7 @@ def size(value: Any) -> int:
 
 def masked(value: Any, depth: int = 0) -> Any:
     """Return the value without secrets: those that a key suggests, and the known secrets of plugins."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return secrets.MASK
     match value:
         case Mapping():

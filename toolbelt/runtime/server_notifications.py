@@ -19,7 +19,7 @@ from toolbelt.plugins.upstream import importing
 from toolbelt.runtime import secrets
 
 # Called with a server's name and its list; toolbelt.control registers it.
-Listener = Callable[[str, importing.Answer], object]
+Listener = Callable[[str, importing.ServerListing], object]
 
 # The pause until a server that would ask users is reported again, in seconds.
 REPORT_PAUSE = 60.0
@@ -28,7 +28,7 @@ _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
 _threads: set[threading.Thread] = set()
 # The newest list of each server that is not yet recorded, and the servers whose lists are being recorded.
-_pending: dict[str, importing.Answer] = {}
+_pending: dict[str, importing.ServerListing] = {}
 _recording: set[str] = set()
 _listener: Listener | None = None
 _question_listener: Callable[[str], object] | None = None
@@ -42,7 +42,7 @@ def register(listener: Listener | None) -> None:
     _listener = listener
 
 
-def record(name: str, answer: importing.Answer) -> None:
+def record(name: str, answer: importing.ServerListing) -> None:
     """Notify the listener, in a thread: it writes to the database, and this is the event loop of all servers."""
     with _lock:
         if _listener is None:
@@ -54,7 +54,7 @@ def record(name: str, answer: importing.Answer) -> None:
     in_thread(lambda: _record(name))
 
 
-def masked(answer: importing.Answer) -> importing.Answer:
+def masked(answer: importing.ServerListing) -> importing.ServerListing:
     """Return the answer without secrets in the texts that are recorded and shown."""
     return dataclasses.replace(answer, error=secrets.mask(answer.error), stderr=secrets.mask(answer.stderr))
 

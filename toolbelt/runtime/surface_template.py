@@ -62,7 +62,7 @@ def _text(value: str | None) -> str:
     return "null" if value is None else schema.canonical(value)
 
 
-def cut(document: Mapping[str, Any], etag: str) -> SurfaceTemplate:
+def split(document: Mapping[str, Any], etag: str) -> SurfaceTemplate:
     """Split a surface's document. Raise ValueError if its keys do not have the expected order."""
     fixed = document.keys() - {DELTA, *IDS}
     before = {key: document[key] for key in fixed if key < DELTA}

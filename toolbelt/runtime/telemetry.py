@@ -1,8 +1,8 @@
 """Traces and metrics for OpenTelemetry (the extra ``otel``).
 
 Names follow OpenTelemetry's conventions for MCP and for generative AI. Calls always have spans. Questions (surfaces,
-lists) only have spans within a sampled trace of the caller's, because they are asked all the time. OpenTelemetry is
-imported by :func:`start`, and only where its environment variables name an exporter.
+lists) only have spans within a sampled trace of the caller's, because they are very frequent. OpenTelemetry is imported
+by :func:`start`, and only where its environment variables name an exporter.
 """
 
 from __future__ import annotations

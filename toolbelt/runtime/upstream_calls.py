@@ -46,7 +46,7 @@ content = results.content
 MAX_PROCESSES = 5
 
 # The owner of calls without an agent.
-_NOBODY = ConnectionOwner()
+_NO_OWNER = ConnectionOwner()
 _take = functools.partial(upstream_connections.take, on_change=upstream_listing.record_change)
 
 
@@ -60,7 +60,7 @@ async def call(
     arguments: Mapping[str, Any],
     *,
     left: Callable[[], float],
-    owner: ConnectionOwner = _NOBODY,
+    owner: ConnectionOwner = _NO_OWNER,
     in_thread: upstream_claims.InThread = threads.run,
     progress: Progress | None = None,
     check: background.Check | None = None,
@@ -88,7 +88,7 @@ async def call(
     )
     try:
         key = owner.key(await _scope(plugin, settings, digest, left))
-        void_id = ""
+        stale_claim_id = ""
         for _ in range(MAX_PROCESSES):
             held_by: upstream_pool.Pooled | upstream_claims.Claim | None
             if (held_by := upstream_connections.pool.find(plugin.name, key, digest)) is None:
@@ -101,7 +101,7 @@ async def call(
                         lambda: upstream_connections.listening(_serve),
                         lambda claim: _take(plugin, key, settings, digest, claim=claim),
                         in_thread,
-                        void_id=void_id,
+                        stale_claim_id=stale_claim_id,
                     )
                     held_by = await _within(left, settling)
             if isinstance(held_by, upstream_pool.Pooled):
@@ -116,16 +116,16 @@ async def call(
                     return results.read(
                         await upstream_connections.running().run(forwarded, left(), left), method
                     )
-                except background.LateError:
+                except background.DeadlineError:
                     upstream_connections.claims.forget_process(plugin.name, key)
                     raise
                 except upstream_forwarding.NotHeldError:
                     # Its process has ended, or closed the connection: this process may claim it.
-                    void_id = held_by.id
+                    stale_claim_id = held_by.id
         raise Unreachable(f"The connection to {plugin.name} keeps moving between processes.")
     except TimeoutError:
         raise TooSlowError(tool.key, settings.timeout) from None
-    except background.LateError:
+    except background.DeadlineError:
         raise registry.TimedOutError(tool.key, within) from None
 
 
@@ -214,7 +214,7 @@ async def _serve(method: str, params: Mapping[str, Any], exchange: relay.Exchang
 
 def _expect(
     pooled: upstream_pool.Pooled,
-    listed: importing.Answer,
+    listed: importing.ServerListing,
     kind: catalog.Kind,
     name: str,
     namespace: str,
@@ -244,12 +244,12 @@ async def _scope(
 
 
 async def _within(left: Callable[[], float], work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of the work. Raise background.LateError if it takes longer than the remaining time."""
+    """Return the result of the work. Raise background.DeadlineError if it takes longer than the remaining time."""
     try:
         async with asyncio.timeout(left()):
             return await work
     except TimeoutError:
-        raise background.LateError from None
+        raise background.DeadlineError from None
 
 
 def _masking(notify: Progress) -> Progress:

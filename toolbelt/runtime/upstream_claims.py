@@ -44,7 +44,7 @@ class Claims:
         self._lock = threading.Lock()
         # The connections whose claims are being settled; other calls wait.
         self._pending: dict[tuple[str, str], concurrent.futures.Future[None]] = {}
-        self._elsewhere: dict[tuple[str, str], Claim] = {}
+        self._other_claims: dict[tuple[str, str], Claim] = {}
 
     async def settle(
         self,
@@ -54,17 +54,17 @@ class Claims:
         take: Callable[[str], T],
         in_thread: InThread,
         *,
-        void_id: str = "",
+        stale_claim_id: str = "",
     ) -> T | Claim | None:
         """Return the result of ``take`` for the id of this process's claim, or the claim of another process.
 
         Return None if another call in this process has just settled it. ``address`` returns the address of this
-        process; ``void_id`` is the id of a claim that is void. Raise UnreachableError.
+        process; ``stale_claim_id`` is the id of a claim that is void. Raise UnreachableError.
         """
         key = plugin, owner
         with self._lock:
-            other_claim = self._elsewhere.get(key)
-            if other_claim is not None and other_claim.id != void_id:
+            other_claim = self._other_claims.get(key)
+            if other_claim is not None and other_claim.id != stale_claim_id:
                 return other_claim
             mine: concurrent.futures.Future[None] = concurrent.futures.Future()
             pending = self._pending.setdefault(key, mine)
@@ -73,7 +73,7 @@ class Claims:
             await asyncio.wait({asyncio.wrap_future(pending)})
             return None
         try:
-            return await self._settled(plugin, owner, address, take, in_thread, void_id)
+            return await self._settled(plugin, owner, address, take, in_thread, stale_claim_id)
         finally:
             with self._lock:
                 del self._pending[key]
@@ -82,7 +82,7 @@ class Claims:
     def forget_process(self, plugin: str, owner: str) -> None:
         """Forget which process holds a connection, because it does not answer."""
         with self._lock:
-            self._elsewhere.pop((plugin, owner), None)
+            self._other_claims.pop((plugin, owner), None)
 
     def pending(self, plugin: str, owner: str) -> concurrent.futures.Future[None] | None:
         """Return a future that ends when the claim of a connection is settled; None if it is not being settled."""
@@ -93,7 +93,7 @@ class Claims:
         """Forget everything, in a child process: the claims are its parent's."""
         self._lock = threading.Lock()
         self._pending.clear()
-        self._elsewhere.clear()
+        self._other_claims.clear()
 
     async def _settled(
         self,
@@ -102,7 +102,7 @@ class Claims:
         address: Callable[[], Awaitable[str]],
         take: Callable[[str], T],
         in_thread: InThread,
-        void_id: str,
+        stale_claim_id: str,
     ) -> T | Claim:
         try:
             here = await address()
@@ -112,12 +112,12 @@ class Claims:
             ) from error
         own_claim = Claim(id=uuid.uuid4().hex, plugin=plugin, owner=owner, host=host(), address=here)
         try:
-            claim: Claim = await in_thread(_claim, own_claim, void_id)
+            claim: Claim = await in_thread(_claim, own_claim, stale_claim_id)
             # An older claim of this process is being released; a process that ended or hangs does not renew its claim.
             if claim.id != own_claim.id and (claim.address == here or claim.is_expired):
                 claim = await in_thread(_claim, own_claim, claim.id)
             with self._lock:
-                self._elsewhere.pop((plugin, owner), None)
+                self._other_claims.pop((plugin, owner), None)
             if claim.id == own_claim.id:
                 try:
                     return take(own_claim.id)
@@ -134,16 +134,16 @@ class Claims:
                 " route each session to one host (sticky sessions)."
             )
         with self._lock:
-            if len(self._elsewhere) >= MAX_CACHED:
-                self._elsewhere.clear()
-            self._elsewhere[plugin, owner] = claim
+            if len(self._other_claims) >= MAX_CACHED:
+                self._other_claims.clear()
+            self._other_claims[plugin, owner] = claim
         return claim
 
 
-def _claim(claim: Claim, void_id: str) -> Claim:
+def _claim(claim: Claim, stale_claim_id: str) -> Claim:
     """Claim a connection, in a thread, and release the database connection before the server is connected to."""
     try:
-        return upstream_connections.claim(claim, void_id=void_id)
+        return upstream_connections.claim(claim, stale_claim_id=stale_claim_id)
     finally:
         databases.release()
 

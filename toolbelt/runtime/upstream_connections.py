@@ -41,13 +41,13 @@ from toolbelt.runtime import (
 from toolbelt.store import listings
 from toolbelt.store import upstream_connections as stored_claims
 
-Answer = importing.Answer
+ServerListing = importing.ServerListing
 ConnectionOwner = connection_owners.ConnectionOwner
 Unreachable = live_connection.UnreachableError
 # Called with what the server of a connection lists after it has announced a change.
-Changed = Callable[[upstream_pool.Pooled, Answer], None]
+Changed = Callable[[upstream_pool.Pooled, ServerListing], None]
 
-STOP_WITHIN = 10.0
+STOP_SECONDS = 10.0
 
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
@@ -95,10 +95,10 @@ def stop() -> None:
         listener, _listener = _listener, None
     if loop is not None and (removed or listener is not None):
         try:
-            loop.run_sync(_end(listener, removed), STOP_WITHIN)
-        except (background.LateError, RuntimeError):
+            loop.run_sync(_end(listener, removed), STOP_SECONDS)
+        except (background.DeadlineError, RuntimeError):
             _log.warning("upstream servers were left behind", connections=len(removed))
-    server_notifications.finish(STOP_WITHIN)
+    server_notifications.finish(STOP_SECONDS)
     upstream_claims.release([pooled.claim for pooled in removed if pooled.claim])
     if loop is not None:
         loop.close()
@@ -131,7 +131,7 @@ def apply_catalog(stored: catalog.Catalog) -> None:
 async def end_client(owner: ConnectionOwner) -> None:
     """Close the connections of an MCP client's session, in all processes of this host."""
     elsewhere = _close_here(await threads.run(stored_claims.held_for, owner.key("session")))
-    await running().run(_close_elsewhere(elsewhere), STOP_WITHIN)
+    await running().run(_close_elsewhere(elsewhere), STOP_SECONDS)
 
 
 def close_claimed(given_up: Sequence[upstream_claims.Claim]) -> None:
@@ -139,8 +139,8 @@ def close_claimed(given_up: Sequence[upstream_claims.Claim]) -> None:
     if not (elsewhere := _close_here(given_up)):
         return
     try:
-        running().run_sync(_close_elsewhere(elsewhere), STOP_WITHIN)
-    except background.LateError:
+        running().run_sync(_close_elsewhere(elsewhere), STOP_SECONDS)
+    except background.DeadlineError:
         _log.warning("other processes not asked to close connections", claims=len(elsewhere))
 
 
@@ -223,7 +223,7 @@ def take(
     secrets_of = _secrets_of(plugin)
 
     def make(pooled: upstream_pool.Pooled, pause: backoff.Backoff) -> connection.Server:
-        def record(answer: Answer) -> None:
+        def record(answer: ServerListing) -> None:
             _note_session(pooled)
             server_notifications.record(pooled.name, answer)
 
@@ -257,7 +257,7 @@ async def listening(work: relay.Work) -> str:
     global _listener
     with _lock:
         listener = _listener = _listener or relay.Listener(work, upstream_forwarding.kind)
-    return await running().run(listener.start(upstream_claims.directory()), STOP_WITHIN)
+    return await running().run(listener.start(upstream_claims.directory()), STOP_SECONDS)
 
 
 def running() -> background.Loop:
@@ -293,7 +293,7 @@ def _close_soon(removed: Sequence[upstream_pool.Pooled]) -> None:
 
     def close() -> None:
         try:
-            loop.run_sync(_close(removed), STOP_WITHIN)
+            loop.run_sync(_close(removed), STOP_SECONDS)
         finally:
             upstream_claims.release([pooled.claim for pooled in removed if pooled.claim])
 

@@ -22,7 +22,7 @@ from toolbelt.runtime import server_notifications, upstream_connections, upstrea
 from toolbelt.store import databases, snapshots
 
 Recorded = TypeVar("Recorded")
-Answer = importing.Answer
+ServerListing = importing.ServerListing
 
 MAX_AT_ONCE = 32
 
@@ -33,7 +33,7 @@ _listing: set[str] = set()
 _list_again: set[str] = set()
 
 
-def refresh(names: Iterable[str], record: Callable[[str, Answer], Recorded]) -> dict[str, Recorded]:
+def refresh(names: Iterable[str], record: Callable[[str, ServerListing], Recorded]) -> dict[str, Recorded]:
     """List the tools of these servers in parallel. Return what ``record`` returns for each answer, by name.
 
     ``record`` is called in this thread. A server that cannot be reached has an answer with an error. Raise
@@ -59,7 +59,7 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Recorded]) -> 
     return {name: results[name] for name in servers if name in results}
 
 
-def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) -> None:
+def refresh_soon(names: Iterable[str], record: Callable[[str, ServerListing], object]) -> None:
     """Do the same as :func:`refresh` in the background; upstream_status shows when it has ended."""
     stored = snapshots.catalog()
     servers = [find_server(stored, name).name for name in names]
@@ -76,7 +76,7 @@ def refresh_soon(names: Iterable[str], record: Callable[[str, Answer], object]) 
     server_notifications.in_thread(ask)
 
 
-def record_change(pooled: upstream_pool.Pooled, answer: Answer) -> None:
+def record_change(pooled: upstream_pool.Pooled, answer: ServerListing) -> None:
     """Record what a server lists now. If the connection belongs to one owner, list on an unused connection instead.
 
     A server that has really changed lists the same there.
@@ -113,7 +113,7 @@ def _list(name: str) -> None:
             _log.exception("tools of a server not listed", server=name)
 
 
-def _ask(plugin: catalog.Plugin) -> Answer | None:
+def _ask(plugin: catalog.Plugin) -> ServerListing | None:
     """List a server's tools. Return None if this process ends meanwhile, which is not the server's error."""
     settings = upstream_connections.connection_of(plugin)
     digest = upstream_connections.digest_of(plugin)
@@ -121,13 +121,13 @@ def _ask(plugin: catalog.Plugin) -> Answer | None:
         plugin, connection_owners.EVERYBODY, settings, digest, on_change=record_change
     )
     # The time to connect, to list, and to end a process that does neither.
-    within = 2 * settings.timeout + upstream_connections.STOP_WITHIN
+    within = 2 * settings.timeout + upstream_connections.STOP_SECONDS
     try:
         answer = upstream_connections.running().run_sync(pooled.server.ask(), within)
     except (live_connection.ClosedError, concurrent.futures.CancelledError):
         return None
-    except background.LateError:
-        return Answer(error=f"The server did not answer within {within:g} s.")
+    except background.DeadlineError:
+        return ServerListing(error=f"The server did not answer within {within:g} s.")
     finally:
         upstream_connections.give_back_listed(pooled)
     return server_notifications.masked(answer)

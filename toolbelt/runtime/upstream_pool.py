@@ -26,7 +26,7 @@ from toolbelt.core import connections
 from toolbelt.plugins.upstream import backoff, connection, connection_owners, limits, live_connection
 
 # How long an agent counts as waiting after it was refused a connection, in seconds.
-WAITS = 60.0
+WAITING_SECONDS = 60.0
 
 _log = structlog.get_logger(__name__)
 
@@ -103,7 +103,7 @@ class Pool:
         renew: Callable[[Sequence[Pooled]], object] = lambda claimed: None,
         renew_every: float = 60.0,
     ) -> None:
-        self._closed, self._most = closed, maximum
+        self._closed, self._max_connections = closed, maximum
         self._renew, self._renew_every = renew, renew_every
         self._lock = threading.Lock()
         self._pooled: dict[tuple[str, str], Pooled] = {}
@@ -225,7 +225,7 @@ class Pool:
     def _limits(self, name: str, settings: connections.Connection) -> tuple[_Limit, _Limit]:
         return (
             _Limit(server=name, maximum=settings.max_connections, setting=f"max_connections of {name}"),
-            _Limit(server="", maximum=self._most(), setting="TOOLBELT_UPSTREAM_CONNECTIONS"),
+            _Limit(server="", maximum=self._max_connections(), setting="TOOLBELT_UPSTREAM_CONNECTIONS"),
         )
 
     def _make_room(self, name: str, settings: connections.Connection, agent: str) -> list[Pooled]:
@@ -247,7 +247,7 @@ class Pool:
                 if agent and not has_share:
                     now = time.monotonic()
                     self._waiting = {who: until for who, until in self._waiting.items() if until > now}
-                    self._waiting[limit.server, agent] = now + WAITS
+                    self._waiting[limit.server, agent] = now + WAITING_SECONDS
                 others_count = others_wait or counts[agent] < len(here)
                 raise _refused(limit, here, agent if has_share and others_count else "")
             candidates.sort(

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from toolbelt import models
 
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 # The lookups of filters whose name is not a column.
 _LOOKUPS = {"since": "at__gte", "until": "at__lt"}
 _moment: contextvars.ContextVar[dt.datetime | None] = contextvars.ContextVar("moment", default=None)
@@ -144,7 +144,7 @@ def record_all(
             )
             for action, subject, before, after in changes
         ],
-        batch_size=_AT_ONCE,
+        batch_size=_BATCH_SIZE,
     )
 
 
@@ -200,13 +200,15 @@ def last() -> Entry | None:
     return next(iter(_entries(_matching({}).order_by("-id")[:1])), None)
 
 
-def walk(**filters: Unpack[AuditQuery]) -> Iterator[tuple[Entry, ...]]:
+def iterate(**filters: Unpack[AuditQuery]) -> Iterator[tuple[Entry, ...]]:
     """Yield all entries that :func:`page` would return on its pages, newest first, a few hundred at a time."""
     matching = _matching(filters).order_by("-id")
-    batch = _entries(matching[:_AT_ONCE])
+    batch = _entries(matching[:_BATCH_SIZE])
     while batch:
         yield batch
-        batch = _entries(matching.filter(pk__lt=batch[-1].id)[:_AT_ONCE]) if len(batch) == _AT_ONCE else ()
+        batch = (
+            _entries(matching.filter(pk__lt=batch[-1].id)[:_BATCH_SIZE]) if len(batch) == _BATCH_SIZE else ()
+        )
 
 
 def of_batch(batch: uuid.UUID) -> tuple[Entry, ...]:

@@ -21,13 +21,13 @@ from toolbelt import models
 from toolbelt.models import calls as call_records
 
 ADMITTED, UNREPORTED = call_records.ADMITTED, call_records.UNREPORTED
-# Outcomes that are no error; and what asks :class:`CallQuery` for all others.
+# Outcomes that are not errors, and the filter value that selects all other outcomes.
 NO_ERROR, ERROR = ("ok", "cancelled", ADMITTED), "error"
 
 # How many records one statement deletes, so that others can write in between.
-AT_ONCE = 5000
-# How many records are read at once where all of them are.
-WALKED = 500
+DELETE_BATCH_SIZE = 5000
+# How many records one query reads, where all records are read.
+READ_BATCH_SIZE = 500
 
 _COLUMNS = {field.name: field for field in models.CallRecord._meta.concrete_fields if not field.primary_key}
 MAX_LENGTH = {name: field.max_length for name, field in _COLUMNS.items() if isinstance(field, orm.CharField)}
@@ -105,18 +105,22 @@ def page(
 
 
 def find(call: int) -> Call | None:
-    """Return one call; None if there is none, or no longer."""
+    """Return one call; None if it does not exist, or no longer."""
     row = models.CallRecord.objects.filter(pk=call).first()
     return _call(row) if row is not None else None
 
 
-def walk(**filters: Unpack[CallQuery]) -> Iterator[tuple[Call, ...]]:
+def iterate(**filters: Unpack[CallQuery]) -> Iterator[tuple[Call, ...]]:
     """Yield all calls that match, newest first, a few hundred at a time."""
     rows = matching(**filters).order_by("-id")
-    batch = tuple(map(_call, rows[:WALKED]))
+    batch = tuple(map(_call, rows[:READ_BATCH_SIZE]))
     while batch:
         yield batch
-        batch = tuple(map(_call, rows.filter(pk__lt=batch[-1].id)[:WALKED])) if len(batch) == WALKED else ()
+        batch = (
+            tuple(map(_call, rows.filter(pk__lt=batch[-1].id)[:READ_BATCH_SIZE]))
+            if len(batch) == READ_BATCH_SIZE
+            else ()
+        )
 
 
 def count_newer(than: int, *, maximum: int, **filters: Unpack[CallQuery]) -> int:
@@ -195,7 +199,7 @@ def prune(before: dt.datetime) -> int:
         oldest = list(
             models.CallRecord.objects.filter(at__lt=before)
             .order_by("at")
-            .values_list("pk", flat=True)[:AT_ONCE]
+            .values_list("pk", flat=True)[:DELETE_BATCH_SIZE]
         )
         if not oldest:
             return deleted
@@ -213,7 +217,7 @@ def _insertion(alias: str) -> str:
     names = ", ".join(quote(str(field.column)) for field in _COLUMNS.values())
     values = ", ".join(["%s"] * len(_COLUMNS))
     table = quote(models.CallRecord._meta.db_table)
-    return f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608 (no name is anybody's input)
+    return f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608 (names are constants)
 
 
 def _time(value: dt.datetime, connection: BaseDatabaseWrapper) -> Any:

@@ -98,10 +98,10 @@ def revoke(prefix: str, at: dt.datetime) -> None:
     models.ApiToken.objects.filter(prefix=prefix).update(revoked=at)
 
 
-def record_uses(uses: Mapping[str, dt.datetime], apart: dt.timedelta) -> None:
-    """Record when tokens were last used, unless the recorded time is less than ``apart`` earlier."""
+def record_uses(uses: Mapping[str, dt.datetime], min_interval: dt.timedelta) -> None:
+    """Record when tokens were last used, unless the recorded time is less than ``min_interval`` earlier."""
     for prefix, at in uses.items():
-        older = Q(last_used__isnull=True) | Q(last_used__lte=at - apart)
+        older = Q(last_used__isnull=True) | Q(last_used__lte=at - min_interval)
         models.ApiToken.objects.filter(older, prefix=prefix).update(last_used=at)
 
 

@@ -17,7 +17,7 @@ from toolbelt.store import clock
 
 # The time after which the count of a word is halved, and the count below which a word is deleted.
 HALF_LIFE = dt.timedelta(days=30)
-FAINT = 0.2
+MIN_COUNT = 0.2
 MAX_COUNT = 10.0
 # The maximum numbers of words of a tool and agent, of agents of a tool, and of rows in total.
 MAX_WORDS, MAX_AGENTS, MAX_ROWS = 60, 20, 5_000
@@ -135,7 +135,7 @@ def _agent_deleted(instance: models.Agent, **kwargs: Any) -> None:
 
 def _decayed(words: Mapping[str, float], age: dt.timedelta) -> dict[str, float]:
     share = 0.5 ** max(0.0, age / HALF_LIFE)
-    return {stem: count * share for stem, count in words.items() if count * share >= FAINT}
+    return {stem: count * share for stem, count in words.items() if count * share >= MIN_COUNT}
 
 
 def _added(words: dict[str, float], learned: Sequence[Lesson]) -> dict[str, float]:

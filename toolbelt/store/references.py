@@ -9,9 +9,9 @@ from django.db.models import Q
 from toolbelt import models
 from toolbelt.core import keys, loadouts
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 # By kind: the models that refer to it, their description, and the lookups of their owner and of what they refer to.
-_POINTING = {
+_REFERRING_MODELS = {
     "plugin": ((models.Tool, "the tool", "key", "plugin__name"),),
     "tool": (
         (models.Member, "the toolkit", "toolkit__key", "tool__key"),
@@ -29,7 +29,7 @@ _POINTING = {
 
 def users(kind: str, name: str) -> list[str]:
     """Return the entries that refer to this one, such as "the agent assistant", each once."""
-    descriptions = list(_pointing(kind, name))
+    descriptions = list(_referring(kind, name))
     if kind == "category":
         descriptions += _of_category(name)
     elif kind == "loadout" and keys.fold(name) not in loadouts.BUILT_IN:
@@ -42,9 +42,9 @@ def of_tools(tools: Iterable[str]) -> dict[str, list[str]]:
     """Return the entries that refer to each of these tools, in as many queries as for one tool."""
     keys_ = list(tools)
     by_tool: dict[str, list[str]] = {}
-    for model, word, owner, target in _POINTING["tool"]:
-        for start in range(0, len(keys_), _AT_ONCE):
-            rows = model._default_manager.filter(**{f"{target}__in": keys_[start : start + _AT_ONCE]})
+    for model, word, owner, target in _REFERRING_MODELS["tool"]:
+        for start in range(0, len(keys_), _BATCH_SIZE):
+            rows = model._default_manager.filter(**{f"{target}__in": keys_[start : start + _BATCH_SIZE]})
             for tool, key in rows.order_by(owner).values_list(target, owner):
                 descriptions = by_tool.setdefault(tool, [])
                 if f"{word} {key}" not in descriptions:
@@ -52,8 +52,8 @@ def of_tools(tools: Iterable[str]) -> dict[str, list[str]]:
     return by_tool
 
 
-def _pointing(kind: str, name: str) -> Iterator[str]:
-    for model, word, owner, target in _POINTING.get(kind, ()):
+def _referring(kind: str, name: str) -> Iterator[str]:
+    for model, word, owner, target in _REFERRING_MODELS.get(kind, ()):
         rows = model._default_manager.filter(**{target: name}).order_by(owner)
         yield from (f"{word} {key}" for key in rows.values_list(owner, flat=True))
 

@@ -9,7 +9,7 @@ from toolbelt import conf, models
 from toolbelt.store import clock
 
 
-def announce(process: str, tools: Collection[str]) -> None:
+def record(process: str, tools: Collection[str]) -> None:
     """Store the tools of plugins in code that a process can run, and delete expired reports."""
     now = clock.now()
     models.RunningProcess.objects.filter(at__lt=_oldest()).delete()

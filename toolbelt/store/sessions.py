@@ -16,7 +16,7 @@ from toolbelt.core import sessions
 _T = TypeVar("_T")
 
 # How many sessions one statement deletes, so that others can write in between.
-AT_ONCE = 5000
+DELETE_BATCH_SIZE = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def prune(before: dt.datetime) -> int:
     deleted = 0
     while True:
         rows = models.AgentSession.objects.filter(changed__lt=before)
-        oldest = list(rows.order_by("changed").values_list("pk", flat=True)[:AT_ONCE])
+        oldest = list(rows.order_by("changed").values_list("pk", flat=True)[:DELETE_BATCH_SIZE])
         if not oldest:
             return deleted
         # The age is checked again, because one may have been changed since.

@@ -11,7 +11,7 @@ from toolbelt.store import clock
 # Restarts when a client subscribes again.
 MAX_AGE = dt.timedelta(days=30)
 # Keys are hexadecimal: this sorts after all of them.
-_BEHIND = "g"
+_AFTER_HEX = "g"
 
 
 def add(key: str, owner: str, maximum: int, *, client: str = "", uri: str = "") -> bool:
@@ -23,7 +23,7 @@ def add(key: str, owner: str, maximum: int, *, client: str = "", uri: str = "") 
     now = clock.now()
     stored = models.ResourceSubscription.objects
     stored.filter(at__lt=now - MAX_AGE).delete()
-    of_owner = stored.filter(key__gte=owner, key__lt=owner + _BEHIND).exclude(key=key)
+    of_owner = stored.filter(key__gte=owner, key__lt=owner + _AFTER_HEX).exclude(key=key)
     if of_owner.count() >= maximum:
         return False
     stored.update_or_create(key=key, defaults={"at": now, "client": client, "uri": uri})

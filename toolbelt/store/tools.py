@@ -9,7 +9,7 @@ from toolbelt import models
 from toolbelt.core import belts, catalog
 from toolbelt.store import token_counts, writing
 
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 
 
 def put(values: Sequence[catalog.Tool]) -> None:
@@ -34,15 +34,15 @@ def put(values: Sequence[catalog.Tool]) -> None:
                 row.tokens = counted[key] or token_counts.of(row)
                 changed = (*changed, "tokens")
             differing[changed].append(row)
-    models.Tool.objects.bulk_create(new, batch_size=_AT_ONCE)
+    models.Tool.objects.bulk_create(new, batch_size=_BATCH_SIZE)
     for changed, rows in differing.items():
-        models.Tool.objects.bulk_update(rows, changed, batch_size=_AT_ONCE)
+        models.Tool.objects.bulk_update(rows, changed, batch_size=_BATCH_SIZE)
 
 
 def _rows(keys: Iterable[str]) -> Iterable[models.Tool]:
     keys_ = list(keys)
-    for start in range(0, len(keys_), _AT_ONCE):
-        yield from models.Tool.objects.filter(key__in=keys_[start : start + _AT_ONCE])
+    for start in range(0, len(keys_), _BATCH_SIZE):
+        yield from models.Tool.objects.filter(key__in=keys_[start : start + _BATCH_SIZE])
 
 
 def _plugins(names: Iterable[str]) -> Mapping[str, int]:

@@ -32,17 +32,17 @@ class Claim:
     is_expired: bool = False
 
 
-def claim(new: Claim, *, void_id: str = "") -> Claim:
+def claim(new: Claim, *, stale_claim_id: str = "") -> Claim:
     """Claim a connection, unless another process has; return the claim that holds now.
 
-    ``void_id`` is the id of a claim that is known to be void, which this one may replace. Raise DatabaseError.
+    ``stale_claim_id`` is the id of a claim that is known to be void, which this one may replace. Raise DatabaseError.
     """
     key = _key(new.plugin, new.owner)
     expires = clock.now() + LEASE
     values = {"claim": new.id, "host": new.host, "address": new.address, "expires": expires}
     stored = models.UpstreamConnection.objects
-    if void_id:
-        stored.filter(key=key, claim=void_id).update(**values)
+    if stale_claim_id:
+        stored.filter(key=key, claim=stale_claim_id).update(**values)
     for _ in range(MAX_TRIES):
         row = models.UpstreamConnection(key=key, plugin=new.plugin, holder=new.owner, **values)
         stored.bulk_create([row], ignore_conflicts=True)

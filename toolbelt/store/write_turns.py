@@ -15,7 +15,7 @@ from django import db
 from django.db.backends import signals
 
 # The pause between two tries, in seconds: random, so that writers do not collide again.
-MIN_LENGTH, MAX_LENGTH = 0.001, 0.01
+MIN_PAUSE, MAX_PAUSE = 0.001, 0.01
 
 _BEGIN = "BEGIN IMMEDIATE"
 
@@ -45,7 +45,7 @@ def wait_for_a_turn(execute: Any, sql: Any, params: Any, many: bool, context: di
             except db.OperationalError as error:
                 if not _is_busy(error) or time.monotonic() > until:
                     raise
-            time.sleep(random.uniform(MIN_LENGTH, MAX_LENGTH))  # noqa: S311 (nothing depends on who guesses it)
+            time.sleep(random.uniform(MIN_PAUSE, MAX_PAUSE))  # noqa: S311 (not used for security)
     finally:
         connection.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
 

@@ -226,9 +226,9 @@ def _no_changes(plan: bulk.Plan, names: Sequence[str], keys: Sequence[str]) -> s
         return " ".join(["Nothing was changed.", *(part.refused for part in plan.refused[:3])])
     if not keys:
         return "No changes: the list is empty."
-    if plan.absent:
+    if plan.skipped:
         return "No changes: nothing grants the selected agents any of these tools."
-    subject = "it is" if plan.same == 1 else f"all {words.number(plan.same)} are"
+    subject = "it is" if plan.unchanged == 1 else f"all {words.number(plan.unchanged)} are"
     return f"No changes: {subject} already {words.state(plan.on)}."
 
 
@@ -244,13 +244,13 @@ def _title(on: bool | None, keys: Sequence[str]) -> str:
 
 
 def _facts(plan: bulk.Plan, total: int) -> Iterator[str]:
-    if plan.absent:
+    if plan.skipped:
         yield (
-            f"{words.number(plan.absent)} of {words.number(total)} {'is' if plan.absent == 1 else 'are'} left out:"
+            f"{words.number(plan.skipped)} of {words.number(total)} {'is' if plan.skipped == 1 else 'are'} left out:"
             " nothing grants the agent the tool."
         )
-    if plan.same:
-        yield f"{plan.same} of {total} {'is' if plan.same == 1 else 'are'} already {words.state(plan.on)}."
+    if plan.unchanged:
+        yield f"{plan.unchanged} of {total} {'is' if plan.unchanged == 1 else 'are'} already {words.state(plan.on)}."
     if len(plan.parts) > 1 and (unaffected := sum(part.effect.is_nothing for part in plan.possible)):
         yield f"For {words.counted(unaffected, 'agent')}, nothing changes for the model."
 

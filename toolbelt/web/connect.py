@@ -183,7 +183,7 @@ def cut_instructions(agent_policy: policy.Policy) -> tuple[str, ...]:
 def _cut_instructions(client: mcp_clients.Client, agent_policy: policy.Policy) -> Iterator[str]:
     # Most clients are written in JavaScript, so they count UTF-16 code units.
     length = len(policy.text_by_importance(agent_policy).encode("utf-16-le")) // 2
-    limit = client.longest_instructions
+    limit = client.max_instructions_length
     if limit is not None and length > limit:
         yield (
             f"{client.label} reads the first {words.number(limit)} characters of the policy, which has"
@@ -194,13 +194,13 @@ def _cut_instructions(client: mcp_clients.Client, agent_policy: policy.Policy) -
 
 def _long_names(client: mcp_clients.Client, result: surface.Surface) -> Iterator[str]:
     definitions = tool_lists.of(result, result.resolution.context.agent.mcp_loading).tools
-    maximum = client.longest_name - len(client.prefix)
+    maximum = client.max_name_length - len(client.prefix)
     names = [definition.name for definition in definitions if len(definition.name) > maximum]
     if names:
         more = f" and {words.number(len(names) - MAX_NAMED)} more" if len(names) > MAX_NAMED else ""
         verb, be = ("has a name", "is") if len(names) == 1 else ("have names", "are")
         yield (
             f"{words.tools(len(names)).capitalize()} {verb} that {be} too long for {client.label}, which puts"
-            f" {client.prefix} in front and takes {client.longest_name} characters:"
+            f" {client.prefix} in front and takes {client.max_name_length} characters:"
             f" {', '.join(names[:MAX_NAMED])}{more}. Use a shorter name than {mcp_clients.NAME} there, or shorter keys."
         )

@@ -209,7 +209,7 @@ def _render(
         checked=None if assessment is None else _checked(assessment),
         problems=tuple(shown_problems),
         adopted="" if adopted is None else adopting.TITLES[adopted.kind],
-        left_aside=() if adopted is None else (*adopted.notes, *adopted.left_aside),
+        left_aside=() if adopted is None else (*adopted.notes, *adopted.skipped),
         may_import=_may_import(request),
         notice=notice or responses.pop_notice(request)[0],
     )

@@ -23,7 +23,7 @@ def test_a_plan_shows_the_changes_by_agent_and_counts_the_unchanged() -> None:
     plan = bulk.plan(["ada", "bob"], ["reading"], True)
 
     assert [part.agent for part in plan.parts] == ["ada"]
-    assert (plan.changes, plan.same) == (1, 1)
+    assert (plan.changes, plan.unchanged) == (1, 1)
     assert plan.parts[0].effect.added == ("git__log", "git__status")
     assert plan.seen == {"ada": {"reading": None}}
     assert tools_config.read("ada") == {}

@@ -133,8 +133,8 @@ def test_due_expirations_are_written_once(operator: writing.Write) -> None:
     switches.override(operator, "bob", "clock", False, ends=TWO + SECOND)
 
     with clock.stopped(TWO):
-        assert expirations.write_due() == 2
-        assert expirations.write_due() == 0
+        assert expirations.record_due() == 2
+        assert expirations.record_due() == 0
         assert expiry.next_ends(TWO) == {"bob": TWO + SECOND}
         assert expiry.next_ends(TWO, ["ada"]) == {}
         assert snapshots.find("bob", None).written.switches == {"reading": True}
@@ -219,7 +219,7 @@ def test_undoing_a_grant_that_was_extended_since_is_refused(operator: writing.Wr
 def test_an_expiry_cannot_be_undone(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
     with clock.stopped(TWO):
-        expirations.write_due()
+        expirations.record_due()
         ended = queries.changes(agent="ada").entries[0]
         with pytest.raises(errors.Refused, match="set the switch again"):
             undo.undo(operator, ended.id)
@@ -260,7 +260,7 @@ def test_a_removed_agent_does_not_prevent_other_expirations_from_being_written(
 
     with clock.stopped(TWO):
         monkeypatch.setattr(expiry, "due", lambda now: ["gone", *due(now)])
-        assert expirations.write_due() == 1
+        assert expirations.record_due() == 1
 
 
 def test_a_flip_based_on_an_outdated_end_is_refused(operator: writing.Write) -> None:
@@ -287,7 +287,7 @@ def test_unrecorded_expirations_are_listed_without_writing_them(
         assert queries.unrecorded(batch=uuid.uuid4()) == queries.unrecorded(actor="olive") == []
         assert queries.changes().total == before
         # The written entry equals the listed one.
-        expirations.write_due()
+        expirations.record_due()
         recorded = queries.changes(agent="ada").entries[0]
         assert dataclasses.replace(recorded, id=0) == ada_expiry
         assert queries.unrecorded() == []

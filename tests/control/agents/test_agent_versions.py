@@ -61,7 +61,7 @@ def test_every_former_state_can_be_rebuilt(operator: writing.Write) -> None:
     for entry_id, entry in versions:
         if entry:
             version = agent_versions.rebuild("bob", entry_id)
-            assert (version.entry, version.gaps, version.gone) == (entry, (), ())
+            assert (version.entry, version.gaps, version.missing) == (entry, (), ())
         else:
             with pytest.raises(errors.NotFound, match="no agent at that time named 'bob'"):
                 agent_versions.rebuild("bob", entry_id)
@@ -106,7 +106,7 @@ def test_a_removed_toolkit_is_reported_and_left_out_of_the_version(operator: wri
     switches.flip(operator, "bob", "verbose", None)
     entries.remove(operator, "toolkit", "verbose")
     version = agent_versions.rebuild("bob", earlier)
-    assert version.gone == ("verbose",)
+    assert version.missing == ("verbose",)
     assert version.entry["tools_config"] == {"reading": True, "verbose": False}
     assert version.agent.switches == {"reading": True}
 

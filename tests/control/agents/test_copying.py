@@ -138,7 +138,7 @@ def test_a_switch_of_a_removed_toolkit_cannot_be_copied(operator: writing.Write)
     switches.flip(operator, "bob", "verbose", None)
     entries.remove(operator, "toolkit", "verbose")
     comparison = comparing.compare(f"bob@{earlier}", "bob")
-    assert comparison.lost == {"switch:verbose"}
+    assert comparison.not_copyable == {"switch:verbose"}
     with pytest.raises(errors.Invalid, match="no longer exists"):
         copying.plan(f"bob@{earlier}", "bob", ["switch:verbose"])
 

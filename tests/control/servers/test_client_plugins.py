@@ -42,7 +42,7 @@ def declare(*tools: Any, name: str = "shop", **options: Any) -> client_plugins.R
 
 
 def approve(key: str) -> None:
-    shown = {change.key: change.shown for change in inbox.load("shop", maximum=50).changes}
+    shown = {change.key: change.version_hash for change in inbox.load("shop", maximum=50).changes}
     plugin_overview.approve(OPERATOR, "shop", {key: shown[key]})
 
 

@@ -37,14 +37,14 @@ def test_asking_users_awaits_review_even_for_a_trusted_server():
     (change,) = approvals.review("files").changes
     assert (change.key, change.kind, change.tool.kind) == (KEY, "new", "elicitation")
     assert not catalog.may_ask(stored(), stored().plugins["files"])
-    decisions.approve(SETUP, "files", {KEY: change.shown})
+    decisions.approve(SETUP, "files", {KEY: change.version_hash})
     assert catalog.may_ask(stored(), stored().plugins["files"])
 
 
 def test_a_rejected_elicitation_does_not_await_review_again():
     elicitation.request_review("files")
     (change,) = approvals.review("files").changes
-    decisions.reject(SETUP, "files", {KEY: change.shown})
+    decisions.reject(SETUP, "files", {KEY: change.version_hash})
     elicitation.request_review("files")
     assert not approvals.review("files").to_review
     assert not catalog.may_ask(stored(), stored().plugins["files"])
@@ -68,7 +68,7 @@ def test_requesting_review_for_an_unknown_server_does_nothing():
 
 
 def test_a_tool_named_elicitation_grants_nothing_and_the_entry_gets_another_key():
-    upstream_servers.record(SETUP, "files", importing.Answer(tools=(LISTED,)))
+    upstream_servers.record(SETUP, "files", importing.ServerListing(tools=(LISTED,)))
     assert stored().tools[KEY].kind == "tool"
     assert entry() is None
     key = elicitation.ensure_entry(SETUP, "files")
@@ -80,7 +80,7 @@ def test_a_tool_named_elicitation_grants_nothing_and_the_entry_gets_another_key(
 
 def test_a_listed_tool_neither_replaces_nor_retires_the_entry():
     elicitation.ensure_entry(SETUP, "files")
-    recorded = upstream_servers.record(SETUP, "files", importing.Answer(tools=(LISTED,)))
+    recorded = upstream_servers.record(SETUP, "files", importing.ServerListing(tools=(LISTED,)))
     assert [problem.path for problem in recorded.problems] == [f"tools.{KEY}"]
     created = entry()
     assert created is not None

@@ -52,7 +52,7 @@ def warnings(agent: str = "ada") -> list[tuple[str, str]]:
 
 
 def test_tools_that_no_process_can_run_are_unavailable_with_one_warning() -> None:
-    running_tools.announce("one", ["kb__find"])
+    running_tools.report("one", ["kb__find"])
 
     assert active() == ["kb__find", "shop__refund"]
     assert surfaces.ask("ada").resolution.decision("kb__add").code == "not-running"
@@ -68,58 +68,58 @@ def test_tools_that_no_process_can_run_are_unavailable_with_one_warning() -> Non
     assert isinstance(answer, refusals.Refusal)
     assert answer.code == "tool-unavailable"
     entry = models.AuditEntry.objects.filter(subject_kind="plugin", subject_key="kb").latest("id")
-    assert (entry.actor, entry.via, entry.reason) == ("toolbelt", "system", running_tools.ABSENT)
+    assert (entry.actor, entry.via, entry.reason) == ("toolbelt", "system", running_tools.MISSING_REASON)
 
 
 def test_a_retired_tool_is_not_reported_as_not_running() -> None:
-    running_tools.announce("one", ["kb__find"])
+    running_tools.report("one", ["kb__find"])
     assert models.Plugin.objects.get(name="kb").not_running == ["kb__add"]
 
 
 def test_a_tool_that_any_process_can_run_is_available() -> None:
-    running_tools.announce("one", ["kb__find"], may_end=False)
-    running_tools.announce("two", ["kb__add", "web__fetch"])
+    running_tools.report("one", ["kb__find"], may_mark_missing=False)
+    running_tools.report("two", ["kb__add", "web__fetch"])
     assert warnings() == []
 
 
 def test_a_starting_process_makes_tools_available_but_none_unavailable() -> None:
-    running_tools.announce("one", ["kb__find"], may_end=False)
+    running_tools.report("one", ["kb__find"], may_mark_missing=False)
     assert warnings() == []
-    running_tools.announce("one", ["kb__find"])
-    running_tools.announce("two", ["web__fetch"], may_end=False)
+    running_tools.report("one", ["kb__find"])
+    running_tools.report("two", ["web__fetch"], may_mark_missing=False)
     assert active() == ["kb__find", "shop__refund", "web__fetch"]
 
 
 def test_the_last_announcement_of_a_process_expires_after_ten_minutes() -> None:
     with clock.stopped(NOON):
-        running_tools.announce("old", ["kb__add", "web__fetch"])
+        running_tools.report("old", ["kb__add", "web__fetch"])
     with clock.stopped(NOON + 9 * MINUTE):
-        running_tools.announce("new", ["kb__find"])
+        running_tools.report("new", ["kb__find"])
         assert warnings() == []
     with clock.stopped(NOON + 11 * MINUTE):
-        running_tools.announce("new", ["kb__find"])
+        running_tools.report("new", ["kb__find"])
         assert [code for code, _ in warnings()] == ["not-running"]
         assert models.RunningProcess.objects.count() == 1
 
 
 def test_an_announcement_without_changes_makes_no_new_revision() -> None:
-    running_tools.announce("one", ["kb__find"])
+    running_tools.report("one", ["kb__find"])
     before = revisions.number()
-    running_tools.announce("one", ["kb__find"])
+    running_tools.report("one", ["kb__find"])
     assert revisions.number() == before
 
 
 def test_bringing_tools_back_loads_plugins_only_if_tools_are_missing() -> None:
-    running_tools.bring_back(lambda: pytest.fail("no plugin needs to be loaded"))
-    running_tools.announce("one", [])
-    running_tools.bring_back(lambda: ["kb__add"])
+    running_tools.restore(lambda: pytest.fail("no plugin needs to be loaded"))
+    running_tools.report("one", [])
+    running_tools.restore(lambda: ["kb__add"])
     assert "kb__add" in active()
 
 
 def test_tools_wait_for_a_restart_only_while_a_process_is_known_to_run() -> None:
     with clock.stopped(NOON):
-        running_tools.announce("old", ["kb__find"], may_end=False)
+        running_tools.report("old", ["kb__find"], may_mark_missing=False)
     assert running_processes.runnable() is None
     assert running_tools.not_running(["kb__add"]) == ()
-    running_tools.announce("one", ["kb__find"], may_end=False)
+    running_tools.report("one", ["kb__find"], may_mark_missing=False)
     assert running_tools.not_running(["kb__add", "kb__find"]) == ("kb__add",)

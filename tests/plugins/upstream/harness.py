@@ -24,7 +24,7 @@ class ConnectionHarness:
         assert settings is not None
         limits = options.pop("limits", bounds.Limits(first_pause=60.0))
         environ, sleep = options.pop("environ", {}), options.pop("sleep", asyncio.sleep)
-        self.lists: asyncio.Queue[importing.Answer] = asyncio.Queue()
+        self.lists: asyncio.Queue[importing.ServerListing] = asyncio.Queue()
         self.server = connection.Server(
             dataclasses.replace(settings, **options),
             environ=environ,

@@ -106,7 +106,7 @@ def test_a_request_waiting_for_a_connection_is_checked_when_it_gets_the_connecti
         async with (
             asyncio.timeout(30),
             served,
-            httpx2.AsyncClient(transport=transports.Gate(inner, resolve=resolve)) as client,
+            httpx2.AsyncClient(transport=transports.UpstreamTransport(inner, resolve=resolve)) as client,
         ):
             first = asyncio.create_task(get("first"))
             while checked != ["first"]:  # noqa: ASYNC110 (the check is made by the client)

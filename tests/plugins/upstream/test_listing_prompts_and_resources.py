@@ -21,17 +21,17 @@ def script(tmp_path: Path) -> scripting.Script:
     return scripting.Script(tmp_path)
 
 
-def list_server(script: scripting.Script, **limits: Any) -> importing.Answer:
+def list_server(script: scripting.Script, **limits: Any) -> importing.ServerListing:
     return ConnectionHarness(script, limits=bounds.Limits(**limits)).run(lambda server: server.tools())
 
 
 def test_prompts_resources_and_templates_of_a_real_server_are_listed(tmp_path: Path) -> None:
     settings = connections.of({"command": sys.executable, "args": [providing.__file__, str(tmp_path)]})
     assert settings is not None
-    lists: asyncio.Queue[importing.Answer] = asyncio.Queue()
+    lists: asyncio.Queue[importing.ServerListing] = asyncio.Queue()
     server = connection.Server(settings, environ={}, on_list=lists.put_nowait)
 
-    async def story() -> tuple[importing.Answer, importing.Answer]:
+    async def story() -> tuple[importing.ServerListing, importing.ServerListing]:
         try:
             async with asyncio.timeout(30):
                 before = await server.tools()
@@ -48,7 +48,7 @@ def test_prompts_resources_and_templates_of_a_real_server_are_listed(tmp_path: P
     assert [entry["name"] for entry in before.non_tools["prompt"]] == ["summarize"]
     assert [entry["uri"] for entry in before.non_tools["resource"]] == ["note://readme", "note://pixel"]
     assert [entry["uriTemplate"] for entry in before.non_tools["template"]] == ["db://users/{user_id}"]
-    assert before.cut == frozenset()
+    assert before.truncated_kinds == frozenset()
     assert {entry["name"] for entry in after.non_tools["prompt"]} == {"summarize", "fresh"}
 
 
@@ -63,7 +63,7 @@ def test_a_notification_of_a_first_era_server_leads_to_a_new_list(script: script
     script.offers({})
     harness = ConnectionHarness(script)
 
-    async def story(server: connection.Server) -> importing.Answer:
+    async def story(server: connection.Server) -> importing.ServerListing:
         await server.tools()
         await harness.lists.get()
         script.offers({"prompts/list": {"prompts": [{"name": "new"}]}})
@@ -113,7 +113,7 @@ def test_lists_are_truncated_at_the_limit_and_invalid_entries_left_out(script: s
     answer = list_server(script, non_tools=3)
 
     assert len(answer.non_tools["resource"]) == 3
-    assert answer.cut == {"resource"}
+    assert answer.truncated_kinds == {"resource"}
     assert [problem.message for problem in answer.problems] == [
         "The server's list contains 1 entry that is not a resource; it was ignored.",
         "The server lists too many resources: only the first 3 were imported, and none was retired.",

@@ -41,14 +41,14 @@ def test_reading_a_long_list_yields_to_other_tasks() -> None:
                 await asyncio.sleep(0)
 
         counting = asyncio.create_task(count())
-        answer = await paging.walk(Client(), limits.Limits())  # type: ignore[arg-type]
+        answer = await paging.read_lists(Client(), limits.Limits())  # type: ignore[arg-type]
         counting.cancel()
         return len(answer.tools), turns
 
     tools, turns = asyncio.run(read())
 
     assert tools == 1000
-    assert turns >= 1000 // paging.TURN
+    assert turns >= 1000 // paging.YIELD_EVERY
 
 
 def test_the_client_package_is_imported_in_a_thread(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def run(
             env={},
             cwd=None,
             stderr=errors,
-            most_bytes=1_000,
+            max_bytes=1_000,
             give_up=give_up,
         )
         async with streams as (read, write):
@@ -114,7 +114,7 @@ def test_a_process_that_never_stops_writing_other_output_is_given_up(tmp_path: P
 def test_a_process_that_does_not_exit_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipes, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(pipes, "EXIT_SECONDS", 0.1)
     children = []
 
     async def story(read: Any, write: Any) -> None:
@@ -164,7 +164,7 @@ from toolbelt.plugins.upstream import pipes
 async def connected():
     command = [sys.executable, "-c", sys.argv[1]]
     with open(os.devnull, "w") as errors:
-        streams = pipes.opened(command, env={}, cwd=None, stderr=errors, most_bytes=1_000, give_up=print)
+        streams = pipes.opened(command, env={}, cwd=None, stderr=errors, max_bytes=1_000, give_up=print)
         async with streams as (read, _):
             print((await read.receive()).message.method, flush=True)
             await asyncio.sleep(300)

@@ -55,7 +55,7 @@ def test_an_invalid_tool_does_not_affect_the_others(script: scripting.Script) ->
     ]
     script.lists(*(listing.tool(f"t{n}") for n in range(1_100)), *invalid)
 
-    async def story(server: connection.Server) -> importing.Answer:
+    async def story(server: connection.Server) -> importing.ServerListing:
         assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
         return await server.tools()
 

@@ -150,7 +150,7 @@ def test_permission_is_checked_again_before_a_call_is_repeated() -> None:
 
 
 def test_a_tool_that_has_changed_after_a_restart_is_not_called() -> None:
-    def expected(listed: importing.Answer) -> None:
+    def expected(listed: importing.ServerListing) -> None:
         if listed.tools[0]["description"] != "Says it again.":
             raise PermissionError
 

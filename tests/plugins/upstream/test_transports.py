@@ -49,8 +49,8 @@ def request_through_gate(
         return NAMES[host]
 
     async def send() -> httpx2.Response:
-        gate = transports.Gate(inner, resolve=resolve, **options)
-        async with httpx2.AsyncClient(transport=gate) as client:
+        transport = transports.UpstreamTransport(inner, resolve=resolve, **options)
+        async with httpx2.AsyncClient(transport=transport) as client:
             return await client.request(method, url)
 
     return asyncio.run(send())

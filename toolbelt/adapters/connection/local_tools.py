@@ -27,7 +27,7 @@ STALE_SECONDS = 300.0
 # How many conversations' surfaces are remembered, and how many outcomes wait until Toolbelt can be reached.
 MAX_SURFACES, MAX_UNSENT = 256, 1000
 # How many of these are sent at a time, because a model waits meanwhile.
-AT_ONCE = 20
+BATCH_SIZE = 20
 
 _log = logging.getLogger(__name__)
 _SessionKey = tuple[str | None, str | None]
@@ -99,7 +99,7 @@ class LocalTools:
         self._unsent: collections.deque[_Unsent] = collections.deque(maxlen=MAX_UNSENT)
 
     async def find(self, key: str) -> LocalTool | None:
-        """Return the local tool with this key, which models call it by; None if there is none."""
+        """Return the local tool with this key, by which models call it; None if there is none."""
         tool: LocalTool | None = await exchanges.run(self.connection, self._find(key))
         return tool
 
@@ -213,7 +213,7 @@ class LocalTools:
         yield from self._send_unsent()
 
     def _send_unsent(self) -> exchanges.Exchange:
-        for _ in range(min(len(self._unsent), AT_ONCE)):
+        for _ in range(min(len(self._unsent), BATCH_SIZE)):
             try:
                 unsent = self._unsent.popleft()
             except IndexError:  # another thread sends them, too

@@ -25,7 +25,7 @@ MAX_CHANGES = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class AgentChange:
     """The change for one agent: ``before`` holds the keys that change, with their current state.
 
     ``reasons`` must be confirmed. ``refused`` is why it cannot be done for this agent; empty if it can.
@@ -42,13 +42,14 @@ class Part:
 class Plan:
     """The effects of setting these keys to ``on``, for each agent that changes, in the requested order.
 
-    ``same`` is how many are already set, and ``absent`` how many are left out because the agent does not have them.
+    ``unchanged`` is how many are already set, and ``skipped`` how many are left out because the agent does not have
+    them.
     """
 
     on: bool | None
-    parts: tuple[Part, ...]
-    same: int
-    absent: int = 0
+    parts: tuple[AgentChange, ...]
+    unchanged: int
+    skipped: int = 0
     sessions: int = 0
 
     @property
@@ -57,12 +58,12 @@ class Plan:
         return sum(len(part.before) for part in self.possible)
 
     @property
-    def possible(self) -> tuple[Part, ...]:
+    def possible(self) -> tuple[AgentChange, ...]:
         """Return the parts that can be done."""
         return tuple(part for part in self.parts if not part.refused)
 
     @property
-    def refused(self) -> tuple[Part, ...]:
+    def refused(self) -> tuple[AgentChange, ...]:
         """Return the parts that cannot be done."""
         return tuple(part for part in self.parts if part.refused)
 
@@ -84,7 +85,7 @@ def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_h
     _check(stored, keys, len(names))
     by_name = _access_by_name(stored, names)
     live = sessions.live_of(names, clock.now() - impacts.LIVE)
-    parts, same, absent, touched = [], 0, 0, 0
+    parts, unchanged, skipped, touched = [], 0, 0, 0
     for name in dict.fromkeys(names):
         access = by_name[name]
         applicable = [
@@ -93,12 +94,12 @@ def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_h
             if not only_having or key in stored.toolkits or not access.never_gets(key)
         ]
         part = _part(access, applicable, on)
-        same += len(applicable) - len(part.before)
-        absent += len(set(keys)) - len(applicable)
+        unchanged += len(applicable) - len(part.before)
+        skipped += len(set(keys)) - len(applicable)
         if part.before:
             parts.append(part)
             touched += live.get(name, 0) if part.effect.breaks and not part.refused else 0
-    return Plan(on=on, parts=tuple(parts), same=same, absent=absent, sessions=touched)
+    return Plan(on=on, parts=tuple(parts), unchanged=unchanged, skipped=skipped, sessions=touched)
 
 
 def apply(
@@ -171,7 +172,7 @@ def _access_by_name(stored: catalog.Catalog, names: Sequence[str]) -> dict[str, 
     return by_name
 
 
-def _part(access: access_index.AgentAccess, keys: Collection[str], on: bool | None) -> Part:
+def _part(access: access_index.AgentAccess, keys: Collection[str], on: bool | None) -> AgentChange:
     agent, stored = access.agent, access.catalog
     before = {key: now for key in keys if (now := grants.switch_state(agent, key)) != on}
     proposed = switches.with_settings(stored, agent, dict.fromkeys(before, on))
@@ -185,7 +186,7 @@ def _part(access: access_index.AgentAccess, keys: Collection[str], on: bool | No
         guards.refuse_budget(agent.key, current.spent, resulting.spent)
     except (errors.Refused, errors.Invalid) as error:
         refused = str(error)
-    return Part(
+    return AgentChange(
         agent=agent.key,
         before=before,
         effect=effect,

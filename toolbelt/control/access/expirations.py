@@ -20,7 +20,7 @@ from toolbelt.store import audit, clock, expiry, grants, snapshots
 
 SYSTEM = actors.Actor(name="system", via="system")
 # The maximum time to wait for the next expiry: another process may have set an earlier one meanwhile.
-SECONDS_BETWEEN_LOOKS = 15.0
+MAX_POLL_SECONDS = 15.0
 
 _log = structlog.get_logger(__name__)
 _stopping: threading.Event | None = None
@@ -31,18 +31,18 @@ def find(agent: str) -> snapshots.StoredState:
     current = snapshots.find(agent, None)
     if not current.expired:
         return current
-    _write(current)
+    _record(current)
     return snapshots.find(agent, None)
 
 
-def write_due() -> int:
+def record_due() -> int:
     """Record everything that has expired; return the number of expiries."""
     written = 0
     for agent in expiry.due(clock.now()):
         # The agent may have been removed meanwhile; the others are still recorded.
         with contextlib.suppress(errors.NotFound), writing.begin():
             current = snapshots.find(agent, None)
-            _write(current)
+            _record(current)
             written += len(current.expired)
     return written
 
@@ -79,7 +79,9 @@ def start() -> None:
     global _stopping
     if _stopping is None:
         _stopping = threading.Event()
-        threading.Thread(target=_keep_writing, args=[_stopping], name="toolbelt-ends", daemon=True).start()
+        threading.Thread(
+            target=_keep_recording, args=[_stopping], name="toolbelt-expirations", daemon=True
+        ).start()
 
 
 def stop() -> None:
@@ -90,7 +92,7 @@ def stop() -> None:
         _stopping = None
 
 
-def _write(current: snapshots.StoredState) -> None:
+def _record(current: snapshots.StoredState) -> None:
     for key, end in current.expired.items():
         family = "switch" if key in current.written.switches else "override"
         grants.write("switch" if family == "switch" else "override", current.agent_id, key, end.then)
@@ -106,9 +108,9 @@ def _write(current: snapshots.StoredState) -> None:
             )
 
 
-def _keep_writing(stopping: threading.Event) -> None:
+def _keep_recording(stopping: threading.Event) -> None:
     # Not immediately: a starting server has other work, and expiries take effect without this.
-    seconds = SECONDS_BETWEEN_LOOKS
+    seconds = MAX_POLL_SECONDS
     while not stopping.wait(seconds):
         seconds = _seconds_to_wait()
 
@@ -116,13 +118,13 @@ def _keep_writing(stopping: threading.Event) -> None:
 def _seconds_to_wait() -> float:
     """Record expiries; return the seconds until there may be more."""
     try:
-        write_due()
+        record_due()
         now = clock.now()
         soonest = min(expiry.next_ends(now).values(), default=None)
-        remaining = SECONDS_BETWEEN_LOOKS if soonest is None else (soonest - now).total_seconds()
-        return min(max(remaining, 0.1), SECONDS_BETWEEN_LOOKS)
+        remaining = MAX_POLL_SECONDS if soonest is None else (soonest - now).total_seconds()
+        return min(max(remaining, 0.1), MAX_POLL_SECONDS)
     except Exception:
-        _log.exception("ends of grants not written")
-        return SECONDS_BETWEEN_LOOKS
+        _log.exception("expired grants not recorded")
+        return MAX_POLL_SECONDS
     finally:
         connections.close_all()

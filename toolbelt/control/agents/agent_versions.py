@@ -24,8 +24,8 @@ MAX_INTEGER = 2**63 - 1
 class Version:
     """An agent as it was. ``last`` is its newest change by then, None before the first that is logged.
 
-    ``gaps`` are fields and keys that were changed without the log, whose values are uncertain. ``gone`` are names in it
-    that no longer exist: what they granted or denied is left out.
+    ``gaps`` are fields and keys that were changed without the log, whose values are uncertain. ``missing`` are names in
+    it that no longer exist: what they granted or denied is left out.
     """
 
     agent: agents.Agent
@@ -33,7 +33,7 @@ class Version:
     moment: Moment
     last: audit.Entry | None
     gaps: tuple[str, ...]
-    gone: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
 def rebuild(agent: str, moment: Moment) -> Version:
@@ -62,7 +62,7 @@ def rebuild_from(current: snapshots.StoredState, moment: Moment) -> Version:
         moment=moment,
         last=last,
         gaps=rebuilt.gaps,
-        gone=tuple(missing_names(current.catalog, rebuilt.entry)),
+        missing=tuple(missing_names(current.catalog, rebuilt.entry)),
     )
 
 

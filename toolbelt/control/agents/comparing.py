@@ -19,8 +19,8 @@ from toolbelt.store import snapshots
 
 _LOADOUT = "loadout:"
 # A loadout's only setting is itself.
-_OF_A_LOADOUT: tuple[str, ...] = ("loadout",)
-_OF_TWO_AGENTS = tuple(name for name in comparing.SETTINGS if name not in comparing.IDENTITY)
+_LOADOUT_SETTINGS: tuple[str, ...] = ("loadout",)
+_AGENT_SETTINGS = tuple(name for name in comparing.SETTINGS if name not in comparing.IDENTITY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +56,15 @@ class Outcome:
 class Comparison:
     """Both sides, their differences, and the tools whose state differs, in the order of their keys.
 
-    ``lost`` are the ids of rows that cannot be copied, because what they name on side ``a`` no longer exists or has
-    expired.
+    ``not_copyable`` are the ids of rows that cannot be copied, because what they name on side ``a`` no longer exists or
+    has expired.
     """
 
     a: Side
     b: Side
     rows: tuple[belts.Row, ...]
     outcomes: tuple[Outcome, ...]
-    lost: frozenset[str]
+    not_copyable: frozenset[str]
 
 
 def compare(a: str, b: str) -> Comparison:
@@ -75,12 +75,12 @@ def compare(a: str, b: str) -> Comparison:
     left, right = _side(a, "a", stored), _side(b, "b", stored)
     ours, theirs = left.entry, right.entry
     if _is_loadout(left) or _is_loadout(right):
-        settings = _OF_A_LOADOUT
+        settings = _LOADOUT_SETTINGS
         if keys.fold(left.loadout) == keys.fold(right.loadout):
             # Set by the agent or by its kind, the loadout in force is the same.
             settings = ()
     else:
-        settings = comparing.SETTINGS if left.key == right.key else _OF_TWO_AGENTS
+        settings = comparing.SETTINGS if left.key == right.key else _AGENT_SETTINGS
     rows = belts.differences(ours, theirs, settings)
     states, others = left.resolved.all_decisions(), right.resolved.all_decisions()
     return Comparison(
@@ -92,7 +92,7 @@ def compare(a: str, b: str) -> Comparison:
             for key in states
             if states[key].state != others[key].state
         ),
-        lost=frozenset(row.id for row in rows if _is_lost(stored, row)),
+        not_copyable=frozenset(row.id for row in rows if _cannot_be_copied(stored, row)),
     )
 
 
@@ -175,7 +175,7 @@ def _is_loadout(side: Side) -> bool:
     return not side.key
 
 
-def _is_lost(stored: catalog.Catalog, row: belts.Row) -> bool:
+def _cannot_be_copied(stored: catalog.Catalog, row: belts.Row) -> bool:
     if row.a is None:
         return False
     match row.part:

@@ -38,7 +38,7 @@ def plan(a: str, b: str, rows: Collection[str] | None, *, only: Collection[str] 
     """
     comparison = comparing.compare(a, b)
     if rows is None:
-        rows = {row.id for row in comparison.rows if not only or row.part in only} - comparison.lost
+        rows = {row.id for row in comparison.rows if not only or row.part in only} - comparison.not_copyable
     selected = _selected_rows(comparison, rows)
     current = snapshots.find(comparison.b.key, None)
     entry = {**belts.copy_rows(comparison.b.entry, selected), "key": comparison.b.key}
@@ -72,7 +72,7 @@ def copy(write: writing.Write, a: str, b: str, rows: Collection[str], *, seen: s
         now = comparison.b.entry
         merged = belts.copy_rows(now, selected)
         changed = [key for key in {**now, **merged} if now.get(key) != merged.get(key)]
-        write = write.replace(reason=write.reason or _because(comparison.a), confirm=True).in_batch()
+        write = write.replace(reason=write.reason or _reason(comparison.a), confirm=True).in_batch()
         changes = {key: merged.get(key) for key in changed}
         return entries.change(write, "agent", comparison.b.key, changes)
 
@@ -89,14 +89,14 @@ def _selected_rows(comparison: comparing.Comparison, rows: Collection[str]) -> t
     problems = [
         errors.Problem(path=row_id, message="It names something that no longer exists: leave it out.")
         for row_id in by_id
-        if row_id in requested and row_id in comparison.lost
+        if row_id in requested and row_id in comparison.not_copyable
     ]
     if problems:
         raise errors.Invalid(problems)
     return tuple(row for row in comparison.rows if row.id in requested)
 
 
-def _because(side: comparing.Side) -> str:
+def _reason(side: comparing.Side) -> str:
     if side.version is None:
         return f"Copied from {side.key or f'the loadout {side.loadout}'}."
     last = side.version.last

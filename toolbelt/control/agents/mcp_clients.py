@@ -27,8 +27,8 @@ class Client:
     """A client: where its configuration goes (``note``), and what it takes.
 
     ``file`` is the usual one, and ``template`` the configuration for it, if not ``templates/connect/clients/<id>.txt``.
-    ``prefix`` is what the client puts before the name of a tool, and ``longest_name`` the longest name with that;
-    ``longest_instructions`` is how many characters of the policy it reads, None if no limit is known.
+    ``prefix`` is what the client puts before the name of a tool, and ``max_name_length`` the longest name with that;
+    ``max_instructions_length`` is how many characters of the policy it reads, None if no limit is known.
     """
 
     id: str
@@ -36,8 +36,8 @@ class Client:
     file: str
     note: str = ""
     prefix: str = ""
-    longest_name: int = 64
-    longest_instructions: int | None = None
+    max_name_length: int = 64
+    max_instructions_length: int | None = None
     template: str = ""
 
 
@@ -84,7 +84,7 @@ def _add(document: dict[str, Any], new: dict[str, Any], *, replace: bool) -> Non
             document[key] = value
         elif key == NAME:
             if not replace:
-                raise _taken()
+                raise _name_taken()
             document[key] = value
         elif isinstance(present, dict) and isinstance(value, dict):
             _add(present, value, replace=replace)
@@ -108,7 +108,7 @@ def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     present = servers.get(NAME) if isinstance(servers, dict) else None
     if present is not None and present != tomllib.loads(new)["mcp_servers"][NAME]:
         if not replace:
-            raise _taken()
+            raise _name_taken()
         # Its table, and tables below it, up to the next table.
         table = rf"^\[mcp_servers\.{NAME}(?:\.[^\]]*)?\][^\n]*\n(?:(?!\[)[^\n]*\n?)*"
         existing = re.sub(table, "", existing, flags=re.MULTILINE)
@@ -123,7 +123,7 @@ def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     return merged
 
 
-def _taken() -> errors.Refused:
+def _name_taken() -> errors.Refused:
     return errors.Refused(f"The file has another server named {NAME}: add --replace to replace it.")
 
 
@@ -145,7 +145,7 @@ CLIENTS = (
         label="Claude Code",
         file=".mcp.json",
         prefix=f"mcp__{NAME}__",
-        longest_instructions=2048,
+        max_instructions_length=2048,
         template="claude-code-project",
     ),
     Client(
@@ -154,7 +154,7 @@ CLIENTS = (
         file="~/.cursor/mcp.json",
         note="In .cursor/mcp.json, or ~/.cursor/mcp.json.",
         prefix=f"{NAME}:",
-        longest_name=60,
+        max_name_length=60,
     ),
     Client(
         id="vs-code",
@@ -176,7 +176,7 @@ CLIENTS = (
         file="~/.gemini/settings.json",
         note="In ~/.gemini/settings.json, or .gemini/settings.json of a project.",
         prefix=f"mcp_{NAME}_",
-        longest_name=63,
+        max_name_length=63,
     ),
     Client(
         id="copilot-cli",

@@ -18,7 +18,7 @@ from toolbelt.core import connections, errors
 
 # These actors have a shell on the server, or are the server. An import through the web has neither: it is "screen" or
 # "api".
-SHELLS = frozenset({"command", "import", "system"})
+SHELL_INTERFACES = frozenset({"command", "import", "system"})
 
 
 def check_change(
@@ -29,23 +29,23 @@ def check_change(
     changed = {
         key for key in (*connections.COMMAND_FIELDS, *connections.URL_FIELDS) if old.get(key) != new.get(key)
     }
-    if not changed or not new or actor.via in SHELLS:
+    if not changed or not new or actor.via in SHELL_INTERFACES:
         return
     if changed.intersection(connections.COMMAND_FIELDS) and new.get("command") and not conf.STDIO_BY_WEB:
         raise errors.Refused(
             f"The command of {name} runs code on the server: change it there, with"
             f" `{conf.COMMAND} mcp add`, or allow it on the web with TOOLBELT_STDIO_BY_WEB."
         )
-    reached = connections.of(new)
-    for variable in reached.variables() if reached else ():
-        if not _is_set_aside(variable):
+    connection = connections.of(new)
+    for variable in connection.variables() if connection else ():
+        if not _is_allowed_on_web(variable):
             raise errors.Refused(
                 f"{name} would be sent the variable {variable} of the server's environment: add it to"
                 f" TOOLBELT_WEB_VARIABLES to allow that on the web, or run `{conf.COMMAND} mcp add` on the server."
             )
 
 
-def _is_set_aside(variable: str) -> bool:
+def _is_allowed_on_web(variable: str) -> bool:
     return any(
         variable.startswith(allowed[:-1]) if allowed.endswith("*") else variable == allowed
         for allowed in conf.WEB_VARIABLES

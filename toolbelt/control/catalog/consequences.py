@@ -29,8 +29,8 @@ Kind = Literal["loadout", "toolkit", "sub_app"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequence:
     """The consequences for one agent outside any session. ``gained`` and ``lost`` are tools that it may load now, or no
-    longer; ``destructive`` are its new destructive tools. ``spent`` is its use of the budget
-    before, ``spends`` the use afterwards.
+    longer; ``destructive`` are its new destructive tools. ``spent_before`` and ``spent_after`` are its use of the
+    budget.
     """
 
     agent: agents.Agent
@@ -38,8 +38,8 @@ class Consequence:
     gained: tuple[str, ...]
     lost: tuple[str, ...]
     destructive: tuple[str, ...]
-    spent: budgets.Spent
-    spends: budgets.Spent
+    spent_before: budgets.Spent
+    spent_after: budgets.Spent
 
     @property
     def is_nothing(self) -> bool:
@@ -136,6 +136,6 @@ def _consequence(
         gained=tuple(sorted(loadable_after - loadable_before)),
         lost=tuple(sorted(loadable_before - loadable_after)),
         destructive=tuple(key for key in effect.added if risks.of(proposed.tools[key]) == "destructive"),
-        spent=before.spent,
-        spends=after.spent,
+        spent_before=before.spent,
+        spent_after=after.spent,
     )

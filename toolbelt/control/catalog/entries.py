@@ -19,11 +19,11 @@ from toolbelt.store import entries, snapshots
 KINDS_WITH_NAME = frozenset({"category", "plugin", "loadout"})
 RETIRED_NOT_REMOVED = frozenset({"plugin", "tool"})
 # What operators may change in a toolkit in code; everything else belongs to the code.
-OPERATORS_OWN = frozenset({"blocked"})
+OPERATOR_FIELDS = frozenset({"blocked"})
 # The field of an entry that lists the tools that it grants to agents.
-_HANDS_OVER = {"toolkit": "members", "sub_app": "tool_names"}
+_TOOL_FIELD = {"toolkit": "members", "sub_app": "tool_names"}
 # What the audit log stores of a removed entry besides its keys: its position among those of its kind, from 0.
-PLACE = "place"
+POSITION = "place"
 Entry = Mapping[str, Any]
 
 
@@ -52,7 +52,7 @@ def put(
     was: Entry | None = None,
     action: str | None = None,
     in_code: bool = False,
-    beside: belts.NameIndex | None = None,
+    index: belts.NameIndex | None = None,
 ) -> writing.Change:
     """Store ``entry`` as a whole: create it, or replace the one with its key.
 
@@ -61,7 +61,7 @@ def put(
     the agent, or of any that it affects), and ConfirmationRequired for far-reaching effects on an agent, or for a
     loadout that disables what does not exist.
 
-    ``in_code``: a plugin's code writes it. ``beside`` is the index to check the entry against, if the caller has just
+    ``in_code``: a plugin's code writes it. ``index`` is the index to check the entry against, if the caller has just
     read it.
     """
     with writing.begin():
@@ -70,7 +70,7 @@ def put(
         before = expirations.find(str(name)) if kind == "agent" and now is not None else None
         refuse_stale(kind, str(name), now, was or {}, entry)
         written = name if kind == "category" else dict(entry)
-        problems = belts.check_entry(_kind(kind), written, beside or name_index())
+        problems = belts.check_entry(_kind(kind), written, index or name_index())
         if kind == "plugin" and now is not None and now.get("upstream") == entry.get("upstream"):
             # A rule that is newer than the connection must not prevent operators from switching the server off.
             at = f"{belts.address(_kind(kind), now)}.upstream"
@@ -127,7 +127,7 @@ def change(
     *,
     was: Entry | None = None,
     action: str | None = None,
-    beside: belts.NameIndex | None = None,
+    index: belts.NameIndex | None = None,
 ) -> writing.Change:
     """Change only the keys in ``changes``; None resets a key to its default.
 
@@ -148,7 +148,7 @@ def change(
         if kind == "agent" and "tools_config" in changes and "ends" not in changes:
             merged["ends"] = _remaining_ends(now, merged)
         entry = {key: value for key, value in merged.items() if value is not None}
-        return put(write, kind, entry, action=action, beside=beside)
+        return put(write, kind, entry, action=action, index=index)
 
 
 def refuse_stale(kind: str, name: str, now: Entry | None, was: Entry, entry: Entry) -> None:
@@ -185,7 +185,7 @@ def remove(write: writing.Write, kind: str, name: str, *, was: Entry | None = No
             raise errors.Stale(f"{belts.KINDS[_kind(kind)].word} {name}", was, now)
         refuse_while_used(kind, name)
         # The position is stored as well: undoing restores it.
-        removed = {**now, PLACE: entries.names(kind).index(name)} if entries.is_ordered(kind) else now
+        removed = {**now, POSITION: entries.names(kind).index(name)} if entries.is_ordered(kind) else now
         catalog_before = budget_checks.catalog_before(kind)
         entries.delete(kind, name)
         budget_checks.refuse_exceeded(catalog_before)
@@ -280,16 +280,16 @@ def owned_by_code(kind: str, now: Entry | None, changed: Iterable[str]) -> list[
     message = f"The code of the plugin {owner!r} owns this: change it there, or use the toolkit's switch."
     path = belts.address("toolkit", dict(now))
     return [
-        errors.Problem(path=f"{path}.{key}", message=message) for key in changed if key not in OPERATORS_OWN
+        errors.Problem(path=f"{path}.{key}", message=message) for key in changed if key not in OPERATOR_FIELDS
     ]
 
 
 def _refuse_conflicts(kind: str, name: str) -> None:
     """Raise Invalid for a toolkit or sub-app whose options now conflict in an agent that has it."""
-    if kind not in _HANDS_OVER:
+    if kind not in _TOOL_FIELD:
         return
     stored = snapshots.catalog()
-    path = f"{belts.KINDS[_kind(kind)].section}.{name}.{_HANDS_OVER[kind]}"
+    path = f"{belts.KINDS[_kind(kind)].section}.{name}.{_TOOL_FIELD[kind]}"
     problems = [
         errors.Problem(path=path, message=f"For {agent.key}: {conflict.message}")
         for agent in snapshots.agents_with(kind, name)

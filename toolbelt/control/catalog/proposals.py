@@ -258,7 +258,7 @@ def _proposal(
 ) -> Proposal:
     touched = consequences.of(kind, name, stored, proposed, all_agents)
     guards.refuse_budgets(
-        (consequence.agent.key, consequence.spent, consequence.spends)
+        (consequence.agent.key, consequence.spent_before, consequence.spent_after)
         for consequence in touched
         if not consequence.agent.archived
     )

@@ -1,7 +1,7 @@
 """Backup, restore, and moving to another database.
 
-A backup is one file: of SQLite a SQLite file, of PostgreSQL an archive of ``pg_dump``, or, if it should be portable, a
-SQLite file as well. A SQLite file can be restored into either database.
+A backup is one file. A backup of SQLite is a SQLite file, and one of PostgreSQL an archive of ``pg_dump``, or a SQLite
+file if it should be portable. A SQLite file can be restored into either database.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SENTENCES = ("CommandError: ", "toolbelt: ")
 
 
 def backup(file: Path, *, portable: bool = False) -> Mapping[str, int]:
-    """Write a backup while others write; return how much the database had. Raise errors.Refused."""
+    """Write a backup while others write. Return the numbers of agents, users and audit entries, or raise Refused."""
     if file.exists():
         raise errors.Refused(f"{file} exists already. Choose another name: a backup is never overwritten.")
     if not file.resolve().parent.is_dir():
@@ -49,7 +49,8 @@ def backup(file: Path, *, portable: bool = False) -> Mapping[str, int]:
 
 
 def restore(file: Path, *, replace: bool = False) -> Mapping[str, int]:
-    """Replace the database by a backup, and apply migrations that it lacks; return how much the database has now.
+    """Replace the database by a backup, and apply migrations that it lacks; return the numbers of its agents, users and
+    audit entries.
 
     It succeeds whole, or the data stays as it was. Raise errors.Refused if there is data and ``replace`` is not set,
     or for a file that is not a backup of this or an earlier version.
@@ -129,7 +130,7 @@ def _write_rows(file: Path) -> None:
 
 
 def _check(file: Path) -> bytes:
-    """Return the header of a backup; raise errors.Refused if the file is none, or one of a newer version."""
+    """Return the header of a backup; raise errors.Refused if the file is not a backup, or is of a newer version."""
     try:
         with file.open("rb") as opened:
             start = opened.read(len(files.HEADER))
@@ -219,5 +220,5 @@ def _manage(*words: str, url: str = "") -> str:
 
 
 def described(counted: Mapping[str, int]) -> str:
-    """Return the numbers of a database's entries, as words."""
+    """Return these numbers in words, such as "agents: 3, users: 1"."""
     return ", ".join(f"{name}: {number}" for name, number in counted.items())

@@ -32,7 +32,7 @@ Difference = belt_budgets.Difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """The result of an import or its rehearsal: the entries that it creates and changes, in order, and the number of
+    """The result of an import or its dry run: the entries that it creates and changes, in order, and the number of
     those that are up to date already.
 
     ``ordered`` are the kinds whose order it changes; ``unresolved_names`` are names in its loadouts that do not exist;
@@ -176,7 +176,7 @@ def import_(write: writing.Write, document: Mapping[str, Any], *, was: int | Non
             imported = preview(write, document)
         if not write.confirm:
             unresolved.confirm(imported.to_confirm)
-        expirations.write_due()
+        expirations.record_due()
         entry: int | None = None
         for difference in imported.differences:
             stored = rows.write(difference.kind, dict(difference.after))

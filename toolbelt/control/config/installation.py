@@ -1,6 +1,6 @@
 """Status of this installation: software, database, cache and retention; never a secret.
 
-What it reports of the process concerns the one that answers: behind a load balancer, each process has its own.
+Process details are those of the process that handles the request: behind a load balancer, each process has its own.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def _duplicates(name: str, names: Mapping[str, int]) -> list[scenarios.Failure]:
 
 
 def _mentions(scenario: Mapping[str, Any], word: str) -> bool:
-    """Return whether the scenario contains this word anywhere, whatever YAML made of it."""
+    """Return whether the scenario contains this word anywhere, in a key or value of any type."""
     try:
         return word in repr(scenario)
     except RecursionError:

@@ -8,7 +8,7 @@ from toolbelt.core import errors
 from toolbelt.store import saved_views
 
 SavedView = saved_views.SavedView
-# So many views of one list stay easy to choose from.
+# The maximum number of saved views per list.
 MAX_VIEWS: Final = 20
 
 of = saved_views.of

@@ -18,12 +18,12 @@ from toolbelt.control.reports import queries
 from toolbelt.core import catalog, inventory, reasons, resolution, tool_versions
 from toolbelt.store import listings, plugins, snapshots
 
-# An override is stale if it has no effect.
-Why = Literal["retired", "without effect", "superfluous"]
+# Why an override has no effect.
+Why = Literal["retired", "without effect", "redundant"]
 
 
-class Stale(NamedTuple):
-    """An override without effect; :func:`explain_stale` returns the reason in words."""
+class IneffectiveOverride(NamedTuple):
+    """An override without effect; :func:`explain_ineffective` returns the reason in words."""
 
     tool: str
     on: bool
@@ -48,11 +48,11 @@ class Attention:
 
     agents: Sequence[queries.Summary]
     stored: catalog.Catalog
-    broken: Sequence[FailedPlugin]
+    failed_plugins: Sequence[FailedPlugin]
     not_running: Sequence[catalog.Plugin]
     to_review: Mapping[str, int]
     blocked: Sequence[tuple[str, str]]
-    stale: Sequence[tuple[queries.Summary, Sequence[Stale]]]
+    ineffective_overrides: Sequence[tuple[queries.Summary, Sequence[IneffectiveOverride]]]
     unresolved: Sequence[unresolved.Unresolved]
 
 
@@ -62,18 +62,22 @@ def load() -> Attention:
     return Attention(
         agents=summaries,
         stored=stored,
-        broken=_broken(stored),
+        failed_plugins=_failed_plugins(stored),
         not_running=tuple(_not_running(stored)),
         to_review=collections.Counter(
             tool.plugin for tool in stored.tools.values() if tool_versions.awaits_review(tool)
         ),
         blocked=tuple(_blocked(stored)),
-        stale=tuple((summary, stale) for summary in summaries if (stale := tuple(_stale(summary)))),
+        ineffective_overrides=tuple(
+            (summary, overrides)
+            for summary in summaries
+            if (overrides := tuple(_ineffective_overrides(summary)))
+        ),
         unresolved=unresolved.find_all(stored),
     )
 
 
-def _broken(stored: catalog.Catalog) -> list[FailedPlugin]:
+def _failed_plugins(stored: catalog.Catalog) -> list[FailedPlugin]:
     failed = [plugin for plugin in stored.plugins.values() if plugin.active and plugin.status == "failed"]
     if not failed:
         return []
@@ -106,14 +110,14 @@ def _blocked(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:
             yield "tool", tool.key
 
 
-def explain_stale(summary: queries.Summary, stale: Stale) -> str:
+def explain_ineffective(summary: queries.Summary, override: IneffectiveOverride) -> str:
     """Return in words why an override of this agent has no effect."""
-    if stale.why == "superfluous":
-        return reasons.explain(resolution.decide(_without_overrides(summary).context, stale.tool))
-    return reasons.explain(summary.access.decision(stale.tool))
+    if override.why == "redundant":
+        return reasons.explain(resolution.decide(_without_overrides(summary).context, override.tool))
+    return reasons.explain(summary.access.decision(override.tool))
 
 
-def _stale(summary: queries.Summary) -> Iterator[Stale]:
+def _ineffective_overrides(summary: queries.Summary) -> Iterator[IneffectiveOverride]:
     """Yield the overrides without effect. Those that protect a tool from the budget have one."""
     stored, budget = summary.access.catalog, summary.agent.budget
     overrides = [(key, on) for key, on in sorted(summary.agent.overrides.items()) if key in stored.tools]
@@ -126,13 +130,13 @@ def _stale(summary: queries.Summary) -> Iterator[Stale]:
     for key, on in overrides:
         decision = closed.get(key)
         if stored.tools[key].retired:
-            yield Stale(key, on, "retired")
+            yield IneffectiveOverride(key, on, "retired")
         elif on and key not in summary.access.granted:
-            yield Stale(key, on, "without effect")
+            yield IneffectiveOverride(key, on, "without effect")
         elif (on and not may_be_deferred and key in without.granted) or (
             not on and (decision.state == "denied" if decision is not None else key in denied)
         ):
-            yield Stale(key, on, "superfluous")
+            yield IneffectiveOverride(key, on, "redundant")
 
 
 def _without_overrides(summary: queries.Summary) -> access_index.AgentAccess:

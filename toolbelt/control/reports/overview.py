@@ -31,13 +31,13 @@ def load(*, today: dt.datetime, maximum: int, max_agents: int, calls_since: dt.d
     """Return the overview: at most ``maximum`` changes since ``today`` began, at most ``max_agents`` agents, and calls
     since ``calls_since``, if given.
     """
-    noticed = attention.load()
+    needs_attention = attention.load()
     changes = audit.page(since=today, size=maximum)
     last = next(iter(changes.entries), None) or audit.last()
     return Overview(
-        attention=noticed,
-        listed=queries.with_last(noticed.agents[:max_agents]),
-        total=noticed.stored.tool_count,
+        attention=needs_attention,
+        listed=queries.with_last(needs_attention.agents[:max_agents]),
+        total=needs_attention.stored.tool_count,
         today=changes,
         last=last,
         calls=None if calls_since is None else call_figures.by_day(since=calls_since),

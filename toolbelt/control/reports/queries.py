@@ -234,7 +234,7 @@ def unrecorded(*, agent: str = "", **filters: Unpack[audit.AuditFilters]) -> lis
 
 def all_changes(*, agent: str = "", **filters: Unpack[audit.AuditFilters]) -> Iterator[Sequence[Entry]]:
     """Yield all entries that :func:`changes` would return page by page, a few hundred at a time."""
-    return audit.walk(subject_kind="agent" if agent else "", subject_key=agent, **filters)
+    return audit.iterate(subject_kind="agent" if agent else "", subject_key=agent, **filters)
 
 
 def change(entry: int) -> Entry | None:

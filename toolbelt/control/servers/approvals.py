@@ -27,7 +27,7 @@ KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "details", "gon
 FIELDS = ("title", "description", "input_schema", "output_schema", "annotations", "details")
 # How many tools with equal texts are compared by name; of more, each is as likely as the next.
 MAX_CANDIDATES = 20
-# Of so many versions, the flags are remembered: a page with all of them is shown again after each decision.
+# How many versions' flags are cached, because their page is rendered again after each decision.
 MAX_FLAGGED = 4096
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
 
@@ -41,7 +41,7 @@ class ReviewItem:
     previous: str = ""
 
     @property
-    def shown(self) -> str:
+    def version_hash(self) -> str:
         """Return the hash of the version to review."""
         return tool_versions.shown_version(self.tool)
 
@@ -66,7 +66,7 @@ class Change:
 
     kind: Kind
     tool: catalog.Tool
-    shown: str
+    version_hash: str
     previous: str = ""
     differences: tuple[Difference, ...] = ()
     flags: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class Review:
 def review(name: str, only: Collection[str] | None = None) -> Review:
     """Return the review of a plugin's tools, or only of the keys in ``only``; raise errors.NotFound."""
     stored = snapshots.catalog()
-    plugin = find_held(name, stored)
+    plugin = find_reviewed_plugin(name, stored)
     items = review_items(name, stored)
     reviewed = [item for key, item in items.items() if only is None or key in only]
     renamed = {item.previous for item in items.values() if item.previous}
@@ -159,7 +159,7 @@ def find(name: str, stored: catalog.Catalog) -> catalog.Plugin:
     return plugin
 
 
-def find_held(name: str, stored: catalog.Catalog) -> catalog.Plugin:
+def find_reviewed_plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
     """Return the plugin whose tools are held to the versions that operators approved: an upstream server, or a plugin
     whose tools the agent's program runs; raise errors.NotFound.
     """
@@ -315,7 +315,7 @@ def _change(item: ReviewItem, stored: catalog.Catalog, users: Mapping[str, list[
     return Change(
         kind=kind,
         tool=tool,
-        shown=item.shown,
+        version_hash=item.version_hash,
         previous=previous,
         differences=tuple(_differences(before, as_shown(tool))) if before is not None else (),
         flags=flags_of(item, stored),

@@ -87,7 +87,7 @@ def _rejection(change: approvals.ReviewItem) -> dict[str, Any]:
 def _decided(name: str, reviewed_hashes: Mapping[str, str]) -> dict[str, approvals.ReviewItem]:
     """Return the tools that a decision concerns, if each is as it was shown; those already decided are skipped."""
     stored = snapshots.catalog()
-    approvals.find_held(name, stored)
+    approvals.find_reviewed_plugin(name, stored)
     approvals.check_hashes(name, reviewed_hashes, stored)
     to_review = {item.tool.key: item for item in approvals.to_review(name, stored)}
     return {key: to_review[key] for key in reviewed_hashes if key in to_review}
@@ -99,6 +99,6 @@ def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]]) -> No
     for key, change in changes.items():
         merged = {**belts.entry("tool", stored.tools[key]), **change}
         to_write.append({field: value for field, value in merged.items() if value is not None})
-    written = tool_writes.write(write, to_write, source="the approval", stored=stored, names=names)
+    written = tool_writes.store_tools(write, to_write, source="the approval", stored=stored, names=names)
     if written.problems:
         raise errors.Invalid(written.problems)

@@ -28,7 +28,7 @@ class Inbox:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
+class NewAccess:
     """The tools that an agent gets by an approval: those that are on for it, those of them that may be destructive, and
     those that it gets on request.
     """
@@ -73,8 +73,8 @@ def warnings(reviewed_hashes: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-def gains(keys: Collection[str]) -> tuple[Gain, ...]:
-    """Return the gain of each agent that gets any of these tools, if they are approved as they are now.
+def new_access(keys: Collection[str]) -> tuple[NewAccess, ...]:
+    """Return the new access of each agent that gets any of these tools, if they are approved as they are now.
 
     Without the settings that a renamed tool takes over.
     """
@@ -88,7 +88,7 @@ def gains(keys: Collection[str]) -> tuple[Gain, ...]:
         on_request = tuple(key for key in keys if key in offered)
         if on or on_request:
             gained.append(
-                Gain(
+                NewAccess(
                     agent=access.agent.key,
                     effect=effects.of_inventories(proposed, access.inventory, after),
                     on=on,

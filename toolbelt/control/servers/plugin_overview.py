@@ -22,7 +22,7 @@ from toolbelt.store import plugins as rows
 Listing = listings.Listing
 Control = Literal["active", "blocked", "trusted"]
 CONTROLS: tuple[Control, ...] = ("active", "blocked", "trusted")
-# Their values where an entry does not state them.
+# Defaults of fields that an entry leaves out.
 _DEFAULTS: Mapping[Control, bool] = {"active": True, "blocked": False, "trusted": False}
 
 
@@ -164,14 +164,14 @@ def approve(
     """
     if _plugin(name, snapshots.catalog()).runner != "code":
         return decisions.approve(write, name, reviewed_hashes, carry_over=carry_over)
-    return decisions.Approved(keys=_see(write, name, reviewed_hashes, blocked=False))
+    return decisions.Approved(keys=_record_review(write, name, reviewed_hashes, blocked=False))
 
 
 def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:
     """Reject the versions that were shown, and block the tools for everyone; raise as :func:`approve` does."""
     if _plugin(name, snapshots.catalog()).runner != "code":
         return decisions.reject(write, name, reviewed_hashes)
-    return _see(write, name, reviewed_hashes, blocked=True)
+    return _record_review(write, name, reviewed_hashes, blocked=True)
 
 
 def _plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
@@ -221,7 +221,7 @@ def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...
     return {key: tuple(having) for key, having in by_tool.items()}, agents_having
 
 
-def _see(
+def _record_review(
     write: writing.Write, name: str, reviewed_hashes: Mapping[str, str], *, blocked: bool
 ) -> tuple[str, ...]:
     with writing.begin():

@@ -72,7 +72,7 @@ def sync(write: writing.Write, live: Iterable[info.PluginInfo]) -> Synced:
 
 def check(live: Iterable[info.PluginInfo]) -> tuple[errors.Problem, ...]:
     """Return the problems that a sync would have, such as a name that is taken in the database; nothing is written."""
-    with writing.rehearsal():
+    with writing.dry_run():
         return sync(SYSTEM, live).problems
 
 
@@ -160,7 +160,7 @@ class _Sync:
         to_write = []
         for tool in live.tools:
             if tool_writes.is_taken(tool.name, live.name, self.stored, self.names):
-                self.problems.append(self._taken("tools", tool.name, live))
+                self.problems.append(self._taken_problem("tools", tool.name, live))
                 continue
             now = self.stored.tools.get(tool.name)
             unchanged = belts.entry("tool", now) if now else _new_tool(tool, live.name, is_seen)
@@ -169,7 +169,7 @@ class _Sync:
         offered = {tool.name for tool in live.tools}
         gone = [key for key in own_keys if key not in offered and not self.stored.tools[key].retired]
         to_write += [{**belts.entry("tool", self.stored.tools[key]), "retired": True} for key in gone]
-        written = tool_writes.write(
+        written = tool_writes.store_tools(
             self.write, to_write, source=_describe(live), stored=self.stored, names=self.names
         )
         self.created += [f"tool {key}" for key in written.created]
@@ -187,7 +187,7 @@ class _Sync:
                 now.plugin != live.name and not self._was_own(now, live.name) if now else owner is not None
             )
             if is_taken:
-                self.problems.append(self._taken("toolkits", toolkit.key, live))
+                self.problems.append(self._taken_problem("toolkits", toolkit.key, live))
                 continue
             for member in toolkit.members:
                 if member not in self.stored.tools:
@@ -219,7 +219,7 @@ class _Sync:
         try:
             if now is not None and belts.entry(kind, now) == self._normal(kind, entry):
                 return True
-            entries.put(self.write, kind, entry, in_code=True, beside=self.names)
+            entries.put(self.write, kind, entry, in_code=True, index=self.names)
         except errors.Invalid as error:
             self.problems += [
                 errors.Problem(
@@ -235,7 +235,7 @@ class _Sync:
         """Return the entry as it would be stored, without default values."""
         return belts.entry(kind, belts.value(kind, dict(entry), self.stored))
 
-    def _taken(self, section: str, key: str, live: info.PluginInfo) -> errors.Problem:
+    def _taken_problem(self, section: str, key: str, live: info.PluginInfo) -> errors.Problem:
         return tool_writes.taken_problem(section, key, _describe(live), self.stored, self.names)
 
 

@@ -21,11 +21,11 @@ from toolbelt.core import catalog
 from toolbelt.store import running_processes, snapshots
 
 SYSTEM = writing.by("toolbelt", via="system")
-ABSENT = "no running process can run these tools"
-BACK = "a running process can run these tools again"
-SECONDS_BETWEEN = 60.0
+MISSING_REASON = "no running process can run these tools"
+RESTORED_REASON = "a running process can run these tools again"
+REPORT_INTERVAL = 60.0
 # Shortly after the start, when other work is done.
-SECONDS_UNTIL_FIRST = 1.0
+FIRST_REPORT_DELAY = 1.0
 
 # Returns the tools that this process can run.
 Runnable = Callable[[], Collection[str]]
@@ -43,7 +43,7 @@ def start(runnable: Runnable) -> None:
     if _stopping is None and conf.RUNNING_SECONDS:
         _stopping = threading.Event()
         threading.Thread(
-            target=_keep_announcing, args=[_stopping, runnable], name="toolbelt-running", daemon=True
+            target=_keep_reporting, args=[_stopping, runnable], name="toolbelt-running", daemon=True
         ).start()
 
 
@@ -55,23 +55,23 @@ def stop() -> None:
         _stopping = None
 
 
-def announce(process: str, tools: Collection[str], *, may_end: bool = True) -> None:
+def report(process: str, tools: Collection[str], *, may_mark_missing: bool = True) -> None:
     """Record what a process can run, and store with each plugin in code which of its tools no process can run.
 
-    Without ``may_end``, tools only come back: others may be starting at the same time.
+    Without ``may_mark_missing``, tools are only restored, because other processes may be starting at the same time.
     """
-    running_processes.announce(process, tools)
+    running_processes.record(process, tools)
     can_run = running_processes.runnable() or frozenset()
     for plugin in snapshots.catalog().plugins.values():
-        if _absent(plugin, can_run, may_end) != plugin.not_running:
+        if _missing(plugin, can_run, may_mark_missing) != plugin.not_running:
             with writing.begin():
-                _store(plugin.name, can_run, may_end)
+                _store(plugin.name, can_run, may_mark_missing)
 
 
-def bring_back(runnable: Runnable) -> None:
+def restore(runnable: Runnable) -> None:
     """Record what this process can run, if some tools are stored as not running. For commands."""
     if any(plugin.not_running for plugin in snapshots.catalog().plugins.values()):
-        announce(uuid.uuid4().hex, runnable(), may_end=False)
+        report(uuid.uuid4().hex, runnable(), may_mark_missing=False)
 
 
 def not_running(tools: Iterable[str]) -> tuple[str, ...]:
@@ -80,35 +80,35 @@ def not_running(tools: Iterable[str]) -> tuple[str, ...]:
     return () if can_run is None else tuple(tool for tool in tools if tool not in can_run)
 
 
-def _store(name: str, can_run: frozenset[str], may_end: bool) -> None:
+def _store(name: str, can_run: frozenset[str], may_mark_missing: bool) -> None:
     plugin = snapshots.catalog().plugins.get(name)
     if plugin is None:
         return
-    absent = _absent(plugin, can_run, may_end)
-    reason = ABSENT if set(absent) - set(plugin.not_running) else BACK
+    missing = _missing(plugin, can_run, may_mark_missing)
+    reason = MISSING_REASON if set(missing) - set(plugin.not_running) else RESTORED_REASON
     write = SYSTEM.replace(reason=reason, confirm=True)
-    entries.change(write, "plugin", name, {"not_running": list(absent) or None})
+    entries.change(write, "plugin", name, {"not_running": list(missing) or None})
 
 
-def _absent(plugin: catalog.Plugin, can_run: frozenset[str], may_end: bool) -> tuple[str, ...]:
+def _missing(plugin: catalog.Plugin, can_run: frozenset[str], may_mark_missing: bool) -> tuple[str, ...]:
     """Return the plugin's tools that no process can run."""
     if not plugin.in_code:
         return ()
     stored = snapshots.catalog()
     tools = [key for key in stored.tools_of_plugin.get(plugin.name, ()) if not stored.tools[key].retired]
-    if not may_end:
+    if not may_mark_missing:
         tools = [key for key in tools if key in plugin.not_running]
     return tuple(sorted(key for key in tools if key not in can_run))
 
 
-def _keep_announcing(stopping: threading.Event, runnable: Runnable) -> None:
-    process, is_first, seconds = uuid.uuid4().hex, True, SECONDS_UNTIL_FIRST
+def _keep_reporting(stopping: threading.Event, runnable: Runnable) -> None:
+    process, is_first, seconds = uuid.uuid4().hex, True, FIRST_REPORT_DELAY
     while not stopping.wait(seconds):
         try:
-            announce(process, runnable(), may_end=not is_first)
+            report(process, runnable(), may_mark_missing=not is_first)
             is_first = False
         except Exception:
             _log.exception("running tools not announced")
         finally:
             connections.close_all()
-        seconds = min(SECONDS_BETWEEN, conf.RUNNING_SECONDS / 3)
+        seconds = min(REPORT_INTERVAL, conf.RUNNING_SECONDS / 3)

@@ -26,7 +26,7 @@ class Written:
     problems: tuple[errors.Problem, ...] = ()
 
 
-def write(
+def store_tools(
     write: writing.Write,
     definitions: Iterable[Mapping[str, Any]],
     *,

@@ -38,7 +38,7 @@ REASON = "as the server lists it"
 MAX_REASON_LENGTH = 500
 MAX_NOTIFIED = 200
 
-Answer = importing.Answer
+ServerListing = importing.ServerListing
 Listing = listings.Listing
 Review = approvals.Review
 review = approvals.review
@@ -133,7 +133,7 @@ def namespace_of(name: str) -> str:
     return fitted
 
 
-def record(write: writing.Write, name: str, listed: Answer) -> RecordedTools:
+def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTools:
     """Update the rows with the server's answer, by the rules above; raise errors.NotFound.
 
     The slow steps precede the transaction: texts are cleaned and schemas checked first.
@@ -194,7 +194,7 @@ def store(
     counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
         stored, names = snapshots.catalog(), entries.name_index()
-        now = approvals.find_held(plugin.name, stored)
+        now = approvals.find_reviewed_plugin(plugin.name, stored)
         if (now.namespace, now.runner) != (plugin.namespace, plugin.runner):
             message = f"{plugin.name} changed while its tools were listed: try again."
             raise errors.Refused(message)
@@ -208,7 +208,9 @@ def store(
         to_write = [entry for definition in definitions for entry in importer.entries_for(definition)]
         gone = importer.gone(complete)
         to_write += [{**belts.entry("tool", stored.tools[key]), "retired": True} for key in gone]
-        written = tool_writes.write(write, to_write, source=source, stored=stored, names=names, counts=counts)
+        written = tool_writes.store_tools(
+            write, to_write, source=source, stored=stored, names=names, counts=counts
+        )
         all_problems = [*problems, *importer.problems, *written.problems]
         note(all_problems)
     created = frozenset(written.created)
@@ -234,7 +236,7 @@ def with_all_new(name: str, recorded: RecordedTools) -> RecordedTools:
     )
 
 
-def record_unsolicited(name: str, listed: Answer) -> None:
+def record_unsolicited(name: str, listed: ServerListing) -> None:
     """Record what a server sent to a process without being asked.
 
     If a call could not reach the server, that is only noted: the server does not count as failed, and the next call
@@ -251,7 +253,7 @@ def record_unsolicited(name: str, listed: Answer) -> None:
         return
 
 
-def _failed(plugin: catalog.Plugin, listed: Answer) -> RecordedTools:
+def _failed(plugin: catalog.Plugin, listed: ServerListing) -> RecordedTools:
     with writing.begin():
         now = snapshots.catalog().plugins.get(plugin.name)
         if now is not None and now.status != "failed":
@@ -296,10 +298,10 @@ def _listed_by_others(resources: Iterable[importing.Definition], name: str) -> I
             yield errors.Problem(path=f"resources.{resource.name}", message=message)
 
 
-def _complete(listed: Answer) -> set[catalog.Kind]:
+def _complete(listed: ServerListing) -> set[catalog.Kind]:
     """Return the kinds that the answer lists completely."""
     tools: set[catalog.Kind] = {"tool"} if listed.is_complete else set()
-    return tools | (listed.non_tools.keys() - listed.cut)
+    return tools | (listed.non_tools.keys() - listed.truncated_kinds)
 
 
 def _model_json(definition: importing.Definition) -> str:

@@ -25,7 +25,7 @@ def recognizes(document: Any) -> bool:
 
 
 def convert(document: Any, reader: reading.Reader) -> reading.Adopted:
-    """Return the plugins file for the section; every other section is left aside."""
+    """Return the plugins file for the section; every other section is skipped."""
     top = reader.fields(document, "", _TOP, misplaced=_MISPLACED, unused="It is agent-adapter's own.")
     path, listed = top.get("toolPlugins", ("toolPlugins", None))
     plugins = [_plugin(at, entry, reader) for at, entry in reader.items(listed, path)]

@@ -24,17 +24,17 @@ _AGENT = {
 }
 _DEFAULTS = {"tools": "tools"}
 _LOADS = ("allowedtoolkits", "initialtoolkits")
-_ELSEWHERE_TOP = {
+_MISPLACED_TOP = {
     name: f"agents.NAME.{_AGENT[name]}" for name in (*_LOADS, "displayname", "includedefaulttools")
 }
-_ELSEWHERE_TOOLKIT = {
+_MISPLACED_TOOLKIT = {
     **{name: f"agents.NAME.{_AGENT[name]}" for name in _LOADS},
     "toolkits": "the top of the file",
     "agents": "the top of the file",
 }
-_ELSEWHERE_AGENT = {"toolkits": "the top of the file", "agents": "the top of the file"}
+_MISPLACED_AGENT = {"toolkits": "the top of the file", "agents": "the top of the file"}
 # MindRoom adds them itself; Toolbelt has its own.
-_OWN = frozenset({"dynamic_tools", "delegate", "self_config"})
+_BUILT_IN_TOOLS = frozenset({"dynamic_tools", "delegate", "self_config"})
 _UNUSED = "Toolbelt has no counterpart for it."
 
 
@@ -48,7 +48,7 @@ def recognizes(document: Any) -> bool:
 
 def convert(document: Any, stored: Mapping[str, Any], reader: reading.Reader) -> reading.Adopted:
     """Return the belt of a configuration."""
-    top = reader.fields(document, "", _TOP, misplaced=_ELSEWHERE_TOP, unused=_UNUSED)
+    top = reader.fields(document, "", _TOP, misplaced=_MISPLACED_TOP, unused=_UNUSED)
     conversion = _Conversion(reader, stored)
     toolkits_at, toolkits = top.get("toolkits", ("toolkits", None))
     agents_at, agents = top.get("agents", ("agents", None))
@@ -89,13 +89,13 @@ class _Conversion:
 
     def defaults(self, path: str, value: Any) -> list[tuple[str, Any]]:
         """Return the uses of tools that every agent gets, with their paths."""
-        fields = self._reader.fields(value, path, _DEFAULTS, misplaced=_ELSEWHERE_TOOLKIT, unused=_UNUSED)
+        fields = self._reader.fields(value, path, _DEFAULTS, misplaced=_MISPLACED_TOOLKIT, unused=_UNUSED)
         return list(self._uses(*fields.get("tools", ("", None))))
 
     def toolkit(self, path: str, key: str, value: Any) -> dict[str, Any]:
         """Return the entry of a toolkit."""
         reader, belt_path = self._reader, f"toolkits.{key}"
-        fields = reader.fields(value, path, _TOOLKIT, misplaced=_ELSEWHERE_TOOLKIT, unused=_UNUSED)
+        fields = reader.fields(value, path, _TOOLKIT, misplaced=_MISPLACED_TOOLKIT, unused=_UNUSED)
         reader.paths[belt_path] = path
         members_at, members = fields.get("tools", (f"{path}.tools", None))
         uses = list(self._uses(members_at, members))
@@ -109,7 +109,7 @@ class _Conversion:
     def agent(self, path: str, key: str, entry_value: Any, shared: list[tuple[str, Any]]) -> dict[str, Any]:
         """Return the entry of an agent."""
         reader, belt_path = self._reader, f"agents.{key}"
-        fields = reader.fields(entry_value, path, _AGENT, misplaced=_ELSEWHERE_AGENT, unused=_UNUSED)
+        fields = reader.fields(entry_value, path, _AGENT, misplaced=_MISPLACED_AGENT, unused=_UNUSED)
         reader.paths[belt_path] = path
         entry: dict[str, Any] = {**self._stored["agents"].get(key, {}), "key": key}
         for name, field in (("display_name", "title"), ("role", "role"), ("model", "model")):
@@ -154,8 +154,8 @@ class _Conversion:
             else:
                 reader.report(at, "A tool is a name, or a mapping of one name to its options.")
                 continue
-            if name in _OWN:
-                reader.leave(at, f"{name} is MindRoom's own; Toolbelt adds its own tools for loading.")
+            if name in _BUILT_IN_TOOLS:
+                reader.skip(at, f"{name} is MindRoom's own; Toolbelt adds its own tools for loading.")
                 continue
             self._tools.setdefault(name, at)
             options = self._options(options, reading.join(at, name))
@@ -171,7 +171,7 @@ class _Conversion:
         for name, value in options.items():
             if _holds_secret(name, value):
                 why = "It looks like a secret, which is never stored here: set it where the tool runs."
-                self._reader.leave(reading.join(path, name), why)
+                self._reader.skip(reading.join(path, name), why)
             else:
                 safe[name] = value
         return safe

@@ -1,4 +1,4 @@
-"""Reading of foreign documents: every problem with its path, and what is left aside."""
+"""Reading of foreign documents: every problem with its path, and what is not imported."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 class Adopted:
     """The result of a conversion: a ``belt``, and for plugins, which are code, the content of a plugins file.
 
-    ``left_aside`` is what has no counterpart, and ``notes`` what an operator should know of the rest, each with its
+    ``skipped`` is what has no counterpart, and ``notes`` what an operator should know of the rest, each with its
     path. ``paths`` maps paths in the belt to paths in the file.
     """
 
     kind: Kind
     belt: Mapping[str, Any]
     plugins_file: Mapping[str, Any] = field(default_factory=dict)
-    left_aside: tuple[errors.Problem, ...] = ()
+    skipped: tuple[errors.Problem, ...] = ()
     notes: tuple[errors.Problem, ...] = ()
     paths: Mapping[str, str] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.problems: list[errors.Problem] = []
-        self.left_aside: list[errors.Problem] = []
+        self.skipped: list[errors.Problem] = []
         self.notes: list[errors.Problem] = []
         self.paths: dict[str, str] = {}
 
@@ -67,9 +67,9 @@ class Reader:
         """Add a problem."""
         self.problems.append(errors.Problem(path=path, message=message))
 
-    def leave(self, path: str, why: str) -> None:
-        """Add something that is left aside."""
-        self.left_aside.append(errors.Problem(path=path, message=why))
+    def skip(self, path: str, why: str) -> None:
+        """Add something that is not imported."""
+        self.skipped.append(errors.Problem(path=path, message=why))
 
     def note(self, path: str, message: str) -> None:
         """Add something that an operator should know."""
@@ -80,7 +80,7 @@ class Reader:
         return Adopted(
             kind=kind,
             belt={section: entries for section, entries in belt.items() if entries},
-            left_aside=tuple(self.left_aside),
+            skipped=tuple(self.skipped),
             notes=tuple(self.notes),
             paths=dict(self.paths),
             **fields,
@@ -131,7 +131,7 @@ class Reader:
         """Return the known fields of a mapping by name, each with its path and value.
 
         ``names`` maps spellings (see :func:`normal`) to names. ``misplaced`` are fields that belong elsewhere, with the
-        place. A key that resembles a known one is a problem; any other is left aside, for the reason ``unused``.
+        place. A key that resembles a known one is a problem; any other is skipped, for the reason ``unused``.
         """
         fields: dict[str, tuple[str, Any]] = {}
         for key, item in self.mapping(value, path).items():
@@ -146,7 +146,7 @@ class Reader:
             elif similar := difflib.get_close_matches(normal(key), names, n=1, cutoff=SIMILAR):
                 self.report(at, f"There is no key {key!r} here. Did you mean {names[similar[0]]}?")
             else:
-                self.leave(at, unused)
+                self.skip(at, unused)
         return fields
 
 
@@ -161,7 +161,7 @@ def join(path: str, key: str) -> str:
 
 
 def is_secret(name: str, value: Any) -> bool:
-    """Return whether a setting's value is, or may be, a secret; a reference to a variable is none."""
+    """Return whether a setting's value is, or may be, a secret; a reference to a variable is not."""
     if not isinstance(value, (str, int, float)) or isinstance(value, bool) or value == "":
         return False
     text = str(value)

@@ -22,7 +22,7 @@ DIGEST_SIZE = 16
 _PACKED = struct.Struct(f"<f{sentence_model.SIZE}b")
 VECTOR_SIZE = _PACKED.size
 # How many vectors are made before they are kept.
-_AT_ONCE = 64
+_BATCH_SIZE = 64
 # How many unused vectors a store may have before it drops them.
 _MAX_UNUSED = 20_000
 _MAX_CLAUSES = 8
@@ -101,8 +101,8 @@ def prepare(index: tool_index.Index) -> None:
         stored = store.read()
         available = {digest: stored[digest] for digest in texts if digest in stored}
         missing = [digest for digest in texts if digest not in available]
-        for start in range(0, len(missing), _AT_ONCE):
-            batch = missing[start : start + _AT_ONCE]
+        for start in range(0, len(missing), _BATCH_SIZE):
+            batch = missing[start : start + _BATCH_SIZE]
             computed = dict(zip(batch, map(_packed, embed([texts[digest] for digest in batch])), strict=True))
             store.add(computed)
             available |= computed

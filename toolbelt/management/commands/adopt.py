@@ -92,7 +92,7 @@ class Command(terminal.Command):
 
     def _print_notes(self, adopted: adopting.Adopted) -> None:
         self._list("Notes", adopted.notes)
-        self._list("Not imported", adopted.left_aside)
+        self._list("Not imported", adopted.skipped)
 
     def _list(self, title: str, lines: Iterable[errors.Problem]) -> None:
         """Print a list beside the belt, so that standard output holds the belt alone."""

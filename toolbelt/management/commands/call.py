@@ -52,7 +52,7 @@ class Command(terminal.Command):
             raise CommandError(f"The arguments are not JSON: {error}") from error
         try:
             # This process may run what the servers do not.
-            running_tools.bring_back(plugins.runnable)
+            running_tools.restore(plugins.runnable)
             answer = calls.run(
                 options["agent"],
                 options["tool"],

@@ -24,7 +24,7 @@ _CONSEQUENCES_OF_PLAIN_HTTP = frozenset({"security.W004", "security.W008", "secu
 class Command(terminal.Command):
     """Examine the installation."""
 
-    help = "Say what is wrong with this installation, and what to do about it. Exits with 1 if something is wrong."
+    help = "Check this installation and suggest fixes. Exits with 1 if something is wrong."
     # They are part of what is examined, and must not end the command.
     requires_system_checks: list[str] = []
 

@@ -18,5 +18,5 @@ class Command(terminal.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Record them, and print how many there were."""
-        written = expirations.write_due()
+        written = expirations.record_due()
         self.stdout.write(f"{written} ended." if written else "Nothing has ended since the last run.")

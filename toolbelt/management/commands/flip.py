@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import rehearsing, writing
+from toolbelt.control import dry_runs, writing
 from toolbelt.control.access import switches
 from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors, grants
@@ -69,8 +69,8 @@ class Command(terminal.Command):
         reasons: Sequence[str] = ()
         try:
             if options["dry_run"]:
-                rehearsal = rehearsing.rehearse(write, act, agent=agent)
-                change, reasons = rehearsal.change, rehearsal.reasons
+                result = dry_runs.run(write, act, agent=agent)
+                change, reasons = result.change, result.reasons
             else:
                 change = act(write.replace(confirm=options["confirm"]))
         except errors.ConfirmationRequired as error:

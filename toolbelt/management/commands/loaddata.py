@@ -20,7 +20,7 @@ class Command(terminal.Command, loaddata.Command):
     """Load fixtures."""
 
     def add_arguments(self, parser: base.CommandParser) -> None:
-        """Add the consent to Django's arguments."""
+        """Add --overwrite."""
         super().add_arguments(parser)
         parser.add_argument(
             "--overwrite", action="store_true", help="load the demo even if something is configured"

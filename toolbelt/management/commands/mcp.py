@@ -119,7 +119,7 @@ class Command(terminal.Command):
         names = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
         write = _write({})
 
-        def record(name: str, listed: upstream_listing.Answer) -> configured.RecordedTools:
+        def record(name: str, listed: upstream_listing.ServerListing) -> configured.RecordedTools:
             result = configured.record(write, name, listed)
             if is_new:
                 # A server that is running may have listed and recorded them first.
@@ -163,7 +163,7 @@ class Command(terminal.Command):
 
     def _shown(self, name: str, tools: list[str]) -> Mapping[str, str]:
         """Return the versions of the named tools, or of all to review. Raise errors.Stale if a version has changed."""
-        waiting = {change.key: change.shown for change in configured.review(name).to_review}
+        waiting = {change.key: change.version_hash for change in configured.review(name).to_review}
         hashes = _hashes(tools)
         keys = [word.partition("=")[0] for word in tools] or list(waiting)
         for key in keys:
@@ -316,7 +316,9 @@ def _errors() -> Iterator[str]:
             yield f"\n{server.plugin.name} did not respond to a call; the next call tries again: {server.listing.error}"
 
 
-def _recorded(name: str, listed: upstream_listing.Answer, result: configured.RecordedTools) -> Iterator[str]:
+def _recorded(
+    name: str, listed: upstream_listing.ServerListing, result: configured.RecordedTools
+) -> Iterator[str]:
     if result.error:
         yield f"{name}: failed. {result.error}"
         return
@@ -347,7 +349,7 @@ def _reviewed(review: approvals.Review) -> Iterator[str]:
     for change in review.changes:
         was = f", was {change.previous}" if change.previous else ""
         tokens = f"{change.tokens_before} -> " if change.tokens_before else ""
-        version = "" if change.kind == "gone" else f"={_printed(change.shown)}"
+        version = "" if change.kind == "gone" else f"={_printed(change.version_hash)}"
         yield f"{change.kind} {change.key}{version}{was} ({tokens}{change.tokens_after} tokens)"
         if change.kind == "new":
             yield from _new(change.tool)

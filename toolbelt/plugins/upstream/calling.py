@@ -43,7 +43,7 @@ class Call:
     arguments: Mapping[str, Any]
     progress: Progress | None
     check: background.Check | None
-    expected: Callable[[importing.Answer], object]
+    expected: Callable[[importing.ServerListing], object]
     features: client_features.ClientFeatures | None
     method: str
 
@@ -191,7 +191,7 @@ def _refusal(
         refusal = requests.RequestFailedError(str(refusal), error.code)
     if (pages := client_features.required_pages(error, call.features)) is not None:
         raise client_features.PagesRequiredError(pages, refusal) from error
-    if call.features is not None and client_features.is_wanted(error):
+    if call.features is not None and client_features.requires_elicitation(error):
         call.features.report_would_ask()
     return refusal
 

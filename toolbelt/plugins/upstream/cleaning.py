@@ -13,24 +13,24 @@ from collections.abc import Mapping
 from typing import Any
 
 # Line breaks other than a line feed.
-_LINES = {"\r\n": "\n", "\r": "\n", "\u2028": "\n", "\u2029": "\n", "\x85": "\n"}
+_LINE_BREAKS = {"\r\n": "\n", "\r": "\n", "\u2028": "\n", "\u2029": "\n", "\x85": "\n"}
 # Letters and marks by category that are nevertheless invisible.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+_INVISIBLE_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 # Variation selectors, and the whole plane of tags.
-_SPANS = (range(0xFE00, 0xFE10), range(0xE0000, 0xE1000))
+_INVISIBLE_RANGES = (range(0xFE00, 0xFE10), range(0xE0000, 0xE1000))
 # In a schema, the keys whose values are prose.
-_READ = frozenset({"title", "description", "$comment"})
+_PROSE_KEYS = frozenset({"title", "description", "$comment"})
 # In a schema, the keys under which keys are names instead of JSON Schema keywords.
-_NAMING = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_NAME_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 
 # In a schema, the keywords that constrain values and contain no schema. Not patterns, which can contain any text.
-_PLAIN = frozenset(
+_CONSTRAINTS = frozenset(
     "type enum const required dependentRequired format $ref $anchor multipleOf minimum maximum exclusiveMinimum"  # noqa: SIM905
     " exclusiveMaximum minLength maxLength minItems maxItems uniqueItems minContains maxContains minProperties"
     " maxProperties".split()
 )
 # In a schema, the keywords that contain a schema, or a list of them.
-_NESTING = frozenset(
+_SUBSCHEMAS = frozenset(
     "items prefixItems contains additionalProperties propertyNames unevaluatedItems unevaluatedProperties not if"  # noqa: SIM905
     " then else allOf anyOf oneOf".split()
 )
@@ -43,8 +43,8 @@ def is_hidden(character: str) -> bool:
         return False
     return (
         unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs")
-        or character in _BLANK
-        or any(ord(character) in span for span in _SPANS)
+        or character in _INVISIBLE_LETTERS
+        or any(ord(character) in span for span in _INVISIBLE_RANGES)
     )
 
 
@@ -53,7 +53,7 @@ def has_hidden(text: str) -> bool:
     return any(map(is_hidden, text))
 
 
-def visible(original: str) -> str:
+def escape_hidden(original: str) -> str:
     """Return the text with the code point of each hidden character in its place, such as ``[U+202E]``."""
     # Nearly all texts are, and checking each character is slow.
     if original.isascii() and original.isprintable():
@@ -63,23 +63,25 @@ def visible(original: str) -> str:
     )
 
 
-def text(original: str, longest: int) -> str:
+def text(original: str, max_length: int) -> str:
     """Return the text without hidden characters and with plain line breaks, cut to this length."""
-    for end, plain in _LINES.items():
+    for end, plain in _LINE_BREAKS.items():
         original = original.replace(end, plain)
-    cleaned = original if original.isascii() and original.isprintable() else "".join(filter(_shows, original))
+    cleaned = (
+        original if original.isascii() and original.isprintable() else "".join(filter(_is_visible, original))
+    )
     cleaned = cleaned.strip()
-    return cleaned if len(cleaned) <= longest else cleaned[: longest - 1].rstrip() + "…"
+    return cleaned if len(cleaned) <= max_length else cleaned[: max_length - 1].rstrip() + "…"
 
 
-def line(original: str, longest: int) -> str:
+def line(original: str, max_length: int) -> str:
     """Return the text on one line, otherwise like :func:`text`."""
-    return text(" ".join(original.split()), longest)
+    return text(" ".join(original.split()), max_length)
 
 
-def schema(document: Any, longest: int) -> Any:
+def schema(document: Any, max_length: int) -> Any:
     """Return the schema with its prose cleaned, each text cut to this length; everything else is unchanged."""
-    return _schema(document, longest, is_by_name=False)
+    return _schema(document, max_length, is_by_name=False)
 
 
 def bare_schema(document: Any) -> Any:
@@ -89,7 +91,7 @@ def bare_schema(document: Any) -> Any:
             return {
                 key: _bare(key, value)
                 for key, value in document.items()
-                if key in _PLAIN | _NESTING | _NAMING
+                if key in _CONSTRAINTS | _SUBSCHEMAS | _NAME_MAPS
             }
         case list() | tuple():
             return [bare_schema(item) for item in document]
@@ -97,24 +99,24 @@ def bare_schema(document: Any) -> Any:
 
 
 def _bare(key: str, document: Any) -> Any:
-    if key in _NAMING and isinstance(document, Mapping):
+    if key in _NAME_MAPS and isinstance(document, Mapping):
         return {name: bare_schema(subschema) for name, subschema in document.items()}
-    return bare_schema(document) if key in _NESTING else document
+    return bare_schema(document) if key in _SUBSCHEMAS else document
 
 
-def _schema(document: Any, longest: int, *, is_by_name: bool) -> Any:
+def _schema(document: Any, max_length: int, *, is_by_name: bool) -> Any:
     match document:
         case Mapping():
             return {
-                key: text(value, longest)
-                if isinstance(value, str) and key in _READ and not is_by_name
-                else _schema(value, longest, is_by_name=key in _NAMING and not is_by_name)
+                key: text(value, max_length)
+                if isinstance(value, str) and key in _PROSE_KEYS and not is_by_name
+                else _schema(value, max_length, is_by_name=key in _NAME_MAPS and not is_by_name)
                 for key, value in document.items()
             }
         case list() | tuple():
-            return [_schema(item, longest, is_by_name=False) for item in document]
+            return [_schema(item, max_length, is_by_name=False) for item in document]
     return document
 
 
-def _shows(character: str) -> bool:
+def _is_visible(character: str) -> bool:
     return not is_hidden(character)

@@ -245,7 +245,7 @@ async def answers(required: Mapping[str, Any], features: ClientFeatures) -> dict
     return more
 
 
-def is_wanted(error: Any) -> bool:
+def requires_elicitation(error: Any) -> bool:
     """Return whether an error means that the server would ask the user if it could."""
     import mcp_types
 

@@ -44,7 +44,7 @@ from toolbelt.plugins.upstream import (
 if TYPE_CHECKING:
     import mcp
 
-OnList = Callable[[importing.Answer], None]
+OnList = Callable[[importing.ServerListing], None]
 Progress = calling.Progress
 
 
@@ -79,8 +79,8 @@ class Server:
         self._live: live_connection.LiveConnection | None = None
         self._retired: set[live_connection.LiveConnection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._answer: importing.Answer | None = None
-        self._listing: asyncio.Task[importing.Answer] | None = None
+        self._answer: importing.ServerListing | None = None
+        self._listing: asyncio.Task[importing.ServerListing] | None = None
         self._is_stale = False
         self._closed = False
         self._error, self._stderr = "", ""
@@ -94,7 +94,7 @@ class Server:
         self._may_ask = may_ask
 
     @property
-    def listed(self) -> importing.Answer | None:
+    def listed(self) -> importing.ServerListing | None:
         """Return the lists that the server sent on the current connection, or on the last one."""
         return self._answer
 
@@ -122,14 +122,14 @@ class Server:
         """Note that the server answered another process at this Unix time. For any thread."""
         self._pause.answered_elsewhere(at)
 
-    async def tools(self) -> importing.Answer:
+    async def tools(self) -> importing.ServerListing:
         """Return the latest lists of the server."""
         await self.connected()
         if self._answer is None:
             raise live_connection.UnreachableError(self._error or "The server has ended the connection.")
         return self._answer
 
-    async def ask(self) -> importing.Answer:
+    async def ask(self) -> importing.ServerListing:
         """List the server's tools again. Return an answer with an error if that fails; raise only ClosedError."""
         try:
             was_open = self._live is not None
@@ -143,7 +143,7 @@ class Server:
         except errors.ToolbeltError as error:
             if self._closed:
                 raise live_connection.ClosedError from error
-            return importing.Answer(error=str(error), stderr=self.status().stderr)
+            return importing.ServerListing(error=str(error), stderr=self.status().stderr)
 
     async def call(
         self,
@@ -152,7 +152,7 @@ class Server:
         *,
         progress: Progress | None = None,
         check: background.Check | None = None,
-        expected: Callable[[importing.Answer], object] = lambda listed: None,
+        expected: Callable[[importing.ServerListing], object] = lambda listed: None,
         features: client_features.ClientFeatures | None = None,
         method: str = results.CALL,
     ) -> Mapping[str, Any]:
@@ -285,7 +285,7 @@ class Server:
                 if not self._closed:
                     self._pause.failed(str(refusal))
                 if announce and not self._closed:
-                    self._on_list(importing.Answer(error=str(refusal), stderr=live.stderr.text()))
+                    self._on_list(importing.ServerListing(error=str(refusal), stderr=live.stderr.text()))
                 live.opened.set_exception(refusal)
 
     @contextlib.asynccontextmanager
@@ -344,7 +344,7 @@ class Server:
             self._listing = asyncio.ensure_future(self._relisted_in_turn(self._live))
             self._listing.add_done_callback(self._listed_again)
 
-    def _listed_again(self, listing: asyncio.Task[importing.Answer]) -> None:
+    def _listed_again(self, listing: asyncio.Task[importing.ServerListing]) -> None:
         self._listing = None
         self._relists.listed()
         if listing.cancelled():
@@ -354,7 +354,7 @@ class Server:
         if self._is_stale:
             self._changed()
 
-    async def _relisted_in_turn(self, live: live_connection.LiveConnection) -> importing.Answer:
+    async def _relisted_in_turn(self, live: live_connection.LiveConnection) -> importing.ServerListing:
         pause = self._relists.next()
         if pause > 0:
             await self._sleep(pause)
@@ -363,7 +363,7 @@ class Server:
             raise live_connection.UnreachableError("The server has ended the connection.")
         return await self._relisted()
 
-    async def _relisted(self) -> importing.Answer:
+    async def _relisted(self) -> importing.ServerListing:
         live = await self.connected(announce=False)
         self._is_stale = False
         try:
@@ -375,7 +375,9 @@ class Server:
             raise live_connection.UnreachableError(live.why(error, self.settings)) from error
         return self._answer
 
-    async def _listed(self, client: mcp.Client, live: live_connection.LiveConnection) -> importing.Answer:
-        listed = await paging.walk(client, self.limits)
+    async def _listed(
+        self, client: mcp.Client, live: live_connection.LiveConnection
+    ) -> importing.ServerListing:
+        listed = await paging.read_lists(client, self.limits)
         self._pause.forget()
         return dataclasses.replace(listed, stderr=live.stderr.text())

@@ -19,7 +19,7 @@ from toolbelt.plugins.upstream import cleaning
 MAX_SHOWN_LENGTH = 60
 COSTLY = "has a schema that can take too long to check: calls with nested arguments may be refused"
 
-_ORDERS: Mapping[str, str] = {
+_SUSPICIOUS_PHRASES: Mapping[str, str] = {
     "overrules instructions": (
         r"\b(ignore|disregard|forget|override|overrule|bypass|supersedes?)\b[^.\n]{0,30}"
         r"\b(previous|prior|above|earlier|preceding|existing|all|any|other|system|your|these)\b[^.\n]{0,20}"
@@ -66,7 +66,7 @@ def _compile(pattern: str) -> Any:
     return re2.compile(pattern, options=options)
 
 
-_PATTERNS = {flag: _compile(pattern) for flag, pattern in _ORDERS.items()}
+_PATTERNS = {flag: _compile(pattern) for flag, pattern in _SUSPICIOUS_PHRASES.items()}
 
 
 def flags(text: str) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def _of_risk(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
 def _of_limits(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     was, now = before.get("input_schema"), after.get("input_schema")
     if isinstance(was, Mapping) and isinstance(now, Mapping) and was != now:
-        yield from (cleaning.visible(sentence) for sentence in relaxations.of(was, now))
+        yield from (cleaning.escape_hidden(sentence) for sentence in relaxations.of(was, now))
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -32,17 +32,18 @@ _JSON = shapes.Json()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ServerListing:
     """The lists of a server, unchanged: each tool as MCP has it.
 
-    ``non_tools`` are its prompts, resources and templates, by kind. A missing kind was not listed, and one in ``cut``
-    is incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what is missing. If the server
-    could not be reached, ``error`` explains why, and nothing is known of its tools. ``server`` is its own name.
+    ``non_tools`` are its prompts, resources and templates, by kind. A missing kind was not listed, and the list of
+    one in ``truncated_kinds`` is incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what
+    is missing. If the server could not be reached, ``error`` explains why, and nothing is known of its tools.
+    ``server`` is its own name.
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
     non_tools: Mapping[catalog.Kind, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
-    cut: frozenset[catalog.Kind] = frozenset()
+    truncated_kinds: frozenset[catalog.Kind] = frozenset()
     is_complete: bool = True
     protocol: str = ""
     server: str = ""
@@ -182,7 +183,7 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
             return f"Its {stated} cannot be used: {problem}."
         documents[field_name] = cleaning.schema(listed_schema, MAX_IN_SCHEMA_LENGTH)
     whole = documents.pop("output_schema", None)
-    bare = None if whole is None else _wordless(cleaning.bare_schema(whole))
+    bare = None if whole is None else _without_prose(cleaning.bare_schema(whole))
     beside, left_out = details.read(listed, whole, bare)
     title = cleaning.line(stated_title(listed), MAX_TITLE_LENGTH)
     definition = Definition(
@@ -251,10 +252,12 @@ def _cached_schema_problem(text: str) -> str | None:
     return schema.problem(json.loads(text))
 
 
-def _wordless(output: dict[str, Any]) -> dict[str, Any] | None:
+def _without_prose(output: dict[str, Any]) -> dict[str, Any] | None:
     """Return an output schema without prose, or None if its names or values give instructions: it needs no approval."""
-    spoken = any(len(text) > MAX_IN_RESULT_LENGTH or flags.flags(text) for text in set(flags.texts(output)))
-    return None if spoken else output
+    has_prose = any(
+        len(text) > MAX_IN_RESULT_LENGTH or flags.flags(text) for text in set(flags.texts(output))
+    )
+    return None if has_prose else output
 
 
 def _hints(annotations: Any) -> dict[str, bool]:

@@ -71,7 +71,7 @@ def definitions(
     return unique, problems
 
 
-def version(answer: importing.Answer, kind: catalog.Kind, name: str, namespace: str) -> str:
+def version(answer: importing.ServerListing, kind: catalog.Kind, name: str, namespace: str) -> str:
     """Return the version of the entry with this identity; empty if the server lists none that can be imported."""
     if kind == "tool":
         return answer.version(name, namespace)

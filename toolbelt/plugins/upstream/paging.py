@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 METHOD_NOT_FOUND = -32601
-MAX_WHY_LENGTH = 300
+MAX_REASON_LENGTH = 300
 # After how many entries other tasks get their turn on the event loop: about every 5 ms.
-TURN = 50
+YIELD_EVERY = 50
 # By kind: the method that lists it, and the field of the answer that holds the list.
 _NON_TOOLS: Mapping[catalog.Kind, tuple[str, str]] = {
     "prompt": ("prompts/list", "prompts"),
@@ -57,28 +57,32 @@ class NoListError(errors.ToolbeltError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """The entries of a list that were read; ``is_cut``: there are more. ``strays`` counts elements that are no
-    entries."""
+    """The entries of a list that were read; ``is_truncated``: there are more. ``invalid_entries`` counts the elements
+    that are not objects.
+    """
 
     entries: tuple[Mapping[str, Any], ...] = ()
-    is_cut: bool = False
-    strays: int = 0
+    is_truncated: bool = False
+    invalid_entries: int = 0
 
 
 Page = Callable[[str | None], Awaitable[tuple[Iterable[Any], str | None]]]
 
 
-async def walk(client: mcp.Client, bounds: limits.Limits) -> importing.Answer:
+async def read_lists(client: mcp.Client, bounds: limits.Limits) -> importing.ServerListing:
     """Return the server's tools, prompts, resources and templates. Raise NoToolsError if it has no tools."""
     offered = client.server_capabilities
     if offered.tools is None and offered.prompts is None and offered.resources is None:
         raise NoToolsError
     tools = Listed()
     if offered.tools is not None:
-        tools = await _walked(functools.partial(_page, client), bounds.tools, bounds)
-    problems = [*([_cut(len(tools.entries))] if tools.is_cut else ()), *_strays("tools", tools.strays)]
+        tools = await _read_pages(functools.partial(_page, client), bounds.tools, bounds)
+    problems = [
+        *([_truncated(len(tools.entries))] if tools.is_truncated else ()),
+        *_invalid_entries("tools", tools.invalid_entries),
+    ]
     non_tools: dict[catalog.Kind, tuple[Mapping[str, Any], ...]] = {}
-    cut: set[catalog.Kind] = set()
+    truncated: set[catalog.Kind] = set()
     for kind, listed in zip(
         _NON_TOOLS,
         await asyncio.gather(*(_listed_kind(client, kind, bounds) for kind in _NON_TOOLS)),
@@ -89,17 +93,17 @@ async def walk(client: mcp.Client, bounds: limits.Limits) -> importing.Answer:
             problems.append(listed)
             continue
         non_tools[kind] = listed.entries
-        problems += _strays(section, listed.strays)
-        if listed.is_cut:
-            cut.add(kind)
-            problems.append(_cut(len(listed.entries), section))
+        problems += _invalid_entries(section, listed.invalid_entries)
+        if listed.is_truncated:
+            truncated.add(kind)
+            problems.append(_truncated(len(listed.entries), section))
     info = client.server_info
     name = " ".join(filter(None, (info.name, info.version))) if info else ""
-    return importing.Answer(
+    return importing.ServerListing(
         tools=tools.entries,
         non_tools=non_tools,
-        cut=frozenset(cut),
-        is_complete=not tools.is_cut,
+        truncated_kinds=frozenset(truncated),
+        is_complete=not tools.is_truncated,
         protocol=client.protocol_version,
         server=cleaning.line(name, importing.MAX_TITLE_LENGTH),
         problems=tuple(problems),
@@ -120,8 +124,8 @@ async def _listed_kind(
     method, section = _NON_TOOLS[kind]
     try:
         async with asyncio.timeout(bounds.listing):
-            page = functools.partial(_page_as_it_comes, client, method, section)
-            return await _walked(page, bounds.non_tools, bounds)
+            page = functools.partial(_unvalidated_page, client, method, section)
+            return await _read_pages(page, bounds.non_tools, bounds)
     except TimeoutError:
         return _not_listed(section, f"no answer within {bounds.listing:g} s")
     except NoListError as error:
@@ -131,32 +135,32 @@ async def _listed_kind(
         return Listed() if error.code == METHOD_NOT_FOUND else _not_listed(section, error.message)
 
 
-async def _walked(page_at: Page, maximum: int, bounds: limits.Limits) -> Listed:
+async def _read_pages(page_at: Page, maximum: int, bounds: limits.Limits) -> Listed:
     """Read all pages, until one repeats or a limit of pages, entries or bytes is reached."""
     entries: list[Mapping[str, Any]] = []
     cursor: str | None = None
     cursors: set[str | None] = set()
-    size, strays, is_cut = 0, 0, False
-    while not is_cut:
+    size, invalid_entries, is_truncated = 0, 0, False
+    while not is_truncated:
         cursors.add(cursor)
         page, following = await page_at(cursor)
         for number, entry in enumerate(page, 1):
-            if not number % TURN:
+            if not number % YIELD_EVERY:
                 # The event loop may be the ASGI server's.
                 await asyncio.sleep(0)
             if not isinstance(entry, Mapping):
-                strays += 1
+                invalid_entries += 1
                 continue
             size += len(schema.canonical(entry))
             if len(entries) >= maximum or size > bounds.bytes:
-                is_cut = True
+                is_truncated = True
                 break
             entries.append(entry)
         cursor = following
         if cursor is None:
             break
-        is_cut = is_cut or cursor in cursors or len(cursors) >= bounds.pages
-    return Listed(entries=tuple(entries), is_cut=is_cut, strays=strays)
+        is_truncated = is_truncated or cursor in cursors or len(cursors) >= bounds.pages
+    return Listed(entries=tuple(entries), is_truncated=is_truncated, invalid_entries=invalid_entries)
 
 
 async def _page(client: mcp.Client, cursor: str | None) -> tuple[Iterable[Any], str | None]:
@@ -166,12 +170,12 @@ async def _page(client: mcp.Client, cursor: str | None) -> tuple[Iterable[Any], 
     try:
         page = await client.list_tools(cursor=cursor)
     except pydantic.ValidationError:
-        return await _page_as_it_comes(client, "tools/list", "tools", cursor)
+        return await _unvalidated_page(client, "tools/list", "tools", cursor)
     tools = (tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools)
     return tools, page.next_cursor
 
 
-async def _page_as_it_comes(
+async def _unvalidated_page(
     client: mcp.Client, method: str, section: str, cursor: str | None
 ) -> tuple[list[Any], str | None]:
     from mcp.shared import dispatcher
@@ -187,7 +191,7 @@ async def _page_as_it_comes(
     return entries, following
 
 
-def _strays(section: str, count: int) -> Iterator[errors.Problem]:
+def _invalid_entries(section: str, count: int) -> Iterator[errors.Problem]:
     if not count:
         return
     words = _WORDS[section]
@@ -197,7 +201,7 @@ def _strays(section: str, count: int) -> Iterator[errors.Problem]:
     yield errors.Problem(path=section, message=f"The server's list contains {invalid} ignored.")
 
 
-def _cut(count: int, section: str = "tools") -> errors.Problem:
+def _truncated(count: int, section: str = "tools") -> errors.Problem:
     message = (
         f"The server lists too many {_WORDS[section]}: only the first {count} were imported,"
         " and none was retired."
@@ -205,7 +209,8 @@ def _cut(count: int, section: str = "tools") -> errors.Problem:
     return errors.Problem(path=section, message=message)
 
 
-def _not_listed(section: str, why: str) -> errors.Problem:
+def _not_listed(section: str, reason: str) -> errors.Problem:
     words = _WORDS[section]
-    message = f"The server did not list its {words}; the stored ones were kept: {cleaning.line(why, MAX_WHY_LENGTH)}"
+    reason = cleaning.line(reason, MAX_REASON_LENGTH)
+    message = f"The server did not list its {words}; the stored ones were kept: {reason}"
     return errors.Problem(path=section, message=message)

@@ -26,10 +26,10 @@ from toolbelt.plugins import orphans
 # How many consecutive lines may be no messages, such as what a program prints while it starts.
 MAX_STRAY_LINES = 1_000
 # How long a process has to end after its input is closed, and then after it is asked to; in seconds.
-LEAVE_SECONDS = 2.0
+EXIT_SECONDS = 2.0
 
 # The errors of a stream that has ended or was closed.
-_OVER = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+_STREAM_ENDED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 Sent = message.SessionMessage
 Received = message.SessionMessage | Exception
@@ -46,12 +46,12 @@ async def opened(
     env: Mapping[str, str],
     cwd: str | None,
     stderr: IO[str],
-    most_bytes: int,
+    max_bytes: int,
     give_up: Callable[[TooMuchError], None],
 ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[Sent]]]:
     """Start the command and yield the streams of messages from it and to it. At the end, the process is gone.
 
-    A line of more than ``most_bytes`` ends the stream, and ``give_up`` is called with the reason. Raise OSError if the
+    A line of more than ``max_bytes`` ends the stream, and ``give_up`` is called with the reason. Raise OSError if the
     command cannot be started.
     """
     process = await anyio.open_process(
@@ -61,9 +61,9 @@ async def opened(
     stdin, stdout = cast("ByteSendStream", process.stdin), cast("ByteReceiveStream", process.stdout)
     into, read = anyio.create_memory_object_stream[Received](0)
     write, outof = anyio.create_memory_object_stream[Sent](0)
-    with orphans.ended_with_this_process(process.pid):
+    with orphans.killed_with_parent(process.pid):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, stdout, into, most_bytes, give_up)
+            tasks.start_soon(_read, stdout, into, max_bytes, give_up)
             tasks.start_soon(_write, stdin, outof, into)
             try:
                 yield read, write
@@ -79,8 +79,8 @@ async def opened(
 class Lines:
     """Assembles lines from pieces of data. Each byte is read once."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -99,21 +99,21 @@ class Lines:
 
     def _add(self, fragment: bytes) -> None:
         self._size += len(fragment)
-        if self._size > self._most:
+        if self._size > self._max_bytes:
             self._parts.clear()
-            raise TooMuchError(f"The server wrote more than {self._most} bytes without ending the line.")
+            raise TooMuchError(f"The server wrote more than {self._max_bytes} bytes without ending the line.")
         self._parts.append(fragment)
 
 
 async def _read(
     stdout: ByteReceiveStream,
     into: MemoryObjectSendStream[Received],
-    most_bytes: int,
+    max_bytes: int,
     give_up: Callable[[TooMuchError], None],
 ) -> None:
     try:
-        with into, contextlib.suppress(*_OVER):
-            lines, strays = Lines(most_bytes), 0
+        with into, contextlib.suppress(*_STREAM_ENDED):
+            lines, strays = Lines(max_bytes), 0
             async for piece in stdout:
                 for line in lines.of(piece):
                     if line.strip() and (message_ := _message(line)) is not None:
@@ -130,7 +130,7 @@ async def _read(
         give_up(error)
     finally:
         # Its output is discarded: a process that waits to write would not notice that its input is closed.
-        with anyio.CancelScope(shield=True), contextlib.suppress(*_OVER):
+        with anyio.CancelScope(shield=True), contextlib.suppress(*_STREAM_ENDED):
             while True:
                 await stdout.receive()
 
@@ -150,17 +150,17 @@ async def _write(
             async for sent in outof:
                 text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await stdin.send(text.encode() + b"\n")
-    except _OVER:
+    except _STREAM_ENDED:
         # The process may keep running without answering, so the waiting requests are ended.
         into.close()
 
 
 async def _end(process: Process, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
     """Wait for the process to end, or end it; processes that it started are ended in any case."""
-    with contextlib.suppress(*_OVER):
+    with contextlib.suppress(*_STREAM_ENDED):
         await stdin.aclose()
     await _is_gone(process)
-    await utilities.terminate_posix_process_tree(process, LEAVE_SECONDS)
+    await utilities.terminate_posix_process_tree(process, EXIT_SECONDS)
     if await _is_gone(process):
         await process.aclose()
     else:
@@ -169,7 +169,7 @@ async def _end(process: Process, stdin: ByteSendStream, stdout: ByteReceiveStrea
 
 async def _is_gone(process: Process) -> bool:
     """Wait for the process to end, and return whether it has. Its pipes may stay open in its children."""
-    with anyio.move_on_after(LEAVE_SECONDS):
+    with anyio.move_on_after(EXIT_SECONDS):
         while process.returncode is None:  # noqa: ASYNC110 (there is no event of its end without that of its pipes)
             await anyio.sleep(0.01)
     return process.returncode is not None

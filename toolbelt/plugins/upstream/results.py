@@ -18,13 +18,24 @@ MAX_ERROR_LENGTH = 4_000
 # The type of a result that contains questions, with whose answers the call is repeated.
 INPUT_REQUIRED = "input_required"
 # The fields of a block that are kept as JSON; the others are for MCP clients.
-_KEPT = ("type", "text", "data", "mimeType", "uri", "name", "title", "description", "size", "resource")
-_KEPT_OF_RESOURCE = ("uri", "mimeType", "text", "blob")
+_BLOCK_FIELDS = (
+    "type",
+    "text",
+    "data",
+    "mimeType",
+    "uri",
+    "name",
+    "title",
+    "description",
+    "size",
+    "resource",
+)
+_RESOURCE_FIELDS = ("uri", "mimeType", "text", "blob")
 
 
 CALL = "tools/call"
 # The fields of a result that are passed on to the client, by method. The others concern only the connection.
-_HANDED_ON: Mapping[str, tuple[str, ...]] = {
+_FORWARDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     CALL: ("content", "structuredContent", "isError", "_meta"),
     "prompts/get": ("description", "messages", "_meta"),
     "resources/read": ("contents", "_meta"),
@@ -52,7 +63,7 @@ def read(result: Mapping[str, Any], method: str = CALL) -> ToolResult:
     """Return the part of a result that is passed on. Raise ToolFailedError if the tool failed."""
     if result.get("resultType") == INPUT_REQUIRED:
         return ToolResult(result=result)
-    whole = {name: result[name] for name in _HANDED_ON[method] if result.get(name) is not None}
+    whole = {name: result[name] for name in _FORWARDED_FIELDS[method] if result.get(name) is not None}
     if meta := details.own_meta(whole.pop("_meta", None)):
         whole["_meta"] = meta
     if whole.get("isError"):
@@ -83,10 +94,10 @@ def _texts(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:
-    accepted = {name: block[name] for name in _KEPT if name in block}
+    accepted = {name: block[name] for name in _BLOCK_FIELDS if name in block}
     resource = accepted.get("resource")
     if isinstance(resource, Mapping):
-        accepted["resource"] = {name: resource[name] for name in _KEPT_OF_RESOURCE if name in resource}
+        accepted["resource"] = {name: resource[name] for name in _RESOURCE_FIELDS if name in resource}
     return accepted
 
 

@@ -75,7 +75,7 @@ async def process(
                 env=stdio.get_default_environment() | dict(env),
                 cwd=settings.cwd or None,
                 stderr=errlog,
-                most_bytes=MAX_BYTES,
+                max_bytes=MAX_BYTES,
                 give_up=give_up,
             )
             read, write = await stack.enter_async_context(streams)
@@ -131,13 +131,13 @@ async def http(
     """
     # In a thread, because reading certificates takes a moment.
     inner = await asyncio.to_thread(network.Transport)
-    gate = Gate(
+    transport = UpstreamTransport(
         inner, answered=answered, give_up=give_up, session_over=session_over, session_given=session_given
     )
     sent = httpx2.Headers(dict(headers))
     sent["accept-encoding"] = "identity"
     client = httpx2.AsyncClient(
-        transport=gate,
+        transport=transport,
         headers=sent,
         timeout=httpx2.Timeout(seconds, read=SILENT_SECONDS),
         trust_env=False,
@@ -145,12 +145,12 @@ async def http(
     )
     async with (
         client,
-        posting.connected(url, client, gate, lambda: gate.session_id, MAX_BYTES) as (read, write),
+        posting.connected(url, client, transport, lambda: transport.session_id, MAX_BYTES) as (read, write),
     ):
         yield _Watched(read, on_end), write
 
 
-class Gate(httpx2.AsyncBaseTransport):
+class UpstreamTransport(httpx2.AsyncBaseTransport):
     """Lets requests through to any address except those of the cloud platform: operators choose their servers.
 
     A name is resolved once, and the connection goes to exactly the address that was checked.

@@ -34,7 +34,7 @@ class Version(NamedTuple):
     stamp: str
 
 
-NOWHERE = Version(0, "")
+NO_VERSION = Version(0, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class State:
     """
 
     number: int = 0
-    catalog: Version = NOWHERE
+    catalog: Version = NO_VERSION
     agents: Mapping[str, Version] = field(default_factory=dict)
     ends: Sequence[tuple[dt.datetime, str]] = ()
 
@@ -83,29 +83,29 @@ class Watch(Protocol):
 
 
 _lock = threading.Lock()
-_here: weakref.WeakSet[CommitNotifier] = weakref.WeakSet()
+_notifiers: weakref.WeakSet[CommitNotifier] = weakref.WeakSet()
 
 
 class CommitNotifier:
     """Calls a function whenever this process commits, in any thread, so that nothing has to poll for it."""
 
-    def __init__(self, ring: Callable[[], object]) -> None:
-        self._ring = ring
+    def __init__(self, notify: Callable[[], object]) -> None:
+        self._notify = notify
         with _lock:
-            _here.add(self)
+            _notifiers.add(self)
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Call the function, unless its event loop is closed."""
         with contextlib.suppress(RuntimeError):
-            self._ring()
+            self._notify()
 
 
 def committed() -> None:
     """Notify watches that this process committed configuration. To be called after each commit; it is fast."""
     with _lock:
-        notifiers = list(_here)
+        notifiers = list(_notifiers)
     for notifier in notifiers:
-        notifier.ring()
+        notifier.notify()
 
 
 def watch() -> Watch | None:
@@ -134,7 +134,7 @@ def statement(since: str) -> str:
 
 
 # The number from which everything is read.
-EVER = -1
+FROM_START = -1
 
 ENDS = f"""
     SELECT g.ends, a.key
@@ -149,7 +149,7 @@ ENDS = f"""
 
 def ends(rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[dt.datetime, str]]:
     """Return the expiries from the rows of :data:`ENDS`."""
-    return tuple((at, key) for ends, key in rows if (at := state_probe.moment(ends)) is not None)
+    return tuple((at, key) for ends, key in rows if (at := state_probe.to_datetime(ends)) is not None)
 
 
 def full_state(rows: Sequence[tuple[Any, ...]]) -> State:

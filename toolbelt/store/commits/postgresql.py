@@ -20,7 +20,7 @@ from toolbelt.store.state_probe import postgresql
 # The maximum time of a statement.
 SECONDS = 5.0
 # How often to poll, and how often where notifications do not arrive.
-PAUSE, DEAF_PAUSE = 1.0, 0.1
+POLL_SECONDS, POLL_SECONDS_WITHOUT_NOTIFICATIONS = 1.0, 0.1
 
 _STATEMENT = commits.statement("%s").encode()
 
@@ -40,7 +40,7 @@ class Watch:
         self._open: psycopg.AsyncConnection[Any] | None = None
         self._state: commits.State | None = None
         self._was_notified = True
-        self._pause = PAUSE
+        self._pause = POLL_SECONDS
 
     async def wait(self, seconds: float) -> None:
         """Wait for a notification."""
@@ -49,7 +49,7 @@ class Watch:
             return
         try:
             async for _ in self._open.notifies(timeout=min(seconds, self._pause), stop_after=1):
-                self._was_notified, self._pause = True, PAUSE
+                self._was_notified, self._pause = True, POLL_SECONDS
         except (psycopg.Error, OSError) as error:
             await self._disconnect()
             raise commits.UnreachableError(str(error)) from error
@@ -63,7 +63,7 @@ class Watch:
             await self._disconnect()
             raise commits.UnreachableError(str(error) or f"no answer within {SECONDS:g} s") from error
         if self._state is not None and state.number != self._state.number and not self._was_notified:
-            self._pause = DEAF_PAUSE
+            self._pause = POLL_SECONDS_WITHOUT_NOTIFICATIONS
         self._state = state
         return state
 
@@ -80,7 +80,7 @@ class Watch:
         if self._state is not None:
             state = commits.merged(self._state, await _rows(self._open, self._state.number))
         if state is None:
-            state = commits.full_state(await _rows(self._open, commits.EVER))
+            state = commits.full_state(await _rows(self._open, commits.FROM_START))
         if self._state is None or state.number != self._state.number:
             cursor = await self._open.execute(commits.ENDS.encode())
             state = dataclasses.replace(state, ends=commits.ends(await cursor.fetchall()))

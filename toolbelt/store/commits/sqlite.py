@@ -16,7 +16,7 @@ from toolbelt.store import commits, database_file
 from toolbelt.store.state_probe import files
 
 # The maximum time until another process's commit is noticed.
-PAUSE = 0.05
+POLL_SECONDS = 0.05
 
 _STATEMENT = commits.statement("?1")
 
@@ -57,7 +57,7 @@ class Watch:
                 if self._was_notified or self._has_moved() or remaining <= 0:
                     waiting.set_result(None)
                 else:
-                    timer = loop.call_later(min(PAUSE, remaining), poll)
+                    timer = loop.call_later(min(POLL_SECONDS, remaining), poll)
             except commits.UnreachableError as error:
                 waiting.set_exception(error)
 
@@ -80,10 +80,10 @@ class Watch:
             version = files.version(cursor)
             if self._state is not None and version == self._version:
                 return self._state
-            since = self._state.number if self._state is not None else commits.EVER
+            since = self._state.number if self._state is not None else commits.FROM_START
             state = commits.merged(self._state, cursor.execute(_STATEMENT, [since]).fetchall())
             if state is None:
-                state = commits.full_state(cursor.execute(_STATEMENT, [commits.EVER]).fetchall())
+                state = commits.full_state(cursor.execute(_STATEMENT, [commits.FROM_START]).fetchall())
             if self._state is None or state.number != self._state.number:
                 state = dataclasses.replace(state, ends=commits.ends(cursor.execute(commits.ENDS).fetchall()))
         except (OSError, sqlite3.Error) as error:

@@ -15,12 +15,12 @@ from psycopg_pool import PoolTimeout
 from toolbelt.store import databases
 
 # One of this many connections of the pool is reserved for operators.
-ONE_OF = 5
+RESERVED_DIVISOR = 5
 
 
 def reserved(size: int) -> int:
     """Return the number of a pool's connections that are reserved for operators: at least one, if there are two."""
-    return max(1, size // ONE_OF) if size > 1 else 0
+    return max(1, size // RESERVED_DIVISOR) if size > 1 else 0
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

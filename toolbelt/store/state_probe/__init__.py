@@ -76,14 +76,14 @@ class StateProbe(Protocol):
 
 _STATE = """a.id, coalesce(v.number, 0), coalesce(v.stamp, ''), coalesce(r.catalog_number, 0),
         coalesce(r.catalog_stamp, ''), s.loadout, s.state"""
-_BESIDE = f"""LEFT JOIN {models.AgentRevision._meta.db_table} v ON v.agent_id = a.id
+_JOINS = f"""LEFT JOIN {models.AgentRevision._meta.db_table} v ON v.agent_id = a.id
     LEFT JOIN {models.Revision._meta.db_table} r ON r.id = {models.Revision.THE_ONE}
     LEFT JOIN {models.AgentSession._meta.db_table} s ON s.agent_id = a.id AND s.key ="""
 # With the parameters (session, agent), through Django's connection.
 AT_AGENT = f"""
     SELECT {_STATE}
     FROM {models.Agent._meta.db_table} a
-    {_BESIDE} %s
+    {_JOINS} %s
     WHERE a.key = %s
 """  # noqa: S608 (names of tables)
 
@@ -103,7 +103,7 @@ def with_token(parameters: str, prefix: str, agent: str, session: str, extra: st
     JOIN {models.ApiToken._meta.db_table} t ON t.prefix = {prefix}
     LEFT JOIN {models.Agent._meta.db_table} ta ON ta.id = t.agent_id
     LEFT JOIN "{user.db_table}" u ON u."{user.pk.column}" = t.user_id
-    {_BESIDE} {session}
+    {_JOINS} {session}
     WHERE a.key = {agent}
 """  # noqa: S608 (names of tables)
 
@@ -128,13 +128,13 @@ def open_probe() -> StateProbe | None:
 
 @functools.lru_cache(MAX_TOKENS)
 def _token(*row: Any) -> credentials.StoredToken:
-    prefix, name, agent, user, scope, *moments, digest, user_id, is_active = row
+    prefix, name, agent, user, scope, *times, digest, user_id, is_active = row
     return credentials.from_row(
-        (prefix, name, agent, user, scope, *map(moment, moments), digest, user_id, is_active)
+        (prefix, name, agent, user, scope, *map(to_datetime, times), digest, user_id, is_active)
     )
 
 
-def moment(value: str | dt.datetime | None) -> dt.datetime | None:
+def to_datetime(value: str | dt.datetime | None) -> dt.datetime | None:
     """Return a time as Django would: SQLite stores text, in UTC."""
     if value is None or isinstance(value, dt.datetime):
         return value

@@ -20,7 +20,7 @@ SECONDS = 2.0
 PAUSE_SECONDS = 1.0
 
 # Errors of a pooler that changes connections between transactions and does not support prepared statements.
-_NOT_KEPT = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
+_POOLER_ERRORS = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
 
 _Request = tuple[str, str, str | None]
 _Waiting = dict[_Request, asyncio.Future[state_probe.ProbeResult | None]]
@@ -88,7 +88,7 @@ class StateProbe:
                     results = await self._results(list(requests))
             except Exception as error:
                 # Any error, including a defect: no request may wait forever.
-                if isinstance(error, _NOT_KEPT):
+                if isinstance(error, _POOLER_ERRORS):
                     self._parameters["prepare_threshold"] = None
                 self._trouble = str(error) or f"no answer within {SECONDS:g} s"
                 self._not_before = asyncio.get_running_loop().time() + PAUSE_SECONDS

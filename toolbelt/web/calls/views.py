@@ -126,7 +126,7 @@ def download(request: http.Request) -> HttpResponseBase:
     first, last = periods.days(criteria)
     # Without a period, use the default period of the page.
     first = first or usual_first_day(last or timezone.localdate(), **_filters(criteria))
-    batches = usage.walk(**_filters(criteria), **periods.time_range(first, last))
+    batches = usage.iterate(**_filters(criteria), **periods.time_range(first, last))
     rows = ([[getattr(call, name) for name in _COLUMNS] for call in calls] for calls in batches)
     return downloads.send(request, downloads.csv_lines(_COLUMNS, rows), "calls", "csv")
 

@@ -90,8 +90,8 @@ def past_warnings(agent_version: agent_versions.Version) -> Iterator[str]:
     """Yield the reasons why a past version may be inaccurate."""
     if agent_version.gaps:
         yield f"Uncertain, because changes were made outside the audit log: {words.listing(agent_version.gaps, 5)}."
-    if agent_version.gone:
-        yield f"Left out, because removed since: {words.listing(agent_version.gone, 5)}."
+    if agent_version.missing:
+        yield f"Left out, because removed since: {words.listing(agent_version.missing, 5)}."
 
 
 def _side_name(name: str, at: Any) -> str:
@@ -120,7 +120,7 @@ def _differences(
         b_spelled=names["b"],
         groups=tuple(_groups(comparison, closed)),
         count=len(comparison.rows),
-        copyable=len(comparison.rows) - len(comparison.lost | closed),
+        copyable=len(comparison.rows) - len(comparison.not_copyable | closed),
         outcomes=part.items,
         outcomes_pages=part.pages({**names, "show": criteria["show"]}, path, anchor="#outcomes-title"),
         show_choices=pieces.choices(
@@ -215,7 +215,7 @@ def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[st
         a=_value(row, row.a, comparison.a),
         b=_value(row, row.b, comparison.b),
         lost="cannot be copied: removed or expired"
-        if row.id in comparison.lost
+        if row.id in comparison.not_copyable
         else "you do not have permission to copy this"
         if row.id in closed
         else "",

@@ -56,7 +56,7 @@ MIN_SIMILARITY = 0.4
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 # Returns one line as plain text, for titles, buttons and messages.
-visible = cleaning.visible
+visible = cleaning.escape_hidden
 _Marked = list[tuple[str, bool]]
 # A run of words: how it differs, its old start and end, and its new start and end.
 _Run = tuple[str, int, int, int, int]

@@ -34,7 +34,7 @@ def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool =
     word, tone, about = _KINDS[tool_change.kind]
     tool = tool_change.tool
     return pieces.View(
-        value=f"{tool_change.key}={tool_change.shown}",
+        value=f"{tool_change.key}={tool_change.version_hash}",
         key=tool_change.key,
         word=word,
         tone=tone,

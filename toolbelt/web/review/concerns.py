@@ -38,7 +38,7 @@ def _failures(report: attention.Attention) -> list[Line]:
     with_problem = [summary for summary in report.agents if agents.problem_label(summary.inventory)]
     with_problem.sort(key=lambda summary: agents.problem_label(summary.inventory) == _DEFERRED)
     return [
-        *_each(_failed, report.broken),
+        *_each(_failed, report.failed_plugins),
         *_each(_not_running, report.not_running),
         *_each(_of_agent, with_problem),
     ]
@@ -47,7 +47,7 @@ def _failures(report: attention.Attention) -> list[Line]:
 def _unusual(report: attention.Attention) -> list[Line]:
     by_loadout = itertools.groupby(report.unresolved, operator.attrgetter("loadout"))
     return [
-        *_each(_stale, report.stale),
+        *_each(_stale, report.ineffective_overrides),
         *_each(_unresolved, [(loadout, tuple(missing)) for loadout, missing in by_loadout]),
     ]
 
@@ -148,11 +148,11 @@ def _unresolved(of_loadout: tuple[str, Sequence[unresolved.Unresolved]]) -> piec
     )
 
 
-def _stale(of_agent: tuple[queries.Summary, Sequence[attention.Stale]]) -> pieces.View:
+def _stale(of_agent: tuple[queries.Summary, Sequence[attention.IneffectiveOverride]]) -> pieces.View:
     summary, overrides = of_agent
     agent, count = summary.agent.key, len(overrides)
     reasons = [
-        f"{stale.tool} ({'on' if stale.on else 'off'}: {attention.explain_stale(summary, stale)})"
+        f"{stale.tool} ({'on' if stale.on else 'off'}: {attention.explain_ineffective(summary, stale)})"
         for stale in overrides
     ]
     return _line(

@@ -99,7 +99,7 @@ def decide(request: http.Request) -> HttpResponse:
         if not data["confirm"]:
             inbox.check_hashes(versions)
             findings = inbox.warnings(versions)
-            gains = inbox.gains(versions) if findings or len(versions) > 1 else ()
+            gains = inbox.new_access(versions) if findings or len(versions) > 1 else ()
             if findings or gains:
                 return _ask(request, versions, findings, gains)
         carry = data["carry"] and request.user.has_perms(_CARRY)
@@ -187,7 +187,7 @@ def _ask(
     request: http.Request,
     versions: Mapping[str, str],
     findings: Sequence[tuple[str, str]],
-    gains: Sequence[inbox.Gain],
+    gains: Sequence[inbox.NewAccess],
 ) -> HttpResponse:
     """Ask for confirmation to approve tools, with their findings, or the agents that get several of them."""
     names = ("decision", "tool", "unflagged", "carry", "plugin")
@@ -215,7 +215,7 @@ def _label(keys: Sequence[str]) -> str:
     return keys[0] if len(keys) == 1 else words.tools(len(keys))
 
 
-def _cautions(findings: Sequence[tuple[str, str]], gains: Sequence[inbox.Gain]) -> Iterator[str]:
+def _cautions(findings: Sequence[tuple[str, str]], gains: Sequence[inbox.NewAccess]) -> Iterator[str]:
     """Yield the warnings before an approval: findings, destructive tools, and exceeded budgets."""
     if findings:
         yield "Approving a tool sends its texts to every model that gets it. Check these findings first."

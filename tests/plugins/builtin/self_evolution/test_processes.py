@@ -16,9 +16,9 @@ from toolbelt.plugins.builtin.self_evolution import processes
 command = ["sh", "-c", "echo $$ > " + sys.argv[1] + "; sleep 300"]
 options = dict(directory="/", environment={"PATH": os.environ["PATH"]}, seconds=300, max_bytes=100)
 threading.Thread(target=processes.run, args=(command,), kwargs=options, daemon=True).start()
-while not (orphans._STANDBY._process and os.path.exists(sys.argv[1]) and open(sys.argv[1]).read().strip()):
+while not (orphans._WATCHDOG._process and os.path.exists(sys.argv[1]) and open(sys.argv[1]).read().strip()):
     time.sleep(0.01)
-with orphans._STANDBY._lock:  # the standby process has been notified of the group
+with orphans._WATCHDOG._lock:  # the watchdog has been notified of the group
     pass
 print(open(sys.argv[1]).read(), flush=True)
 time.sleep(300)

@@ -14,7 +14,7 @@ from toolbelt.control.servers.client_files import formats
 from toolbelt.core import connections
 
 # How clients refer to variables and to what they ask their user for.
-_FOREIGN = re.compile(
+_CLIENT_REFERENCE = re.compile(
     r"\$\{env:(?P<env>\w+)\}|\{env:(?P<opencode>\w+)\}|\$\{input:(?P<input>[\w.-]+)\}"
     r"|\$\{(?P<default>[A-Za-z_]\w*):-[^}]*\}|\$(?P<bare>[A-Za-z_]\w*)"
 )
@@ -40,7 +40,7 @@ _PLAIN = re.compile(
 _ASSIGNED = re.compile(r"(?:password|passwd|pwd)=(?!\$\{)[^;&\s]", re.IGNORECASE)
 _HEADER_LINE = re.compile(r"([\w-]+)\s*:\s*(.*)", re.DOTALL)
 # A variable for a container: -eNAME=value, --env=NAME=value, or NAME=value after -e or --env.
-_PASSED = re.compile(
+_CONTAINER_VARIABLE = re.compile(
     r"(?P<option>--env=|-e(?=[A-Z_][A-Z0-9_]*=)|)(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL
 )
 
@@ -74,18 +74,18 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
             converted.problem = formats.SSE
             return converted
         converted.note = "mcp-remote is not needed: Toolbelt connects to the address itself."
-    namer = _Namer(server, converted, assigned)
+    replacer = _SecretReplacer(server, converted, assigned)
     if server.url:
-        converted.connection = {"url": namer.url(server.url)}
+        converted.connection = {"url": replacer.url(server.url)}
         if server.headers:
             converted.connection["headers"] = {
-                name: namer.header(name, value) for name, value in server.headers.items()
+                name: replacer.header(name, value) for name, value in server.headers.items()
             }
     else:
         env = dict(server.env)
         args = _args(server.args, env)
         converted.connection = {"command": server.command, "args": args, "cwd": server.cwd}
-        converted.connection["env"] = {name: namer.variable(name, value) for name, value in env.items()}
+        converted.connection["env"] = {name: replacer.variable(name, value) for name, value in env.items()}
     if server.timeout and math.isfinite(server.timeout):
         converted.connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
     converted.connection = {key: value for key, value in converted.connection.items() if value}
@@ -106,7 +106,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
     return converted
 
 
-class _Namer:
+class _SecretReplacer:
     """A converter that replaces the secrets of one server by variables, and lists those."""
 
     def __init__(self, server: formats.ClientServer, converted: Converted, assigned: dict[str, str]) -> None:
@@ -163,10 +163,10 @@ class _Namer:
             name = next(group for group in match.groups() if group is not None)
             return self._reference(name)
 
-        value = _FOREIGN.sub(replaced, value)
+        value = _CLIENT_REFERENCE.sub(replaced, value)
         for reference in _REFERENCE.findall(value):
             if reference[2:-1] not in self._converted.variables and not _PLACEHOLDER.fullmatch(reference):
-                self._note(reference[2:-1])
+                self._add_variable(reference[2:-1])
         return value
 
     def _reference(self, name: str, value: str = "") -> str:
@@ -177,10 +177,10 @@ class _Namer:
         if connections.is_reserved(name) or self._assigned.get(name, value) != value:
             name = f"MCP_{server}_{name}"
         self._assigned[name] = value
-        self._note(name)
+        self._add_variable(name)
         return f"${{{name}}}"
 
-    def _note(self, name: str) -> None:
+    def _add_variable(self, name: str) -> None:
         if name not in self._converted.variables:
             self._converted.variables.append(name)
 
@@ -189,7 +189,7 @@ def _args(args: tuple[str, ...], env: dict[str, str]) -> list[str]:
     """Return the arguments; `docker run -e NAME=value` becomes `-e NAME`, with the value in the environment."""
     words = list(args)
     for number, arg in enumerate(args):
-        match = _PASSED.fullmatch(arg)
+        match = _CONTAINER_VARIABLE.fullmatch(arg)
         if match is not None and (match["option"] or (number and args[number - 1] in ("-e", "--env"))):
             words[number] = match["option"] + match["name"]
             env.setdefault(match["name"], match["value"])

@@ -76,7 +76,7 @@ class Files(FunctionPlugin):
             "last_line": excerpt.last,
             "line_count": excerpt.count,
         }
-        if excerpt.cut:
+        if excerpt.is_truncated:
             answer["note"] = f"Line {excerpt.first} is too long. Only its beginning is shown."
         if excerpt.last < excerpt.count:
             answer["next_line"] = excerpt.last + 1

@@ -74,7 +74,7 @@ def _check(repository: git.Repository, configured: settings.Settings, commit: st
         "seconds": round(time.monotonic() - begun, 1),
         "output": finished.output[-MAX_OUTPUT:].decode(errors="replace"),
     }
-    if finished.is_late:
+    if finished.is_timed_out:
         answer["note"] = f"It was stopped after {configured.check_seconds} seconds."
     elif finished.code is None:
         answer["note"] = f"It was stopped after {git.MAX_BYTES} bytes of output."

@@ -165,7 +165,7 @@ def _counts(line: str) -> dict[str, Any]:
 
 def _list(repository: git.Repository, *arguments: str) -> list[Entry]:
     listing = repository.objects("ls-tree", "-z", "-l", "--full-tree", *arguments)
-    if listing.is_cut:
+    if listing.is_truncated:
         raise toolbelt.ToolError("The list is too long. List a directory further down.")
     listed = []
     for line in filter(None, listing.output.split(b"\0")):

@@ -109,7 +109,7 @@ class Repository:
             seconds=SECONDS * 3,
             max_bytes=MAX_BYTES,
         )
-        if pushed.is_late:
+        if pushed.is_timed_out:
             raise toolbelt.ToolError("The remote did not answer in time. The commit is on the branch here.")
         if pushed.code != 0:
             is_behind = b"non-fast-forward" in pushed.errors or b"fetch first" in pushed.errors
@@ -198,8 +198,8 @@ def _run(
         max_bytes=MAX_BYTES,
         stdin_data=stdin_data,
     )
-    if finished.is_late:
+    if finished.is_timed_out:
         raise toolbelt.ToolError(f"git was stopped after {SECONDS:.0f} seconds. Request less at a time.")
-    if not finished.is_cut and finished.code not in expected:
+    if not finished.is_truncated and finished.code not in expected:
         raise GitError(f"git {' '.join(arguments)}: {finished.errors.decode(errors='replace').strip()}")
     return finished

@@ -118,7 +118,7 @@ class SelfEvolution(FunctionPlugin):
             "last_line": excerpt.last,
             "line_count": excerpt.count,
         }
-        if excerpt.cut or excerpt.last < min(first_line - 1 + lines, excerpt.count):
+        if excerpt.is_truncated or excerpt.last < min(first_line - 1 + lines, excerpt.count):
             answer["note"] = (
                 f"The result is cut off after {plain_text.MAX_ANSWER_LENGTH} characters. Read fewer lines."
             )

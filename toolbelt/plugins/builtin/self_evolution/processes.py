@@ -22,8 +22,8 @@ class Finished:
     code: int | None
     output: bytes
     errors: bytes
-    is_cut: bool
-    is_late: bool
+    is_truncated: bool
+    is_timed_out: bool
 
 
 def run(
@@ -56,7 +56,7 @@ def run(
                 stderr=subprocess.STDOUT if errors_in_output else stderr,
                 start_new_session=True,
             ) as process,
-            orphans.ended_with_this_process(process.pid),
+            orphans.killed_with_parent(process.pid),
         ):
             try:
                 while process.poll() is None and time.monotonic() < until:
@@ -72,8 +72,8 @@ def run(
             code=code,
             output=os.pread(stdout.fileno(), max_bytes, 0),
             errors=os.pread(stderr.fileno(), max_bytes, 0),
-            is_cut=_size(stdout) > max_bytes,
-            is_late=code is None and time.monotonic() >= until,
+            is_truncated=_size(stdout) > max_bytes,
+            is_timed_out=code is None and time.monotonic() >= until,
         )
 
 

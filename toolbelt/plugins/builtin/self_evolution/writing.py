@@ -167,7 +167,7 @@ class Writer:
             ) from None
         if paths == [""]:
             raise toolbelt.ToolError("Nothing to commit: the branch already contains these changes.")
-        if changed.is_cut or len(paths) > MAX_PATHS:
+        if changed.is_truncated or len(paths) > MAX_PATHS:
             raise toolbelt.ToolError(
                 f"The commit would change more than {MAX_PATHS} files. Make smaller commits."
             )

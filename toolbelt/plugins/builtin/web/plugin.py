@@ -71,4 +71,4 @@ def _read(fetched: fetching.Fetched) -> reading.Reading:
     text = charsets.decode(fetched.body, fetched.charset, is_html=is_html, is_complete=fetched.is_complete)
     if is_html:
         return reading.read(text, fetched.url)
-    return reading.Reading(title="", text=reading.visible(text))
+    return reading.Reading(title="", text=reading.strip_hidden(text))

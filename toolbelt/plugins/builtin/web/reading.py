@@ -44,7 +44,7 @@ class Reading:
     is_complete: bool = True
 
 
-def visible(text: str) -> str:
+def strip_hidden(text: str) -> str:
     """Return the text without invisible characters, and with line feeds as line ends."""
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -60,8 +60,8 @@ def read(page: str, url: str) -> Reading:
     except _TooManyPiecesError:
         is_complete = False
     # Filtered at the end, because a page can also write characters as references such as &#8203;.
-    title = " ".join(visible("".join(parser.title)).split())
-    return Reading(title=title[:MAX_TITLE], text=visible(parser.lines.text()), is_complete=is_complete)
+    title = " ".join(strip_hidden("".join(parser.title)).split())
+    return Reading(title=title[:MAX_TITLE], text=strip_hidden(parser.lines.text()), is_complete=is_complete)
 
 
 class _TooManyPiecesError(Exception):

@@ -12,7 +12,7 @@ from toolbelt.store import snapshots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsal:
+class DryRun:
     """The effects of a change. ``change`` has the effect that the dashboard shows, live sessions included, and no entry
     in the audit log; ``reasons`` are those for which it would have to be confirmed.
     """
@@ -21,16 +21,14 @@ class Rehearsal:
     reasons: tuple[str, ...] = ()
 
 
-def rehearse(
-    write: writing.Write, act: Callable[[writing.Write], writing.Change], *, agent: str = ""
-) -> Rehearsal:
+def run(write: writing.Write, act: Callable[[writing.Write], writing.Change], *, agent: str = "") -> DryRun:
     """Return the effects of ``act``, without keeping them; raise as it does, except ConfirmationRequired.
 
     ``agent`` is the one that it changes, if it changes one that exists.
     """
     reasons: tuple[str, ...] = ()
     before = snapshots.find(agent, None) if agent else None
-    with writing.rehearsal():
+    with writing.dry_run():
         try:
             change = act(write.replace(confirm=False))
         except errors.ConfirmationRequired as error:
@@ -40,4 +38,4 @@ def rehearse(
         if before is not None and effect is not None:
             after = snapshots.find(agent, None)
             effect = impacts.with_sessions(before.catalog, before.agent, after.agent, effect)
-    return Rehearsal(change=dataclasses.replace(change, entry=None, effect=effect), reasons=reasons)
+    return DryRun(change=dataclasses.replace(change, entry=None, effect=effect), reasons=reasons)
