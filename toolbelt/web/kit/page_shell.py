@@ -113,7 +113,10 @@ def htmx_leaves(
         login = resolve_url(settings.LOGIN_URL)
         if urlsplit(response.headers["Location"]).path != login:
             return response
-        back = urlsplit(request.htmx.current_url or "/")
+        try:
+            back = urlsplit(request.htmx.current_url or "/")
+        except ValueError:
+            back = urlsplit("/")
         came_from = f"{back.path}?{back.query}" if back.query else back.path
         return HttpResponseClientRedirect(f"{login}?{urlencode({'next': came_from})}")
 
