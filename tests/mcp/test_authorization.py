@@ -131,6 +131,7 @@ def test_requests_from_untrusted_origins_are_refused(client: Client, settings: A
             "http://desk.example",
             "https://friends.example.evil.example",
             "https://evil.example",
+            "http://[",
             "null",
         )
     }
@@ -142,6 +143,7 @@ def test_requests_from_untrusted_origins_are_refused(client: Client, settings: A
         "http://desk.example": 403,
         "https://friends.example.evil.example": 403,
         "https://evil.example": 403,
+        "http://[": 403,
         "null": 403,
     }
 

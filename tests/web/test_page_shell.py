@@ -25,8 +25,9 @@ def test_an_expired_session_redirects_htmx_to_the_login_and_back(belt: None) -> 
     assert dashboard.stored_agent().switches["issues"] is True
 
 
-def test_without_a_current_url_the_login_returns_to_the_overview() -> None:
-    response = Client().get("/agents/", headers=dashboard.HTMX)
+@pytest.mark.parametrize("headers", [{}, {"HX-Current-URL": "http://["}])
+def test_without_a_valid_current_url_the_login_returns_to_the_overview(headers: dict[str, str]) -> None:
+    response = Client().get("/agents/", headers={**dashboard.HTMX, **headers})
     assert response.headers["HX-Redirect"] == "/login/?next=%2F"
 
 

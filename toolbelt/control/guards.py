@@ -36,13 +36,15 @@ def check(
     on: bool | None = None,
     *,
     confirm: bool,
+    even_archived: bool = False,
 ) -> effects.Effect:
     """Return the effect of changing the agent to ``proposed``, unless something prevents it.
 
-    Raise Refused for an agent that is archived and stays so, or if a budget that refuses would be exceeded; raise
-    ConfirmationRequired unless ``confirm``.
+    Raise Refused for an agent that is archived and stays so (unless ``even_archived``), or if a budget that refuses
+    would be exceeded; raise ConfirmationRequired unless ``confirm``.
     """
-    refuse_archived(agent, proposed)
+    if not even_archived:
+        refuse_archived(agent, proposed)
     before, after, effect = _effect(stored, agent, proposed)
     refuse_budget(proposed.key, before.spent, after.spent)
     if not confirm:

@@ -262,7 +262,10 @@ def _may_come_from(origin: str, host: str, scheme: str) -> bool:
     """Return whether requests from pages of this origin are allowed: this server's own origin, or a trusted one."""
     if origin == f"{scheme}://{host}":
         return True
-    parsed = urllib.parse.urlsplit(origin)
+    try:
+        parsed = urllib.parse.urlsplit(origin)
+    except ValueError:
+        return False
     for trusted in settings.CSRF_TRUSTED_ORIGINS:
         if origin == trusted:
             return True

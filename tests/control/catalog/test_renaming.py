@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.control import sample_server
 from tests.plugins.upstream import listing
-from toolbelt.control.catalog import entries
+from toolbelt.control.catalog import entries, renaming
 from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers
-from toolbelt.core import budgets
+from toolbelt.core import budgets, errors
 from toolbelt.runtime import snapshots as runtime_snapshots
 
 pytestmark = pytest.mark.django_db
@@ -86,6 +88,102 @@ def test_a_denial_survives_repeated_renaming() -> None:
         taken, _ = runtime_snapshots.take(agent, None, None, None)
         decided = budgets.resolve(taken)
         assert [decided.decision(key).state for key in ("files__read", "files__read_file")] == ["denied"] * 2
+
+
+def test_temporary_grants_and_denials_end_under_the_new_name_when_they_would_under_the_old_one() -> None:
+    early, late = {"at": "2100-01-01T00:00:00Z"}, {"at": "2101-01-01T00:00:00Z"}
+    entry = {
+        "key": "bob",
+        "tools_config": {
+            "read": True,
+            "write": False,
+            "move": True,
+            "move_file": True,
+            "copy": False,
+            "copy_file": False,
+        },
+        "ends": {"read": early, "write": late, "move": late, "move_file": early, "copy": early},
+    }
+    names = {"read": "read_file", "write": "write_file", "move": "move_file", "copy": "copy_file"}
+
+    renamed = renaming.renamed("agent", entry, names)
+
+    assert renamed["ends"] == {
+        "read_file": early,
+        "write": late,
+        "write_file": late,
+        "move_file": early,
+        "copy": early,
+    }
+
+
+def test_a_temporary_grant_does_not_keep_a_denial_from_the_new_name() -> None:
+    sample_server.add()
+    sample_server.record(sample_server.READ, sample_server.WRITE)
+    sample_server.approve_all()
+    end = {"at": "2100-01-01T00:00:00Z"}
+    bob = {
+        "key": "bob",
+        "tools_config": {"files__read": True, "files__write": False},
+        "ends": {"files__read": end},
+    }
+    belts.import_(sample_server.OPERATOR, {"agents": [bob]})
+    record_renamed()
+
+    assert sample_server.approve_all().problems == ()
+
+    entry = entries.read("agent", "bob")
+    assert entry["tools_config"] == {
+        "files__read_file": True,
+        "files__write": False,
+        "files__write_file": False,
+    }
+    assert entry["ends"] == {"files__read_file": end}
+
+
+def test_a_denial_by_an_archived_agent_is_carried_over() -> None:
+    sample_server.add()
+    sample_server.record(sample_server.READ)
+    sample_server.approve_all()
+    bob = {"key": "bob", "archived": True, "tools_config": {"files__read": False}}
+    belts.import_(sample_server.OPERATOR, {"agents": [bob]})
+    sample_server.record({**sample_server.READ, "name": "read_file"})
+
+    assert sample_server.approve_all().problems == ()
+
+    assert entries.read("agent", "bob")["tools_config"] == {"files__read": False, "files__read_file": False}
+
+
+def test_no_renamed_tool_is_approved_if_a_denial_cannot_be_carried_over() -> None:
+    sample_server.add()
+    extra = listing.tool("list", "List the files.")
+    sample_server.record(sample_server.READ, sample_server.WRITE, extra)
+    sample_server.approve_all()
+    bob = {
+        "key": "bob",
+        "tools": ["files__read"],
+        "tools_config": {"files__write": False},
+        "budget": {"max_tools": 1, "on_exceed": "refuse"},
+    }
+    belts.import_(sample_server.OPERATOR, {"agents": [bob]})
+    record_renamed(extra)
+    # Takes the place of files__read in the budget, so that files__read_file does not fit into it.
+    confirmed = sample_server.OPERATOR.replace(confirm=True)
+    entries.change(confirmed, "agent", "bob", {"tools": ["files__read", "files__list"]})
+
+    with pytest.raises(
+        errors.Refused, match=r"agents\.bob denies files__write, .*The budget of bob is 1 tool;"
+    ):
+        sample_server.approve_all()
+
+    assert set(sample_server.shown_digests()) == {"files__read_file", "files__write_file"}
+
+
+def record_renamed(*others: dict[str, Any]) -> None:
+    """Record the list of the server after it has renamed its tools."""
+    sample_server.record(
+        {**sample_server.READ, "name": "read_file"}, {**sample_server.WRITE, "name": "write_file"}, *others
+    )
 
 
 def test_a_trusted_servers_renamed_tool_awaits_review_instead_of_counting_as_new() -> None:

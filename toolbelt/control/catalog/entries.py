@@ -53,6 +53,7 @@ def put(
     action: str | None = None,
     in_code: bool = False,
     index: belts.NameIndex | None = None,
+    even_archived: bool = False,
 ) -> writing.Change:
     """Store ``entry`` as a whole: create it, or replace the one with its key.
 
@@ -62,7 +63,7 @@ def put(
     loadout that disables what does not exist.
 
     ``in_code``: a plugin's code writes it. ``index`` is the index to check the entry against, if the caller has just
-    read it.
+    read it. ``even_archived``: an archived agent may change as well, because only names of tools do.
     """
     with writing.begin():
         name = entry.get(name_field(kind))
@@ -94,7 +95,14 @@ def put(
         effect = None
         if before is not None:
             after = snapshots.find(str(name), None)
-            effect = guards.check(before.catalog, before.agent, after.agent, str(name), confirm=write.confirm)
+            effect = guards.check(
+                before.catalog,
+                before.agent,
+                after.agent,
+                str(name),
+                confirm=write.confirm,
+                even_archived=even_archived,
+            )
         elif kind == "agent" and write.undoes is None:
             budget_checks.refuse_new(str(name))
         number = record_change(write, kind, str(name), now, stored, action=action)

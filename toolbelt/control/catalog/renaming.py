@@ -7,6 +7,7 @@ it off by renaming a tool, even back and forth.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -41,7 +42,8 @@ def operator_settings(tool: catalog.Tool) -> dict[str, Any]:
 def carry_over(write: writing.Write, names: Names) -> list[errors.Problem]:
     """Change every entry so that it grants the new names (by old name) instead of the old ones, and denies both.
 
-    Return the problems of what could not be changed.
+    Return the problems of what could not be changed. Raise errors.Refused if that is an agent or a loadout that denies
+    an old name: the new name would not be denied.
     """
     problems: list[errors.Problem] = []
     stored = rows.export()
@@ -51,9 +53,14 @@ def carry_over(write: writing.Write, names: Names) -> list[errors.Problem]:
             if new_entry == entry:
                 continue
             try:
-                entries.put(write.replace(confirm=True), kind, new_entry)
+                entries.put(write.replace(confirm=True), kind, new_entry, even_archived=True)
             except errors.ToolbeltError as error:
                 path = f"{section}.{entry[entries.name_field(kind)]}"
+                if denied := _denials(kind, entry, names):
+                    raise errors.Refused(
+                        f"Nothing was approved, because {path} denies {', '.join(denied)}, and this denial cannot be"
+                        f" carried over: {error}"
+                    ) from error
                 problems.append(errors.Problem(path=path, message=f"It still has the old name: {error}"))
     return problems
 
@@ -74,6 +81,8 @@ def renamed(kind: str, entry: Mapping[str, Any], names: Names) -> dict[str, Any]
             )
     if kind == "agent" and "tools_config" in entry:
         result["tools_config"] = _switched(entry["tools_config"], names)
+        if "ends" in entry:
+            result["ends"] = _ending(entry, result["tools_config"], names)
     if kind == "toolkit":
         if "tool_notes" in entry:
             notes = entry["tool_notes"]
@@ -100,6 +109,15 @@ def _denied(patterns: Iterable[str], names: Names) -> list[str]:
     return list(by_key.values())
 
 
+def _denials(kind: str, entry: Mapping[str, Any], names: Names) -> list[str]:
+    """Return the old names that an agent or a loadout denies."""
+    if kind == "loadout":
+        disabled = {keys.fold(pattern) for pattern in entry.get("disabled", ())}
+        return [old for old in names if keys.fold(old) in disabled]
+    config = entry.get("tools_config", {}) if kind == "agent" else {}
+    return [old for old in names if config.get(old) is False]
+
+
 def _switched(config: Mapping[str, bool], names: Names) -> dict[str, bool]:
     result: dict[str, bool] = {}
     for key, on in config.items():
@@ -109,6 +127,26 @@ def _switched(config: Mapping[str, bool], names: Names) -> dict[str, bool]:
             result[key] = False
         # If either name is denied, the new one is.
         result[new] = on and result.get(new, True)
+    return result
+
+
+def _ending(entry: Mapping[str, Any], config: Mapping[str, bool], names: Names) -> dict[str, Any]:
+    """Return the ends of the new ``config``. If both names have one, a grant ends at the earlier, a denial at the later
+    of them.
+    """
+    result: dict[str, Any] = {}
+    for key, on in config.items():
+        merged = [
+            old for old, was in entry["tools_config"].items() if was is on and key in (old, names.get(old))
+        ]
+        ends = sorted(
+            (entry["ends"][old] for old in merged if old in entry["ends"]),
+            key=lambda end: dt.datetime.fromisoformat(end["at"]),
+        )
+        if on and ends:
+            result[key] = ends[0]
+        elif ends and len(ends) == len(merged):
+            result[key] = ends[-1]
     return result
 
 

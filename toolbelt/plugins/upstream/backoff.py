@@ -26,7 +26,8 @@ class Backoff:
         self._failures += 1
         self.reason = reason
         self._failed_at = time.time()
-        longest = min(self._limits.longest_pause, self._limits.first_pause * 2 ** (self._failures - 1))
+        # Limits the exponent; the pause itself is limited anyway.
+        longest = min(self._limits.longest_pause, self._limits.first_pause * 2 ** min(self._failures - 1, 30))
         # Random, so that not all clients of a server reconnect at the same moment.
         self._not_before = time.monotonic() + longest * random.uniform(0.5, 1.0)  # noqa: S311
 

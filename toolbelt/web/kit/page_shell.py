@@ -116,7 +116,10 @@ def htmx_leaves(
         login = resolve_url(settings.LOGIN_URL)
         if urlsplit(response.headers["Location"]).path != login:
             return response
-        current_url = urlsplit(request.htmx.current_url or "/")
+        try:
+            current_url = urlsplit(request.htmx.current_url or "/")
+        except ValueError:
+            current_url = urlsplit("/")
         next_path = f"{current_url.path}?{current_url.query}" if current_url.query else current_url.path
         return HttpResponseClientRedirect(f"{login}?{urlencode({'next': next_path})}")
 
