@@ -65,7 +65,7 @@ def test_a_command_offers_an_action_and_changes_nothing(operator: Client, text: 
     before = dashboard.stored_agent()
     actions = results_by_group(operator, text).get("Actions", [])
     if "for" in text:
-        assert actions[0].title == "Turn off issues for ada"
+        assert actions[0].title == "Turn off Issues and reviews for ada"
         response = operator.get(actions[0].url)
         question = response.context["confirmation"]
         assert (response.status_code, question.title) == (
@@ -79,10 +79,10 @@ def test_a_command_offers_an_action_and_changes_nothing(operator: Client, text: 
 def test_an_exactly_named_plugin_is_listed_first(operator: Client, viewer: Client) -> None:
     assert next(iter(results_by_group(operator, "github"))) == "Servers & plugins"
     actions = results_by_group(operator, "turn off github for ada")["Actions"]
-    assert actions[0].title == "Turn off all tools of github for ada"
+    assert actions[0].title == "Turn off all tools of GitHub for ada"
     assert operator.get(actions[0].url).context["confirmation"].title.startswith("Turn off ")
     for_all = [result.title for result in results_by_group(operator, "turn off github")["Actions"]]
-    assert "Turn off all tools of github for all agents …" in for_all
+    assert "Turn off all tools of GitHub for all agents …" in for_all
     assert not [
         result
         for result in results_by_group(viewer, "turn off github")["Actions"]
@@ -95,7 +95,7 @@ def test_a_block_command_links_to_the_page_with_the_block_button(
 ) -> None:
     actions = results_by_group(plugin_manager, "block issues for everyone")["Actions"]
     assert [(action.title, action.url) for action in actions][:1] == [
-        ("Block toolkit issues for everyone …", "/toolkits/issues/")
+        ("Block toolkit Issues and reviews for everyone …", "/toolkits/issues/")
     ]
     assert "Actions" not in results_by_group(plugin_manager, "unblock shell")
     models.Tool.objects.filter(key="shell").update(blocked=True)

@@ -10,7 +10,7 @@ from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.servers import approvals, decisions, plugin_overview
-from toolbelt.core import catalog, effects, errors, inventory, risks, tool_versions
+from toolbelt.core import agents, catalog, effects, errors, inventory, risks, tool_versions
 from toolbelt.store import audit, snapshots
 
 
@@ -18,13 +18,15 @@ from toolbelt.store import audit, snapshots
 class Inbox:
     """The first tools to review, those with findings first.
 
-    ``to_review`` and ``flagged`` count all of them, ``by_plugin`` those of each plugin, whichever was asked for.
+    ``to_review`` and ``flagged`` count all of them, ``by_plugin`` those of each plugin, whichever was asked for, and
+    ``titles`` are the titles of these plugins.
     """
 
     changes: tuple[approvals.Change, ...]
     to_review: int
     flagged: int
     by_plugin: Mapping[str, int]
+    titles: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class NewAccess:
     those that it gets on request.
     """
 
-    agent: str
+    agent: agents.Agent
     effect: effects.Effect
     on: tuple[str, ...]
     on_request: tuple[str, ...]
@@ -54,6 +56,7 @@ def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
         to_review=len(items),
         flagged=len(flagged),
         by_plugin={name: len(of_plugin) for name, of_plugin in by_plugin.items() if of_plugin},
+        titles={name: stored.plugins[name].title for name, of_plugin in by_plugin.items() if of_plugin},
     )
 
 
@@ -89,7 +92,7 @@ def new_access(keys: Collection[str]) -> tuple[NewAccess, ...]:
         if on or on_request:
             gained.append(
                 NewAccess(
-                    agent=access.agent.key,
+                    agent=access.agent,
                     effect=effects.of_inventories(proposed, access.inventory, after),
                     on=on,
                     on_request=on_request,

@@ -29,6 +29,11 @@ def of_agents(request: http.Request) -> Mapping[str, str]:
     return titles
 
 
+def of(entry: catalog.Toolkit | catalog.Plugin | core_agents.Agent) -> str:
+    """Return the title of an entry, or its key if it has none."""
+    return texts.visible(entry.title or (entry.name if isinstance(entry, catalog.Plugin) else entry.key))
+
+
 def agent_options() -> dict[str, str]:
     """Return the agents that are not archived, by key, as a select prints them."""
     return options(agent for agent in queries.agents_briefly() if not agent.archived)

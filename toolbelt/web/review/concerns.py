@@ -14,7 +14,7 @@ from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import attention, queries
 from toolbelt.core import catalog
 from toolbelt.web import agents
-from toolbelt.web.kit import model_panel, pieces, texts, words
+from toolbelt.web.kit import model_panel, pieces, texts, titles, words
 
 MAX_ERROR_LENGTH = 160
 _DEFERRED = "deferred by budget"
@@ -25,7 +25,7 @@ Line = Callable[[], pieces.View]
 def lines(report: attention.Attention) -> list[Line]:
     """Return what needs attention: blocks and failures, then tools to review, then unusual settings."""
     blocked = _each(_block, report.blocked) if len(report.blocked) < 2 else _each(_blocks, [report.blocked])
-    return [*blocked, *_failures(report), *_each(_review, report.to_review.items()), *_unusual(report)]
+    return [*blocked, *_failures(report), *_reviews(report), *_unusual(report)]
 
 
 def others(report: attention.Attention) -> list[Line]:
@@ -65,7 +65,7 @@ def _failed(failed: attention.FailedPlugin) -> pieces.View:
     plugin = failed.plugin
     return _line(
         "unavailable",
-        f"{texts.visible(plugin.title or plugin.name)} has failed",
+        f"{titles.of(plugin)} has failed",
         texts.visible(words.cut(failed.error, MAX_ERROR_LENGTH)) or "Its tools are unavailable.",
         reverse("web:plugin", args=[plugin.name]),
     )
@@ -74,19 +74,25 @@ def _failed(failed: attention.FailedPlugin) -> pieces.View:
 def _not_running(plugin: catalog.Plugin) -> pieces.View:
     return _line(
         "unavailable",
-        f"{words.tools(len(plugin.not_running))} of {texts.visible(plugin.title or plugin.name)} not running",
+        f"{words.tools(len(plugin.not_running))} of {titles.of(plugin)} not running",
         "No running process can run them. Restart Toolbelt's servers with the plugin listed, or turn it off.",
         reverse("web:plugin", args=[plugin.name]),
     )
 
 
-def _review(waiting: tuple[str, int]) -> pieces.View:
+def _reviews(report: attention.Attention) -> list[Line]:
+    counts = [(report.stored.plugins[name], count) for name, count in report.to_review.items()]
+    return _each(_review, counts)
+
+
+def _review(waiting: tuple[catalog.Plugin, int]) -> pieces.View:
     plugin, count = waiting
+    verb = "awaits" if count == 1 else "await"
     return _line(
         "discoverable",
-        f"{words.tools(count)} of {texts.visible(plugin)} {'awaits' if count == 1 else 'await'} review",
+        f"{words.tools(count)} of {titles.of(plugin)} {verb} review",
         "New or changed tools are unavailable until you approve them.",
-        reverse("web:review", query={"plugin": plugin}),
+        reverse("web:review", query={"plugin": plugin.name}),
         "Review",
     )
 
@@ -109,7 +115,7 @@ def _of_agent(summary: queries.Summary) -> pieces.View:
     problem = agents.problem_label(summary.inventory)
     return _line(
         "discoverable" if problem == _DEFERRED else "unavailable",
-        f"{summary.agent.key}: {problem}",
+        f"{titles.of(summary.agent)}: {problem}",
         _budget(summary) if "budget" in problem else _warnings(summary),
         reverse("web:agent_access", args=[summary.agent.key]),
     )
@@ -150,14 +156,14 @@ def _unresolved(of_loadout: tuple[str, Sequence[unresolved.Unresolved]]) -> piec
 
 def _stale(of_agent: tuple[queries.Summary, Sequence[attention.IneffectiveOverride]]) -> pieces.View:
     summary, overrides = of_agent
-    agent, count = summary.agent.key, len(overrides)
+    agent, count = summary.agent, len(overrides)
     reasons = [
         f"{stale.tool} ({'on' if stale.on else 'off'}: {attention.explain_ineffective(summary, stale)})"
         for stale in overrides
     ]
     return _line(
         "dormant",
-        f"{count} override{' has' if count == 1 else 's have'} no effect for {agent}",
+        f"{count} override{' has' if count == 1 else 's have'} no effect for {titles.of(agent)}",
         words.listing(reasons, 2),
-        reverse("web:agent_access", args=[agent], query={"show": "overridden"}),
+        reverse("web:agent_access", args=[agent.key], query={"show": "overridden"}),
     )

@@ -28,6 +28,7 @@ from toolbelt.web.kit import (
     pieces,
     responses,
     texts,
+    titles,
     words,
 )
 from toolbelt.web.kit import forms as kit
@@ -128,7 +129,8 @@ def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
         flagged=loaded.flagged,
         renamed=any(change.previous for change in items),
         plugin=plugin,
-        plugins=_plugins(loaded.by_plugin, plugin),
+        plugins=_plugins(loaded, plugin),
+        titles=loaded.titles,
         may_carry=request.user.has_perms(_CARRY),
     )
 
@@ -193,7 +195,7 @@ def _ask(
     names = ("decision", "tool", "unflagged", "carry", "plugin")
     name = next(iter(versions)) if len(versions) == 1 else words.tools(len(versions))
     getting = [gain for gain in gains if gain.on]
-    offered = [gain.agent for gain in gains if gain.on_request]
+    offered = [titles.of(gain.agent) for gain in gains if gain.on_request]
     available = f"Available on request to {words.counted(len(offered), 'agent')}: {words.listing(offered)}."
     return responses.ask(
         request,
@@ -204,7 +206,9 @@ def _ask(
         home=request.answers.home,
         facts=(available,) if offered else (),
         effect=pieces.Effect.of([gain.effect for gain in getting]) if getting else None,
-        differences=tuple(model_panel.difference(gain.agent, gain.effect) for gain in getting[:MAX_AGENTS]),
+        differences=tuple(
+            model_panel.difference(titles.of(gain.agent), gain.effect) for gain in getting[:MAX_AGENTS]
+        ),
         dangerous=bool(findings) or any(gain.destructive for gain in gains),
     )
 
@@ -224,16 +228,17 @@ def _cautions(findings: Sequence[tuple[str, str]], gains: Sequence[inbox.NewAcce
             yield f"And {len(findings) - MAX_FINDINGS} more."
     destructive = {key for gain in gains for key in gain.destructive}
     if destructive:
-        agents = [gain.agent for gain in gains if gain.destructive]
+        agents = [titles.of(gain.agent) for gain in gains if gain.destructive]
         yield f"Enables {words.tools(len(destructive))} that may be destructive, for {words.listing(agents)}."
-    if exceeding := [gain.agent for gain in gains if gain.exceeds_budget]:
+    if exceeding := [titles.of(gain.agent) for gain in gains if gain.exceeds_budget]:
         verb = "is" if len(exceeding) == 1 else "are"
         yield f"{words.listing(exceeding)} {verb} over budget afterwards."
 
 
-def _plugins(by_plugin: Mapping[str, int], chosen: str) -> tuple[pieces.Choice, ...]:
+def _plugins(loaded: inbox.Inbox, chosen: str) -> tuple[pieces.Choice, ...]:
     """Return the plugins to choose from; none if there is nothing to choose."""
+    by_plugin = loaded.by_plugin
     if len(by_plugin) < 2 and (not chosen or chosen in by_plugin):
         return ()
-    labels = {"": "All plugins"} | {name: texts.visible(name) for name in by_plugin}
+    labels = {"": "All plugins"} | {name: texts.visible(loaded.titles[name] or name) for name in by_plugin}
     return pieces.choices(labels, chosen, counts={"": sum(by_plugin.values())} | dict(by_plugin))

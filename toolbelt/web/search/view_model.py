@@ -12,7 +12,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import agents, catalog, search
-from toolbelt.web.kit import pieces, texts, words
+from toolbelt.web.kit import pieces, texts, titles, words
 from toolbelt.web.search import sentences
 
 MAX_HITS = 30
@@ -143,19 +143,19 @@ def _actions(sentence: sentences.Sentence, matches: _Matches, user: rights.User)
         yield from _blocks(sentence.verb, matches, user)
     elif sentence.verb not in ("on", "off"):
         for agent in matches.agents[:MAX_EACH]:
-            title = f"{sentence.verb.capitalize()} {agent.key}"
+            title = f"{sentence.verb.capitalize()} {titles.of(agent)}"
             yield _result(title, reverse(f"web:{sentence.verb}", args=[agent.key]))
     elif sentence.agent:
         may_flip = rights.flip_check(user)
         for agent in matches.agents[:MAX_EACH]:
             if may_flip(agent.key):
-                yield from _flips(sentence.verb, matches, agent.key)
+                yield from _flips(sentence.verb, matches, agent)
     else:
         for toolkit in matches.toolkits[:MAX_EACH]:
             address = reverse("web:toolkit", args=[toolkit.key])
-            yield _result(f"Turn {sentence.verb} {toolkit.key} …", address, about="Choose the agents")
+            yield _result(f"Turn {sentence.verb} {titles.of(toolkit)} …", address, about="Choose the agents")
         for plugin in matches.plugins[:1] if user.has_perm(rights.FLIP) else ():
-            title = f"Turn {sentence.verb} all tools of {plugin.name} for all agents …"
+            title = f"Turn {sentence.verb} all tools of {titles.of(plugin)} for all agents …"
             yield _result(title, _bulk(plugin, sentence.verb, "*"))
 
 
@@ -163,35 +163,39 @@ def _blocks(verb: str, matches: _Matches, user: rights.User) -> Iterator[pieces.
     """Yield links to the pages with the button that blocks an entry for everyone."""
     is_blocked = verb == "unblock"
     entries = {
-        "plugin": [plugin.name for plugin in matches.plugins if plugin.blocked == is_blocked],
-        "toolkit": [toolkit.key for toolkit in matches.toolkits if toolkit.blocked == is_blocked],
-        "tool": [tool.key for tool in matches.tools if tool.blocked == is_blocked],
+        "plugin": [(item.name, titles.of(item)) for item in matches.plugins if item.blocked == is_blocked],
+        "toolkit": [(item.key, titles.of(item)) for item in matches.toolkits if item.blocked == is_blocked],
+        "tool": [(item.key, item.key) for item in matches.tools if item.blocked == is_blocked],
     }
     for kind, names in entries.items():
         if user.has_perm(rights.permission("change", kind)):
-            for name in names[:MAX_EACH]:
+            for key, name in names[:MAX_EACH]:
                 title = f"{verb.capitalize()} {kind} {name}{' for everyone' if verb == 'block' else ''} …"
-                yield _result(title, reverse(f"web:{kind}", args=[name]), about="Opens its page")
+                yield _result(title, reverse(f"web:{kind}", args=[key]), about="Opens its page")
 
 
 def _explanations(matches: _Matches) -> Iterator[pieces.View]:
     for tool, agent in itertools.product(matches.tools[:MAX_EACH], matches.agents[:MAX_EACH]):
         address = reverse("web:preview", args=[agent.key], query={"view": "why", "tool": tool.key})
-        yield _result(f"Why is {tool.key} on or off for {agent.key}?", address)
+        yield _result(f"Why is {tool.key} on or off for {titles.of(agent)}?", address)
 
 
-def _flips(verb: str, matches: _Matches, agent: str) -> Iterator[pieces.View]:
+def _flips(verb: str, matches: _Matches, agent: agents.Agent) -> Iterator[pieces.View]:
     """Yield the flips of one agent that the sentence may request: a toolkit, all tools of a plugin, or a tool."""
     toolkits, tools = matches.toolkits[:MAX_EACH], matches.tools[:MAX_EACH]
     of_plugin = [
-        _result(f"Turn {verb} all tools of {plugin.name} for {agent}", _bulk(plugin, verb, agent))
+        _result(
+            f"Turn {verb} all tools of {titles.of(plugin)} for {titles.of(agent)}",
+            _bulk(plugin, verb, agent.key),
+        )
         for plugin in matches.plugins[:1]
     ]
     if of_plugin and _is_exact(matches.target, matches.plugins[0]):
         yield of_plugin.pop()
-    for key in (*(toolkit.key for toolkit in toolkits), *(tool.key for tool in tools)):
-        address = reverse("web:flip", query={"agent": agent, "key": key, "on": verb})
-        yield _result(f"Turn {verb} {key} for {agent}", address)
+    names = {toolkit.key: titles.of(toolkit) for toolkit in toolkits} | {tool.key: tool.key for tool in tools}
+    for key, name in names.items():
+        address = reverse("web:flip", query={"agent": agent.key, "key": key, "on": verb})
+        yield _result(f"Turn {verb} {name} for {titles.of(agent)}", address)
     yield from of_plugin
 
 
