@@ -214,7 +214,7 @@ def open_actions(page: Page) -> None:
 def open_search(page: Page) -> None:
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search or say what to do").fill("turn off slack for assistant")
-    expect(page.get_by_role("option", name="Turn off team_chat for assistant")).to_be_visible()
+    expect(page.get_by_role("option", name="Turn off Team chat for Assistant")).to_be_visible()
 
 
 # What opens on a page: where, how, and the part of the page that it changes.

@@ -59,10 +59,10 @@ def test_comparing_agents_and_changing_many_at_once_take_at_most_four_clicks(ope
     task = clicks.Task(open_page())
     page = task.page
     task.open_agent("assistant")
-    page.get_by_role("link", name="Compare assistant with another agent").click()
-    task.link("explorer").click()
+    page.get_by_role("link", name="Compare Assistant with another agent").click()
+    task.link("Explorer (explorer)").click()
     expect(page.get_by_role("heading", name="Tools that differ")).to_be_in_viewport(ratio=1)
-    expect(page.get_by_role("rowheader", name="On only for explorer")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("rowheader", name="On only for Explorer")).to_be_in_viewport(ratio=1)
     assert task.clicks == 3
 
     task = clicks.Task(page)
@@ -155,6 +155,6 @@ def test_approving_a_changed_tool_and_finding_who_changed_what_take_two_clicks(o
     task = clicks.Task(page)
     dashboard.navigation(page).get_by_role("link", name="Audit log").click()
     page.get_by_role("radio", name="Yesterday").check(force=True)
-    expect(page.locator("#log")).to_contain_text("sam turned on Issues issues for assistant")
+    expect(page.locator("#log")).to_contain_text("sam turned on Issues issues for Assistant assistant")
     expect(page.locator("#log")).not_to_contain_text("notion_docs")
     assert task.clicks == 2

@@ -242,7 +242,7 @@ def test_unsaved_row_order_and_ticks_survive_changes_by_another_operator(open_li
 
     page.goto("/toolkits/issues/")
     expect(live_state(page)).to_have_text("Live")
-    page.get_by_role("checkbox", name="Select runner").check(force=True)
+    page.get_by_role("checkbox", name="Select Runner").check(force=True)
     # The rows behind it move up.
     agents.archive(OTTO.replace(confirm=True), "assistant", True)
     connections.close_all()

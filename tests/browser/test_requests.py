@@ -122,14 +122,14 @@ def test_a_late_response_does_not_overwrite_a_newer_one(open_page: OpensPage) ->
     expect(switch_form(page, "tickets")).not_to_have_class(PENDING)
     for toolkit in ("tickets", "notion_docs"):
         expect(dashboard.switch(page, toolkit)).to_have_attribute("aria-checked", "false")
-    expect(page.locator("#agent-facts")).to_contain_text("turned off notion_docs")
+    expect(page.locator("#agent-facts")).to_contain_text("turned off Docs in Notion")
     # The next flip sends this, so that it is not mistaken for a conflict with another operator.
     expect(switch_form(page, "notion_docs").locator("[name=was]")).to_have_value("false")
 
     page.goto("/matrix/?agent=assistant")
     held = network.HeldResponses(page, "POST")
     switches = [
-        page.get_by_role("switch", name=f"{name} for assistant")
+        page.get_by_role("switch", name=f"{name} for Assistant")
         for name in ("Code sandbox", "Maps and travel")
     ]
     requested = [switch.get_attribute("value") or "" for switch in switches]

@@ -49,7 +49,7 @@ def test_search_or_jump_works_from_the_keyboard_and_confirms_a_typed_change(open
 
     page.get_by_role("link", name="Search or jump").click()
     field.fill("turn off tickets for assistant")
-    page.get_by_role("option", name="Turn off tickets for assistant").click()
+    page.get_by_role("option", name="Turn off Tickets for Assistant").click()
     expect(
         page.get_by_role("heading", name="Turn off Tickets tickets for Assistant assistant?")
     ).to_be_visible()

@@ -63,8 +63,8 @@ class Command(terminal.Command):
             if result is None:
                 self.stderr.write("Another worker is running.")
             else:
-                for run, error in result.failed:
-                    self.stderr.write(f"{run.key} was not delivered and stays due: {error}")
+                for run, reason in result.failed:
+                    self.stderr.write(f"{run.key} was not delivered and stays due: {reason}")
                 for key in result.unreadable:
                     self.stderr.write(f"{key} cannot be read and was skipped.")
             if not options["every"]:

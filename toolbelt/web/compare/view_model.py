@@ -147,14 +147,15 @@ def _outcome(outcome: comparing.Outcome, comparison: comparing.Comparison) -> pi
 
 def _on_only_for(side: comparing.Side, comparison: comparing.Comparison) -> str:
     """Return the heading above a side's tools, which names the version if both sides are the same agent."""
-    heading = f"On only for {side.key or side.loadout}"
+    heading = f"On only for {_name(side)}"
     return f"{heading}, {_about(side)}" if comparison.a.key == comparison.b.key else heading
 
 
 def _side(side: comparing.Side) -> pieces.View:
     version = side.version
     return pieces.View(
-        name=side.key or side.loadout,
+        name=_name(side),
+        key=side.key,
         about=_about(side),
         at=version.last.at if version and version.last else None,
         profile=agents.profile(side.resolved.context.agent, side.loadout) if side.key else "loadout",
@@ -163,6 +164,11 @@ def _side(side: comparing.Side) -> pieces.View:
         notes=tuple(past_warnings(version)) if version else (),
         url=_url_of(side),
     )
+
+
+def _name(side: comparing.Side) -> str:
+    """Return the agent's title, or the name of the loadout."""
+    return titles.of(side.resolved.context.agent) if side.key else side.loadout
 
 
 def _about(side: comparing.Side) -> str:

@@ -21,6 +21,7 @@ from toolbelt.web.kit import (
     pieces,
     responses,
     saved_views,
+    titles,
     tool_sections,
     words,
 )
@@ -148,7 +149,7 @@ def cell(access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_chan
         agent=access.agent.key,
         toolkit=toolkit.key,
         id=f"at:{access.agent.key}:{toolkit.key}",
-        label=f"{toolkit.title or toolkit.key} for {access.agent.key}",
+        label=f"{titles.of(toolkit)} for {titles.of(access.agent)}",
         switch=tool_sections.switch(on, decisions),
         state=state,
         word=word,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -255,9 +256,9 @@ def test_a_commit_that_is_too_large_is_not_reverted(evolve, repository, monkeypa
     first = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
     objects = git.Repository.objects
 
-    def cut(self: git.Repository, *words: str, **options: object) -> processes.Finished:
+    def cut(self: git.Repository, *words: str, **options: Any) -> processes.Finished:
         finished = objects(self, *words, **options)
-        return dataclasses.replace(finished, is_cut="diff-tree" in words)
+        return dataclasses.replace(finished, is_truncated="diff-tree" in words)
 
     monkeypatch.setattr(git.Repository, "objects", cut)
     with pytest.raises(toolbelt.ToolError, match="is too large to be reverted"):

@@ -51,7 +51,7 @@ class Writer:
             raise toolbelt.ToolError(f"{undone[:12]} is {description}, which cannot be reverted as a whole.")
         opposite = ("diff-tree", "-p", "--full-index", "--no-renames", undone, parents[0])
         difference = repository.objects(*opposite)
-        if difference.is_cut:
+        if difference.is_truncated:
             raise toolbelt.ToolError(f"{undone[:12]} is too large to be reverted.")
         patch = difference.output
 
