@@ -20,6 +20,7 @@ from toolbelt.core import calls as gate
 from toolbelt.core import errors
 from toolbelt.runtime import admissions, calls, record_writer
 from toolbelt.store import calls as records
+from toolbelt.store import databases
 
 BELT: dict[str, Any] = {
     "plugins": [{"name": "shop", "namespace": "shop"}],
@@ -243,6 +244,34 @@ def test_a_report_waits_for_a_record_written_by_another_process(
     monkeypatch.setattr(time, "sleep", lambda _: records.record_all([waiting.pop()]))
     admissions.report("ada", call.call_id, "ok")
     assert record().outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("about", "path"), [({"session": "x\0"}, "session"), ({"request_id": "x\0"}, "request_id")]
+)
+def test_a_call_with_a_malformed_id_is_not_recorded(stored: None, about: dict[str, Any], path: str) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        admissions.record(admissions.Request("ada", "shop__refund", ORDER, **about), "ok")
+    assert [problem.path for problem in refused.value.problems] == [path]
+    assert not models.CallRecord.objects.exists()
+
+
+@pytest.mark.parametrize("agent", ["eve", "ada\0", "carl"])
+def test_a_call_of_an_unknown_or_archived_agent_is_not_recorded(stored: None, agent: str) -> None:
+    belts.import_(OPERATOR, {"agents": [{"key": "carl", "archived": True}]})
+    with pytest.raises(errors.NotFound):
+        admissions.record(admissions.Request(agent, "shop__refund", ORDER), "ok")
+    assert not models.CallRecord.objects.exists()
+
+
+def test_the_database_connection_is_released_if_a_call_is_not_recorded(
+    stored: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = []
+    monkeypatch.setattr(databases, "release", lambda: released.append(True))
+    with pytest.raises(errors.NotFound):
+        admissions.record(admissions.Request("eve", "shop__refund", ORDER), "ok")
+    assert released == [True]
 
 
 def test_an_admitted_call_becomes_unreported_after_its_deadline(stored: None) -> None:

@@ -34,10 +34,11 @@ from toolbelt.runtime import (
     recordings,
     request_contexts,
     secrets,
+    snapshots,
     surfaces,
 )
 from toolbelt.store import calls as records
-from toolbelt.store import databases, snapshots
+from toolbelt.store import databases
 
 _log = structlog.get_logger(__name__)
 
@@ -186,20 +187,22 @@ def record(
 ) -> None:
     """Record a call that the agent's program ran without an admission, because it could not reach Toolbelt.
 
-    ``seconds_ago`` is when it began. Raise errors.NotFound for an unknown agent, and errors.Invalid for a tool that the
-    agent's program does not run.
+    ``seconds_ago`` is when it began. Raise errors.NotFound for an unknown or archived agent, and errors.Invalid for
+    malformed ids, or for a tool that the agent's program does not run.
     """
-    stored = snapshots.find(request.agent, request.session).catalog
-    tool = stored.tools.get(request.tool)
-    if tool is None or stored.runner(tool) != "client":
-        message = f"The agent's program runs no tool named {request.tool!r}."
-        raise errors.Invalid([errors.Problem(path="tool", message=message)])
-    recording = _recording(request)
-    recording.plugin = tool.plugin
-    recording.at -= dt.timedelta(seconds=seconds_ago)
-    recording.begun -= duration_ms / 1000
-    recording.end(outcome, error=f"{UNADMITTED} {error}".strip(), result_bytes=result_bytes)
-    databases.release()
+    try:
+        snapshot, _ = snapshots.take(request.agent, request.session, request.request_id, request.subagent)
+        tool = snapshot.catalog.tools.get(request.tool)
+        if tool is None or snapshot.catalog.runner(tool) != "client":
+            message = f"The agent's program runs no tool named {request.tool!r}."
+            raise errors.Invalid([errors.Problem(path="tool", message=message)])
+        recording = _recording(request)
+        recording.plugin = tool.plugin
+        recording.at -= dt.timedelta(seconds=seconds_ago)
+        recording.begun -= duration_ms / 1000
+        recording.end(outcome, error=f"{UNADMITTED} {error}".strip(), result_bytes=result_bytes)
+    finally:
+        databases.release()
 
 
 class Running:
