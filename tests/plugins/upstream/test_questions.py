@@ -62,6 +62,11 @@ def test_fields_keep_only_keywords_of_the_specification():
     }
 
 
+def test_a_default_may_be_an_integer_of_any_size():
+    field = {"type": "integer", "default": 10**400}
+    assert fields(age=field) == {"age": field}
+
+
 def test_a_nullable_field_becomes_an_optional_field():
     given = {"anyOf": [{"type": "integer"}, {"type": "null"}], "title": "Age", "default": None}
     assert fields(age=given) == {"age": {"type": "integer", "title": "Age"}}

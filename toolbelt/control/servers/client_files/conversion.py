@@ -86,7 +86,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         args = _args(server.args, env)
         converted.connection = {"command": server.command, "args": args, "cwd": server.cwd}
         converted.connection["env"] = {name: namer.variable(name, value) for name, value in env.items()}
-    if server.timeout and math.isfinite(server.timeout):
+    if server.timeout and -math.inf < server.timeout < math.inf:
         converted.connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
     converted.connection = {key: value for key, value in converted.connection.items() if value}
     placeholder = next(filter(None, map(_PLACEHOLDER.search, _texts(converted.connection))), None)
