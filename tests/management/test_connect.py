@@ -127,7 +127,10 @@ def test_an_existing_server_with_the_same_name_is_only_replaced_on_request(
         ("cursor", "mcp.json", "// mine\n{}", "not JSON, or has comments"),
         ("cursor", "mcp.json", "[]", "not a JSON object"),
         ("cursor", "mcp.json", '{"mcpServers": []}', "mcpServers has an unexpected form"),
+        ("cursor", "mcp.json", "[" * 100_000, "nested too deeply"),
         ("codex", "config.toml", "x = ", "not TOML"),
+        ("codex", "config.toml", "x = " + "1" * 5_000, "not TOML"),
+        ("codex", "config.toml", "x = " + "[" * 100_000, "nested too deeply"),
         (
             "codex",
             "config.toml",
@@ -163,6 +166,7 @@ def test_a_token_stored_in_the_file_is_taken_from_the_environment(
     [
         (("nobody", "--client", "cursor"), "nobody"),
         (("ada", "--client", "cursor", "--url", "toolbelt.example.com"), "is not an address"),
+        (("ada", "--client", "cursor", "--url", "http://["), "is not an address"),
         (("ada", "--client", "editor"), "invalid choice"),
     ],
 )

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from toolbelt.control.servers import upstream_servers
-from toolbelt.control.servers.client_files import importing
+from toolbelt.control.servers.client_files import importing, reading
 from toolbelt.core import connections, errors
 from toolbelt.store import snapshots
 
@@ -313,6 +313,62 @@ def test_a_file_of_the_registry_api_is_imported_with_its_variables() -> None:
     [server] = preview.servers
     assert server.connection["args"] == ["run", "-i", "--rm", "-e", "REGION", "--cpus", "2", "acme/x:1"]
     assert (server.connection["env"], preview.variables) == ({"REGION": "${REGION}"}, ("REGION",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, ' + "/" * 36 + " x",
+        '{"a": 1, ' + "//\n" * 40 + " x",
+        "{" + "/*" * 400_000,
+        "{" + ",//\n" * 200_000,
+        '{"' + '\\"' * 400_000,
+        "{" + ", " * 400_000,
+        "{" + ",".join(f'"{number}": 1' for number in [*range(60_000), 59_999]) + "}",
+    ],
+    ids=["slashes", "comments", "openings", "commas", "quotes", "spaces", "keys"],
+)
+def test_each_place_of_an_invalid_file_is_read_only_once(text: str) -> None:
+    with pytest.raises(errors.Invalid, match="This is not JSON"):
+        reading.read(text, is_toml=False)
+
+
+def test_comments_and_trailing_commas_are_allowed_outside_texts() -> None:
+    text = """{
+        // one, /* two
+        "url": "https://example.com/a,}//b/*c*/", /* three,
+        */ "args": [1, 2, // ]
+        /* four */ ],
+        "quoted": "\\",}",
+    }"""
+    assert reading.read(text, is_toml=False) == {
+        "url": "https://example.com/a,}//b/*c*/",
+        "args": [1, 2],
+        "quoted": '",}',
+    }
+
+
+def test_the_line_of_a_server_is_found_after_many_empty_lines() -> None:
+    assert reading.line_of("\n" * 500_000 + '[mcp_servers.x]\ncommand = "y"\n', "x") == 500_001
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x = " + "[" * 100_000, "The file is nested too deeply"),
+        ("x = " + "1" * 5_000, "This is not TOML: Exceeds the limit"),
+    ],
+)
+def test_a_toml_file_that_python_cannot_read_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(errors.Invalid, match=reason):
+        reading.read(text, is_toml=True)
+
+
+@pytest.mark.parametrize("seconds", [10**400, "0x" + "f" * 1_000])
+def test_a_time_limit_has_the_maximum_however_large_it_is(seconds: int | str) -> None:
+    text = f'[mcp_servers.x]\ncommand = "y"\ntool_timeout_sec = {seconds}\n'
+    [server] = importing.preview(text, is_toml=True).servers
+    assert server.connection["timeout"] == connections.MAX_TIMEOUT
 
 
 def test_a_time_limit_that_is_not_finite_is_left_out() -> None:

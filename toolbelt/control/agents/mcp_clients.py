@@ -65,8 +65,13 @@ def merge(existing: str, new: str, *, is_toml: bool, replace: bool) -> str:
     """
     if not existing.strip():
         return new
-    if is_toml:
-        return _merge_toml(existing, new, replace=replace)
+    try:
+        return (_merge_toml if is_toml else _merge_json)(existing, new, replace=replace)
+    except RecursionError as error:
+        raise _unreadable("It is nested too deeply.") from error
+
+
+def _merge_json(existing: str, new: str, *, replace: bool) -> str:
     try:
         document = json.loads(existing)
     except ValueError as error:
@@ -102,7 +107,7 @@ def _add(document: dict[str, Any], new: dict[str, Any], *, replace: bool) -> Non
 def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     try:
         document = tomllib.loads(existing)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise _unreadable(f"It is not TOML: {error}.") from error
     servers = document.get("mcp_servers", {})
     present = servers.get(NAME) if isinstance(servers, dict) else None
@@ -118,7 +123,7 @@ def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     merged = f"{existing.rstrip()}\n\n{new}".lstrip()
     try:
         tomllib.loads(merged)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise _unreadable(f"{NAME} is configured in a form that cannot be changed here.") from error
     return merged
 

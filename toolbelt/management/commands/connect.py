@@ -87,7 +87,10 @@ def _origin(url: str | None) -> str:
         host = next((host for host in settings.ALLOWED_HOSTS if not host.startswith((".", "*"))), "127.0.0.1")
         is_local = host in ("127.0.0.1", "localhost", "[::1]")
         return f"http://{host}:8000" if is_local else f"http{'' if settings.INSECURE_HTTP else 's'}://{host}"
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise CommandError(f"{url!r} is not an address: use a form such as https://toolbelt.example.com")
     return f"{parts.scheme}://{parts.netloc}"

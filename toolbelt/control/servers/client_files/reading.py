@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import re
 import tomllib
@@ -11,8 +12,10 @@ from toolbelt.core import errors
 
 MAX_CHARACTERS = 1_000_000
 
-# A text, a comment, or a comma that only closing brackets follow.
-_PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
+# A text that does not end, and a comment that does not, are matched as well, so that each place is read only once.
+_TEXT = r'"(?:[^"\\\n]|\\.)*+"?'
+_COMMENT = re.compile(rf"{_TEXT}|(?P<comment>//[^\n]*|/\*.*?\*/)|/\*.*", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"{_TEXT}|(?P<comma>,)(?=\s*[}}\]])", re.DOTALL)
 _POSITION = re.compile(r"(.*?) \(at line (\d+), column \d+\)|(.*?) \(at end of document\)", re.DOTALL)
 
 
@@ -32,16 +35,17 @@ def read(text: str, *, is_toml: bool) -> dict[str, Any]:
 def line_of(text: str, name: str) -> int:
     """Return the line where a server begins, by its name; 0 if it is not found."""
     written = "|".join(re.escape(json.dumps(name, ensure_ascii=escaped)[1:-1]) for escaped in (False, True))
-    match = re.search(rf'"(?:{written})"\s*:|^\s*\[\w+\."?(?:{written})"?\]', text, re.MULTILINE)
+    match = re.search(rf'"(?:{written})"\s*:|^[ \t]*\[\w+\."?(?:{written})"?\]', text, re.MULTILINE)
     return text.count("\n", 0, match.start()) + 1 if match is not None else 0
 
 
 def _read_json(text: str) -> Any:
-    # Comments become spaces, so that positions stay the same.
-    plain = _PIECE.sub(
-        lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]),
+    # Comments and commas become spaces, so that positions stay the same.
+    plain = _COMMENT.sub(
+        lambda match: re.sub(r"[^\n]", " ", match[0]) if match["comment"] else match[0],
         text.removeprefix("\ufeff"),
     )
+    plain = _TRAILING_COMMA.sub(lambda match: " " if match["comma"] else match[0], plain)
     try:
         return json.loads(plain, object_pairs_hook=_object, parse_constant=_no_number)
     except json.JSONDecodeError as error:
@@ -62,13 +66,18 @@ def _read_toml(text: str) -> Any:
         raise _invalid(
             f"line {line}", f"This is not TOML: {(match and (match[1] or match[3])) or error}."
         ) from error
+    except RecursionError as error:
+        raise _invalid("", "The file is nested too deeply.") from error
+    except ValueError as error:
+        # A number has too many digits.
+        raise _invalid("", f"This is not TOML: {error}.") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
+        repeated = next(name for name, count in collections.Counter(names).items() if count > 1)
         raise ValueError(f"the key {repeated!r} is given twice in one object")
     return document
 
