@@ -28,7 +28,15 @@ from toolbelt.core import calls as gate
 from toolbelt.core import catalog, connections, errors, tool_versions
 from toolbelt.plugins import registry
 from toolbelt.plugins.upstream import backoff, connection, importing
-from toolbelt.runtime import calls, plugins, upstream_calls, upstream_listing, upstream_status
+from toolbelt.runtime import (
+    calls,
+    plugins,
+    upstream_calls,
+    upstream_connections,
+    upstream_listing,
+    upstream_pool,
+    upstream_status,
+)
 from toolbelt.store import snapshots
 from toolbelt.web.plugins import listing as plugins_view_model
 
@@ -185,6 +193,59 @@ def test_a_slow_server_does_not_delay_the_refresh_of_others(tmp_path: Path) -> N
     )
 
     assert answers == [("quick", False), ("slow", True)]
+
+
+def test_a_server_at_its_maximum_of_connections_does_not_abort_the_refresh_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy, quick = connected.two(tmp_path)
+    connected.add("busy", busy.connection)
+    connected.add("quick", quick.connection)
+    take = upstream_connections.take
+
+    def take_or_refuse(plugin: catalog.Plugin, *given: Any, **options: Any) -> upstream_pool.Pooled:
+        if plugin.name == "busy":
+            raise upstream_pool.TooManyError("All 4 connections are in use.")
+        return take(plugin, *given, **options)
+
+    monkeypatch.setattr(upstream_connections, "take", take_or_refuse)
+
+    answers = upstream_listing.refresh(["busy", "quick"], lambda name, answer: answer.error)
+
+    assert answers == {"busy": "All 4 connections are in use.", "quick": ""}
+
+
+def test_an_answer_that_cannot_be_recorded_is_reported_after_the_others_are_recorded(tmp_path: Path) -> None:
+    changed, quick = connected.two(tmp_path)
+    connected.add("changed", changed.connection)
+    connected.add("quick", quick.connection)
+    # So that its answer is the first.
+    quick.delay(0.5)
+    recorded = []
+
+    def record(name: str, answer: importing.Answer) -> None:
+        if name == "changed":
+            raise errors.Refused("changed changed while its tools were listed: try again.")
+        recorded.append(name)
+
+    with pytest.raises(errors.Refused, match="try again"):
+        upstream_listing.refresh(["changed", "quick"], record)
+
+    assert recorded == ["quick"]
+
+
+def test_all_answers_that_cannot_be_recorded_are_reported(tmp_path: Path) -> None:
+    one, two = connected.two(tmp_path)
+    connected.add("one", one.connection)
+    connected.add("two", two.connection)
+
+    def record(name: str, answer: importing.Answer) -> None:
+        raise errors.Refused("Try again.")
+
+    with pytest.raises(errors.Invalid) as refused:
+        upstream_listing.refresh(["one", "two"], record)
+
+    assert sorted(map(str, refused.value.problems)) == ["one: Try again.", "two: Try again."]
 
 
 def test_a_background_refresh_returns_before_the_server_answers(tmp_path: Path) -> None:

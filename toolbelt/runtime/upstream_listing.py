@@ -37,7 +37,7 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Recorded]) -> 
     """List the tools of these servers in parallel. Return what ``record`` returns for each answer, by name.
 
     ``record`` is called in this thread. A server that cannot be reached has an answer with an error. Raise
-    errors.NotFound before any server is asked.
+    errors.NotFound before any server is asked, and the errors of ``record`` after all servers have been.
     """
     stored = snapshots.catalog()
     upstream_connections.apply_catalog(stored)
@@ -45,17 +45,25 @@ def refresh(names: Iterable[str], record: Callable[[str, Answer], Recorded]) -> 
     # Servers may take long to answer, and other threads need the database connection.
     databases.release()
     results: dict[str, Recorded] = {}
+    failures: dict[str, errors.ToolbeltError] = {}
     with (
         upstream_connections.ListingMark(servers),
         concurrent.futures.ThreadPoolExecutor(MAX_AT_ONCE) as pool,
     ):
         servers_by_future = {pool.submit(_ask, plugin): name for name, plugin in servers.items()}
         for future in concurrent.futures.as_completed(servers_by_future):
-            answer = future.result()
+            name, answer = servers_by_future[future], future.result()
             if answer is not None:
-                results[servers_by_future[future]] = record(servers_by_future[future], answer)
+                try:
+                    results[name] = record(name, answer)
+                except errors.ToolbeltError as error:
+                    failures[name] = error
     # A server that is off may be asked as well, but is not kept connected.
     upstream_connections.apply_catalog(snapshots.catalog())
+    if len(failures) == 1:
+        raise next(iter(failures.values()))
+    if failures:
+        raise errors.Invalid([errors.Problem(path=name, message=str(failures[name])) for name in failures])
     return {name: results[name] for name in servers if name in results}
 
 
@@ -115,11 +123,14 @@ def _list(name: str) -> None:
 
 def _ask(plugin: catalog.Plugin) -> Answer | None:
     """List a server's tools. Return None if this process ends meanwhile, which is not the server's error."""
-    settings = upstream_connections.connection_of(plugin)
-    digest = upstream_connections.digest_of(plugin)
-    pooled = upstream_connections.take(
-        plugin, connection_owners.EVERYBODY, settings, digest, on_change=record_change
-    )
+    try:
+        settings = upstream_connections.connection_of(plugin)
+        digest = upstream_connections.digest_of(plugin)
+        pooled = upstream_connections.take(
+            plugin, connection_owners.EVERYBODY, settings, digest, on_change=record_change
+        )
+    except errors.ToolbeltError as error:
+        return Answer(error=str(error))
     # The time to connect, to list, and to end a process that does neither.
     within = 2 * settings.timeout + upstream_connections.STOP_WITHIN
     try:
