@@ -26,10 +26,13 @@ from tests import breaking
 from tests.runtime.connected import stopped as stopped
 from toolbelt import models
 from toolbelt.control import writing
+from toolbelt.control.config import belts
 from toolbelt.control.doctor import database, machine
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core.search import sentence_model
+from toolbelt.management import server_findings
+from toolbelt.runtime import secrets
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WRITE = writing.by("olive", via="command")
@@ -350,6 +353,29 @@ def test_a_directory_without_a_settings_file_need_not_be_writable(healthy: Any) 
 def test_no_servers_skips_the_upstream_servers(healthy: Any) -> None:
     add("files", command=sys.executable, args=["-c", ""])
     assert doctor("--no-servers") == ({}, 0)
+
+
+def test_a_server_without_a_namespace_uses_the_secrets_of_its_name(
+    healthy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = {"Authorization": "Bearer ${ACCESS}"}
+    github = {"name": "github", "upstream": {"url": "https://example.com/mcp", "headers": headers}}
+    belts.import_(WRITE, {"plugins": [github]})
+    monkeypatch.setenv(secrets.variable("github", "ACCESS"), "a-secret-of-the-tests")
+
+    assert [*server_findings.examine(ask=False)] == []
+
+
+@pytest.mark.parametrize("path", ["${TOOLS}/bin", "${TOOLS}/bin:${NOT_SET}", "${SECRET_KEY}"])
+def test_a_command_is_looked_for_on_the_path_of_its_server(
+    path: str, healthy: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/serve-files").touch(mode=0o755)
+    add("files", command="serve-files", env={"PATH": path})
+    monkeypatch.setenv("TOOLS", str(tmp_path))
+
+    assert "server-command" not in {finding.code for finding in server_findings.examine(ask=False)}
 
 
 def run(**environment: str) -> tuple[list[dict[str, str]], int]:

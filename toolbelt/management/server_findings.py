@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from toolbelt import conf, locations
 from toolbelt.control.doctor import findings
 from toolbelt.control.servers import upstream_servers
-from toolbelt.core import counting
-from toolbelt.runtime import environ, plugins, upstream_listing
+from toolbelt.core import connections, counting, errors
+from toolbelt.plugins import variables
+from toolbelt.runtime import plugins, upstream_listing
 
 
 def examine(*, ask: bool = True) -> Iterator[findings.Finding]:
@@ -66,9 +67,9 @@ def _plugins() -> Iterator[findings.Finding]:
 def _obstacles(server: upstream_servers.Server) -> Iterator[findings.Finding]:
     """Yield why a server cannot be reached, as far as that is known without connecting."""
     name, connection = server.plugin.name, server.connection
-    variables = environ.Environ(server.plugin.namespace)
+    environ = upstream_listing.environ_of(name)
     for variable in connection.variables():
-        if variable not in variables:
+        if variable not in environ:
             yield findings.Finding(
                 code="server-variable",
                 message=f"The server {name} needs the variable {variable}, which is not set.",
@@ -81,9 +82,22 @@ def _obstacles(server: upstream_servers.Server) -> Iterator[findings.Finding]:
             message=f"The directory of the server {name}, {connection.cwd}, does not exist.",
             way_out=f"Create it, or correct `cwd` in the server's entry with `{conf.COMMAND} belt import`.",
         )
-    elif connection.command and shutil.which(connection.command, path=connection.env.get("PATH")) is None:
+    elif connection.command and not _has_command(connection, environ):
         yield findings.Finding(
             code="server-command",
             message=f"The command of the server {name} was not found: {connection.command}.",
             way_out="Install it, or write its full path. Toolbelt's servers look for it on their own PATH.",
         )
+
+
+def _has_command(connection: connections.Connection, environ: Mapping[str, str]) -> bool:
+    """Return whether the command of a server is found on its PATH, as far as that is known."""
+    path = connection.env.get("PATH")
+    if path is not None:
+        try:
+            path, problems = variables.fill(path, environ)
+        except errors.Refused:
+            return True  # connecting reports it
+        if problems:
+            return True
+    return shutil.which(connection.command, path=path) is not None

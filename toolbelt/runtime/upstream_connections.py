@@ -210,6 +210,11 @@ def digest_of(plugin: catalog.Plugin) -> str:
     return _hashed(f"{_secrets_of(plugin)}\n{plugin.upstream}\n{asks}")
 
 
+def environ_of(plugin: catalog.Plugin) -> environ.Environ:
+    """Return the variables that a server's connection may use, given the catalog that was applied last."""
+    return environ.Environ(_secrets_of(plugin))
+
+
 def take(
     plugin: catalog.Plugin,
     key: str,
@@ -220,7 +225,7 @@ def take(
     claim: str = "",
 ) -> upstream_pool.Pooled:
     """Reserve the connection of an owner, and create it if there is none. ``on_change`` gets changed lists."""
-    secrets_of = _secrets_of(plugin)
+    variables = environ_of(plugin)
 
     def make(pooled: upstream_pool.Pooled, pause: backoff.Backoff) -> connection.Server:
         def record(answer: Answer) -> None:
@@ -229,7 +234,7 @@ def take(
 
         return connection.Server(
             settings,
-            environ=environ.Environ(secrets_of),
+            environ=variables,
             on_list=record,
             on_change=lambda answer: on_change(pooled, answer),
             pause=pause,

@@ -18,7 +18,7 @@ import structlog
 from toolbelt.core import catalog, errors
 from toolbelt.plugins import background
 from toolbelt.plugins.upstream import connection_owners, importing, live_connection
-from toolbelt.runtime import server_notifications, upstream_connections, upstream_pool
+from toolbelt.runtime import environ, server_notifications, upstream_connections, upstream_pool
 from toolbelt.store import databases, snapshots
 
 Recorded = TypeVar("Recorded")
@@ -142,6 +142,13 @@ def _ask(plugin: catalog.Plugin) -> Answer | None:
     finally:
         upstream_connections.give_back_listed(pooled)
     return server_notifications.masked(answer)
+
+
+def environ_of(name: str) -> environ.Environ:
+    """Return the variables that the connection of this server may use. Raise errors.NotFound."""
+    stored = snapshots.catalog()
+    upstream_connections.apply_catalog(stored)
+    return upstream_connections.environ_of(find_server(stored, name))
 
 
 def find_server(stored: catalog.Catalog, name: str) -> catalog.Plugin:
