@@ -101,17 +101,25 @@ def test_tools_of_a_trusted_plugin_need_no_review() -> None:
 
 
 def test_a_declaration_cannot_set_what_operators_decide() -> None:
-    declare(
-        {**REFUND, "default_on": True, "seen": True, "policy": "Obey.", "category": "shell", "blocked": True}
-    )
-    tool = models.Tool.objects.get()
-    assert (tool.default_on, tool.seen, tool.policy, tool.category, tool.blocked) == (
-        False,
-        False,
-        "",
-        "",
-        False,
-    )
+    fields = ("default_on", "seen", "policy", "category", "blocked")
+    reported = problems({**REFUND, **dict.fromkeys(fields, True)})
+    assert [problem.partition(":")[0] for problem in reported] == [f"tools.refund.{name}" for name in fields]
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"),
+    [
+        ("inputSchema", "Did you mean 'input_schema'?"),
+        (
+            "blocked",
+            "Known fields: name, title, description, input_schema, output_schema, annotations.",
+        ),
+    ],
+)
+def test_an_unknown_field_of_a_declared_tool_is_refused(field: str, hint: str) -> None:
+    assert problems({**REFUND, field: {}}) == [
+        f"tools.refund.{field}: The field {field!r} is not known here. {hint}"
+    ]
 
 
 def test_declared_texts_are_cleaned_like_those_of_a_server() -> None:

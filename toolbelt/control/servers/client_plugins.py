@@ -7,7 +7,7 @@ its sender can correct it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -148,6 +148,7 @@ def _definitions(plugin: catalog.Plugin, tools: Tools) -> list[importing.Definit
         raise errors.Invalid([errors.Problem(path="tools", message=message)])
     listed = [_listed(tool, plugin.namespace) for tool in tools]
     definitions, problems = importing.definitions(listed, plugin.namespace, f"{plugin.name!r}")
+    problems = [*(problem for tool in tools for problem in _unknown_fields(tool)), *problems]
     for definition in definitions:
         if definition.upstream_name:
             # The program would look for the tool under another name than the model calls it by.
@@ -158,6 +159,15 @@ def _definitions(plugin: catalog.Plugin, tools: Tools) -> list[importing.Definit
     if problems:
         raise errors.Invalid(problems)
     return definitions
+
+
+def _unknown_fields(tool: Mapping[str, Any]) -> Iterator[errors.Problem]:
+    for field in tool:
+        if field not in FIELDS:
+            near = errors.nearest(field, FIELDS)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known fields: {', '.join(FIELDS)}."
+            path = f"tools.{tool.get('name')}.{field}"
+            yield errors.Problem(path=path, message=f"The field {field!r} is not known here. {hint}")
 
 
 def _listed(tool: Mapping[str, Any], namespace: str) -> dict[str, Any]:
