@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,36 @@ def test_writing_keeps_the_rest_of_the_file(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o640
 
 
+def test_no_draft_stays_if_the_file_cannot_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*paths: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(CommandError, match="cannot be written: Operation not permitted"):
+        connect("cursor", "--write", str(tmp_path / "mcp.json"))
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_draft_is_written_where_a_link_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real/mcp.json", tmp_path / "mcp.json"
+    link.symlink_to(target)
+    directories, replace = [], os.replace
+
+    def note(draft: str, file: Path) -> None:
+        directories.append(Path(draft).parent)
+        replace(draft, file)
+
+    monkeypatch.setattr("os.replace", note)
+    connect("cursor", "--write", str(link))
+    # Another directory may be on another disk, to which no file can be moved.
+    assert directories == [target.parent]
+    assert link.is_symlink()
+    assert URL in target.read_text()
+
+
 def test_inputs_of_vs_code_are_added_once(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     other = {"type": "promptString", "id": "other"}
@@ -138,6 +169,7 @@ def test_an_existing_server_with_the_same_name_is_only_replaced_on_request(
             "a form that cannot be changed here",
         ),
         ("cursor", "mcp.json", "\udcff", "not UTF-8"),
+        ("cursor", "mcp.json", '{"theme": "\\ud800"}', "not UTF-8"),
     ],
 )
 def test_a_file_that_cannot_be_changed_is_left_unchanged(

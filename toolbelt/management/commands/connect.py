@@ -101,16 +101,19 @@ def _write(file: Path, text: str, *, replace: bool) -> None:
     try:
         existing = file.read_text(encoding="utf-8-sig") if file.exists() else ""
         merged = mcp_clients.merge(existing, text, is_toml=file.suffix == ".toml", replace=replace)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
-        ) as draft:
-            draft.write(merged)
-        # A new file is its owner's alone, because it may contain the token.
-        os.chmod(draft.name, file.stat().st_mode & 0o777 if file.exists() else 0o600)
-        os.replace(draft.name, file.resolve())
+        target = file.resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with open(handle, "w", encoding="utf-8") as opened:
+                opened.write(merged)
+            # A new file is its owner's alone, because it may contain the token.
+            os.chmod(draft, target.stat().st_mode & 0o777 if target.exists() else 0o600)
+            os.replace(draft, target)
+        finally:
+            Path(draft).unlink(missing_ok=True)
     except errors.ToolbeltError as error:
         raise CommandError(f"{file} was not changed. {error}") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise CommandError(f"{file} cannot be written: {reason}.") from error
