@@ -124,16 +124,16 @@ def masked(value: Any, depth: int = 0) -> Any:
     match value:
         case Mapping():
             return {
-                str(key): secrets.MASK if _SECRET.search(str(key)) else masked(item, depth + 1)
+                _cleaned(str(key)): secrets.MASK if _SECRET.search(str(key)) else masked(item, depth + 1)
                 for key, item in value.items()
             }
         case list() | tuple():
             return [masked(item, depth + 1) for item in value]
         case str():
-            return (
-                secrets.mask(value)
-                .replace("\0", "\N{REPLACEMENT CHARACTER}")
-                .encode(errors="replace")
-                .decode()
-            )
+            return _cleaned(value)
     return value
+
+
+def _cleaned(text: str) -> str:
+    """Return the text without known secrets, and without characters that a database refuses."""
+    return secrets.mask(text).replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
