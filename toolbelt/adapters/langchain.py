@@ -23,6 +23,7 @@ from typing import Annotated, Any, NotRequired, TypeAlias
 from langchain.agents.middleware import types
 from langchain_core import messages, tools
 from langchain_core.utils import function_calling
+from langgraph import errors as graph_errors
 from langgraph import runtime as graph
 from langgraph.types import Command
 
@@ -75,6 +76,7 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
             plugin=plugin,
             offline=offline,
             stale_seconds=stale_seconds,
+            pauses=(graph_errors.GraphInterrupt,),
         )
 
     def before_agent(self, state: State, runtime: graph.Runtime[Any]) -> dict[str, Any]:

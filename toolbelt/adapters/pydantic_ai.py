@@ -72,6 +72,7 @@ class Toolset(toolsets.AbstractToolset[Any]):
             plugin=plugin,
             offline=offline,
             stale_seconds=stale_seconds,
+            pauses=(exceptions.ApprovalRequired, exceptions.CallDeferred),
         )
         self._running: weakref.WeakValueDictionary[str | None, _Running] = weakref.WeakValueDictionary()
 

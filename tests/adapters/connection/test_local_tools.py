@@ -144,6 +144,20 @@ def test_an_exception_is_reported_by_type_and_reraised(error: BaseException, out
     assert (reported, message) == (outcome, f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
+def test_a_call_that_pauses_the_run_is_no_failure(start: Start) -> None:
+    class ApprovalRequired(Exception):
+        pass
+
+    def pause(call: local_tools.Admitted) -> None:
+        raise ApprovalRequired
+
+    program = start(pauses=(ApprovalRequired,))
+    program.surface()
+    with pytest.raises(ApprovalRequired):
+        program.call(pause)
+    assert program.toolbelt.requests_named("report") == [("report", "c1", "cancelled", "ApprovalRequired", 0)]
+
+
 def test_a_cancelled_task_is_reported() -> None:
     program, running = Program(AsyncToolbelt()), asyncio.Event()
 

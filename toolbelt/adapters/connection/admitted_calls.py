@@ -46,8 +46,10 @@ class Admitted:
         connection: protocol.Connection,
         admit: Callable[[], exchanges.Exchange],
         report: Callable[[str | None, protocol.Outcome, float], exchanges.Exchange],
+        pauses: tuple[type[BaseException], ...] = (),
     ) -> None:
         self._connection, self._admit, self._report = connection, admit, report
+        self._pauses = pauses
         self._begun = 0.0
         self._call_id: str | None = None
         self._token: contextvars.Token[Mapping[str, Any] | None] | None = None
@@ -106,7 +108,11 @@ class Admitted:
         if error is not None:
             message = f"{type(error).__name__}: {error}".removesuffix(": ")
         outcome = protocol.Outcome(
-            code="tool-failed" if error is None and self._failure is not None else protocol.outcome_of(error),
+            code=(
+                "tool-failed"
+                if error is None and self._failure is not None
+                else protocol.outcome_of(error, self._pauses)
+            ),
             error=message,
             duration_ms=round((time.monotonic() - self._begun) * 1000),
             result_bytes=self._result_bytes,

@@ -76,6 +76,7 @@ class LocalTools:
     offline: What happens to calls of these tools while Toolbelt cannot be reached: "refuse" them, or "allow" those that
         the last known surface has. These are recorded later.
     stale_seconds: How long the last known surface is used then. 0: the error is raised at once.
+    pauses: The exceptions with which a tool pauses the run, by the framework's own rules. They are no failures.
     """
 
     def __init__(
@@ -86,8 +87,10 @@ class LocalTools:
         plugin: str = "",
         offline: Offline = "refuse",
         stale_seconds: float = STALE_SECONDS,
+        pauses: tuple[type[BaseException], ...] = (),
     ) -> None:
         self.connection, self._tools = connection, tuple(tools)
+        self._pauses = pauses
         if self._tools and not plugin:
             raise ValueError("Local tools need the name of the plugin that they are declared for: plugin=...")
         if offline not in ("refuse", "allow"):
@@ -126,6 +129,7 @@ class LocalTools:
             self.connection,
             lambda: self._admit(run, key, arguments),
             lambda call_id, outcome, begun: self._report((run, key, arguments), call_id, outcome, begun),
+            self._pauses,
         )
 
     def _find(self, key: str) -> exchanges.Exchange:

@@ -109,8 +109,13 @@ class Run:
         return {key: value for key, value in fields.items() if value is not None}
 
 
-def outcome_of(error: BaseException | None) -> OutcomeCode:
-    """Return the outcome of a call whose tool raised this, or nothing."""
+def outcome_of(error: BaseException | None, pauses: tuple[type[BaseException], ...] = ()) -> OutcomeCode:
+    """Return the outcome of a call whose tool raised this, or nothing.
+
+    An exception that ``pauses`` a run is no failure: the call is repeated when the run continues.
+    """
+    if isinstance(error, pauses):
+        return "cancelled"
     match error:
         case None:
             return "ok"
