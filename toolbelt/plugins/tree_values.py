@@ -119,7 +119,7 @@ class Reader:
             return None
         try:
             value = yaml.constructor.SafeConstructor().construct_object(node)
-        except (ValueError, KeyError):
+        except (ValueError, LookupError, OverflowError):
             # The value does not match its tag: "!!bool maybe".
             value = math.nan
         if isinstance(value, float) and not math.isfinite(value):
