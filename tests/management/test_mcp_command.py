@@ -184,7 +184,8 @@ def test_rejecting_a_tool_blocks_it(mcp: Any, script: scripting.Script) -> None:
 def test_a_server_can_be_allowed_to_ask_users(mcp: Any, script: scripting.Script) -> None:
     mcp("add", "files", *command(script))
     printed = mcp("elicitation", "files", "--reason", "It asks before it deletes.")
-    assert "files__elicitation, which lets files ask users" in printed
+    assert printed == "files__elicitation lets files ask users. Grant it to agents like a tool.\n"
+    assert mcp("elicitation", "files") == printed
     entry = snapshots.catalog().tools["files__elicitation"]
     assert (entry.kind, entry.seen) == ("elicitation", True)
 
@@ -221,6 +222,9 @@ def test_the_connection_of_a_server_is_stored_as_given(mcp: Any) -> None:
             ["add", "files", "--url", "https://x.example", "--header", "X"],
             "--header 'X' is not valid. Write NAME=VALUE.",
         ),
+        (["add", "files", "--url", "https://x.example", "--timeout", "0"], "The timeout must be 1 to"),
+        (["add", "files", "--url", "https://x.example", "--idle", "0"], "The idle time must be 1 to"),
+        (["add", "files", "--url", "https://x.example", "--max-connections", "0"], "must be 1 to"),
         (["refresh", "files"], "There is no upstream server named 'files'."),
         (["review", "files"], "There is no upstream server named 'files'."),
     ],

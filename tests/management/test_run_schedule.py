@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -48,6 +48,19 @@ def run(*args: str) -> tuple[str, str]:
     out, err = io.StringIO(), io.StringIO()
     call_command("run_schedule", *args, stdout=out, stderr=err)
     return out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--every", "-1"), "--every must be at least 1 second"),
+        (("--every", "0"), "--every must be at least 1 second"),
+        (("--to", "'x"), "cannot be read: No closing quotation"),
+    ],
+)
+def test_invalid_arguments_are_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        run(*words)
 
 
 def test_a_schedule_is_not_delivered_before_it_is_due(scheduled: None) -> None:

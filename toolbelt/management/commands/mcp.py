@@ -94,7 +94,7 @@ class Command(terminal.Command):
                 case "elicitation":
                     key = elicitation.ensure_entry(_write(options), options["name"])
                     self.stdout.write(
-                        f"Created {key}, which lets {options['name']} ask users. Grant it to agents like a tool."
+                        f"{key} lets {options['name']} ask users. Grant it to agents like a tool."
                     )
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
@@ -245,7 +245,8 @@ def _connection(options: dict[str, Any]) -> dict[str, Any]:
         "headers": headers,
         **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections")},
     }
-    return {field: value for field, value in fields.items() if value}
+    # A limit of 0 stays, so that it is refused.
+    return {field: value for field, value in fields.items() if value or value == 0}
 
 
 def _pairs(option: str, values: Iterable[str]) -> dict[str, str]:

@@ -9,6 +9,8 @@ import shlex
 import time
 from typing import Any
 
+from django.core.management.base import CommandError
+
 from toolbelt.management import terminal
 from toolbelt.runtime import schedule
 
@@ -33,7 +35,12 @@ class Command(terminal.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Deliver due notes, once or until interrupted."""
-        program = shlex.split(options["to"]) if options["to"] else []
+        if options["every"] is not None and options["every"] < 1:
+            raise CommandError("--every must be at least 1 second.")
+        try:
+            program = shlex.split(options["to"]) if options["to"] else []
+        except ValueError as invalid:
+            raise CommandError(f"--to {options['to']!r} cannot be read: {invalid}.") from invalid
 
         async def deliver(run: schedule.Run) -> None:
             line = json.dumps(
