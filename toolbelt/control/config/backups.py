@@ -51,8 +51,9 @@ def backup(file: Path, *, portable: bool = False) -> Mapping[str, int]:
 def restore(file: Path, *, replace: bool = False) -> Mapping[str, int]:
     """Replace the database by a backup, and apply migrations that it lacks; return how much the database has now.
 
-    It succeeds whole, or the data stays as it was. Raise errors.Refused if there is data and ``replace`` is not set,
-    or for a file that is not a backup of this or an earlier version.
+    It succeeds whole, or the data stays as it was; only if the migrations after an archive fail, the archive is
+    restored nevertheless. Raise errors.Refused then, if there is data and ``replace`` is not set, and for a file that
+    is not a backup of this or an earlier version.
     """
     header = _check(file)
     if header == archives.HEADER and connection.vendor == "sqlite":
@@ -71,7 +72,13 @@ def restore(file: Path, *, replace: bool = False) -> Mapping[str, int]:
         # Open connections would lock the tables.
         connections.close_all()
         archives.restore(connection, file)
-        _migrate(DEFAULT_DB_ALIAS)
+        try:
+            _migrate(DEFAULT_DB_ALIAS)
+        except errors.Refused as error:
+            raise errors.Refused(
+                f"The backup was restored, but its migrations failed: {error} Correct that, then run"
+                f" `{conf.COMMAND} migrate`."
+            ) from error
         rows.move_on(DEFAULT_DB_ALIAS, number)
     else:
         _restore_file(file, number)
