@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import pytest
 
 import toolbelt
 from tests.plugins.builtin import runtime
 from tests.plugins.builtin.self_evolution import repositories
-from toolbelt.plugins.builtin.self_evolution import plugin
+from toolbelt.plugins.builtin.self_evolution import git, plugin, processes
 
 MESSAGE = "Greet the world\n\nBecause it is there."
 PATCH = {"path": "app/main.py", "old": "'Hello'", "new": "'Hello, world'"}
@@ -247,6 +250,20 @@ def test_a_revert_restores_deleted_binary_and_executable_files(evolve, repositor
     result = evolve("revert_commit", commit=change, branch="evolve/files", reason="They are needed.")
     assert result["paths"] == ["README.md", "new.md", "picture", "run"]
     assert repository.git("rev-parse", "evolve/files^{tree}") == before
+
+
+def test_a_commit_that_is_too_large_is_not_reverted(evolve, repository, monkeypatch) -> None:
+    first = evolve("patch_files", branch="evolve/greet", message=MESSAGE, patches=[PATCH])
+    objects = git.Repository.objects
+
+    def cut(self: git.Repository, *words: str, **options: Any) -> processes.Finished:
+        finished = objects(self, *words, **options)
+        return dataclasses.replace(finished, is_cut="diff-tree" in words)
+
+    monkeypatch.setattr(git.Repository, "objects", cut)
+    with pytest.raises(toolbelt.ToolError, match="is too large to be reverted"):
+        evolve("revert_commit", commit=first["commit"], branch="evolve/greet", reason="It greets too many.")
+    assert repository.git("rev-parse", "evolve/greet") == first["commit"]
 
 
 def test_a_revert_that_conflicts_changes_nothing(evolve, repository) -> None:

@@ -50,7 +50,10 @@ class Writer:
             description = "a merge" if parents else "the first commit"
             raise toolbelt.ToolError(f"{undone[:12]} is {description}, which cannot be reverted as a whole.")
         opposite = ("diff-tree", "-p", "--full-index", "--no-renames", undone, parents[0])
-        patch = repository.objects(*opposite).output
+        difference = repository.objects(*opposite)
+        if difference.is_cut:
+            raise toolbelt.ToolError(f"{undone[:12]} is too large to be reverted.")
+        patch = difference.output
 
         def tree(parent: str) -> str:
             if repository.objects("merge-base", "--is-ancestor", undone, parent, expected=(0, 1)).code:
