@@ -8,7 +8,7 @@ authorization         an agent's token  an operator's token
 `agent`               its own agent     any
 `agent_writing`       its own agent     with write scope, if the operator may flip the agent's switches
 `session_writing(…)`  its own agent     with write scope, if the operator may change or delete its sessions
-`declaring(…)`        if named      as for `viewing` plugins, or with "change" as for `writing` them
+`declaring(…)`        if named          as for `viewing` plugins, or with "change" as for `writing` them
 `reading(…)`          no                any, if the operator has the permissions
 `viewing(…)`          no                any, if the operator may view these kinds of objects
 `writing(…)`          no                with write scope, if the operator has the permissions

@@ -1,11 +1,14 @@
 """Authorization of MCP methods, with the same rules as the HTTP API.
 
-======================  ================  ==============================================================
-method                  an agent's token  an operator's token
-======================  ================  ==============================================================
-``tools/call``          its own agent     with write scope, if the operator may flip the agent's switches
-all others              its own agent     any
-======================  ================  ==============================================================
+=======================  ================  ===============================================================
+method                   an agent's token  an operator's token
+=======================  ================  ===============================================================
+``tools/call``           its own agent     with write scope, if the operator may flip the agent's switches
+``prompts/get``          its own agent     the same
+``resources/read``       its own agent     the same; any for the policy
+``completion/complete``  its own agent     the same
+all others               its own agent     any
+=======================  ================  ===============================================================
 
 For an agent's token, every other agent is not found, whether it exists or not.
 """

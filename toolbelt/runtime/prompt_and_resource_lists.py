@@ -56,7 +56,7 @@ EMPTY = NonToolLists()
 
 
 def of(resolved: budgets.Resolution) -> NonToolLists:
-    """Return the lists of the active prompts_and_resources."""
+    """Return the lists of the active prompts and resources."""
     if not resolved.non_tools:
         return EMPTY
     return NonToolLists(

@@ -168,7 +168,7 @@ class RemoteFeatures:
         self._exchange = exchange
 
     async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the user's answer to a caller_check. Raise client_features.RefusedError if the user is not asked."""
+        """Return the user's answer to a question. Raise client_features.RefusedError if the user is not asked."""
         answer: Mapping[str, Any] = await self._ask("elicit", params)
         return answer
 

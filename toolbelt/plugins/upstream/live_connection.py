@@ -22,7 +22,9 @@ _AWAY = frozenset({401, 403, 502, 503, 504})
 
 
 class UnreachableError(errors.ToolbeltError):
-    """For an operator or the server's owner to fix: it cannot be settings, or ended before it answered."""
+    """The server cannot be reached, or the connection ended before it answered. An operator or the server's owner can
+    fix this.
+    """
 
     code = "tool-unavailable"
 
