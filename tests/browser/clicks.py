@@ -42,10 +42,10 @@ class Task:
         # A row could be replaced while it is clicked.
         self.page.wait_for_url(re.compile(r"[?&]q=[^&]"))
 
-    def open_agent(self, key: str) -> None:
+    def open_agent(self, title: str) -> None:
         """Go from the Overview to an agent."""
-        self.link(key).click()
-        self.page.get_by_role("heading", level=1, name=key).wait_for()
+        self.link(title).click()
+        self.page.get_by_role("heading", level=1, name=title).wait_for()
 
     def link(self, name: str) -> Locator:
         """Return the link of this name outside the navigation."""

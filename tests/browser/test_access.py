@@ -43,7 +43,7 @@ def test_turning_a_toolkit_off_reaches_the_agent_and_undo_restores_everything(op
 
     expect(switch).to_have_attribute("aria-checked", "false")
     expect(facts).to_contain_text("40 of 529 tools")
-    expect(facts).to_contain_text("olive turned off local_git")
+    expect(facts).to_contain_text("olive turned off Local Git")
     expect(dashboard.notice(page)).to_contain_text("local_git is off for Runner runner.")
     expect(page.get_by_role("region", name="Your last change")).to_contain_text("Tokens")
     expect(dashboard.section(page, "local_git")).to_contain_text("0 of 12 on")

@@ -22,14 +22,14 @@ def test_changing_or_explaining_the_access_of_an_agent_takes_at_most_three_click
 ) -> None:
     task = clicks.Task(open_page())
     page = task.page
-    task.open_agent("assistant")
+    task.open_agent("Assistant")
     dashboard.switch(page, "tickets").click()
     expect(dashboard.notice(page)).to_contain_text("tickets is off for Assistant assistant.")
     assert snapshots.find("assistant", None).agent.switches["tickets"] is False
     assert task.clicks == 2
 
     task = clicks.Task(page)
-    task.open_agent("assistant")
+    task.open_agent("Assistant")
     task.filter("git_status")
     dashboard.tool_row(page, "local_git", "git__git_status").locator(".acts-opener").click()
     # The effects arrive later, and may move the button while it is clicked.
@@ -41,14 +41,14 @@ def test_changing_or_explaining_the_access_of_an_agent_takes_at_most_three_click
 
     # Why is a toolkit not on, and why is a tool not on?
     task = clicks.Task(page)
-    task.open_agent("assistant")
+    task.open_agent("Assistant")
     dashboard.section(page, "devops").locator(".section-head .why-link").click()
     expect(page.locator("#why")).to_contain_text("In toolkit devops, which the agent may load.")
     expect(page.locator("#why").get_by_role("button").last).to_have_text("Turn toolkit devops on")
     assert task.clicks == 2
 
     task = clicks.Task(page)
-    task.open_agent("assistant")
+    task.open_agent("Assistant")
     task.filter("issue_write")
     dashboard.tool_row(page, "issues", "github__issue_write").locator(".why-link").click()
     expect(page.locator("#why")).to_contain_text("Nothing grants it.")
@@ -58,7 +58,7 @@ def test_changing_or_explaining_the_access_of_an_agent_takes_at_most_three_click
 def test_comparing_agents_and_changing_many_at_once_take_at_most_four_clicks(open_page: OpensPage) -> None:
     task = clicks.Task(open_page())
     page = task.page
-    task.open_agent("assistant")
+    task.open_agent("Assistant")
     page.get_by_role("link", name="Compare Assistant with another agent").click()
     task.link("Explorer (explorer)").click()
     expect(page.get_by_role("heading", name="Tools that differ")).to_be_in_viewport(ratio=1)
@@ -99,7 +99,7 @@ def test_comparing_agents_and_changing_many_at_once_take_at_most_four_clicks(ope
 def test_connecting_claude_code_takes_three_clicks_and_five_with_a_new_agent(open_page: OpensPage) -> None:
     task = clicks.Task(open_page())
     page = task.page
-    task.open_agent("assistant")
+    task.open_agent("Assistant")
     page.get_by_role("link", name="Connect", exact=True).click()
     page.get_by_role("button", name="Create token and show command").click()
     command = page.locator("#way-claude-code")

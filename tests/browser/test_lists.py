@@ -55,7 +55,7 @@ def agent_row(page: Page, agent: str) -> Locator:
 
 def test_a_toolkit_page_follows_its_switches_blocks_and_messages_in_place(open_page: OpensPage) -> None:
     page = open_page("/toolkits/local_git/?whose=runner")
-    runner = agent_row(page, "runner")
+    runner = agent_row(page, "Runner")
     expect(page.locator("#preview-result")).to_contain_text("12 of 12 tools on")
     runner.get_by_role("switch").click()
     expect(dashboard.notice(page)).to_contain_text("local_git is off for Runner runner.")
@@ -82,6 +82,6 @@ def test_a_toolkit_page_follows_its_switches_blocks_and_messages_in_place(open_p
     page.get_by_label("Try a message").press_sequentially("file a bug")
     expect(page.get_by_text("matches first")).to_be_visible()
     expect(page).to_have_url(re.compile("message=file(%20|[+])a(%20|[+])bug$"))
-    agent_row(page, "runner").get_by_role("switch").click()
+    agent_row(page, "Runner").get_by_role("switch").click()
     page.get_by_role("dialog").get_by_role("button", name="Turn on").click()
-    expect(agent_row(page, "runner")).to_contain_text("toolkit issues is on")
+    expect(agent_row(page, "Runner")).to_contain_text("toolkit issues is on")

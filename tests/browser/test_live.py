@@ -99,11 +99,11 @@ def test_a_flip_by_another_operator_appears_except_under_a_focused_control(open_
     flip("notion_docs", False)
     expect(dashboard.switch(page, "notion_docs")).to_have_attribute("aria-checked", "false")
     expect(dashboard.section(page, "notion_docs")).to_contain_text("Off by otto")
-    expect(page.locator("#agent-facts")).to_contain_text("otto turned off notion_docs")
+    expect(page.locator("#agent-facts")).to_contain_text("otto turned off Docs in Notion")
     row = agents_page.get_by_role("row").filter(
         has=agents_page.get_by_role("link", name="Assistant", exact=True)
     )
-    expect(row).to_contain_text("otto turned off notion_docs")
+    expect(row).to_contain_text("otto turned off Docs in Notion")
 
     switch = dashboard.switch(page, "tickets")
     switch.focus()

@@ -34,7 +34,7 @@ def test_changes_conflicts_errors_and_toolkits_work_without_javascript(
     )
 
     otto.goto("/toolkits/local_git/")
-    runner = otto.locator("li.agent-switch").filter(has=otto.get_by_role("link", name="runner", exact=True))
+    runner = otto.locator("li.agent-switch").filter(has=otto.get_by_role("link", name="Runner", exact=True))
     runner.get_by_role("switch").click()
     expect(dashboard.notice(otto)).to_contain_text("local_git is off for Runner runner.")
     expect(otto).to_have_url("/toolkits/local_git/")
