@@ -192,7 +192,8 @@ def refresh_progress(
     every: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
 ) -> pieces.View | None:
     """Return how far a refresh has come that was begun then, of one server or of all: which servers it is ``waiting``
-    for (``url`` asks again), which ``failed`` or stayed ``silent``, and how many ``responded``.
+    for (``url`` asks again), which ``failed`` (for a ``reason``, if it is only one) or stayed ``silent``, and how many
+    ``responded``.
     """
     if since is None:
         return None
@@ -202,12 +203,13 @@ def refresh_progress(
         for provider in asked
         if provider.listing is not None and provider.listing.asked >= since
     }
-    failed = [name for name, listing in answered.items() if listing.error]
+    failures = {name: listing.error for name, listing in answered.items() if listing.error}
     return pieces.View(
         url=f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}",
         waiting=[provider.plugin.name for provider in asked if is_refreshing(provider, since)],
-        responded=len(answered) - len(failed),
-        failed=failed,
+        responded=len(answered) - len(failures),
+        failed=list(failures),
+        reason=" ".join(f"{_error(error).rstrip('.')}." for error in failures.values() if len(failures) == 1),
         silent=[provider.plugin.name for provider in asked if provider.plugin.name not in answered],
         to_review=sum(provider.to_review for provider in asked),
     )
