@@ -143,7 +143,7 @@ class Shared:
         try:
             current = await self._current_list(state)
         except errors.NotFound:
-            raise request_head.unknown_agent(state.agent) from None
+            raise request_head.unknown_agent(errors.NotFound("agent", state.agent)) from None
         if current.is_stale:
             raise errors.Unavailable("database-unavailable", "The current lists cannot be read.", 1)
         return digests(current.tools)

@@ -23,7 +23,9 @@ class Command(terminal.Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the action and the file."""
-        parser.add_argument("act", choices=("export", "import", "check"), help="what to do")
+        parser.add_argument(
+            "act", metavar="ACTION", choices=("export", "import", "check"), help="export, import or check"
+        )
         parser.add_argument(
             "file",
             metavar="FILE",
