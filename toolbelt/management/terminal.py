@@ -68,8 +68,8 @@ def explained(error: errors.ToolbeltError) -> str:
     if not isinstance(error, errors.NotFound) or error.what not in ("user", "operator"):
         return str(error)
     return (
-        f"{error} To create a user, use People & roles in the dashboard, or run `{conf.COMMAND} createsuperuser` for one"
-        " who may do everything."
+        f"{error} To create a user, use People & roles in the dashboard, or run `{conf.COMMAND} createsuperuser`: a"
+        " superuser may do everything."
     )
 
 

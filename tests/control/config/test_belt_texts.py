@@ -70,7 +70,7 @@ def test_deep_nesting_and_alias_bombs_are_refused() -> None:
 )
 @pytest.mark.parametrize("strictly", [True, False])
 def test_unreadable_text_raises_invalid(text: str, strictly: bool) -> None:
-    with pytest.raises(errors.Invalid, match="cannot be read|is not YAML"):
+    with pytest.raises(errors.Invalid, match=r"cannot be read|is not YAML"):
         belt_texts.read(text, strictly=strictly)
 
 

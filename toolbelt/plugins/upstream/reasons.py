@@ -44,7 +44,10 @@ def describe(
                 " server"
             )
         case _ if isinstance(error.__cause__, ConnectionRefusedError):
-            reason = f"Nothing answers at {settings.url} (connection refused). Check the address, and that the server runs"
+            reason = (
+                f"Nothing answers at {settings.url} (connection refused). Check the address, and that the server"
+                " runs"
+            )
         case _:
             # The message of the client's own errors is the server's or the client's explanation.
             reason = str(error) if hasattr(error, "error") else lifecycle.described(error)
