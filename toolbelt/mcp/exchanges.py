@@ -187,7 +187,7 @@ class Exchange:
         id_ = fault.id if fault.id is not None else message.id if message is not None else None
         is_modern = revision is None or revision.is_modern
         if isinstance(fault, request_head.UnknownTokenError):
-            fault.message += f" An operator makes one at {request_head.tokens_page(self.scope)}"
+            fault.message += f" An operator can issue one at {request_head.tokens_page(self.scope)}"
         body = protocol.error(id_, fault)
         if self.is_begun:
             await self.send_part(protocol.event(body), more=False)

@@ -140,10 +140,10 @@ def line(
 
 
 def kind(provider: plugin_overview.Provider) -> str:
-    """Return what it is: ``code``, ``client``, ``stdio`` or ``HTTP``."""
+    """Return what it is: ``code``, ``client``, ``command (stdio)`` or ``HTTP``."""
     if provider.connection is None:
         return "client" if provider.plugin.runner == "client" else "code"
-    return "stdio" if provider.connection.command else "HTTP"
+    return "command (stdio)" if provider.connection.command else "HTTP"
 
 
 def state(provider: plugin_overview.Provider) -> pieces.View:
