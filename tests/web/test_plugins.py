@@ -257,6 +257,11 @@ def test_a_finished_refresh_is_reported_and_polling_stops(
     assert "every 1s" not in response.content.decode()
 
 
+def test_a_server_that_runs_as_a_command_is_marked_as_such(plugin_manager: Client, belt: None) -> None:
+    servers.add(reached={"url": None, "headers": None, "command": "mcp-server-time"})
+    assert line(open_page(plugin_manager), "files").kind == "command (stdio)"
+
+
 def test_a_failed_server_is_named_in_the_refresh_result(
     plugin_manager: Client, belt: None, requested_refreshes: list[Any]
 ) -> None:
