@@ -145,7 +145,7 @@ case "${1:-all}" in
         ;;
 esac
 
-printf '\n%s stages passed\n' "$passed"
+printf '\n%s %s passed\n' "$passed" "$([ "$passed" -eq 1 ] && echo stage || echo stages)"
 [ -z "$skipped" ] || echo "skipped:$skipped"
 [ -z "$failed" ] || {
     echo "FAILED:$failed"

@@ -150,3 +150,14 @@ def test_the_example_file_documents_every_variable() -> None:
     documented = set(re.findall(r"^(?:# )?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     assert len(read) > 15
     assert read - documented == set()
+
+
+def test_only_misspelled_settings_are_reported_not_variables_of_other_programs() -> None:
+    read = {
+        f"TOOLBELT_{name}"
+        for file in (ROOT / "toolbelt").glob("settings/*.py")
+        for name in re.findall(r'"TOOLBELT_([A-Z_]+)"', file.read_text(encoding="utf-8"))
+    }
+    others = {"TOOLBELT_TOKEN", "TOOLBELT_ADDRESS", "TOOLBELT_AGENT", "TOOLBELT_OPERATOR_TOKEN", "PATH"}
+    assert conf.misspelled_variables(read | others | {"TOOLBELT_SECRET_KB__API_KEY", "TOOLBELT_HOME"}) == []
+    assert conf.misspelled_variables({"TOOLBELT_LOGLEVEL"}) == [("TOOLBELT_LOGLEVEL", "TOOLBELT_LOG_LEVEL")]

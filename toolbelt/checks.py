@@ -85,3 +85,15 @@ def public_hosts_are_in_production(
             id="toolbelt.W009",
         )
     ]
+
+
+@checks.register
+def variables_are_known(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
+    return [
+        checks.Warning(
+            f"There is no setting {variable}: it has no effect.",
+            hint=f"Did you mean {meant}? Correct the name in the environment or the settings file.",
+            id="toolbelt.W010",
+        )
+        for variable, meant in conf.misspelled_variables(os.environ)
+    ]

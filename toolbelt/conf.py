@@ -5,8 +5,9 @@ set, returns the default defined here. Importing this module does not require co
 """
 
 import dataclasses
+import difflib
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -271,6 +272,21 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
+# The variables TOOLBELT_… that `toolbelt.settings` and the command read besides these settings.
+OTHER_VARIABLES = (
+    "DATABASE_POOL",
+    "ENV",
+    "ENV_FILE",
+    "HOME",
+    "HSTS_SECONDS",
+    "INSECURE_HTTP",
+    "LOG_LEVEL",
+    "TIME_ZONE",
+)
+# How similar a variable must be to a setting's name to be a misspelling of it. Programs have others, such as
+# TOOLBELT_TOKEN.
+_MIN_SIMILARITY = 0.85
+_PREFIX = "TOOLBELT_"
 
 
 def __getattr__(name: str) -> Any:
@@ -301,3 +317,16 @@ def invalid_settings() -> list[tuple[str, str]]:
         for setting in SETTINGS
         if not setting.is_valid(getattr(settings, f"TOOLBELT_{setting.name}", setting.default))
     ]
+
+
+def misspelled_variables(variables: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the variables that seem to be misspelled settings, each with the name that is probably meant."""
+    names = (*_BY_NAME, *OTHER_VARIABLES)
+    misspelled = []
+    for variable in sorted(variables):
+        name = variable.removeprefix(_PREFIX)
+        if name == variable or name in names or name.startswith("SECRET_"):
+            continue
+        if near := difflib.get_close_matches(name, names, n=1, cutoff=_MIN_SIMILARITY):
+            misspelled.append((variable, _PREFIX + near[0]))
+    return misspelled

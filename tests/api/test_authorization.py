@@ -98,6 +98,8 @@ def test_another_agents_token_is_refused_without_revealing_the_agent(bob, subtes
             unknown = bob.send(method, address(path, "nobody"), {})
             assert unknown.status_code == answer.status_code
             assert unknown.content == answer.content.replace(b"'ada'", b"'nobody'")
+            if name in AGENTS_OWN - {"read_declared_tools", "declare_tools"}:
+                assert "or this token belongs to another agent." in answer.json()["detail"]
 
 
 def test_an_agents_token_can_only_write_its_own_sessions_and_calls(ada, subtests):

@@ -117,7 +117,7 @@ def test_every_problem_is_reported_with_its_path_and_nothing_is_written(olga: As
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("agents: [", "cannot be read"),
+        ("agents: [", "This is not YAML"),
         ("agents: []\nagents: []", "is repeated in one mapping"),
         ("agents: &a []\ntools: *a", "aliases are not allowed"),
         ("[" * 2000, "nested more than"),

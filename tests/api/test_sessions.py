@@ -46,7 +46,9 @@ def test_a_session_can_be_read(ada, olga):
     load(ada, "s1")
     for api_client in (ada, olga):
         assert api_client.get("/agents/ada/sessions/s1").json()["session"] == "s1"
-    assert ada.get("/agents/ada/sessions/s2").status_code == 404
+    missing = ada.get("/agents/ada/sessions/s2")
+    assert missing.status_code == 404
+    assert missing.json()["detail"].startswith("There is no session named 's2', or its agent has not loaded")
     assert olga.get("/agents/adda/sessions").status_code == 404
 
 

@@ -66,7 +66,7 @@ def test_turning_a_toolkit_off_reaches_the_agent_and_undo_restores_everything(op
     entries = page.locator(".entry")
     expect(entries).to_have_count(2)
     expect(entries.nth(0)).to_contain_text(
-        "olive undid a change: turned on Local Git local_git for Runner runner"
+        "olive undid a change; this turned on Local Git local_git for Runner runner"
     )
     expect(entries.nth(1)).to_contain_text("olive turned off Local Git local_git for Runner runner")
     expect(entries.nth(1)).to_contain_text("undone by olive")

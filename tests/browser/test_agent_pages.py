@@ -76,7 +76,7 @@ def test_a_new_agent_gets_a_token_and_the_connect_page_reports_its_first_request
     page.get_by_role("textbox", name="Key").fill("newcomer")
     page.get_by_role("button", name="Create agent").click()
     expect(dashboard.notice(page)).to_contain_text("newcomer created")
-    page.get_by_role("button", name="Create token").click()
+    page.get_by_role("button", name="Issue token").click()
     expect(page.get_by_text("not shown again")).to_be_visible()
     # The notice is about the change before.
     expect(dashboard.notice(page)).not_to_contain_text("created")

@@ -101,7 +101,7 @@ def test_connecting_claude_code_takes_three_clicks_and_five_with_a_new_agent(ope
     page = task.page
     task.open_agent("Assistant")
     page.get_by_role("link", name="Connect", exact=True).click()
-    page.get_by_role("button", name="Create token and show command").click()
+    page.get_by_role("button", name="Issue token and show command").click()
     command = page.locator("#way-claude-code")
     expect(command).to_contain_text("claude mcp add --transport http toolbelt")
     expect(command).to_contain_text("Bearer tb_")
@@ -113,7 +113,7 @@ def test_connecting_claude_code_takes_three_clicks_and_five_with_a_new_agent(ope
     page.get_by_label("Key", exact=True).fill("newcomer")
     page.get_by_label("Start from").select_option("loadout:minimal")
     page.get_by_role("button", name="Create agent").click()
-    page.get_by_role("button", name="Create token and show command").click()
+    page.get_by_role("button", name="Issue token and show command").click()
     expect(command).to_contain_text("/mcp/newcomer")
     # Choosing an option is a click that the browser draws outside of the page.
     assert task.clicks + 1 <= 5

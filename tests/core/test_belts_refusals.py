@@ -214,6 +214,11 @@ def test_a_document_of_the_wrong_shape_is_refused(document: Any, path: str) -> N
     assert list(_problems(document)) == [path]
 
 
+def test_a_command_of_the_wrong_shape_is_not_reported_as_missing() -> None:
+    document = {"plugins": [{"name": "git", "upstream": {"command": ["python3", "server.py"]}}]}
+    assert list(_problems(document)) == ["plugins.git.upstream.command"]
+
+
 def test_every_loadout_in_a_cycle_is_reported() -> None:
     document = samples.valid_belt_with(
         "loadouts", {"name": "a", "parent": "b"}, {"name": "b", "parent": "A"}, {"name": "c", "parent": "a"}

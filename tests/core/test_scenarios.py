@@ -123,9 +123,13 @@ def test_expectations_that_hold_are_not_reported() -> None:
         ("directive", {"tool_chioce": "required"}, "expected directive tool_chioce"),
         ("meta_tools", [], "expected meta_tools = []"),
         ("meta_tools", ["load_tools"], "expected meta_tools ="),
-        ("activ", ["read"], "expected an expectation that the scenario format has, got activ"),
-        ("active_contains", ["read"], "expected an expectation that the scenario format has"),
-        ("policy_is", ["read"], "expected an expectation that the scenario format has"),
+        (
+            "activ",
+            ["read"],
+            "expected a known expectation, got the unknown key 'activ' (did you mean active?)",
+        ),
+        ("active_contains", ["read"], "the unknown key 'active_contains' (did you mean active_includes or"),
+        ("policy_is", ["read"], "the unknown key 'policy_is' (did you mean policy or"),
     ],
 )
 def test_a_failed_expectation_of_a_surface_is_reported(key: str, wrong: Any, expected_failure: str) -> None:

@@ -72,8 +72,12 @@ def test_a_missing_sentence_model_is_reported_with_the_extra_to_install(
     ("content", "message"),
     [
         (None, "has no set: a set is a folder with tools.jsonl and queries.jsonl"),
-        ("not json", "is not a readable set: JSONDecodeError"),
+        ('{"id": "a"}\nnot json', "tools.jsonl:2: This is not JSON: Expecting value, column 1."),
         ('{"id": "a"}', "is not a readable set: KeyError: 'groups'"),
+        (
+            '\n{"id": "apple", "name": "apple", "text": "fruit", "groups": [["aple"]]}',
+            "queries.jsonl:2: There is no tool named 'aple'. Did you mean apple?",
+        ),
         ("", "has no request with groups"),
     ],
 )

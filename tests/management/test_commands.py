@@ -100,9 +100,19 @@ def test_an_unknown_name_is_reported_with_the_nearest_name(args: tuple[str, ...]
 @pytest.mark.parametrize("ending", ["yaml", "json"])
 def test_an_exported_belt_is_imported_unchanged(tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"belt.{ending}"
-    run("belt", "export", str(file))
+    assert run("belt", "export", str(file)) == f"Wrote {file} (4 entries).\n"
 
     assert run("belt", "import", str(file)) == "0 created, 0 changed, 4 unchanged.\n"
+
+
+@pytest.mark.usefixtures("stored")
+def test_an_export_overwrites_a_file_only_with_the_option(tmp_path: Path) -> None:
+    file = tmp_path / "belt.yaml"
+    file.write_text("mine")
+    with pytest.raises(CommandError, match=r"belt\.yaml exists already.*--replace"):
+        run("belt", "export", str(file))
+    assert file.read_text() == "mine"
+    assert run("belt", "export", str(file), "--replace").startswith("Wrote ")
 
 
 @pytest.mark.usefixtures("stored")

@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.api.conftest import SETUP
+from toolbelt import locations
 from toolbelt.control.agents import mcp_clients
 from toolbelt.control.config import belts
 from toolbelt.control.servers.client_files import importing
@@ -205,3 +206,9 @@ def test_a_token_stored_in_the_file_is_taken_from_the_environment(
 def test_invalid_arguments_are_refused(words: tuple[str, ...], error: str) -> None:
     with pytest.raises(CommandError, match=error):
         call_command("connect", *words, stdout=io.StringIO())
+
+
+def test_the_guide_lists_each_client_with_its_usual_file() -> None:
+    page = (locations.ASSETS / "docs/how-to/connect-an-mcp-client.md").read_text(encoding="utf-8")
+    for client in mcp_clients.CLIENTS:
+        assert f"| `{client.id}` | `{client.file}` |" in page

@@ -39,5 +39,14 @@ def test_a_file_that_is_not_a_list_of_tools_is_refused(tmp_path: Path, text: str
 
 
 def test_a_missing_file_is_reported_by_name(tmp_path: Path) -> None:
-    with pytest.raises(management.CommandError, match=r"missing\.yaml"):
+    with pytest.raises(
+        management.CommandError, match=r"missing\.yaml: cannot be read: No such file or directory\.$"
+    ):
         management.call_command("declare", "shop", str(tmp_path / "missing.yaml"))
+
+
+def test_a_file_that_is_not_yaml_is_reported_by_name_and_line(tmp_path: Path) -> None:
+    with pytest.raises(
+        management.CommandError, match=r"tools\.yaml: This is not YAML: .* \(line 2, column 1\)"
+    ):
+        run(tmp_path / "tools.yaml", "- name: [refund\n")

@@ -233,6 +233,10 @@ def a_token_of_an_inactive_user(settings: Any, patch: pytest.MonkeyPatch, path: 
     get_user_model().objects.filter(username="gone").update(is_active=False)
 
 
+def a_misspelled_setting(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    patch.setenv("TOOLBELT_API_PER_MINTE", "600")
+
+
 def a_missing_plugins_file(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     settings.TOOLBELT_PLUGINS_FILE = str(path / "plugins.yaml")
 
@@ -263,6 +267,11 @@ FAULTS: list[tuple[Callable[..., None], str, str]] = [
     (a_host_with_a_scheme, "toolbelt.W008: ALLOWED_HOSTS contains https://", "host names only"),
     (an_origin_without_a_scheme, "4_0.E001: As of Django 4.0", ""),
     (development_in_public, "toolbelt.W009: TOOLBELT_ENV is development", "TOOLBELT_ENV to production"),
+    (
+        a_misspelled_setting,
+        "toolbelt.W010: There is no setting TOOLBELT_API_PER_MINTE",
+        "TOOLBELT_API_PER_MINUTE?",
+    ),
     (an_invalid_setting, "toolbelt.E001: TOOLBELT_CALL_SECONDS should be", "settings file, or unset it"),
     (
         a_missing_migration,

@@ -7,7 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.control.conftest import operator, stored
+from toolbelt import testing
 from toolbelt.control.access import tools_config
+from toolbelt.control.catalog import entries
 from toolbelt.store import clock, snapshots
 
 __all__ = ["operator", "stored"]
@@ -58,6 +60,30 @@ def test_a_dry_run_prints_the_effect_and_confirmations_and_writes_nothing() -> N
     assert printed[-2] == "To confirm: Enables destructive tools: git__push."
     assert printed[-1] == "Nothing was changed."
     assert tools_config.read("ada") == {}
+
+
+def test_turning_on_a_tool_that_awaits_review_says_so() -> None:
+    entries.change(testing.OPERATOR, "tool", "git__log", {"seen": False})
+    note = "It awaits review; no agent has it yet."
+
+    assert note in run("flip", "ada", "git__log", "on")
+    assert note not in run("flip", "ada", "git__log", "off")
+    assert note not in run("flip", "ada", "reading", "on")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["flip", "ada", "reading", "up"], "argument STATE: invalid choice"),
+        (["belt", "show"], "argument ACTION: invalid choice"),
+        (["role"], "arguments are required: ACTION"),
+        (["role", "give", "anna", "boss"], "argument ROLE: invalid choice"),
+        (["token"], "arguments are required: ACTION"),
+    ],
+)
+def test_usage_errors_name_arguments_as_the_usage_does(command: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        run(*command)
 
 
 @pytest.mark.parametrize(

@@ -142,11 +142,12 @@ def test_list_shows_running_and_stored_plugins_and_their_states(example: Path) -
     assert run("plugins", "enable", "my-tool-plugin", "--reason", "again")[0].endswith(
         "my-tool-plugin is on.\n"
     )
+    assert run("plugins", "enable", "wiki")[0] == "wiki is on.\n"
     assert models.AuditEntry.objects.filter(reason="again").count() == 1
 
 
 def test_check_passes_a_valid_plugin_and_reports_a_missing_variable(
-    example: Path, monkeypatch: pytest.MonkeyPatch
+    example: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert run("plugins", "check") == ("my-tool-plugin: initialized, 1 tool\nNo problems.\n", "", 0)
 
@@ -158,6 +159,8 @@ def test_check_passes_a_valid_plugin_and_reports_a_missing_variable(
     assert "my-tool-plugin: failed" in out
     assert "MY_TOOL_API_KEY" in err
     assert "plugins.yaml" in err
+    # Each problem is printed once, and not logged beside it.
+    assert caplog.messages == []
     table, _, why = run("plugins", "list")[0].partition("\n\n")
     assert "MY_TOOL_API_KEY" not in table
     assert why.startswith("my-tool-plugin has failed: tool_plugins[0].config.api_key: The variable")

@@ -47,6 +47,14 @@ def test_an_operators_token_has_a_scope_and_can_expire(agent):
     assert dt.timedelta(days=6) < row.expires - timezone.now() <= dt.timedelta(days=7)
 
 
+def test_a_token_for_an_archived_agent_is_issued_with_a_warning(agent):
+    assert "archived" not in run("issue", "--agent", "ada")[1]
+    models.Agent.objects.update(archived=True)
+    printed, notes = run("issue", "--agent", "ada")
+    assert printed.startswith("tb_")
+    assert "ada is archived and answers no requests: bring it back first" in notes
+
+
 def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
     assert "There are no tokens" in run("list")[0]
     text = run("issue", "--agent", "ada", "--name", "The chat")[0].strip()
@@ -66,6 +74,7 @@ def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
     ("arguments", "message"),
     [
         (["issue", "--agent", "adda"], "Did you mean ada"),
+        (["issue", "--operator", "olive", "--scope", "read"], "To create a user, use People & roles"),
         (["issue", "--agent", "ada", "--scope", "read"], "an agent's token has no scope"),
         (["issue", "--agent", "ada", "--days", "0"], "choose a time in the future"),
         (["issue", "--agent", "ada", "--days", "99999999999"], "too large"),

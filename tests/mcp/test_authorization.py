@@ -82,6 +82,7 @@ def test_another_agent_is_not_found_whether_or_not_it_exists(endpoint: Endpoint,
         for agent in ("bob", "nobody")
     ]
     assert errors[0]["message"].replace("bob", "nobody") == errors[1]["message"]
+    assert errors[1]["message"] == "There is no agent named 'nobody', or this token belongs to another agent."
 
 
 def test_a_read_only_operator_can_list_but_not_call(endpoint: Endpoint, reader: str):

@@ -48,7 +48,7 @@ def test_a_missing_token_error_names_the_page_where_tokens_are_issued(endpoint: 
         client = Client(endpoint=endpoint, token=token)
         message = client.ask("tools/list").error["message"]
         assert message.startswith("Toolbelt requires a token of this agent")
-        assert message.endswith(" An operator makes one at http://testserver/tokens/?agent=ada#issue")
+        assert message.endswith(" An operator can issue one at http://testserver/tokens/?agent=ada#issue")
 
 
 def test_the_address_of_tokens_uses_the_forwarded_host(endpoint: Endpoint, settings: Any) -> None:

@@ -145,7 +145,9 @@ def test_a_tool_announced_over_http_is_imported(
     assert "served__fresh" in snapshots.catalog().tools
 
 
-def test_an_unreachable_address_reports_a_connection_error() -> None:
+def test_an_unreachable_address_is_reported_with_what_to_check() -> None:
     connected.add("served", {"url": "http://127.0.0.1:9/mcp"})
 
-    assert "onnect" in connected.refresh("served")["served"].error
+    assert connected.refresh("served")["served"].error == (
+        "Nothing answers at http://127.0.0.1:9/mcp (connection refused). Check the address, and that the server runs."
+    )

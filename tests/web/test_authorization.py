@@ -257,6 +257,7 @@ def test_a_wrong_password_shows_an_error_and_keeps_the_username(client: Client, 
     response = client.post("/login/", {"username": "olive", "password": "wrong"})
     assert response.status_code == 200
     assert 'role="alert"' in response.content.decode()
+    assert "The user name or the password is incorrect." in response.content.decode()
     assert 'value="olive"' in response.content.decode()
 
 

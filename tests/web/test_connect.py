@@ -95,7 +95,7 @@ def test_a_token_is_absent_from_later_pages_the_log_and_sessions(token_issuer: C
 def test_instructions_use_a_variable_without_permission_to_create_tokens(operator: Client) -> None:
     assert operator.post(ISSUE, {"way": "claude-code", "days": "90"}).status_code == 403
     html = dashboard.text(operator.get(CONNECT))
-    assert "Create token" not in html
+    assert "Issue token" not in html
     assert "$TOOLBELT_TOKEN" in html
     assert operator.get(FIRST_REQUEST).status_code == 403
     assert not models.ApiToken.objects.exists()
@@ -138,7 +138,7 @@ def test_another_agents_token_is_not_found(token_issuer: Client) -> None:
 def test_an_archived_agent_gets_no_token(token_issuer: Client) -> None:
     entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"archived": True})
     html = token_issuer.get(CONNECT).content.decode()
-    assert "Create token" not in html
+    assert "Issue token" not in html
     assert "This agent is archived." in html
 
 

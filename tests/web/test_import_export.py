@@ -185,7 +185,7 @@ HOSTILE = {
     "agents: [{key: ada, key: bob}]": "is repeated in one mapping",
     "just text": "A belt is a mapping",
     "   ": "Choose a file",
-    "a: b: c": "cannot be read",
+    "a: b: c": "This is not YAML: ",
     "x: \x01": "cannot be read",
 }
 

@@ -257,6 +257,11 @@ def test_a_finished_refresh_is_reported_and_polling_stops(
     assert "every 1s" not in response.content.decode()
 
 
+def test_a_server_that_runs_as_a_command_is_marked_as_such(plugin_manager: Client, belt: None) -> None:
+    servers.add(reached={"url": None, "headers": None, "command": "mcp-server-time"})
+    assert line(open_page(plugin_manager), "files").kind == "command (stdio)"
+
+
 def test_a_failed_server_is_named_in_the_refresh_result(
     plugin_manager: Client, belt: None, requested_refreshes: list[Any]
 ) -> None:
@@ -264,7 +269,8 @@ def test_a_failed_server_is_named_in_the_refresh_result(
     response = dashboard.post(plugin_manager, "/plugins/files/refresh/", htmx=False)
     requested_refreshes[0][1]("files", importing.ServerListing(error="connection refused"))
     html = dashboard.text(plugin_manager.get(response.headers["Location"]))
-    assert "0 servers responded, files failed." in html
+    assert "files did not respond: connection refused." in html
+    assert "0 servers" not in html
 
 
 def test_a_code_plugin_that_no_process_runs_is_marked_as_not_running(

@@ -52,7 +52,7 @@ def test_without_htmx_undo_redirects_to_the_log(operator: Client) -> None:
     page = operator.get("/audit/").context["page"]
     assert page.notice.text == "Undone: olive turned off Issues and reviews `issues`."
     newest, flip = (entry for day in page.days for entry in day.entries)
-    assert newest.action == "undid a change: turned on"
+    assert newest.action == "undid a change; this turned on"
     assert newest.undoable
     assert not flip.undoable
     assert flip.undone.startswith("undone by olive")

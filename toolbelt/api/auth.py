@@ -67,7 +67,7 @@ class _Authorization(security.http.HttpAuthBase):
         """Raise NotFound unless the request is about the agent itself."""
         agent_key = _agent(request)
         if agent_key != bearer.agent:
-            raise errors.NotFound("agent", agent_key)
+            raise errors.NotYourAgent(agent_key)
 
     def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
         """Raise HttpProblem unless the operator has the permissions."""

@@ -6,7 +6,8 @@
     ├── Invalid               the writer: the input has problems, each with its path
     │   └── ProviderLimit     the operator: the active tools are valid, but the requested provider cannot take them
     ├── NotFound              the caller: the name does not exist; the most similar names that do
-    │   └── Archived          the operator: the agent is archived; how to restore it
+    │   ├── Archived          the operator: the agent is archived; how to restore it
+    │   └── NotYourAgent      the caller: the token does not belong to this agent, which may not exist
     ├── Stale                 the writer: another operator changed the same key; its current value
     ├── ConfirmationRequired  the writer: valid, but with effects that must be confirmed
     ├── Refused               no one: a rule of the product forbids it; the alternative
@@ -98,6 +99,14 @@ class Archived(NotFound):
     def __init__(self, agent: str) -> None:
         super().__init__("agent", agent)
         self.args = (f"{agent} is archived and answers no requests: {BRING_BACK}.",)
+
+
+class NotYourAgent(NotFound):
+    """The agent does not exist, or the token belongs to another one: which of the two is not revealed."""
+
+    def __init__(self, agent: str) -> None:
+        super().__init__("agent", agent)
+        self.args = (f"There is no agent named {agent!r}, or this token belongs to another agent.",)
 
 
 class Stale(ToolbeltError):

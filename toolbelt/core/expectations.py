@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from toolbelt.core import rules, surface
+from toolbelt.core import errors, rules, surface
 
 # What was expected, and the actual result.
 Mismatch = tuple[str, str]
@@ -37,7 +37,9 @@ def of_surface(answer: surface.Surface, expected: Mapping[str, Any]) -> Iterator
         elif key in _CHECKS:
             yield from _CHECKS[key](answer, value)
         else:
-            yield "an expectation that the scenario format has", key
+            near = errors.nearest(key, EXPECTATIONS)
+            hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+            yield "a known expectation", f"the unknown key {key!r}{hint}"
 
 
 def _same_set(name: str, expected: Any, actual: Iterable[str]) -> Iterator[Mismatch]:
@@ -119,3 +121,10 @@ _CHECKS: Mapping[str, Callable[[surface.Surface, Any], Iterator[Mismatch]]] = {
     "directive": _directive,
     "meta_tools": _meta_tools,
 }
+
+# Every key of an expectation of a surface.
+EXPECTATIONS = (
+    *rules.STATES,
+    *(f"{state}_{manner}" for state in rules.STATES for manner in ("includes", "excludes")),
+    *_CHECKS,
+)

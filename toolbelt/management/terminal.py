@@ -12,6 +12,8 @@ from typing import Any, TextIO
 
 from django.core.management import base
 
+from toolbelt import conf
+from toolbelt.core import errors
 from toolbelt.plugins.upstream import cleaning
 from toolbelt.runtime import masking
 
@@ -59,6 +61,16 @@ class Command(base.BaseCommand):
         if stderr:
             self.stderr = Output(stderr)
             self.stderr.style_func = self.style.ERROR
+
+
+def explained(error: errors.ToolbeltError) -> str:
+    """Return the message of an error; if a user does not exist, with how to create one."""
+    if not isinstance(error, errors.NotFound) or error.what not in ("user", "operator"):
+        return str(error)
+    return (
+        f"{error} To create a user, use People & roles in the dashboard, or run `{conf.COMMAND} createsuperuser`: a"
+        " superuser may do everything."
+    )
 
 
 def _escaped(match: re.Match[str]) -> str:

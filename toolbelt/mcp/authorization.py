@@ -18,6 +18,7 @@ from __future__ import annotations
 from django.contrib import auth
 
 from toolbelt.control.people import rights
+from toolbelt.core import errors
 from toolbelt.mcp import protocol, request_head
 from toolbelt.runtime import credentials
 
@@ -28,7 +29,7 @@ def authenticate(token: str, agent: str) -> credentials.Bearer:
     if bearer is None:
         raise request_head.unknown_token(is_sent=True)
     if bearer.kind == "agent" and bearer.agent != agent:
-        raise request_head.unknown_agent(agent)
+        raise request_head.unknown_agent(errors.NotYourAgent(agent))
     return bearer
 
 

@@ -145,7 +145,7 @@ class Shared:
         try:
             current = await self._current_list(state)
         except errors.NotFound:
-            raise request_head.unknown_agent(state.agent) from None
+            raise request_head.unknown_agent(errors.NotFound("agent", state.agent)) from None
         if current.is_stale:
             raise errors.Unavailable("database-unavailable", "The current lists cannot be read.", 1)
         return digests(current.tools)
@@ -189,7 +189,7 @@ class Exchange:
         id_ = fault.id if fault.id is not None else message.id if message is not None else None
         is_modern = revision is None or revision.is_modern
         if isinstance(fault, request_head.UnknownTokenError):
-            fault.message += f" An operator makes one at {request_head.tokens_page(self.scope)}"
+            fault.message += f" An operator can issue one at {request_head.tokens_page(self.scope)}"
         body = protocol.error(id_, fault)
         if self.is_begun:
             await self.send_part(protocol.event(body), more=False)

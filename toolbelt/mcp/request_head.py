@@ -18,7 +18,7 @@ from django.core import exceptions
 from django.http import HttpRequest
 from django.utils import http
 
-from toolbelt.core import api_tokens, caches, sessions
+from toolbelt.core import api_tokens, caches, errors, sessions
 from toolbelt.mcp import protocol
 
 ENDPOINT = "/mcp"
@@ -203,9 +203,9 @@ def tokens_page(scope: Mapping[str, Any]) -> str:
     return f"{scheme}://{host}{urls.reverse('web:tokens')}{of_agent}"
 
 
-def unknown_agent(agent: str) -> protocol.ProtocolError:
+def unknown_agent(reason: errors.NotFound) -> protocol.ProtocolError:
     """Return the error for an agent that does not exist, or that the token gives no access to."""
-    return _fault(404, f"There is no agent named {agent!r}.")
+    return _fault(404, str(reason))
 
 
 def _fault(

@@ -66,13 +66,16 @@ class Runtime:
             await self._http.aclose()
 
 
-def loaded() -> loading.Loaded:
-    """Return the loaded plugins and the problems. The first caller loads them for all threads."""
+def loaded(*, logs: bool = True) -> loading.Loaded:
+    """Return the loaded plugins and the problems, which are logged. The first caller loads them for all threads.
+
+    Without ``logs``, the caller prints the problems itself.
+    """
     global _loaded
     if _loaded is None:
         with _lock:
             if _loaded is None:
-                _loaded = _load()
+                _loaded = _load(logs)
     return _loaded
 
 
@@ -165,7 +168,7 @@ def report(plugin: str, status: lifecycle.Status) -> None:
         _log.exception("broken plugin not reported", plugin=plugin)
 
 
-def _load() -> loading.Loaded:
+def _load(logs: bool) -> loading.Loaded:
     limits = registries.Limits(call=conf.CALL_SECONDS)
     result = loading.load(
         Path(conf.PLUGINS_FILE) if conf.PLUGINS_FILE else None,
@@ -175,7 +178,7 @@ def _load() -> loading.Loaded:
     problems = tuple(
         dataclasses.replace(problem, message=secrets.mask(problem.message)) for problem in result.problems
     )
-    for problem in problems:
+    for problem in problems if logs else ():
         _log.error("plugin not loaded", problem=str(problem))
     return dataclasses.replace(result, problems=problems)
 

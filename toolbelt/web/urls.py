@@ -60,7 +60,9 @@ urlpatterns = [
     path("live/", live.stream, name="live"),
     path(
         "login/",
-        auth.LoginView.as_view(template_name="login.html", redirect_authenticated_user=True),
+        auth.LoginView.as_view(
+            template_name="login.html", authentication_form=account.Login, redirect_authenticated_user=True
+        ),
         name="login",
     ),
     path("logout/", auth.LogoutView.as_view(), name="logout"),

@@ -221,7 +221,13 @@ def test_a_provider_limit_error_names_the_limit(connect: Connect) -> None:
 
 def test_an_unknown_agent_raises_not_found_with_the_nearest_name(connect: Connect) -> None:
     with pytest.raises(errors.NotFound, match=r"There is no agent named 'ada'\. Did you mean adam\?"):
-        connect(Server(problem(404, "not-found", nearest=["adam"]))).surface()
+        connect(Server(problem(404, "not-found", nearest=["adam"], detail=""))).surface()
+
+
+def test_another_agents_token_raises_not_found_with_both_possible_reasons(connect: Connect) -> None:
+    detail = str(errors.NotYourAgent("ada"))
+    with pytest.raises(errors.NotFound, match="or this token belongs to another agent"):
+        connect(Server(problem(404, "not-found", detail=detail))).surface()
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, "unauthenticated"), (403, "forbidden")])

@@ -136,7 +136,9 @@ def test_the_role_command_gives_takes_and_lists_roles(anna) -> None:
     assert run_role_command("take", "anna", "viewer") == "anna is no longer viewer.\n"
     assert "anna" in run_role_command("list")
     assert "no role" in run_role_command("list")
-    with pytest.raises(CommandError, match=r"There is no user named 'ann'\. Did you mean anna"):
+    with pytest.raises(
+        CommandError, match=r"There is no user named 'ann'\. Did you mean anna\? To create a user"
+    ):
         run_role_command("give", "ann", "viewer")
 
 

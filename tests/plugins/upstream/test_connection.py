@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,19 @@ def test_a_missing_program_is_reported_by_name(script: scripting.Script) -> None
     answer = harness.run(lambda server: server.ask())
 
     assert answer.error.startswith("The program 'no-such-program' was not found")
+
+
+def test_a_program_that_is_no_server_is_reported_with_its_exit_code_and_its_output(
+    script: scripting.Script,
+) -> None:
+    harness = ConnectionHarness(script, command=sys.executable, args=("-c", "print('hello')"))
+
+    answer = harness.run(lambda server: server.ask())
+
+    assert answer.error == (
+        "The program ended (exit code 0) before it answered. Check that the command starts an MCP server."
+        " It wrote last: hello"
+    )
 
 
 def test_a_silent_server_times_out(script: scripting.Script) -> None:

@@ -56,7 +56,7 @@ def test_a_call_to_a_stopped_server_fails_with_the_reason_until_it_is_restarted(
     async def story(server: connection.Server) -> None:
         await server.call("count", {})
         program.kill()
-        with pytest.raises(live_connection.UnreachableError, match="Connect call failed"):
+        with pytest.raises(live_connection.UnreachableError, match="Nothing answers at"):
             await server.call("count", {})
         assert server.status().state == "waiting"
         assert "Connect call failed" in server.status().error

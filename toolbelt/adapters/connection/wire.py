@@ -170,7 +170,11 @@ class Wire:
             case "provider-limit":
                 raise errors.ProviderLimit(form or "", problems)
             case "not-found":
-                raise errors.NotFound(*(subject or ("agent", self._agent)), document.get("nearest", ()))
+                missing = errors.NotFound(*(subject or ("agent", self._agent)), document.get("nearest", ()))
+                if subject is None and detail:
+                    # It also names the other reasons: the agent is archived, or the token is another agent's.
+                    missing.args = (detail,)
+                raise missing
             case "unauthenticated" | "forbidden":
                 raise protocol.NotAllowed(detail, code)
             case "too-many-requests":

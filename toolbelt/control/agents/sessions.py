@@ -169,7 +169,11 @@ def _refused(agent: str, doing: str, among: Collection[str] | None) -> errors.Re
 
 def _unknown(session: str) -> errors.NotFound:
     # Names of other sessions are not suggested: they may identify conversations.
-    return errors.NotFound("session that has loaded anything", session)
+    missing = errors.NotFound("session", session)
+    missing.args = (
+        f"There is no session named {session!r}, or its agent has not loaded anything in it yet.",
+    )
+    return missing
 
 
 def _contents(session: sessions.Session) -> dict[str, Any]:

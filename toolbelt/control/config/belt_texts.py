@@ -183,6 +183,8 @@ def read(text: str, *, strictly: bool = False) -> Any:
         if strictly:
             _check_limits(text)
         return _Reader(text).read()
+    except (yaml.scanner.ScannerError, yaml.parser.ParserError) as error:
+        raise errors.Invalid.of(f"This is not YAML: {_described(error)}.") from error
     except _UNREADABLE as error:
         raise errors.Invalid.of(f"This cannot be read: {_described(error)}.") from error
 

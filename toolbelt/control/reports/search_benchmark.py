@@ -11,12 +11,12 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolbelt.core import catalog, search
+from toolbelt.core import catalog, errors, search
 
 TOOLS, QUERIES = "tools.jsonl", "queries.jsonl"
 _PLUGIN = "bench"
@@ -126,10 +126,11 @@ def _scores(ranked: Sequence[str], groups: Sequence[Sequence[str]]) -> tuple[flo
 
 def _read(folder: Path) -> RequestSet:
     try:
-        tools = list(_lines(folder / TOOLS))
-        requests = [request for request in _lines(folder / QUERIES) if request["groups"]]
+        tools = [tool for _, tool in _lines(folder / TOOLS)]
+        requests = [request for _, request in _lines(folder / QUERIES) if request["groups"]]
         if not requests:
             raise Unreadable(f"{folder / QUERIES} has no request with groups.")
+        _check_groups(folder, {str(tool["id"]) for tool in tools})
         return RequestSet(
             name=folder.name,
             stored=_catalog(tools),
@@ -140,10 +141,27 @@ def _read(folder: Path) -> RequestSet:
         raise Unreadable(f"{folder} is not a readable set: {type(error).__name__}: {error}") from error
 
 
-def _lines(file: Path) -> Iterator[Mapping[str, Any]]:
-    for line in file.read_text(encoding="utf-8").split("\n"):
+def _lines(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), start=1):
         if line.strip():
-            yield json.loads(line)
+            try:
+                yield number, json.loads(line)
+            except ValueError as error:
+                reason = (
+                    f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
+                )
+                raise Unreadable(f"{file}:{number}: This is not JSON: {reason}.") from error
+
+
+def _check_groups(folder: Path, ids: Collection[str]) -> None:
+    """Raise Unreadable if a group names a tool that the set does not have."""
+    for number, request in _lines(folder / QUERIES):
+        for tool in (str(tool) for group in request["groups"] for tool in group):
+            if tool not in ids:
+                error = errors.NotFound("tool", tool, ids)
+                raise Unreadable(
+                    f"{folder / QUERIES}:{number}: {error} Groups name tools by their id in {TOOLS}."
+                )
 
 
 def _catalog(tools: Sequence[Mapping[str, Any]]) -> catalog.Catalog:

@@ -170,6 +170,17 @@ def find_reviewed_plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
     return plugin
 
 
+def is_held(key: str) -> bool:
+    """Return whether there is a tool with this key that no agent has before its review."""
+    stored = snapshots.catalog()
+    tool = stored.tools.get(key)
+    if tool is None or tool.retired:
+        return False
+    plugin = stored.plugins.get(tool.plugin)
+    is_seen = tool.seen or (plugin is not None and plugin.trusted)
+    return not is_seen or tool_versions.is_changed(tool)
+
+
 def check_hashes(name: str, reviewed_hashes: Mapping[str, str], stored: catalog.Catalog) -> None:
     """Raise errors.Stale if a plugin's tool is no longer as it was shown, or errors.NotFound if it has no such tool.
 

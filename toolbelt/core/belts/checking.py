@@ -94,10 +94,15 @@ def _inside(
     kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, *, is_saved: bool
 ) -> Iterator[findings.Finding]:
     shape = vocabulary.KINDS[kind].shape
-    yield from shape.problems(written, ())
+    misfits = list(shape.problems(written, ()))
+    yield from misfits
     fields = shape.read(written)
     if fields is not None:
-        yield from _RULES[kind](fields, index)
+        # A command or URL that does not fit is not missing.
+        is_given = any(misfit.at in (("upstream", "command"), ("upstream", "url")) for misfit in misfits)
+        for finding in _RULES[kind](fields, index):
+            if not (is_given and finding.at == ("upstream",)):
+                yield finding
         if kind == "loadout" and is_saved and isinstance(fields, Mapping):
             yield from profile_rules.patterns(fields)
 

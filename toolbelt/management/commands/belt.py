@@ -23,7 +23,9 @@ class Command(terminal.Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the action and the file."""
-        parser.add_argument("act", choices=("export", "import", "check"), help="what to do")
+        parser.add_argument(
+            "act", metavar="ACTION", choices=("export", "import", "check"), help="export, import or check"
+        )
         parser.add_argument(
             "file",
             metavar="FILE",
@@ -39,12 +41,15 @@ class Command(terminal.Command):
             action="store_true",
             help="only print what an import would change, and for which agents",
         )
+        parser.add_argument(
+            "--replace", action="store_true", help="overwrite a file that exists already (export)"
+        )
         parser.add_argument("--reason", default="", help="a reason, for the audit log (import)")
 
     def handle(self, *args: Any, act: str, file: str, **options: Any) -> None:
         """Run the action. An invalid belt is refused completely, with a line for each problem."""
         if act == "export":
-            self._export(file)
+            self._export(file, replace=options["replace"])
             return
         document = _read(file)
         if act == "check":
@@ -78,8 +83,13 @@ class Command(terminal.Command):
         for warning in warnings:
             self.stderr.write(f"Warning: {warning}")
 
-    def _export(self, file: str) -> None:
-        text = belt_texts.write(belts.export(), "json" if file.endswith(".json") else "yaml")
+    def _export(self, file: str, *, replace: bool) -> None:
+        if file != "-" and not replace and Path(file).exists():
+            raise CommandError(
+                f"{file} exists already. Choose another name, or add --replace to overwrite it."
+            )
+        document = belts.export()
+        text = belt_texts.write(document, "json" if file.endswith(".json") else "yaml")
         if file == "-":
             self.stdout.write_yaml(text)
             return
@@ -87,6 +97,8 @@ class Command(terminal.Command):
             Path(file).write_text(text, encoding="utf-8")
         except OSError as error:
             raise CommandError(f"{file}: cannot be written: {error.strerror}.") from error
+        entries = sum(map(len, document.values()))
+        self.stdout.write(f"Wrote {file} ({entries} {'entry' if entries == 1 else 'entries'}).")
 
 
 def _read(file: str) -> dict[str, Any]:

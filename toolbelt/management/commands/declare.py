@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import sys
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from toolbelt.control import writing
-from toolbelt.control.config import belt_texts
 from toolbelt.control.servers import client_plugins
 from toolbelt.core import errors
-from toolbelt.management import terminal
+from toolbelt.management import files, terminal
 
 
 class Command(terminal.Command):
@@ -36,14 +33,12 @@ class Command(terminal.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Declare the tools, and print what changed."""
         try:
-            file = options["file"]
-            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
             declaration = client_plugins.declare(
                 writing.by(getpass.getuser(), via="command", reason=options["reason"]),
                 options["plugin"],
-                _tools(belt_texts.read(text)),
+                _tools(options["file"]),
             )
-        except (errors.ToolbeltError, OSError, UnicodeDecodeError) as error:
+        except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         lines = {
             "created": declaration.created,
@@ -59,7 +54,8 @@ class Command(terminal.Command):
             self.stdout.write("No changes: these tools were declared already.")
 
 
-def _tools(document: Any) -> list[dict[str, Any]]:
+def _tools(file: str) -> list[dict[str, Any]]:
+    document = files.read(file)
     if isinstance(document, list) and all(isinstance(tool, dict) for tool in document):
         return document
-    raise CommandError("The file is not a list of tools. Each is a mapping with a name.")
+    raise CommandError(f"{file}: This is not a list of tools. Each is a mapping with a name.")

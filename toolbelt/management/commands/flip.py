@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from toolbelt.control import dry_runs, writing
 from toolbelt.control.access import switches
 from toolbelt.control.reports import queries
+from toolbelt.control.servers import approvals
 from toolbelt.core import effects, errors, grants
 from toolbelt.management import durations, terminal
 
@@ -31,7 +32,9 @@ class Command(terminal.Command):
         """Add the agent, the toolkit or tool, its value, and the expiry."""
         parser.add_argument("agent", metavar="AGENT", help="the agent's key")
         parser.add_argument("key", metavar="KEY", help="the key of a toolkit or a tool")
-        parser.add_argument("on", choices=_ON, help="the new value; default removes the stored value")
+        parser.add_argument(
+            "on", metavar="STATE", choices=_ON, help="on, off or default, which removes the stored value"
+        )
         until = parser.add_mutually_exclusive_group()
         until.add_argument(
             "--for",
@@ -90,11 +93,23 @@ class Command(terminal.Command):
         effect = change.effect
         if options["dry_run"]:
             self._print_effect(key, state, effect, reasons)
+            if _ON[on]:
+                self._print_review(key)
+            self.stdout.write("Nothing was changed.")
             return
         self.stdout.write(
             f"{key} is {state}. Tools: {effect.tools_before} → {effect.tools_after}."
             f" Tokens: {effect.tokens_before} → {effect.tokens_after}. Change {change.entry}."
         )
+        if _ON[on]:
+            self._print_review(key)
+
+    def _print_review(self, key: str) -> None:
+        """Print a note if the tool awaits review: no agent has it before."""
+        if approvals.is_held(key):
+            self.stdout.write(
+                "It awaits review; no agent has it yet. Review it in the dashboard, under Review."
+            )
 
     def _print_effect(self, key: str, state: str, effect: effects.Effect, reasons: Sequence[str]) -> None:
         self.stdout.write(
@@ -112,4 +127,3 @@ class Command(terminal.Command):
             )
         for reason in reasons:
             self.stdout.write(f"To confirm: {reason}")
-        self.stdout.write("Nothing was changed.")

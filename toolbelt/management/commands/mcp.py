@@ -23,6 +23,8 @@ from toolbelt.runtime import plugins, upstream_connections, upstream_listing, up
 # The number of hex digits of a version's hash that are printed, and the minimum that identifies it.
 PRINTED_DIGITS = 12
 MIN_DIGITS = 8
+# How many tools are listed by name.
+MAX_NAMED = 5
 _HASH = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}")
 
 
@@ -134,7 +136,8 @@ class Command(terminal.Command):
         if not names:
             self.stdout.write(f"There are no upstream servers. Add one with `{conf.COMMAND} mcp add`.")
         if failed:
-            self.stderr.write(f"Not refreshed: {', '.join(failed)}.")
+            again = f"{conf.COMMAND} mcp refresh {' '.join(failed)}"
+            self.stderr.write(f"Not refreshed: {', '.join(failed)}. To try again: {again}")
             sys.exit(1)
 
     def _reject(self, options: dict[str, Any]) -> None:
@@ -162,7 +165,7 @@ class Command(terminal.Command):
             self.stderr.write(str(problem))
 
     def _shown(self, name: str, tools: list[str]) -> Mapping[str, str]:
-        """Return the versions of the named tools, or of all to review. Raise errors.Stale if a version has changed."""
+        """Return the versions of the named tools, or of all to review. Raise errors.Refused for another hash."""
         waiting = {change.key: change.version_hash for change in configured.review(name).to_review}
         hashes = _hashes(tools)
         keys = [word.partition("=")[0] for word in tools] or list(waiting)
@@ -170,7 +173,12 @@ class Command(terminal.Command):
             if key not in waiting:
                 raise errors.NotFound(f"tool of {name} to review", key, waiting)
             if not _digits(waiting[key]).startswith(hashes.get(key, "")):
-                raise errors.Stale(key, hashes[key], _printed(waiting[key]))
+                message = (
+                    f"{hashes[key]} is not the version of {key} that awaits review: it changed since, or the hash is"
+                    f" mistyped. Run `{conf.COMMAND} mcp review {name}`, and name the version that it prints:"
+                    f" {key}=HASH."
+                )
+                raise errors.Refused(message)
         if not keys:
             self.stdout.write(f"{name} has no tools to review.")
         return {key: waiting[key] for key in keys}
@@ -285,10 +293,10 @@ def _printed(version: str) -> str:
 
 
 def _hash_required(name: str, keys: list[str]) -> str:
+    named = ", ".join(f"{key}=HASH" for key in keys) if len(keys) <= MAX_NAMED else "TOOL=HASH"
     return (
-        f"Nothing was approved: {_named(tuple(keys))} may have changed since your review. "
-        f"Run `{conf.COMMAND} mcp review {name}`, and name the version that it prints: TOOL=HASH. "
-        "To approve the current version without a review, add --as-they-are."
+        f"Nothing was approved. Name the version that you reviewed: {named}. `{conf.COMMAND} mcp review {name}` prints"
+        " the hash of each tool. To approve the current version without a review, add --as-they-are."
     )
 
 
@@ -301,7 +309,8 @@ def _rows() -> Iterator[tuple[str, ...]]:
     yield "name", "namespace", "state", "tools", "to review", "connections", "transport"
     for server in configured.servers():
         plugin = server.plugin
-        state = upstream_status.summary(plugin, server.listing).replace("-", " ")
+        summary = upstream_status.summary(plugin, server.listing)
+        state = "not refreshed yet" if summary == "not-asked" else summary.replace("-", " ")
         counts = ", ".join(f"{count} {kind}" for kind, count in server.to_review.items())
         shared_by = upstream_connections.sharing(plugin) or "session or shared"
         row = plugin.name, plugin.namespace, state, str(server.tools), counts or "-", shared_by
@@ -338,7 +347,7 @@ def _recorded(
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
 
 
-def _named(keys: tuple[str, ...], max_count: int = 5) -> str:
+def _named(keys: tuple[str, ...], max_count: int = MAX_NAMED) -> str:
     more = f" and {len(keys) - max_count} more" if len(keys) > max_count else ""
     return ", ".join(keys[:max_count]) + more
 

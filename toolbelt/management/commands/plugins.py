@@ -87,11 +87,11 @@ class Command(terminal.Command):
         self.stdout.write(f"{entry['name']} created. Declare its tools, then review them.")
 
     def _check(self) -> None:
+        problems = [str(problem) for problem in running.loaded(logs=False).problems]
         failed = [plugin for plugin in running.initialize() if plugin.state == "failed"]
         for plugin in running.live():
             tools = counting.counted(plugin.tool_count, "tool")
             self.stdout.write(f"{plugin.name}: {plugin.state}, {tools}")
-        problems = [str(problem) for problem in running.loaded().problems]
         problems += [str(problem) for plugin in running.live() for problem in plugin.problems]
         # Plugins that could not be loaded are already among the problems of the file.
         problems += [f"{plugin.source}: {plugin.name}: {plugin.error}" for plugin in failed if plugin.tools]
@@ -121,10 +121,10 @@ class Command(terminal.Command):
                     raise CommandError(
                         f"{name} is installed but not listed. Add '- id: {name}' to tool_plugins: in {file}."
                     )
-        self._synced(configured.enable(_write(reason), name, running.initialize()))
+        self._synced(configured.enable(_write(reason), name, running.initialize()), is_quiet=True)
         self.stdout.write(f"{name} is on.")
 
-    def _synced(self, result: configured.Synced) -> None:
+    def _synced(self, result: configured.Synced, *, is_quiet: bool = False) -> None:
         self._print(f"created {name}" for name in result.created)
         self._print(
             f"changed {name}" for name in result.changed if name.partition(" ")[2] not in result.retired
@@ -143,7 +143,7 @@ class Command(terminal.Command):
             )
         if result.not_running:
             self.stdout.write(f"Not running until servers are restarted: {', '.join(result.not_running)}.")
-        if not (result.created or result.changed or result.problems):
+        if not (result.created or result.changed or result.problems or is_quiet):
             self.stdout.write("No changes: all plugins are up to date.")
 
     def _print(self, lines: Iterator[str]) -> None:

@@ -23,14 +23,16 @@ class Command(terminal.Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the subcommands."""
-        commands = parser.add_subparsers(dest="act", required=True)
+        commands = parser.add_subparsers(dest="act", required=True, metavar="ACTION")
         for name, description in (
             ("give", "give a user a role"),
             ("take", "take a role away from a user"),
         ):
             command = commands.add_parser(name, help=description)
             command.add_argument("user", metavar="USER", help="the user's name")
-            command.add_argument("role", choices=roles.ROLES, help="the role")
+            command.add_argument(
+                "role", metavar="ROLE", choices=roles.ROLES, help=f"the role: {', '.join(roles.ROLES)}"
+            )
             command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
         operate = commands.add_parser(
             "operate", help="set the users who may flip one agent's switches, in addition to all operators"
@@ -57,7 +59,7 @@ class Command(terminal.Command):
                 case _:
                     self.stdout.write("\n".join(_lines()))
         except errors.ToolbeltError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(terminal.explained(error)) from error
 
     def _put(self, write: writing.Write, act: str, options: dict[str, Any]) -> None:
         user, role = options["user"], options["role"]

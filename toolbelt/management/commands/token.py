@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.control import writing
+from toolbelt.control.catalog import entries
 from toolbelt.control.people import tokens
 from toolbelt.core import errors
 from toolbelt.management import terminal
@@ -25,7 +26,7 @@ class Command(terminal.Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the subcommands."""
-        commands = parser.add_subparsers(dest="act", required=True)
+        commands = parser.add_subparsers(dest="act", required=True, metavar="ACTION")
         issue = commands.add_parser("issue", help="issue a token for an agent or an operator")
         whose = issue.add_mutually_exclusive_group(required=True)
         whose.add_argument("--agent", metavar="A", help="the agent that the token is for")
@@ -52,7 +53,7 @@ class Command(terminal.Command):
                     token = tokens.revoke(write, options["prefix"])
                     self.stdout.write(f"{token.prefix} is revoked. Requests with it will be rejected.")
         except errors.ToolbeltError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(terminal.explained(error)) from error
 
     def _issue(self, write: writing.Write, options: dict[str, Any]) -> None:
         issued = tokens.issue(
@@ -64,6 +65,8 @@ class Command(terminal.Command):
             expires=_end(options["days"]),
         )
         self.stderr.write(f"Token for {_whose(issued.token)}. Store it now: it is not shown again.")
+        if options["agent"] and entries.read("agent", options["agent"]).get("archived"):
+            self.stderr.write(f"Warning: {errors.Archived(options['agent'])}")
         self.stdout.write(issued.text)
 
 

@@ -60,12 +60,14 @@ class LiveConnection:
 
     ``calls`` counts those that wait for an answer. A retired connection gets no new calls, and ends after the last
     answer. ``running_calls`` are these calls, with the features of their clients. ``failure`` is why the server was
-    given up.
+    given up. ``output`` is what a process wrote that is not MCP, and ``exit_code`` that of one that ended on its own.
     """
 
     opened: asyncio.Future[mcp.Client]
     leave: asyncio.Event
     stderr: ring_buffer.RingBuffer = field(default_factory=ring_buffer.RingBuffer)
+    output: ring_buffer.RingBuffer = field(default_factory=ring_buffer.RingBuffer)
+    exit_code: int | None = None
     http_status: int = 0
     client: mcp.Client | None = None
     task: asyncio.Task[None] | None = None
@@ -109,6 +111,10 @@ class LiveConnection:
         """Record why the server was given up."""
         self.failure = UnreachableError(str(reason))
 
+    def note_exit(self, code: int) -> None:
+        """Record the exit code of a process that ended on its own."""
+        self.exit_code = code
+
     def note_session(self) -> None:
         """Record that the server gave the id of a session: it may keep state for this connection."""
         self.has_session = True
@@ -130,5 +136,9 @@ class LiveConnection:
     def why(self, error: BaseException | None, settings: connections.Connection) -> str:
         """Return why it ended, for an operator."""
         return reasons.describe(
-            self.failure or error, settings, http_status=self.http_status, last=self.stderr.last()
+            self.failure or error,
+            settings,
+            http_status=self.http_status,
+            exit_code=self.exit_code,
+            last=self.stderr.last() or (self.output.last() if self.exit_code is not None else ""),
         )

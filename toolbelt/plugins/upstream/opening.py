@@ -52,7 +52,9 @@ def client(
         raise live_connection.UnreachableError(INSTALL) from error
     if settings.command:
         env = _filled(settings.env, environ)
-        transport = transports.process(settings, env, live.stderr, on_end, live.give_up)
+        transport = transports.process(
+            settings, env, live.stderr, on_end, live.give_up, live.output.data_received, live.note_exit
+        )
     else:
         headers = _filled(settings.headers, environ)
         url = _filled({"url": settings.url}, environ)["url"]

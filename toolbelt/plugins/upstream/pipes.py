@@ -48,11 +48,14 @@ async def opened(
     stderr: IO[str],
     max_bytes: int,
     give_up: Callable[[TooMuchError], None],
+    on_stray: Callable[[bytes], None] = lambda line: None,
+    on_exit: Callable[[int], None] = lambda code: None,
 ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[Sent]]]:
     """Start the command and yield the streams of messages from it and to it. At the end, the process is gone.
 
-    A line of more than ``max_bytes`` ends the stream, and ``give_up`` is called with the reason. Raise OSError if the
-    command cannot be started.
+    A line of more than ``max_bytes`` ends the stream, and ``give_up`` is called with the reason. ``on_stray`` is called
+    with each line that is no message, and ``on_exit`` with the exit code of a process that ended before it was told
+    to. Raise OSError if the command cannot be started.
     """
     process = await anyio.open_process(
         list(command), env=dict(env), cwd=cwd, stderr=stderr, start_new_session=True
@@ -63,16 +66,17 @@ async def opened(
     write, outof = anyio.create_memory_object_stream[Sent](0)
     with orphans.killed_with_parent(process.pid):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, stdout, into, max_bytes, give_up)
+            tasks.start_soon(_read, stdout, into, max_bytes, give_up, on_stray)
             tasks.start_soon(_write, stdin, outof, into)
             try:
                 yield read, write
             finally:
+                has_ended = not read.statistics().open_send_streams
                 read.close()
                 write.close()
                 # Even if cancelled, it leaves no process behind; all its waits are limited.
                 with anyio.CancelScope(shield=True):
-                    await _end(process, stdin, stdout)
+                    await _end(process, stdin, stdout, on_exit if has_ended else lambda code: None)
                 tasks.cancel_scope.cancel()
 
 
@@ -110,6 +114,7 @@ async def _read(
     into: MemoryObjectSendStream[Received],
     max_bytes: int,
     give_up: Callable[[TooMuchError], None],
+    on_stray: Callable[[bytes], None],
 ) -> None:
     try:
         with into, contextlib.suppress(*_STREAM_ENDED):
@@ -122,6 +127,7 @@ async def _read(
                     else:
                         # Empty lines count as well: a process that writes nothing else would be read forever.
                         strays += 1
+                        on_stray(line + b"\n")
                     if strays > MAX_STRAY_LINES:
                         raise TooMuchError(
                             f"The server wrote {MAX_STRAY_LINES} lines in a row that are not MCP messages."
@@ -155,11 +161,14 @@ async def _write(
         into.close()
 
 
-async def _end(process: Process, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
+async def _end(
+    process: Process, stdin: ByteSendStream, stdout: ByteReceiveStream, on_exit: Callable[[int], None]
+) -> None:
     """Wait for the process to end, or end it; processes that it started are ended in any case."""
     with contextlib.suppress(*_STREAM_ENDED):
         await stdin.aclose()
-    await _is_gone(process)
+    if await _is_gone(process):
+        on_exit(cast("int", process.returncode))
     await utilities.terminate_posix_process_tree(process, EXIT_SECONDS)
     if await _is_gone(process):
         await process.aclose()

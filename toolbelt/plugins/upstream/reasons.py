@@ -12,11 +12,17 @@ MAX_LENGTH = 1_000
 
 
 def describe(
-    error: BaseException | None, settings: connections.Connection, *, http_status: int = 0, last: str = ""
+    error: BaseException | None,
+    settings: connections.Connection,
+    *,
+    http_status: int = 0,
+    exit_code: int | None = None,
+    last: str = "",
 ) -> str:
     """Return a sentence that explains why a connection failed or ended.
 
-    ``last`` is the last line of the server's error output, ``http_status`` the status of its last answer.
+    ``last`` is the last line of the server's output, ``http_status`` the status of its last answer, and ``exit_code``
+    that of a program that ended on its own.
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -32,6 +38,16 @@ def describe(
             )
         case errors.ToolbeltError():
             reason = str(error)
+        case _ if exit_code is not None:
+            reason = (
+                f"The program ended (exit code {exit_code}) before it answered. Check that the command starts an MCP"
+                " server"
+            )
+        case _ if isinstance(error.__cause__, ConnectionRefusedError):
+            reason = (
+                f"Nothing answers at {settings.url} (connection refused). Check the address, and that the server"
+                " runs"
+            )
         case _:
             # The message of the client's own errors is the server's or the client's explanation.
             reason = str(error) if hasattr(error, "error") else lifecycle.described(error)

@@ -63,10 +63,13 @@ async def process(
     errors: ring_buffer.RingBuffer,
     on_end: Notify,
     give_up: GiveUp,
+    on_stray: Callable[[bytes], None] = lambda line: None,
+    on_exit: Callable[[int], None] = lambda code: None,
 ) -> AsyncIterator[Any]:
     """Run the command and communicate over its pipes. It gets a few harmless environment variables, and ``env``.
 
-    ``give_up`` is called with the reason if the process writes what is not MCP. ``on_end`` is called at the end.
+    ``give_up`` is called with the reason if the process writes what is not MCP; ``on_stray`` with each line
+    that is not. ``on_end`` is called at the end, and ``on_exit`` with the exit code of a process that ended on its own.
     """
     async with contextlib.AsyncExitStack() as stack:
         with os.fdopen(stack.enter_context(_read_from_pipe(errors)), "w") as errlog:
@@ -77,6 +80,8 @@ async def process(
                 stderr=errlog,
                 max_bytes=MAX_BYTES,
                 give_up=give_up,
+                on_stray=on_stray,
+                on_exit=on_exit,
             )
             read, write = await stack.enter_async_context(streams)
         yield _Watched(read, on_end), write

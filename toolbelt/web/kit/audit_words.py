@@ -91,7 +91,7 @@ def actor(name: str, via: str = "") -> str:
 def action_phrase(entry: queries.Entry) -> str:
     """Return the verb phrase: ``turned off``."""
     verb = _verb_phrase(entry)
-    return f"undid a change: {verb}" if entry.undoes else verb
+    return f"undid a change; this {verb}" if entry.undoes else verb
 
 
 def subject(entry: queries.Entry) -> str:

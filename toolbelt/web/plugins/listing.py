@@ -140,10 +140,10 @@ def line(
 
 
 def kind(provider: plugin_overview.Provider) -> str:
-    """Return the kind of a plugin: ``code``, ``client``, ``stdio`` or ``HTTP``."""
+    """Return the kind of a plugin: ``code``, ``client``, ``command (stdio)`` or ``HTTP``."""
     if provider.connection is None:
         return "client" if provider.plugin.runner == "client" else "code"
-    return "stdio" if provider.connection.command else "HTTP"
+    return "command (stdio)" if provider.connection.command else "HTTP"
 
 
 def state(provider: plugin_overview.Provider) -> pieces.View:
@@ -192,7 +192,7 @@ def refresh_progress(
     providers: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
 ) -> pieces.View | None:
     """Return the progress of a refresh of one or all servers: those that it is ``waiting`` for (``url`` polls), those
-    that ``failed`` or stayed ``silent``, and how many ``responded``.
+    that ``failed`` (for a ``reason``, if it is only one) or stayed ``silent``, and how many ``responded``.
     """
     if since is None:
         return None
@@ -202,12 +202,13 @@ def refresh_progress(
         for provider in refreshed
         if provider.listing is not None and provider.listing.asked >= since
     }
-    failed = [name for name, listing in answered.items() if listing.error]
+    failures = {name: listing.error for name, listing in answered.items() if listing.error}
     return pieces.View(
         url=f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}",
         waiting=[provider.plugin.name for provider in refreshed if is_refreshing(provider, since)],
-        responded=len(answered) - len(failed),
-        failed=failed,
+        responded=len(answered) - len(failures),
+        failed=list(failures),
+        reason=" ".join(f"{_error(error).rstrip('.')}." for error in failures.values() if len(failures) == 1),
         silent=[provider.plugin.name for provider in refreshed if provider.plugin.name not in answered],
         to_review=sum(provider.to_review for provider in refreshed),
     )
