@@ -78,6 +78,43 @@ def test_tools_first_listed_by_another_process_are_reported_as_new(
     assert "new" not in mcp("refresh", "files")
 
 
+def test_replacing_a_connection_keeps_the_approved_tools(mcp: Any, script: scripting.Script) -> None:
+    mcp("add", "files", "--namespace", "fs", "--url", "http://127.0.0.1:9/mcp")
+
+    printed = mcp("add", "files", "--replace", *command(script))
+    assert printed.splitlines()[:2] == [
+        "Changed the connection of files.",
+        "files: 2 tools (scripted 1, protocol 2025-11-25)",
+    ]
+    mcp("approve", "files", "--as-they-are")
+
+    printed = mcp("add", "files", "--replace", "--timeout", "9", *command(script))
+    assert "to review" not in printed
+    assert "Review" not in printed
+    assert "seen" not in entries.read("tool", "fs__read")
+    assert mcp("add", "files", "--replace", "--timeout", "9", *command(script)).splitlines()[0] == (
+        "No changes: the connection of files is already up to date."
+    )
+
+
+def test_replacing_changes_only_the_connection(mcp: Any) -> None:
+    with pytest.raises(CommandError, match="no upstream server named 'files'"):
+        mcp("add", "files", "--replace", "--url", "http://127.0.0.1:9/mcp")
+
+    mcp("add", "files", "--url", "http://127.0.0.1:9/mcp")
+    with pytest.raises(
+        CommandError, match="--replace changes only the connection: leave out --title, --trust"
+    ):
+        mcp("add", "files", "--replace", "--title", "Files", "--trust", "--url", "http://127.0.0.1:9/mcp")
+
+
+def test_a_taken_name_names_the_option_that_changes_the_server(mcp: Any) -> None:
+    mcp("add", "files", "--url", "http://127.0.0.1:9/mcp")
+
+    with pytest.raises(CommandError, match="'files' already exists: to change its connection, add --replace"):
+        mcp("add", "files", "--url", "http://127.0.0.1:9/mcp")
+
+
 def test_new_tools_are_shown_and_approved(mcp: Any, script: scripting.Script) -> None:
     mcp("add", "files", *command(script))
 

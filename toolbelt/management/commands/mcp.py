@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import writing
+from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, decisions, elicitation, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, connections, counting, errors
@@ -24,6 +25,8 @@ from toolbelt.runtime import plugins, upstream_connections, upstream_listing, up
 PRINTED_DIGITS = 12
 MIN_DIGITS = 8
 _HASH = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}")
+# The options of `mcp add` that are not about the connection.
+_NOT_THE_CONNECTION = ("namespace", "title", "category", "trust")
 
 
 class Command(terminal.Command):
@@ -102,18 +105,35 @@ class Command(terminal.Command):
             plugins.stop()
 
     def _add(self, options: dict[str, Any]) -> None:
-        configured.add(
-            _write(options),
-            options["name"],
-            _connection(options),
-            namespace=options["namespace"],
-            title=options["title"],
-            category=options["category"],
-            trusted=options["trust"],
-        )
+        if options["replace"]:
+            self._replace_connection(options)
+            return
+        try:
+            configured.add(
+                _write(options),
+                options["name"],
+                _connection(options),
+                namespace=options["namespace"],
+                title=options["title"],
+                category=options["category"],
+                trusted=options["trust"],
+            )
+        except entries.NameTaken as error:
+            raise errors.Refused(_name_taken(options["name"])) from error
         plugin = configured.find(options["name"])
         self.stdout.write(f"Stored {plugin.name}. Its tools' names begin with {plugin.namespace}__.")
         self._refresh([plugin.name], is_new=True)
+
+    def _replace_connection(self, options: dict[str, Any]) -> None:
+        name = options["name"]
+        if others := [f"--{option}" for option in _NOT_THE_CONNECTION if options[option]]:
+            raise errors.Refused(f"--replace changes only the connection: leave out {', '.join(others)}.")
+        change = configured.replace_connection(_write(options), name, _connection(options))
+        if change.entry is None:
+            self.stdout.write(f"No changes: the connection of {name} is already up to date.")
+        else:
+            self.stdout.write(f"Changed the connection of {name}.")
+        self._refresh([name])
 
     def _refresh(self, names: list[str], *, is_new: bool = False) -> None:
         names = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
@@ -201,6 +221,11 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         "--header", metavar="K=V", action="append", default=[], help="an HTTP header; write secrets as ${VAR}"
     )
     parser.add_argument("--bearer", metavar="${VAR}", help="the server's access token, as a variable")
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="change the connection of a server that exists: these options replace all of it",
+    )
     parser.add_argument("--cwd", metavar="DIR", help="the directory that the command runs in")
     parser.add_argument("--namespace", metavar="N", help="the prefix of its tools' names (default: NAME)")
     parser.add_argument(
@@ -281,6 +306,13 @@ def _digits(version: str) -> str:
 
 def _printed(version: str) -> str:
     return _digits(version)[:PRINTED_DIGITS]
+
+
+def _name_taken(name: str) -> str:
+    way_out = "choose another name"
+    if any(server.plugin.name == name for server in configured.servers()):
+        way_out = "to change its connection, add --replace before --url or --command; or choose another name"
+    return f"{name!r} already exists: {way_out}."
 
 
 def _hash_required(name: str, keys: list[str]) -> str:
