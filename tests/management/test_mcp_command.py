@@ -12,8 +12,10 @@ from django.core.management import CommandError, call_command
 from tests.plugins.upstream import listing, scripting
 from tests.runtime.connected import stopped as stopped
 from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers
 from toolbelt.store import snapshots
+from toolbelt.testing import OPERATOR
 
 pytestmark = pytest.mark.django_db
 
@@ -119,10 +121,35 @@ def test_new_tools_are_shown_and_approved(mcp: Any, script: scripting.Script) ->
     mcp("add", "files", *command(script))
 
     read, write = versions(mcp("review", "files"))
-    assert mcp("approve", "files", read).splitlines() == ["Approved files__read."]
-    assert mcp("approve", "files", write[:-4]).splitlines() == ["Approved files__write."]
+    assert mcp("approve", "files", read).splitlines() == [
+        "Approved files__read.",
+        "No agent has files__read yet. To turn it on: .venv/bin/python manage.py flip AGENT files__read on",
+    ]
+    assert mcp("approve", "files", write[:-4]).splitlines()[0] == "Approved files__write."
     assert mcp("review", "files").splitlines() == ["All tools of files match their approved version."]
     assert mcp("approve", "files").splitlines() == ["files has no tools to review."]
+
+
+def test_approving_names_the_agents_that_have_the_tools_now(mcp: Any, script: scripting.Script) -> None:
+    mcp("add", "files", *command(script))
+    belt = {
+        "loadouts": [
+            {"name": "reading", "plugins": ["files"]},
+            {"name": "looking", "discoverable": ["files"]},
+        ],
+        "agents": [
+            {"key": "ada", "loadout": "reading"},
+            {"key": "bob", "loadout": "reading", "tools_config": {"files__write": False}},
+            {"key": "cleo", "loadout": "looking"},
+        ],
+    }
+    belts.import_(OPERATOR, belt)
+
+    assert mcp("approve", "files", "--as-they-are").splitlines() == [
+        "Approved files__read. On for: ada, bob. On request for: cleo.",
+        "Approved files__write. On for: ada. On request for: cleo.",
+    ]
+    assert mcp("elicitation", "files").splitlines()[1:] == ["On for: ada, bob. On request for: cleo."]
 
 
 def test_the_review_shows_all_texts_of_a_new_tool(mcp: Any, script: scripting.Script) -> None:
@@ -148,7 +175,7 @@ def test_a_removed_limit_is_marked_before_and_after_the_approval(mcp: Any, scrip
     mark = "  ! “size” may now be more than 10 (maximum removed)"
     assert mark in printed.splitlines()
     version = printed.split()[1]
-    assert mcp("approve", "files", version).splitlines() == ["Approved files__read.", mark]
+    assert mcp("approve", "files", version).splitlines()[:2] == ["Approved files__read.", mark]
 
 
 def test_approving_an_outdated_version_is_refused(mcp: Any, script: scripting.Script) -> None:
@@ -222,6 +249,7 @@ def test_a_server_can_be_allowed_to_ask_users(mcp: Any, script: scripting.Script
     mcp("add", "files", *command(script))
     printed = mcp("elicitation", "files", "--reason", "It asks before it deletes.")
     assert "files__elicitation, which lets files ask users" in printed
+    assert "No agent has files__elicitation yet." in printed
     entry = snapshots.catalog().tools["files__elicitation"]
     assert (entry.kind, entry.seen) == ("elicitation", True)
 

@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, decisions, elicitation, plugin_overview
+from toolbelt.control.servers import approvals, decisions, elicitation, inbox, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, connections, counting, errors
 from toolbelt.management import columns, mcp_import, terminal
@@ -99,6 +99,8 @@ class Command(terminal.Command):
                     self.stdout.write(
                         f"Created {key}, which lets {options['name']} ask users. Grant it to agents like a tool."
                     )
+                    gains = inbox.gains([key])
+                    self._print([_on_for(key, gains).strip()] if gains else _not_granted([key], gains))
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         finally:
@@ -173,11 +175,13 @@ class Command(terminal.Command):
             raise errors.Refused(_hash_required(name, without_hash))
         findings = plugin_overview.warnings(name, versions)
         approval = decisions.approve(_write(options), name, versions)
+        gains = inbox.gains(approval.keys)
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
-            self.stdout.write(f"Approved {key}{carried}.")
+            self.stdout.write(f"Approved {key}{carried}.{_on_for(key, gains)}")
             self._print(f"  ! {flag}" for tool, flag in findings if tool == key)
+        self._print(_not_granted(approval.keys, gains))
         for problem in approval.problems:
             self.stderr.write(str(problem))
 
@@ -306,6 +310,26 @@ def _digits(version: str) -> str:
 
 def _printed(version: str) -> str:
     return _digits(version)[:PRINTED_DIGITS]
+
+
+def _on_for(key: str, gains: Iterable[inbox.Gain]) -> str:
+    """Return which agents have the tool, and which on request, as sentences after another; empty if none has."""
+    groups = (
+        ("On for", tuple(gain.agent for gain in gains if key in gain.on)),
+        ("On request for", tuple(gain.agent for gain in gains if key in gain.on_request)),
+    )
+    return "".join(f" {words}: {_named(agents)}." for words, agents in groups if agents)
+
+
+def _not_granted(keys: Iterable[str], gains: Iterable[inbox.Gain]) -> Iterator[str]:
+    """Yield how to turn on the tools that no agent has, not even on request."""
+    without = tuple(key for key in keys if not _on_for(key, gains))
+    if without:
+        one = len(without) == 1
+        yield (
+            f"No agent has {_named(without)} yet. To turn {'it' if one else 'one of them'} on:"
+            f" {conf.COMMAND} flip AGENT {without[0] if one else 'TOOL'} on"
+        )
 
 
 def _name_taken(name: str) -> str:
