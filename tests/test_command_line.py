@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,37 @@ def test_environment_variables_of_another_installation_are_removed(monkeypatch: 
     command_line._forget_settings()
     assert not INSTALLATION.keys() & os.environ.keys()
     assert unrelated.items() <= os.environ.items()
+
+
+def start_demo(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run `toolbelt demo` in a directory, up to the point where it reads its settings."""
+
+    def stop(file: str) -> None:
+        sys.exit(f"would read {file}")
+
+    monkeypatch.setattr(os, "environ", {**os.environ, **INSTALLATION, "TOOLBELT_HOME": str(home)})
+    monkeypatch.setattr(command_line, "_set_up", stop)
+    monkeypatch.chdir(home)
+    command_line.main(["demo"])
+
+
+def test_the_demo_runs_the_plugins_file_that_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").touch()
+    monkeypatch.setenv("TOOLBELT_PLUGINS_FILE", "own.yaml")
+    with pytest.raises(SystemExit, match=r"would read \.demo\.env"):
+        start_demo(tmp_path, monkeypatch)
+    assert os.environ["TOOLBELT_PLUGINS_FILE"] == str(tmp_path / "own.yaml")
+    assert "TOOLBELT_ENV" not in os.environ
+
+
+def test_the_demo_refuses_a_plugins_file_that_does_not_exist(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TOOLBELT_PLUGINS_FILE", "none.yaml")
+    with pytest.raises(
+        SystemExit, match=r"none\.yaml does not exist. Correct TOOLBELT_PLUGINS_FILE, or unset it"
+    ):
+        start_demo(tmp_path, monkeypatch)
 
 
 def test_a_settings_file_is_private_and_never_overwritten(tmp_path: Path) -> None:

@@ -57,6 +57,18 @@ def test_an_installed_package_shows_the_toolbelt_command(tmp_path: Path) -> None
     assert shown == "TOOLBELT_ENV_FILE=.demo.env toolbelt"
 
 
+def test_an_absolute_command_works_in_any_directory(tmp_path: Path) -> None:
+    shown = shown_command.derive(
+        tmp_path,
+        prefix=str(tmp_path / ".venv"),
+        environ={"TOOLBELT_ENV_FILE": ".demo.env"},
+        is_absolute=True,
+    )
+    assert shown == (
+        f"TOOLBELT_ENV_FILE={tmp_path}/.demo.env {tmp_path}/.venv/bin/python {tmp_path}/manage.py"
+    )
+
+
 def test_the_command_is_shown_with_its_directory_unless_on_the_path(
     tmp_path: Path,
 ) -> None:

@@ -131,7 +131,18 @@ def demo(arguments: Sequence[str]) -> None:
     parser.add_argument("--port", type=_port, default=8000)
     port = parser.parse_args(arguments).port
     password = os.environ.get("DEMO_PASSWORD") or secrets.token_urlsafe(9)
+    plugins_file = os.environ.get("TOOLBELT_PLUGINS_FILE")
     _forget_settings()
+    if plugins_file:
+        # The only setting that is kept: the demo runs the plugins of that file in place of its own.
+        file = Path(plugins_file).expanduser().absolute()
+        if not file.is_file():
+            sys.exit(
+                f"toolbelt: {file} does not exist. Correct TOOLBELT_PLUGINS_FILE, or unset it to run the demo's"
+                " plugins."
+            )
+        os.environ["TOOLBELT_PLUGINS_FILE"] = str(file)
+        _say(f"Running the plugins of {file} (TOOLBELT_PLUGINS_FILE) in place of the demo's")
     home = _home()
     file = home / ".demo.env"
     if not file.exists():

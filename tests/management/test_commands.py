@@ -174,8 +174,48 @@ def test_a_dry_run_of_an_import_prints_its_effect_and_changes_nothing(tmp_path: 
         '    tools_config: {"desk": true}',
         "To confirm, with --confirm: There is no plugin or tool named 'clokc'. Did you mean clock or calc? It disables"
         " nothing until one has this name.",
+        "To be reset to defaults, because the belt leaves them out:",
+        "  toolkits.desk: triggers",
+        "  agents.ada: tools_config",
         "Nothing was changed.",
     ]
+
+
+@pytest.mark.usefixtures("stored")
+def test_an_import_prints_its_effect_on_agents_and_the_fields_that_it_reset(tmp_path: Path) -> None:
+    file = tmp_path / "belt.yaml"
+    file.write_text(
+        "toolkits: [{key: desk, members: [clock, calc], policy: 'Use {active_tools}.', title: Desk}]\n"
+        "agents: [{key: ada, title: Ada, tools_config: {calc: false}}]\n"
+    )
+
+    printed = run("belt", "import", str(file)).splitlines()
+
+    assert printed[0] == "0 created, 2 changed, 0 unchanged."
+    assert re.fullmatch(r"ada: 1 → 0 tools, \d+ → 0 tokens", printed[1])
+    assert printed[2:] == [
+        "  loses clock",
+        "Reset to defaults, because the belt leaves them out:",
+        "  toolkits.desk: triggers",
+        "  agents.ada: tools_config.desk",
+    ]
+    assert run("belt", "import", str(file)) == "0 created, 0 changed, 2 unchanged.\n"
+
+
+@pytest.mark.usefixtures("stored")
+def test_an_import_of_many_tools_names_some_of_them(tmp_path: Path) -> None:
+    tools = [
+        {"key": f"t{number:02}", "description": "A tool.", "annotations": {"readOnlyHint": True}}
+        for number in range(15)
+    ]
+    file = tmp_path / "belt.json"
+    file.write_text(
+        json.dumps({"tools": tools, "agents": [{"key": "eve", "tools": [tool["key"] for tool in tools]}]})
+    )
+
+    printed = run("belt", "import", str(file))
+
+    assert "  gains t00, t01, t02, t03, t04, t05, t06, t07, t08, t09 and 5 more\n" in printed
 
 
 @pytest.mark.usefixtures("stored")

@@ -194,6 +194,22 @@ def test_a_token_stored_in_the_file_is_taken_from_the_environment(
     assert "Bearer tb_of_ada" in (tmp_path / "b.json").read_text()
 
 
+def test_an_assumed_address_is_named(settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+    said = io.StringIO()
+    call_command("connect", "ada", "--client", "cursor", stdout=io.StringIO(), stderr=said)
+    assert "Assumed address http://127.0.0.1:8000; pass --url for another." in said.getvalue()
+    said = io.StringIO()
+    call_command("connect", "ada", "--client", "cursor", "--url", URL, stdout=io.StringIO(), stderr=said)
+    assert "Assumed" not in said.getvalue()
+
+
+def test_the_next_step_after_writing_works_in_any_directory(tmp_path: Path, settings: Any) -> None:
+    settings.ABSOLUTE_COMMAND = "/srv/.venv/bin/python /srv/manage.py"
+    printed = connect("cursor", "--write", str(tmp_path / "a.json"))
+    assert "  /srv/.venv/bin/python /srv/manage.py token issue --agent ada" in printed
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [

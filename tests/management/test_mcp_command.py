@@ -12,8 +12,10 @@ from django.core.management import CommandError, call_command
 from tests.plugins.upstream import listing, scripting
 from tests.runtime.connected import stopped as stopped
 from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers
 from toolbelt.store import snapshots
+from toolbelt.testing import OPERATOR
 
 pytestmark = pytest.mark.django_db
 
@@ -78,14 +80,76 @@ def test_tools_first_listed_by_another_process_are_reported_as_new(
     assert "new" not in mcp("refresh", "files")
 
 
+def test_replacing_a_connection_keeps_the_approved_tools(mcp: Any, script: scripting.Script) -> None:
+    mcp("add", "files", "--namespace", "fs", "--url", "http://127.0.0.1:9/mcp")
+
+    printed = mcp("add", "files", "--replace", *command(script))
+    assert printed.splitlines()[:2] == [
+        "Changed the connection of files.",
+        "files: 2 tools (scripted 1, protocol 2025-11-25)",
+    ]
+    mcp("approve", "files", "--as-they-are")
+
+    printed = mcp("add", "files", "--replace", "--timeout", "9", *command(script))
+    assert "to review" not in printed
+    assert "Review" not in printed
+    assert "seen" not in entries.read("tool", "fs__read")
+    assert mcp("add", "files", "--replace", "--timeout", "9", *command(script)).splitlines()[0] == (
+        "No changes: the connection of files is already up to date."
+    )
+
+
+def test_replacing_changes_only_the_connection(mcp: Any) -> None:
+    with pytest.raises(CommandError, match="no upstream server named 'files'"):
+        mcp("add", "files", "--replace", "--url", "http://127.0.0.1:9/mcp")
+
+    mcp("add", "files", "--url", "http://127.0.0.1:9/mcp")
+    with pytest.raises(
+        CommandError, match="--replace changes only the connection: leave out --title, --trust"
+    ):
+        mcp("add", "files", "--replace", "--title", "Files", "--trust", "--url", "http://127.0.0.1:9/mcp")
+
+
+def test_a_taken_name_names_the_option_that_changes_the_server(mcp: Any) -> None:
+    mcp("add", "files", "--url", "http://127.0.0.1:9/mcp")
+
+    with pytest.raises(CommandError, match="'files' already exists: to change its connection, add --replace"):
+        mcp("add", "files", "--url", "http://127.0.0.1:9/mcp")
+
+
 def test_new_tools_are_shown_and_approved(mcp: Any, script: scripting.Script) -> None:
     mcp("add", "files", *command(script))
 
     read, write = versions(mcp("review", "files"))
-    assert mcp("approve", "files", read).splitlines() == ["Approved files__read."]
-    assert mcp("approve", "files", write[:-4]).splitlines() == ["Approved files__write."]
+    assert mcp("approve", "files", read).splitlines() == [
+        "Approved files__read.",
+        "No agent has files__read yet. To turn it on: .venv/bin/python manage.py flip AGENT files__read on",
+    ]
+    assert mcp("approve", "files", write[:-4]).splitlines()[0] == "Approved files__write."
     assert mcp("review", "files").splitlines() == ["All tools of files match their approved version."]
     assert mcp("approve", "files").splitlines() == ["files has no tools to review."]
+
+
+def test_approving_names_the_agents_that_have_the_tools_now(mcp: Any, script: scripting.Script) -> None:
+    mcp("add", "files", *command(script))
+    belt = {
+        "loadouts": [
+            {"name": "reading", "plugins": ["files"]},
+            {"name": "looking", "discoverable": ["files"]},
+        ],
+        "agents": [
+            {"key": "ada", "loadout": "reading"},
+            {"key": "bob", "loadout": "reading", "tools_config": {"files__write": False}},
+            {"key": "cleo", "loadout": "looking"},
+        ],
+    }
+    belts.import_(OPERATOR, belt)
+
+    assert mcp("approve", "files", "--as-they-are").splitlines() == [
+        "Approved files__read. On for: ada, bob. On request for: cleo.",
+        "Approved files__write. On for: ada. On request for: cleo.",
+    ]
+    assert mcp("elicitation", "files").splitlines()[1:] == ["On for: ada, bob. On request for: cleo."]
 
 
 def test_the_review_shows_all_texts_of_a_new_tool(mcp: Any, script: scripting.Script) -> None:
@@ -111,7 +175,7 @@ def test_a_removed_limit_is_marked_before_and_after_the_approval(mcp: Any, scrip
     mark = "  ! “size” may now be more than 10 (maximum removed)"
     assert mark in printed.splitlines()
     version = printed.split()[1]
-    assert mcp("approve", "files", version).splitlines() == ["Approved files__read.", mark]
+    assert mcp("approve", "files", version).splitlines()[:2] == ["Approved files__read.", mark]
 
 
 def test_approving_an_outdated_version_is_refused(mcp: Any, script: scripting.Script) -> None:
@@ -192,7 +256,8 @@ def test_rejecting_a_tool_blocks_it(mcp: Any, script: scripting.Script) -> None:
 def test_a_server_can_be_allowed_to_ask_users(mcp: Any, script: scripting.Script) -> None:
     mcp("add", "files", *command(script))
     printed = mcp("elicitation", "files", "--reason", "It asks before it deletes.")
-    assert printed == "files__elicitation lets files ask users. Grant it to agents like a tool.\n"
+    assert "files__elicitation lets files ask users." in printed
+    assert "No agent has files__elicitation yet." in printed
     assert mcp("elicitation", "files") == printed
     entry = snapshots.catalog().tools["files__elicitation"]
     assert (entry.kind, entry.seen) == ("elicitation", True)

@@ -81,6 +81,11 @@ def test_exporting_plugins_requires_permission(viewer: Client) -> None:
     assert "agents" in offered
 
 
+def test_the_import_form_says_that_an_entry_is_replaced_completely(importer: Client) -> None:
+    page = importer.get("/belt/").content.decode()
+    assert "An entry replaces the stored entry completely: fields that it leaves out are reset." in page
+
+
 def test_checking_a_belt_previews_changes_and_effects_without_writing(importer: Client) -> None:
     before = belts.export()
     response = check(importer)

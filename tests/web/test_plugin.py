@@ -83,8 +83,9 @@ def test_a_command_server_shows_the_shell_command_instead_of_a_form(
         "KEY=${FILES_KEY}",
     )
     assert details["Last request"] == "never"
-    line = ".venv/bin/python manage.py mcp add files '--env=KEY=${FILES_KEY}' --command uvx mcp-files 'a b'"
+    line = ".venv/bin/python manage.py mcp add files --replace '--env=KEY=${FILES_KEY}' --command uvx mcp-files 'a b'"
     assert page.connection_view.command == line
+    assert "run it there to change the connection" in plugin_manager.get(FILES).content.decode()
 
 
 def test_the_form_changes_the_url_and_headers_and_rejects_stale_input(

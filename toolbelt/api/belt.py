@@ -84,6 +84,8 @@ def export_belt(request: HttpRequest) -> Any:
 def import_belt(request: HttpRequest, query: ninja.Query[ImportQuery]) -> Any:
     """Import a belt: create and change its entries, all of them or none. Other entries stay as they are.
 
+    An entry replaces the stored entry completely; fields that it leaves out are reset.
+
     Requires the permissions to add and to change the kinds of entries in the belt. A 422 response lists every problem
     with its path. Send the ETag of an export as If-Match to import only if the configuration has not changed since.
     """

@@ -363,8 +363,15 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = max(
     globals().get("TOOLBELT_API_BODY_BYTES", 0), global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 )
 if "TOOLBELT_COMMAND" not in env and ENVIRONMENT != "test":
-    TOOLBELT_COMMAND = shown_command.derive(
-        BASE_DIR, is_checkout=locations.IS_CHECKOUT, prefix=sys.prefix, environ=os.environ
+    TOOLBELT_COMMAND, ABSOLUTE_COMMAND = (
+        shown_command.derive(
+            BASE_DIR,
+            is_checkout=locations.IS_CHECKOUT,
+            prefix=sys.prefix,
+            environ=os.environ,
+            is_absolute=is_absolute,
+        )
+        for is_absolute in (False, True)
     )
 # Production, where a mistake costs most, shows its name in red.
 if ENVIRONMENT != "test":

@@ -12,18 +12,30 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def derive(base: Path, *, prefix: str, environ: Mapping[str, str], is_checkout: bool = True) -> str:
+def derive(
+    base: Path,
+    *,
+    prefix: str,
+    environ: Mapping[str, str],
+    is_checkout: bool = True,
+    is_absolute: bool = False,
+) -> str:
     """Return the text before a command's name, such as ``TOOLBELT_ENV_FILE=.demo.env .venv/bin/python manage.py``.
 
     ``base`` is the directory of the installation, where a checkout has ``manage.py``, and ``prefix`` that of the
     running Python (``sys.prefix``). A Python outside of ``base`` is called ``python``, assuming that it is on the path.
+    With ``is_absolute``, the command works in any directory.
     """
     parts = []
     if file := environ.get("TOOLBELT_ENV_FILE"):
         # A file elsewhere keeps its given path, because the command would otherwise read other settings.
-        parts.append(f"TOOLBELT_ENV_FILE={shlex.quote(_relative(base, base / file) or file)}")
+        shown_file = str(base / file) if is_absolute else _relative(base, base / file) or file
+        parts.append(f"TOOLBELT_ENV_FILE={shlex.quote(shown_file)}")
     if not is_checkout:
         return " ".join([*parts, _installed(Path(prefix), environ.get("PATH", ""))])
+    if is_absolute:
+        python = str(Path(prefix) / "bin/python") if os.name == "posix" else "python"
+        return " ".join([*parts, shlex.quote(python), shlex.quote(str(base / "manage.py"))])
     home = _relative(base, Path(prefix))
     parts.append(shlex.quote(f"{home}/bin/python") if home and os.name == "posix" else "python")
     return " ".join([*parts, "manage.py"])

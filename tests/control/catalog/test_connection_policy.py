@@ -32,6 +32,14 @@ def test_a_command_cannot_be_added_through_the_web(write: writing.Write) -> None
         belts.import_(write, {"plugins": [{"name": "git", "upstream": LOCAL}]})
 
 
+def test_the_refusal_names_the_command_that_adds_or_changes_the_server() -> None:
+    with pytest.raises(errors.Refused, match=r"set it there, with `.* mcp add git`"):
+        upstream_servers.add(WEB[0], "git", LOCAL)
+    upstream_servers.add(SHELL, "git", LOCAL)
+    with pytest.raises(errors.Refused, match=r"set it there, with `.* mcp add git --replace`"):
+        upstream_servers.replace_connection(WEB[0], "git", {"command": "sh"})
+
+
 @pytest.mark.parametrize(
     "changed", [{"command": "sh"}, {"args": ["-c", "x"]}, {"env": {"A": "b"}}, {"cwd": "/"}]
 )

@@ -8,6 +8,7 @@ import pytest
 
 from tests.control import sample_server
 from tests.plugins.upstream import listing
+from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import upstream_servers
@@ -28,6 +29,18 @@ def test_a_server_with_a_taken_name_is_refused() -> None:
 
     with pytest.raises(errors.Refused, match="'files' already exists"):
         sample_server.add()
+
+
+def test_replacing_a_connection_changes_nothing_else() -> None:
+    sample_server.add(title="Files", category="filesystem", namespace="fs")
+    before = entries.read("plugin", "files")
+
+    upstream_servers.replace_connection(
+        sample_server.OPERATOR, "files", {"command": "uvx", "args": ["mcp-files"]}
+    )
+
+    after = entries.read("plugin", "files")
+    assert after == {**before, "upstream": {"command": "uvx", "args": ["mcp-files"]}}
 
 
 def test_an_invalid_connection_is_reported_with_its_path() -> None:

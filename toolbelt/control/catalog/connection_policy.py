@@ -33,16 +33,20 @@ def check_change(
         return
     if changed.intersection(connections.COMMAND_FIELDS) and new.get("command") and not conf.STDIO_BY_WEB:
         raise errors.Refused(
-            f"The command of {name} runs code on the server: change it there, with"
-            f" `{conf.COMMAND} mcp add`, or allow it on the web with TOOLBELT_STDIO_BY_WEB."
+            f"The command of {name} runs code on the server: set it there, with `{_shell_command(name, old)}`, or"
+            " allow it on the web with TOOLBELT_STDIO_BY_WEB."
         )
     connection = connections.of(new)
     for variable in connection.variables() if connection else ():
         if not _is_allowed_on_web(variable):
             raise errors.Refused(
                 f"{name} would be sent the variable {variable} of the server's environment: add it to"
-                f" TOOLBELT_WEB_VARIABLES to allow that on the web, or run `{conf.COMMAND} mcp add` on the server."
+                f" TOOLBELT_WEB_VARIABLES to allow that on the web, or run `{_shell_command(name, old)}` on the server."
             )
+
+
+def _shell_command(name: str, old: Mapping[str, Any]) -> str:
+    return f"{conf.COMMAND} mcp add {name}{' --replace' if old else ''}"
 
 
 def _is_allowed_on_web(variable: str) -> bool:

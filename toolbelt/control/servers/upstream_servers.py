@@ -125,6 +125,15 @@ def add(
     return entries.create(write, "plugin", {key: value for key, value in entry.items() if value})
 
 
+def replace_connection(write: writing.Write, name: str, connection: Mapping[str, Any]) -> writing.Change:
+    """Replace the connection of a server; the server keeps its tools with their approvals, and everything else.
+
+    Raise errors.NotFound, or as :func:`add` does.
+    """
+    find(name)
+    return entries.change(write, "plugin", name, {"upstream": dict(connection)})
+
+
 def namespace_of(name: str) -> str:
     """Return a namespace for a server's name."""
     fitted = keys.fit(name)[: keys.MAX_LENGTH - len(keys.SEPARATOR) - 1]

@@ -61,8 +61,9 @@ class Command(terminal.Command):
             return
         try:
             write = writing.by(getpass.getuser(), via="import", reason=options["reason"])
+            assessment = belt_effects.assess(write, document)
             if options["dry_run"]:
-                self._preview(belt_effects.assess(write, document))
+                self._preview(assessment)
                 return
             result = belts.import_(write.replace(confirm=options["confirm"]), document)
         except errors.ConfirmationRequired as error:
@@ -70,9 +71,8 @@ class Command(terminal.Command):
         except errors.Invalid as error:
             raise CommandError(_listed(error.problems)) from error
         self._warn(result.warnings)
-        self.stdout.write(f"{result.created} created, {result.changed} changed, {result.same} unchanged.")
-        for kind in result.ordered:
-            self.stdout.write(f"Reordered as in the belt: {kind.replace('_', '-')}s.")
+        for line in belt_preview.summary(assessment, result):
+            self.stdout.write(line)
 
     def _preview(self, assessment: belt_effects.Assessment) -> None:
         self._warn(assessment.imported.warnings)

@@ -60,6 +60,8 @@ class Command(terminal.Command):
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         origin = _origin(options["url"])
+        if options["url"] is None:
+            self.stderr.write(f"Assumed address {origin}; pass --url for another.")
         if options["write"] is None:
             self.stdout.write(mcp_clients.text(client, origin, options["agent"]), ending="")
             if client.note:
@@ -78,7 +80,9 @@ class Command(terminal.Command):
             self.stdout.write("It reads the token from TOOLBELT_TOKEN:")
         else:
             return
-        self.stdout.write(f"  {conf.COMMAND} token issue --agent {options['agent']} --days 90")
+        # The client's file may be in another directory.
+        command = getattr(settings, "ABSOLUTE_COMMAND", conf.COMMAND)
+        self.stdout.write(f"  {command} token issue --agent {options['agent']} --days 90")
 
 
 def _origin(url: str | None) -> str:

@@ -14,7 +14,8 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import writing
-from toolbelt.control.servers import approvals, decisions, elicitation, plugin_overview
+from toolbelt.control.catalog import entries
+from toolbelt.control.servers import approvals, decisions, elicitation, inbox, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, connections, counting, errors
 from toolbelt.management import columns, mcp_import, terminal
@@ -26,6 +27,8 @@ MIN_DIGITS = 8
 # How many tools are listed by name.
 MAX_NAMED = 5
 _HASH = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}")
+# The options of `mcp add` that are not about the connection.
+_NOT_THE_CONNECTION = ("namespace", "title", "category", "trust")
 
 
 class Command(terminal.Command):
@@ -95,27 +98,44 @@ class Command(terminal.Command):
                     self._reject(options)
                 case "elicitation":
                     key = elicitation.ensure_entry(_write(options), options["name"])
-                    self.stdout.write(
-                        f"{key} lets {options['name']} ask users. Grant it to agents like a tool."
-                    )
+                    self.stdout.write(f"{key} lets {options['name']} ask users.")
+                    gains = inbox.new_access([key])
+                    self._print([_on_for(key, gains).strip()] if gains else _not_granted([key], gains))
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         finally:
             plugins.stop()
 
     def _add(self, options: dict[str, Any]) -> None:
-        configured.add(
-            _write(options),
-            options["name"],
-            _connection(options),
-            namespace=options["namespace"],
-            title=options["title"],
-            category=options["category"],
-            trusted=options["trust"],
-        )
+        if options["replace"]:
+            self._replace_connection(options)
+            return
+        try:
+            configured.add(
+                _write(options),
+                options["name"],
+                _connection(options),
+                namespace=options["namespace"],
+                title=options["title"],
+                category=options["category"],
+                trusted=options["trust"],
+            )
+        except entries.NameTaken as error:
+            raise errors.Refused(_name_taken(options["name"])) from error
         plugin = configured.find(options["name"])
         self.stdout.write(f"Stored {plugin.name}. Its tools' names begin with {plugin.namespace}__.")
         self._refresh([plugin.name], is_new=True)
+
+    def _replace_connection(self, options: dict[str, Any]) -> None:
+        name = options["name"]
+        if others := [f"--{option}" for option in _NOT_THE_CONNECTION if options[option]]:
+            raise errors.Refused(f"--replace changes only the connection: leave out {', '.join(others)}.")
+        change = configured.replace_connection(_write(options), name, _connection(options))
+        if change.entry is None:
+            self.stdout.write(f"No changes: the connection of {name} is already up to date.")
+        else:
+            self.stdout.write(f"Changed the connection of {name}.")
+        self._refresh([name])
 
     def _refresh(self, names: list[str], *, is_new: bool = False) -> None:
         names = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
@@ -156,11 +176,13 @@ class Command(terminal.Command):
             raise errors.Refused(_hash_required(name, without_hash))
         findings = plugin_overview.warnings(name, versions)
         approval = decisions.approve(_write(options), name, versions)
+        gains = inbox.new_access(approval.keys)
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
-            self.stdout.write(f"Approved {key}{carried}.")
+            self.stdout.write(f"Approved {key}{carried}.{_on_for(key, gains)}")
             self._print(f"  ! {flag}" for tool, flag in findings if tool == key)
+        self._print(_not_granted(approval.keys, gains))
         for problem in approval.problems:
             self.stderr.write(str(problem))
 
@@ -209,6 +231,11 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         "--header", metavar="K=V", action="append", default=[], help="an HTTP header; write secrets as ${VAR}"
     )
     parser.add_argument("--bearer", metavar="${VAR}", help="the server's access token, as a variable")
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="change the connection of a server that exists: these options replace all of it",
+    )
     parser.add_argument("--cwd", metavar="DIR", help="the directory that the command runs in")
     parser.add_argument("--namespace", metavar="N", help="the prefix of its tools' names (default: NAME)")
     parser.add_argument(
@@ -290,6 +317,33 @@ def _digits(version: str) -> str:
 
 def _printed(version: str) -> str:
     return _digits(version)[:PRINTED_DIGITS]
+
+
+def _on_for(key: str, gains: Iterable[inbox.NewAccess]) -> str:
+    """Return which agents have the tool, and which on request, as sentences after another; empty if none has."""
+    groups = (
+        ("On for", tuple(gain.agent.key for gain in gains if key in gain.on)),
+        ("On request for", tuple(gain.agent.key for gain in gains if key in gain.on_request)),
+    )
+    return "".join(f" {words}: {_named(agents)}." for words, agents in groups if agents)
+
+
+def _not_granted(keys: Iterable[str], gains: Iterable[inbox.NewAccess]) -> Iterator[str]:
+    """Yield how to turn on the tools that no agent has, not even on request."""
+    without = tuple(key for key in keys if not _on_for(key, gains))
+    if without:
+        one = len(without) == 1
+        yield (
+            f"No agent has {_named(without)} yet. To turn {'it' if one else 'one of them'} on:"
+            f" {conf.COMMAND} flip AGENT {without[0] if one else 'TOOL'} on"
+        )
+
+
+def _name_taken(name: str) -> str:
+    way_out = "choose another name"
+    if any(server.plugin.name == name for server in configured.servers()):
+        way_out = "to change its connection, add --replace before --url or --command; or choose another name"
+    return f"{name!r} already exists: {way_out}."
 
 
 def _hash_required(name: str, keys: list[str]) -> str:

@@ -161,15 +161,17 @@ def _page(request: http.Request, detail: plugin_overview.Detail, **details: Any)
     )
 
 
-def _add_command(connection: connections.Connection, name: str) -> str:
-    """Return the command that adds this server, with the options that differ from the defaults."""
+def _replace_command(connection: connections.Connection, name: str) -> str:
+    """Return the command that stores this connection again, with the options that differ from the defaults."""
     default = connections.Connection()
     options = [f"--env={key}={value}" for key, value in connection.env.items()]
     for option in ("cwd", "timeout", "sharing", "idle", "max_connections"):
         value = getattr(connection, option)
         if value != getattr(default, option):
             options.append(f"--{option.replace('_', '-')}={value}")
-    arguments = shlex.join(["mcp", "add", name, *options, "--command", connection.command, *connection.args])
+    arguments = shlex.join(
+        ["mcp", "add", name, "--replace", *options, "--command", connection.command, *connection.args]
+    )
     return f"{conf.COMMAND} {arguments}"
 
 
@@ -191,7 +193,7 @@ def _connection_view(
         closes=sharing != "shared",
         open=upstream_connections.open_connections(provider.plugin.name),
         form=form if connection.url else None,
-        command=_add_command(connection, provider.plugin.name) if connection.command else "",
+        command=_replace_command(connection, provider.plugin.name) if connection.command else "",
     )
 
 
