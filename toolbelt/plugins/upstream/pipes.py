@@ -54,8 +54,8 @@ async def opened(
     """Start the command and yield the streams of messages from it and to it. At the end, the process is gone.
 
     A line of more than ``max_bytes`` ends the stream, and ``give_up`` is called with the reason. ``on_stray`` is called
-    with each line that is no message, and ``on_exit`` with the exit code of a process that ended before it was told
-    to. Raise OSError if the command cannot be started.
+    with each line that is no message, and ``on_exit`` with the exit code if the process ends first. Raise OSError if
+    the command cannot be started.
     """
     process = await anyio.open_process(
         list(command), env=dict(env), cwd=cwd, stderr=stderr, start_new_session=True
