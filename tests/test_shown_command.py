@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolbelt import conf
+from toolbelt import conf, locations
 from toolbelt.settings import shown_command
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,6 +55,20 @@ def test_an_installed_package_shows_the_toolbelt_command(tmp_path: Path) -> None
         tmp_path, prefix="/usr", environ={"TOOLBELT_ENV_FILE": ".demo.env"}, is_checkout=False
     )
     assert shown == "TOOLBELT_ENV_FILE=.demo.env toolbelt"
+
+
+def test_the_home_of_an_installation_is_part_of_the_command(tmp_path: Path) -> None:
+    environ = {"TOOLBELT_HOME": "/srv/my home", "TOOLBELT_ENV_FILE": ".demo.env"}
+    shown = shown_command.derive(Path("/srv/my home"), prefix="/usr", environ=environ, is_checkout=False)
+    assert shown == "TOOLBELT_HOME='/srv/my home' TOOLBELT_ENV_FILE=.demo.env toolbelt"
+
+
+def test_the_code_of_a_checkout_is_not_in_the_home_of_the_installation(tmp_path: Path) -> None:
+    environ = {"TOOLBELT_HOME": "data"}
+    prefix = locations.ASSETS / ".venv"
+    assert derived(tmp_path / "data", prefix, **environ) == ("TOOLBELT_HOME=data .venv/bin/python manage.py")
+    shown = shown_command.derive(tmp_path / "data", prefix=str(prefix), environ=environ, is_absolute=True)
+    assert shown == (f"TOOLBELT_HOME={tmp_path}/data {prefix}/bin/python {locations.ASSETS}/manage.py")
 
 
 def test_an_absolute_command_works_in_any_directory(tmp_path: Path) -> None:

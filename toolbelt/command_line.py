@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import secrets
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -241,14 +240,11 @@ def _shown_command() -> str:
     """Return the command of the new installation as it can be pasted into the shell that `init` was run in."""
     from toolbelt.settings import shown_command
 
-    command = shown_command.derive(
-        locations.home(),
-        prefix=sys.prefix,
-        environ={"PATH": os.environ.get("PATH", "")},
-        is_checkout=locations.IS_CHECKOUT,
+    # Without TOOLBELT_ENV_FILE, because it reads its own `.env`.
+    environ = {name: os.environ[name] for name in ("PATH", _HOME_VARIABLE) if name in os.environ}
+    return shown_command.derive(
+        locations.home(), prefix=sys.prefix, environ=environ, is_checkout=locations.IS_CHECKOUT
     )
-    home = os.environ.get(_HOME_VARIABLE)
-    return f"{_HOME_VARIABLE}={shlex.quote(home)} {command}" if home else command
 
 
 def _fill(operator: str, password: str) -> str:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests import factories
 from tests.web import dashboard, servers
-from toolbelt import models
+from toolbelt import locations, models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import blocking
@@ -38,6 +38,16 @@ def first_steps(browser: Client) -> dict[str, bool]:
     """Return whether each of the first steps is checked off, by title."""
     steps = dashboard.text(browser.get("/")).split('<p class="step-mark')[1:]
     return {re.findall('step-title">(.*?)<', step)[0]: step.startswith(" done") for step in steps}
+
+
+def test_the_demo_of_a_package_is_offered_as_a_second_installation(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "this command loads it into this installation" in admin_client.get("/").content.decode()
+    monkeypatch.setattr(locations, "IS_CHECKOUT", False)
+    page = admin_client.get("/").content.decode()
+    assert "this command serves it beside this installation, with a database of its own" in page
+    assert "manage.py demo --port 8001</code>" in page
 
 
 def test_an_empty_installation_shows_the_first_steps_and_the_demo(admin_client: Client) -> None:

@@ -2,7 +2,8 @@
 
 In a checkout it can be pasted into a shell in the directory of ``manage.py``. It names the settings that this process
 reads and its Python, both relative to that directory, so that it does not reveal where on the machine it is. An
-installed package has the command ``toolbelt``, which is written with its directory unless that is on the path.
+installed package has the command ``toolbelt``, which is written with its directory unless that is on the path. If
+``TOOLBELT_HOME`` is set, the command sets it too, because it would otherwise belong to another installation.
 """
 
 import os
@@ -10,6 +11,8 @@ import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+
+from toolbelt import locations
 
 
 def derive(
@@ -22,11 +25,15 @@ def derive(
 ) -> str:
     """Return the text before a command's name, such as ``TOOLBELT_ENV_FILE=.demo.env .venv/bin/python manage.py``.
 
-    ``base`` is the directory of the installation, where a checkout has ``manage.py``, and ``prefix`` that of the
-    running Python (``sys.prefix``). A Python outside of ``base`` is called ``python``, assuming that it is on the path.
-    With ``is_absolute``, the command works in any directory.
+    ``base`` is the directory of the installation, where a checkout has ``manage.py`` unless ``TOOLBELT_HOME`` is set,
+    and ``prefix`` that of the running Python (``sys.prefix``). A Python outside of the checkout is called ``python``,
+    assuming that it is on the path. With ``is_absolute``, the command works in any directory.
     """
     parts = []
+    code = base
+    if home := environ.get("TOOLBELT_HOME"):
+        code = locations.ASSETS
+        parts.append(f"TOOLBELT_HOME={shlex.quote(str(base) if is_absolute else home)}")
     if file := environ.get("TOOLBELT_ENV_FILE"):
         # A file elsewhere keeps its given path, because the command would otherwise read other settings.
         shown_file = str(base / file) if is_absolute else _relative(base, base / file) or file
@@ -35,9 +42,9 @@ def derive(
         return " ".join([*parts, _installed(Path(prefix), environ.get("PATH", ""))])
     if is_absolute:
         python = str(Path(prefix) / "bin/python") if os.name == "posix" else "python"
-        return " ".join([*parts, shlex.quote(python), shlex.quote(str(base / "manage.py"))])
-    home = _relative(base, Path(prefix))
-    parts.append(shlex.quote(f"{home}/bin/python") if home and os.name == "posix" else "python")
+        return " ".join([*parts, shlex.quote(python), shlex.quote(str(code / "manage.py"))])
+    environment = _relative(code, Path(prefix))
+    parts.append(shlex.quote(f"{environment}/bin/python") if environment and os.name == "posix" else "python")
     return " ".join([*parts, "manage.py"])
 
 

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from toolbelt import locations
 from toolbelt.control.people import rights
 from toolbelt.control.reports import first_steps, overview, usage
 from toolbelt.core import catalog
@@ -46,6 +47,7 @@ def page(request: http.Request) -> HttpResponse:
     view = pieces.View(
         count=count,
         steps=setup,
+        is_checkout=locations.IS_CHECKOUT,
         # The last step is the first call, after which the steps are hidden.
         next_step=1 + [*completed, False].index(False),
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",

@@ -132,7 +132,7 @@ def test_the_role_command_gives_takes_and_lists_roles(anna) -> None:
     assert run_role_command("give", "anna", "viewer") == "No changes: anna is already viewer.\n"
     assert run_role_command("operate", "bob", "anna") == "Operators of bob: anna.\n"
     assert "viewer, operator of bob" in run_role_command("list")
-    assert run_role_command("operate", "bob") == "Operators of bob: none.\n"
+    assert run_role_command("operate", "bob", "--none") == "Operators of bob: none.\n"
     assert run_role_command("take", "anna", "viewer") == "anna is no longer viewer.\n"
     assert "anna" in run_role_command("list")
     assert "no role" in run_role_command("list")

@@ -35,12 +35,17 @@ class Command(terminal.Command):
             )
             command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
         operate = commands.add_parser(
-            "operate", help="set the users who may flip one agent's switches, in addition to all operators"
+            "operate",
+            help="set or print the users who may flip one agent's switches, in addition to all operators",
         )
         operate.add_argument("agent", metavar="AGENT", help="the agent's key")
         operate.add_argument(
-            "users", metavar="USER", nargs="*", help="the users' names; without any, the agent has none"
+            "users",
+            metavar="USER",
+            nargs="*",
+            help="the users' names; without any, the operators are printed",
         )
+        operate.add_argument("--none", action="store_true", help="remove all operators of the agent")
         operate.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
         commands.add_parser("list", help="list all users with their roles")
 
@@ -52,8 +57,13 @@ class Command(terminal.Command):
                 case "give" | "take":
                     self._put(write, act, options)
                 case "operate":
-                    agent, users = options["agent"], options["users"]
-                    roles.set_operators(write, agent, users)
+                    agent, users, none = options["agent"], options["users"], options["none"]
+                    if users and none:
+                        raise CommandError(
+                            f"--none removes all operators: leave out {', '.join(users)}, or --none."
+                        )
+                    if users or none:
+                        roles.set_operators(write, agent, users)
                     who = ", ".join(roles.operators_of(agent)) or "none"
                     self.stdout.write(f"Operators of {agent}: {who}.")
                 case _:
