@@ -176,7 +176,7 @@ def report_outcome(request: HttpRequest, agent: str, call_id: names.Name, body: 
 def record_calls(request: HttpRequest, agent: str, body: UnadmittedCalls) -> Any:
     """Record calls that the agent's own program ran without an admission, because it could not reach Toolbelt.
 
-    Their records say so. Only checks that the agent's program runs these tools.
+    Their records say so. Toolbelt only checks that the agent's program runs these tools.
     """
     bearer = auth.bearer(request)
     credentials.check_subagent(bearer, agent, body.subagent)
