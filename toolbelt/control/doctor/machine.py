@@ -60,6 +60,12 @@ def static_files() -> Iterator[findings.Finding]:
             return
 
 
+def metrics_directory() -> Iterator[findings.Finding]:
+    """Yield a finding if the processes cannot write their metrics to the directory in which they add them up."""
+    if metrics := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        yield from _unwritable("PROMETHEUS_MULTIPROC_DIR", Path(metrics))
+
+
 def _versions() -> Iterator[findings.Finding]:
     """Yield a finding for each installed package whose version is not one that Toolbelt requires."""
     try:
@@ -102,15 +108,8 @@ def _directories() -> Iterator[findings.Finding]:
         )
     disks: set[int] = set()
     for name, directory in directories.items():
-        try:
-            with tempfile.TemporaryFile(dir=directory):
-                pass
-        except OSError as error:
-            yield findings.Finding(
-                code="directory",
-                message=f"No file can be written in {directory} ({error.strerror or error}).",
-                way_out=f"Create the directory and let Toolbelt's user write to it, or change {name}.",
-            )
+        if unwritable := [*_unwritable(name, directory)]:
+            yield from unwritable
             continue
         free, disk = shutil.disk_usage(directory).free, directory.stat().st_dev
         if free < MIN_FREE_BYTES and disk not in disks:
@@ -125,6 +124,19 @@ def _directories() -> Iterator[findings.Finding]:
 
 def _settings_path() -> Path:
     return Path(settings.BASE_DIR) / os.environ.get("TOOLBELT_ENV_FILE", ".env")
+
+
+def _unwritable(name: str, directory: Path) -> Iterator[findings.Finding]:
+    """Yield a finding if Toolbelt cannot write to the directory, which the variable ``name`` sets."""
+    try:
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        yield findings.Finding(
+            code="directory",
+            message=f"No file can be written in {directory} ({error.strerror or error}).",
+            way_out=f"Create the directory and let Toolbelt's user write to it, or change {name}.",
+        )
 
 
 def _settings_file() -> Iterator[findings.Finding]:

@@ -31,6 +31,7 @@ class Command(terminal.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], options["port"]
         check_port(host, port)
+        _check_metrics()
         _check_installation()
         uvicorn.run(
             "toolbelt.asgi:application",
@@ -58,6 +59,12 @@ def check_port(host: str, port: int) -> None:
         raise CommandError(
             f"Port {port} of {host} cannot be used ({reason}): choose another with --port."
         ) from None
+
+
+def _check_metrics() -> None:
+    """Raise CommandError if the processes could not write their metrics."""
+    for finding in machine.metrics_directory():
+        raise CommandError(f"{finding.message} {finding.way_out}")
 
 
 def _check_installation() -> None:
