@@ -15,7 +15,7 @@ from django.core import management
 
 from tests.docs import pages
 from toolbelt import adapters, conf
-from toolbelt.control import actors
+from toolbelt.control import writing
 from toolbelt.core import belts, calls, errors, loading, reasons, surface
 from toolbelt.core.belts import vocabulary
 
@@ -180,7 +180,7 @@ def test_every_audit_action_is_documented() -> None:
 
 
 def test_every_source_in_the_audit_log_is_documented() -> None:
-    assert missing("audit-actions.md", get_args(actors.Via)) == []
+    assert missing("audit-actions.md", get_args(writing.Via)) == []
 
 
 def keys_of(shape: Any) -> Iterator[str]:

@@ -32,7 +32,6 @@ from django.http import HttpRequest
 from ninja import security
 
 from toolbelt.api import limits, problems
-from toolbelt.control import actors
 from toolbelt.control import writing as writes
 from toolbelt.control.people import rights
 from toolbelt.control.servers import client_plugins
@@ -211,9 +210,9 @@ def bearer(request: HttpRequest) -> credentials.Bearer:
     return authenticated
 
 
-def actor(request: HttpRequest) -> actors.Actor:
+def actor(request: HttpRequest) -> writes.Actor:
     """Return the sender as the actor of a change, for the audit log."""
-    return actors.Actor(name=bearer(request).name, via="api")
+    return writes.Actor(name=bearer(request).name, via="api")
 
 
 def write(request: HttpRequest, *, reason: str = "", confirm: bool = False) -> writes.Write:

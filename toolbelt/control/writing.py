@@ -7,13 +7,14 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, Literal, TypedDict, Unpack
 
 from django.db import transaction
 
-from toolbelt.control import actors
 from toolbelt.core import effects
 from toolbelt.store import audit, commits, revisions
+
+Via = Literal["screen", "admin", "api", "command", "import", "mcp", "system"]
 
 dated = audit.dated
 
@@ -27,6 +28,14 @@ class _Any:
 
 ANY: Final = _Any()
 """The value of ``was`` if the writer does not state what they saw: nothing is compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """The operator (user name) behind a change, and the interface that was used."""
+
+    name: str
+    via: Via
 
 
 class Fields(TypedDict, total=False):
@@ -46,7 +55,7 @@ class Write:
     ``batch`` are one step. ``undoes`` is the audit entry that this write undoes.
     """
 
-    actor: actors.Actor
+    actor: Actor
     reason: str = ""
     confirm: bool = False
     batch: uuid.UUID | None = None
@@ -61,9 +70,9 @@ class Write:
         return self if self.batch is not None else self.replace(batch=new_batch())
 
 
-def by(name: str, via: actors.Via, reason: str = "") -> Write:
+def by(name: str, via: Via, reason: str = "") -> Write:
     """Return a write by the operator with this name, through this interface."""
-    return Write(actor=actors.Actor(name=name, via=via), reason=reason)
+    return Write(actor=Actor(name=name, via=via), reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

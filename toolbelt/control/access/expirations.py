@@ -13,12 +13,12 @@ import threading
 import structlog
 from django.db import connections
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.core import errors
 from toolbelt.core import grants as values
 from toolbelt.store import audit, clock, expiry, grants, snapshots
 
-SYSTEM = actors.Actor(name="system", via="system")
+SYSTEM = writing.Actor(name="system", via="system")
 # The maximum time to wait for the next expiry: another process may have set an earlier one meanwhile.
 MAX_POLL_SECONDS = 15.0
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
-from toolbelt.control import actors, guards, impacts, writing
+from toolbelt.control import guards, impacts, writing
 from toolbelt.control.access import expirations
 from toolbelt.core import agents, catalog, effects, errors
 from toolbelt.core import grants as values
@@ -99,7 +99,7 @@ def set_all(
 
 
 def _with_changes(
-    actor: actors.Actor,
+    actor: writing.Actor,
     current: snapshots.StoredState,
     changes: Mapping[str, bool | None],
     ends: Mapping[str, Until],
@@ -118,7 +118,7 @@ def _with_changes(
 
 
 def end_of(
-    actor: actors.Actor, agent: agents.Agent, key: str, on: bool | None, until: Until
+    actor: writing.Actor, agent: agents.Agent, key: str, on: bool | None, until: Until
 ) -> agents.End | None:
     """Return the expiry of a switch or override that is set ``until`` then; raise Invalid if it is impossible."""
     if until is None:

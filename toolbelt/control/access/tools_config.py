@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.access import expirations, switches
 from toolbelt.core import agents, belts, errors, grants
 from toolbelt.store import snapshots
@@ -96,7 +96,7 @@ def as_single(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_single(
-    actor: actors.Actor, agent: agents.Agent, entry: Mapping[str, Any], changes: Mapping[str, Any]
+    actor: writing.Actor, agent: agents.Agent, entry: Mapping[str, Any], changes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the changes of an agent's ``entry`` with the keys of :func:`as_single` merged into ``tools_config`` and
     ``ends``. Raise Invalid, at the path of its end, for an impossible expiry.

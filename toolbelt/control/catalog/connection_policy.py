@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt import conf
-from toolbelt.control import actors
+from toolbelt.control import writing
 from toolbelt.core import connections, errors
 
 # These actors have a shell on the server, or are the server. An import through the web has neither: it is "screen" or
@@ -22,7 +22,7 @@ SHELL_INTERFACES = frozenset({"command", "import", "system"})
 
 
 def check_change(
-    actor: actors.Actor, name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+    actor: writing.Actor, name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> None:
     """Raise Refused for a change of a plugin's connection that may not be made through this interface."""
     old, new = (before or {}).get("upstream") or {}, (after or {}).get("upstream") or {}

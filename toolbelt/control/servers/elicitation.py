@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals
 from toolbelt.core import catalog, errors, keys
 from toolbelt.store import snapshots
 
 REASON = "The server asked a user, or announced that it needs to."
-SYSTEM = actors.Actor(name="system", via="system")
+SYSTEM = writing.Actor(name="system", via="system")
 
 
 def request_review(name: str) -> None:

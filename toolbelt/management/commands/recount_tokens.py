@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.control.catalog import catalog
+from toolbelt.control.catalog import recounting
 from toolbelt.management import terminal
 
 
@@ -15,4 +15,4 @@ class Command(terminal.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Correct the counts, and print how many changed."""
-        self.stdout.write(f"Corrected token counts: {catalog.recount_tokens()}.")
+        self.stdout.write(f"Corrected token counts: {recounting.recount_tokens()}.")

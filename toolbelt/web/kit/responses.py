@@ -20,7 +20,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh, replace_url, reswap
 
-from toolbelt.control import actors, writing
+from toolbelt.control import writing
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors
@@ -205,9 +205,9 @@ def see_other(request: http.Request, address: str) -> HttpResponse:
     return HttpResponseRedirect(address, status=303)
 
 
-def actor(request: http.Request) -> actors.Actor:
+def actor(request: http.Request) -> writing.Actor:
     """Return the user of the request as an actor."""
-    return actors.Actor(name=request.user.get_username(), via="screen")
+    return writing.Actor(name=request.user.get_username(), via="screen")
 
 
 def write(request: http.Request, data: Mapping[str, Any] = MappingProxyType({})) -> writing.Write:

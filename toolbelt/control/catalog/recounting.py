@@ -1,4 +1,4 @@
-"""Maintenance of the catalog as a whole."""
+"""Recounting of the tokens of all tools."""
 
 from __future__ import annotations
 
