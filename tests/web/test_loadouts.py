@@ -74,6 +74,16 @@ def test_the_diagram_has_a_box_per_loadout_and_a_line_per_extension(viewer: Clie
     assert "minimal extends nothing." in html
 
 
+def test_the_picture_marks_the_loadout_of_the_page(viewer: Client) -> None:
+    def marked(address: str) -> list[str]:
+        lines = viewer.get(address).content.decode().splitlines()
+        return [line for line in lines if "picture-box" in line and 'aria-current="page"' in line]
+
+    [current] = marked("/loadouts/minimal/")
+    assert 'aria-label="minimal' in current
+    assert marked("/loadouts/") == []
+
+
 def test_a_cycle_of_loadouts_does_not_break_the_pages(viewer: Client) -> None:
     factories.loadout("chicken", parent="egg")
     factories.loadout("egg", parent="chicken")
