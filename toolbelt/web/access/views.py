@@ -65,7 +65,7 @@ def page(request: http.Request, agent: str) -> HttpResponse:
     access = queries.access(agent, criteria["message"])
     view = _page(request, access, criteria)
     if target == "sections":
-        return render(request, "access/_sections.html", {"page": view, "in_place": True})
+        return render(request, "access/_sections.html", {"page": view, "is_partial": True})
     if target.endswith(":tools"):
         section_id = target.removesuffix(":tools")
         for section in (section for group in view.groups for section in group.sections):

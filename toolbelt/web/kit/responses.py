@@ -103,8 +103,8 @@ def respond(
     if request.htmx and answers.parts is not None:
         return answers.parts(notice, change, status)
     if request.htmx and request.method == "GET":
-        in_place = render(request, "_notice_parts.html", {"page": pieces.View(notice=notice)})
-        return replace_url(reswap(in_place, "none"), False)
+        notice_parts = render(request, "_notice_parts.html", {"page": pieces.View(notice=notice)})
+        return replace_url(reswap(notice_parts, "none"), False)
     keep_notice(request, notice, change)
     return see_other(request, back_url(request, answers.home))
 
@@ -261,11 +261,11 @@ def show(
     request: http.Request, page: pieces.View, template: str, part: str = "", status: int = 200
 ) -> HttpResponse:
     """Render a page with its notice, or for htmx its ``part``."""
-    in_place = bool(part and request.htmx)
-    if not in_place and not hasattr(page, "notice"):
+    is_partial = bool(part and request.htmx)
+    if not is_partial and not hasattr(page, "notice"):
         page.notice = pop_notice(request)[0]
-    context = {"page": page, "in_place": in_place}
-    return render(request, part if in_place else template, context, status=status)
+    context = {"page": page, "is_partial": is_partial}
+    return render(request, part if is_partial else template, context, status=status)
 
 
 def refresh(
