@@ -61,10 +61,10 @@ def test_the_inbox_lists_everything_that_needs_attention(demo: None, admin_clien
     for text in (
         "GitHub (archived server) has failed",
         "this package is archived",
-        "planner: over budget",
-        "generalist: deferred by budget",
+        "Planner: over budget",
+        "Generalist: deferred by budget",
         "blocked for everyone",
-        "1 override has no effect for support-desk",
+        "1 override has no effect for Support desk",
         "helpdesk__refund_order",
         "helpdesk__export_customers",
     ):
@@ -119,7 +119,7 @@ def test_the_audit_log_shows_the_declared_change_briefly(demo: None, admin_clien
     page = admin_client.get("/audit/?person=agent:support-desk").context["page"]
     [entry] = [entry for day in page.days for entry in day.entries]
     assert entry.subject == "helpdesk__refund_order"
-    assert {difference.what for difference in entry.differences} == {
+    assert {difference.label for difference in entry.differences} == {
         "description",
         "argument cents.maximum",
     }
