@@ -55,7 +55,7 @@ def has_hidden(text: str) -> bool:
 
 def escape_hidden(original: str) -> str:
     """Return the text with the code point of each hidden character in its place, such as ``[U+202E]``."""
-    # Nearly all texts are, and checking each character is slow.
+    # Nearly all texts are plain ASCII, and checking each character is slow.
     if original.isascii() and original.isprintable():
         return original
     return "".join(
