@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -15,17 +14,14 @@ from django.core.management.base import CommandError
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, decisions, elicitation, inbox, plugin_overview
+from toolbelt.control.servers import decisions, elicitation, inbox, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
-from toolbelt.core import catalog, connections, counting, errors
-from toolbelt.management import columns, mcp_import, terminal
-from toolbelt.runtime import plugins, upstream_connections, upstream_listing, upstream_status
+from toolbelt.core import connections, errors
+from toolbelt.management import columns, mcp_import, mcp_texts, terminal
+from toolbelt.runtime import plugins, upstream_listing
 
-# The number of hex digits of a version's hash that are printed, and the minimum that identifies it.
-PRINTED_DIGITS = 12
+# The minimum of hex digits of a version's hash that identifies it.
 MIN_DIGITS = 8
-# How many tools are listed by name.
-MAX_NAMED = 5
 _HASH = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}")
 # The options of `mcp add` that are not about the connection.
 _NOT_THE_CONNECTION = ("namespace", "title", "category", "trust")
@@ -86,12 +82,12 @@ class Command(terminal.Command):
                 case "import":
                     self._print(mcp_import.run(_write(options), options))
                 case "list":
-                    self._print(columns.lines(_rows()))
-                    self._print(_errors())
+                    self._print(columns.lines(mcp_texts.rows()))
+                    self._print(mcp_texts.failures())
                 case "refresh":
                     self._refresh(options["names"])
                 case "review":
-                    self._print(_reviewed(configured.review(options["name"])))
+                    self._print(mcp_texts.reviewed(configured.review(options["name"])))
                 case "approve":
                     self._approve(options)
                 case "reject":
@@ -100,7 +96,8 @@ class Command(terminal.Command):
                     key = elicitation.ensure_entry(_write(options), options["name"])
                     self.stdout.write(f"{key} lets {options['name']} ask users.")
                     gains = inbox.new_access([key])
-                    self._print([_on_for(key, gains).strip()] if gains else _not_granted([key], gains))
+                    granted = mcp_texts.on_for(key, gains).strip()
+                    self._print([granted] if granted else mcp_texts.not_granted([key], gains))
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         finally:
@@ -121,7 +118,7 @@ class Command(terminal.Command):
                 trusted=options["trust"],
             )
         except entries.NameTaken as error:
-            raise errors.Refused(_name_taken(options["name"])) from error
+            raise errors.Refused(mcp_texts.name_taken(options["name"])) from error
         plugin = configured.find(options["name"])
         self.stdout.write(f"Stored {plugin.name}. Its tools' names begin with {plugin.namespace}__.")
         self._refresh([plugin.name], is_new=True)
@@ -146,7 +143,7 @@ class Command(terminal.Command):
             if is_new:
                 # A server that is running may have listed and recorded them first.
                 result = configured.with_all_new(name, result)
-            self._print(_recorded(name, listed, result))
+            self._print(mcp_texts.recorded(name, listed, result))
             for problem in result.problems:
                 self.stderr.write(f"  {problem}")
             return result
@@ -173,16 +170,16 @@ class Command(terminal.Command):
             return
         without_hash = [key for key in versions if key not in _hashes(tools)]
         if without_hash and not options["as_they_are"]:
-            raise errors.Refused(_hash_required(name, without_hash))
+            raise errors.Refused(mcp_texts.hash_required(name, without_hash))
         findings = plugin_overview.warnings(name, versions)
         approval = decisions.approve(_write(options), name, versions)
         gains = inbox.new_access(approval.keys)
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
-            self.stdout.write(f"Approved {key}{carried}.{_on_for(key, gains)}")
+            self.stdout.write(f"Approved {key}{carried}.{mcp_texts.on_for(key, gains)}")
             self._print(f"  ! {flag}" for tool, flag in findings if tool == key)
-        self._print(_not_granted(approval.keys, gains))
+        self._print(mcp_texts.not_granted(approval.keys, gains))
         for problem in approval.problems:
             self.stderr.write(str(problem))
 
@@ -194,7 +191,7 @@ class Command(terminal.Command):
         for key in keys:
             if key not in waiting:
                 raise errors.NotFound(f"tool of {name} to review", key, waiting)
-            if not _digits(waiting[key]).startswith(hashes.get(key, "")):
+            if not mcp_texts.digits(waiting[key]).startswith(hashes.get(key, "")):
                 message = (
                     f"{hashes[key]} is not the version of {key} that awaits review: it changed since, or the hash is"
                     f" mistyped. Run `{conf.COMMAND} mcp review {name}`, and name the version that it prints:"
@@ -301,7 +298,7 @@ def _hashes(tools: Iterable[str]) -> dict[str, str]:
         key, has_hash, version = word.partition("=")
         if not has_hash:
             continue
-        hashes[key] = _digits(version.lower())
+        hashes[key] = mcp_texts.digits(version.lower())
         if not _HASH.fullmatch(hashes[key]):
             message = (
                 f"{word!r} is not valid. Write TOOL=HASH, with {MIN_DIGITS} to 64 hex digits, as `mcp review`"
@@ -311,129 +308,5 @@ def _hashes(tools: Iterable[str]) -> dict[str, str]:
     return hashes
 
 
-def _digits(version: str) -> str:
-    return version.removeprefix("sha256:")
-
-
-def _printed(version: str) -> str:
-    return _digits(version)[:PRINTED_DIGITS]
-
-
-def _on_for(key: str, gains: Iterable[inbox.NewAccess]) -> str:
-    """Return which agents have the tool, and which on request, as sentences after another; empty if none has."""
-    groups = (
-        ("On for", tuple(gain.agent.key for gain in gains if key in gain.on)),
-        ("On request for", tuple(gain.agent.key for gain in gains if key in gain.on_request)),
-    )
-    return "".join(f" {words}: {_named(agents)}." for words, agents in groups if agents)
-
-
-def _not_granted(keys: Iterable[str], gains: Iterable[inbox.NewAccess]) -> Iterator[str]:
-    """Yield how to turn on the tools that no agent has, not even on request."""
-    without = tuple(key for key in keys if not _on_for(key, gains))
-    if without:
-        one = len(without) == 1
-        yield (
-            f"No agent has {_named(without)} yet. To turn {'it' if one else 'one of them'} on:"
-            f" {conf.COMMAND} flip AGENT {without[0] if one else 'TOOL'} on"
-        )
-
-
-def _name_taken(name: str) -> str:
-    way_out = "choose another name"
-    if any(server.plugin.name == name for server in configured.servers()):
-        way_out = "to change its connection, add --replace before --url or --command; or choose another name"
-    return f"{name!r} already exists: {way_out}."
-
-
-def _hash_required(name: str, keys: list[str]) -> str:
-    named = ", ".join(f"{key}=HASH" for key in keys) if len(keys) <= MAX_NAMED else "TOOL=HASH"
-    return (
-        f"Nothing was approved. Name the version that you reviewed: {named}. `{conf.COMMAND} mcp review {name}` prints"
-        " the hash of each tool. To approve the current version without a review, add --as-they-are."
-    )
-
-
 def _write(options: Mapping[str, Any]) -> writing.Write:
     return writing.by(getpass.getuser(), via="command", reason=options.get("reason", ""))
-
-
-def _rows() -> Iterator[tuple[str, ...]]:
-    """Yield the name, namespace, state, number of tools, tools to review and transport of every server."""
-    yield "name", "namespace", "state", "tools", "to review", "connections", "transport"
-    for server in configured.servers():
-        plugin = server.plugin
-        summary = upstream_status.summary(plugin, server.listing)
-        state = "not refreshed yet" if summary == "not-asked" else summary.replace("-", " ")
-        counts = ", ".join(f"{count} {kind}" for kind, count in server.to_review.items())
-        shared_by = upstream_connections.sharing(plugin) or "session or shared"
-        row = plugin.name, plugin.namespace, state, str(server.tools), counts or "-", shared_by
-        yield (*row, server.connection.shown)
-
-
-def _errors() -> Iterator[str]:
-    """Yield the errors of failed servers, which are printed below the table."""
-    for server in configured.servers():
-        if server.error:
-            yield f"\n{server.plugin.name} has failed: {server.error}"
-        elif server.listing is not None and server.listing.error:
-            yield f"\n{server.plugin.name} did not respond to a call; the next call tries again: {server.listing.error}"
-
-
-def _recorded(
-    name: str, listed: upstream_listing.ServerListing, result: configured.RecordedTools
-) -> Iterator[str]:
-    if result.error:
-        yield f"{name}: failed. {result.error}"
-        return
-    server = f" ({listed.server}, protocol {listed.protocol})" if listed.server else ""
-    yield f"{name}: {counting.counted(len(listed.tools), 'tool')}{server}"
-    groups = (
-        (result.created, "new"),
-        (result.held, "changed, unavailable until approved"),
-        (result.still_available, "with new details or a higher risk, available"),
-        (result.retired, "removed by the server"),
-    )
-    for keys, description in groups:
-        if keys:
-            yield f"  {len(keys)} {description}: {_named(keys)}"
-    if result.unseen or result.held or result.still_available:
-        yield f"  Review them: {conf.COMMAND} mcp review {name}"
-
-
-def _named(keys: tuple[str, ...], max_count: int = MAX_NAMED) -> str:
-    more = f" and {len(keys) - max_count} more" if len(keys) > max_count else ""
-    return ", ".join(keys[:max_count]) + more
-
-
-def _reviewed(review: approvals.Review) -> Iterator[str]:
-    if not review.changes:
-        yield f"All tools of {review.plugin.name} match their approved version."
-        return
-    for change in review.changes:
-        was = f", was {change.previous}" if change.previous else ""
-        tokens = f"{change.tokens_before} -> " if change.tokens_before else ""
-        version = "" if change.kind == "gone" else f"={_printed(change.version_hash)}"
-        yield f"{change.kind} {change.key}{version}{was} ({tokens}{change.tokens_after} tokens)"
-        if change.kind == "new":
-            yield from _new(change.tool)
-        for difference in change.differences:
-            yield f"  {difference.field}:"
-            yield from (f"    {line}" for line in difference.lines)
-        yield from (f"  ! {flag}" for flag in change.flags)
-        if change.users:
-            yield f"  used by {', '.join(change.users)}"
-    yield f"{len(review.to_review)} to review, {review.same} unchanged."
-    if review.to_review:
-        yield f"To approve these versions: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
-
-
-def _new(tool: catalog.Tool) -> Iterator[str]:
-    """Yield everything that a new tool declares, since any of it may reach a model."""
-    for field, value in approvals.as_shown(tool).items():
-        if field == "description":
-            yield from (f"    {line}" for line in tool.description.splitlines())
-            continue
-        yield f"  {field}:"
-        text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-        yield from (f"    {line}" for line in text.splitlines())

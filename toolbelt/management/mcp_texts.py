@@ -1,0 +1,142 @@
+"""The texts that ``manage.py mcp`` prints: tables, reviews, and the results of refreshes and approvals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from toolbelt import conf
+from toolbelt.control.servers import approvals, inbox
+from toolbelt.control.servers import upstream_servers as configured
+from toolbelt.core import catalog, counting
+from toolbelt.runtime import upstream_connections, upstream_listing, upstream_status
+
+# The number of hex digits of a version's hash that are printed.
+PRINTED_DIGITS = 12
+# How many tools are listed by name.
+MAX_NAMED = 5
+
+
+def digits(version: str) -> str:
+    """Return a version's hash without its algorithm."""
+    return version.removeprefix("sha256:")
+
+
+def on_for(key: str, gains: Iterable[inbox.NewAccess]) -> str:
+    """Return which agents have the tool, and which on request, as sentences; empty if none has it."""
+    groups = (
+        ("On for", tuple(gain.agent.key for gain in gains if key in gain.on)),
+        ("On request for", tuple(gain.agent.key for gain in gains if key in gain.on_request)),
+    )
+    return "".join(f" {words}: {_named(agents)}." for words, agents in groups if agents)
+
+
+def not_granted(keys: Iterable[str], gains: Iterable[inbox.NewAccess]) -> Iterator[str]:
+    """Yield how to turn on the tools that no agent has, not even on request."""
+    without = tuple(key for key in keys if not on_for(key, gains))
+    if without:
+        one = len(without) == 1
+        yield (
+            f"No agent has {_named(without)} yet. To turn {'it' if one else 'one of them'} on:"
+            f" {conf.COMMAND} flip AGENT {without[0] if one else 'TOOL'} on"
+        )
+
+
+def name_taken(name: str) -> str:
+    """Return the message for a server whose name exists already."""
+    way_out = "choose another name"
+    if any(server.plugin.name == name for server in configured.servers()):
+        way_out = "to change its connection, add --replace before --url or --command; or choose another name"
+    return f"{name!r} already exists: {way_out}."
+
+
+def hash_required(name: str, keys: list[str]) -> str:
+    """Return the message for an approval that does not name the reviewed version of these tools."""
+    named = ", ".join(f"{key}=HASH" for key in keys) if len(keys) <= MAX_NAMED else "TOOL=HASH"
+    return (
+        f"Nothing was approved. Name the version that you reviewed: {named}. `{conf.COMMAND} mcp review {name}` prints"
+        " the hash of each tool. To approve the current version without a review, add --as-they-are."
+    )
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    """Yield the name, namespace, state, number of tools, tools to review and transport of every server."""
+    yield "name", "namespace", "state", "tools", "to review", "connections", "transport"
+    for server in configured.servers():
+        plugin = server.plugin
+        summary = upstream_status.summary(plugin, server.listing)
+        state = "not refreshed yet" if summary == "not-asked" else summary.replace("-", " ")
+        counts = ", ".join(f"{count} {kind}" for kind, count in server.to_review.items())
+        shared_by = upstream_connections.sharing(plugin) or "session or shared"
+        row = plugin.name, plugin.namespace, state, str(server.tools), counts or "-", shared_by
+        yield (*row, server.connection.shown)
+
+
+def failures() -> Iterator[str]:
+    """Yield the errors of failed servers, which are printed below the table."""
+    for server in configured.servers():
+        if server.error:
+            yield f"\n{server.plugin.name} has failed: {server.error}"
+        elif server.listing is not None and server.listing.error:
+            yield f"\n{server.plugin.name} did not respond to a call; the next call tries again: {server.listing.error}"
+
+
+def recorded(
+    name: str, listed: upstream_listing.ServerListing, result: configured.RecordedTools
+) -> Iterator[str]:
+    """Yield the result of a refresh of one server."""
+    if result.error:
+        yield f"{name}: failed. {result.error}"
+        return
+    server = f" ({listed.server}, protocol {listed.protocol})" if listed.server else ""
+    yield f"{name}: {counting.counted(len(listed.tools), 'tool')}{server}"
+    groups = (
+        (result.created, "new"),
+        (result.held, "changed, unavailable until approved"),
+        (result.still_available, "with new details or a higher risk, available"),
+        (result.retired, "removed by the server"),
+    )
+    for keys, description in groups:
+        if keys:
+            yield f"  {len(keys)} {description}: {_named(keys)}"
+    if result.unseen or result.held or result.still_available:
+        yield f"  Review them: {conf.COMMAND} mcp review {name}"
+
+
+def _named(keys: tuple[str, ...], max_count: int = MAX_NAMED) -> str:
+    more = f" and {len(keys) - max_count} more" if len(keys) > max_count else ""
+    return ", ".join(keys[:max_count]) + more
+
+
+def reviewed(review: approvals.Review) -> Iterator[str]:
+    """Yield the tools to review, with their differences and findings."""
+    if not review.changes:
+        yield f"All tools of {review.plugin.name} match their approved version."
+        return
+    for change in review.changes:
+        was = f", was {change.previous}" if change.previous else ""
+        tokens = f"{change.tokens_before} -> " if change.tokens_before else ""
+        version = "" if change.kind == "gone" else f"={digits(change.version_hash)[:PRINTED_DIGITS]}"
+        yield f"{change.kind} {change.key}{version}{was} ({tokens}{change.tokens_after} tokens)"
+        if change.kind == "new":
+            yield from _new(change.tool)
+        for difference in change.differences:
+            yield f"  {difference.field}:"
+            yield from (f"    {line}" for line in difference.lines)
+        yield from (f"  ! {flag}" for flag in change.flags)
+        if change.users:
+            yield f"  used by {', '.join(change.users)}"
+    yield f"{len(review.to_review)} to review, {review.same} unchanged."
+    if review.to_review:
+        yield f"To approve these versions: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
+
+
+def _new(tool: catalog.Tool) -> Iterator[str]:
+    """Yield everything that a new tool declares, since any of it may reach a model."""
+    for field, value in approvals.as_shown(tool).items():
+        if field == "description":
+            yield from (f"    {line}" for line in tool.description.splitlines())
+            continue
+        yield f"  {field}:"
+        text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        yield from (f"    {line}" for line in text.splitlines())
