@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.web import dashboard
+from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
 from toolbelt.testing import OPERATOR
 
@@ -49,3 +50,19 @@ def test_titles_of_all_agents_are_read_once_for_a_page(operator: Client) -> None
     for number in range(5):
         entries.create(OPERATOR, "agent", {"key": f"agent-{number}", "title": f"Agent {number}"})
     assert dashboard.count_queries(lambda: operator.get("/audit/")) == of_two
+
+
+def test_agents_with_the_same_title_are_compared_with_their_keys(operator: Client) -> None:
+    entries.change(OPERATOR, "agent", "bob", {"title": "Ada <Lovelace>"})
+    page = operator.get("/compare/?a=ada&b=bob").context["page"]
+    assert (page.comparison.a.name, page.comparison.b.name) == (
+        "Ada <Lovelace> (ada)",
+        "Ada <Lovelace> (bob)",
+    )
+    page = operator.get("/compare/?a=ada&b=ada").context["page"]
+    assert page.comparison.a.name == "Ada <Lovelace>"
+
+
+def test_the_audit_log_offers_archived_agents(operator: Client) -> None:
+    agents.archive(OPERATOR.replace(confirm=True), "ada", True)
+    assert "Ada &lt;Lovelace&gt; (ada)" in operator.get("/audit/").content.decode()

@@ -114,8 +114,8 @@ def _differences(
     part = paging.part(listed, criteria["offset"], OUTCOMES_AT_ONCE)
     closed = {row.id for row in comparison.rows if parts and row.part not in parts}
     return pieces.View(
-        a=_side(comparison.a),
-        b=_side(comparison.b),
+        a=_side(comparison.a, comparison),
+        b=_side(comparison.b, comparison),
         a_spelled=names["a"],
         b_spelled=names["b"],
         groups=tuple(_groups(comparison, closed)),
@@ -129,7 +129,7 @@ def _differences(
             counts={"": len(active), "all": len(outcomes)},
         ),
         total=len(outcomes),
-        to=comparison.b.key if parts is not None else "",
+        to=_name(comparison.b, comparison) if parts is not None else "",
         is_now=comparison.b.is_now,
     )
 
@@ -147,15 +147,14 @@ def _outcome(outcome: comparing.Outcome, comparison: comparing.Comparison) -> pi
 
 def _on_only_for(side: comparing.Side, comparison: comparing.Comparison) -> str:
     """Return the heading above a side's tools, which names the version if both sides are the same agent."""
-    heading = f"On only for {_name(side)}"
+    heading = f"On only for {_name(side, comparison)}"
     return f"{heading}, {_about(side)}" if comparison.a.key == comparison.b.key else heading
 
 
-def _side(side: comparing.Side) -> pieces.View:
+def _side(side: comparing.Side, comparison: comparing.Comparison) -> pieces.View:
     version = side.version
     return pieces.View(
-        name=_name(side),
-        key=side.key,
+        name=_name(side, comparison),
         about=_about(side),
         at=version.last.at if version and version.last else None,
         profile=agents.profile(side.resolved.context.agent, side.loadout) if side.key else "loadout",
@@ -166,9 +165,14 @@ def _side(side: comparing.Side) -> pieces.View:
     )
 
 
-def _name(side: comparing.Side) -> str:
-    """Return the agent's title, or the name of the loadout."""
-    return titles.of(side.resolved.context.agent) if side.key else side.loadout
+def _name(side: comparing.Side, comparison: comparing.Comparison) -> str:
+    """Return the agent's title, with its key if the other agent has the same title; or the name of the loadout."""
+    if not side.key:
+        return side.loadout
+    other = comparison.b if side is comparison.a else comparison.a
+    agent, other_agent = side.resolved.context.agent, other.resolved.context.agent
+    is_ambiguous = agent.title == other_agent.title and side.key != other.key
+    return titles.option(side.key, agent.title) if is_ambiguous else titles.of(agent)
 
 
 def _about(side: comparing.Side) -> str:
