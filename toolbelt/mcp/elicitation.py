@@ -15,12 +15,10 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
-if TYPE_CHECKING:
-    from toolbelt.mcp import input_required
 from toolbelt.mcp import list_changes, protocol, request_head
 from toolbelt.runtime import feed, log_levels, open_questions, threads
 
@@ -62,13 +60,9 @@ class Waiting:
 
 
 class Questions:
-    """The questions that this process waits for. For one event loop.
-
-    ``parked`` are the calls whose clients repeat them, by the key of the question.
-    """
+    """The questions that this process waits for. For one event loop."""
 
     def __init__(self) -> None:
-        self.parked: dict[str, input_required.ParkedCall] = {}
         self._open: dict[str, Waiting] = {}
         self._reader: asyncio.Task[None] | None = None
         self._trouble = ""

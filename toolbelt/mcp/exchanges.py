@@ -8,12 +8,12 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-import toolbelt
 from toolbelt import conf
 from toolbelt.core import errors
 from toolbelt.mcp import (
     authorization,
     elicitation,
+    input_required,
     list_changes,
     protocol,
     request_head,
@@ -39,16 +39,9 @@ EVENTS: Headers = (
     # Proxies must not buffer events.
     (b"x-accel-buffering", b"no"),
 )
-SERVER = {"name": "toolbelt", "title": "Toolbelt", "version": toolbelt.__version__}
-# The metadata of each result in modern revisions.
-SERVER_META: Mapping[str, Any] = {protocol.SERVER: SERVER}
 # The metadata and the header of the last known result, while the database cannot be read.
 STALE: Mapping[str, Any] = {"toolbelt/stale": True}
 STALE_HEADER = (b"toolbelt-stale", b"true")
-MODERN: Mapping[str, Any] = {"resultType": "complete", "_meta": SERVER_META}
-# Results must not be cached: a flip applies to the next request.
-NO_CACHE: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
-MODERN_LIST: Mapping[str, Any] = {**MODERN, **NO_CACHE}
 
 
 class AnsweredRequest(NamedTuple):
@@ -105,6 +98,8 @@ class Shared:
         self.list_tracker = list_changes.ListChangeTracker()
         self.running = running_calls.RunningCalls()
         self.questions = elicitation.Questions()
+        # The calls whose clients repeat them, by the key of their question.
+        self.parked: dict[str, input_required.ParkedCall] = {}
         self.streams = streams.Streams(self._digest, self.subscribed, self._uris)
 
     def headers(self, scheme: str, extra: Headers, request_id: str) -> list[tuple[bytes, bytes]]:
@@ -299,11 +294,6 @@ class Exchange:
                 time.perf_counter() - self._begun,
             )
         )
-
-
-def modern(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the fields that modern revisions require."""
-    return {**result, **MODERN, "_meta": {**result.get("_meta", {}), **SERVER_META}}
 
 
 def digests(tools: tool_lists.ToolList) -> streams.Digests:

@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 from django.core import signing
 
 from toolbelt.core import schema
-from toolbelt.mcp import elicitation, exchanges, ongoing_call, protocol
+from toolbelt.mcp import elicitation, ongoing_call, protocol, results
 from toolbelt.plugins.upstream import questions
 from toolbelt.runtime import calls
 
@@ -194,7 +194,7 @@ def not_open() -> protocol.ProtocolError:
 def _result(requests: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
     signed = signing.dumps(state, salt=_SALT, compress=True)
     return {
-        **exchanges.MODERN,
+        **results.MODERN,
         "resultType": INPUT_REQUIRED,
         "inputRequests": requests,
         "requestState": signed,

@@ -14,6 +14,7 @@ from toolbelt.mcp import (
     protocol,
     request_head,
     resources,
+    results,
     revisions,
     streams,
     updates,
@@ -135,7 +136,7 @@ async def subscribe(
         await exchange.begin(exchanges.EVENTS)
         await exchange.send_part(protocol.event(acknowledged))
         if await _follow(exchange, stream, events, update):
-            meta = {**exchanges.SERVER_META, **about}
+            meta = {**results.SERVER_META, **about}
             await exchange.send_part(
                 protocol.event(protocol.answer(id_, {"resultType": "complete", "_meta": meta})),
                 more=False,

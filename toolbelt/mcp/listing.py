@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.mcp import elicitation, exchanges, list_changes, protocol, request_head, revisions
+from toolbelt.mcp import elicitation, exchanges, list_changes, protocol, request_head, results, revisions
 from toolbelt.runtime import context_use, tool_lists
 
 _CAPABILITIES: dict[str, Any] = {
@@ -55,7 +55,7 @@ async def initialize(
     result: dict[str, Any] = {
         "protocolVersion": revisions.negotiate(message.params.get("protocolVersion")),
         "capabilities": _CAPABILITIES,
-        "serverInfo": exchanges.SERVER,
+        "serverInfo": results.SERVER,
     }
     if current.tools.instructions:
         result["instructions"] = current.tools.instructions
@@ -72,7 +72,7 @@ async def discover(
     """Answer ``server/discover``."""
     current = await exchange.current_list(head, may_grow=False)
     result: dict[str, Any] = {
-        **exchanges.MODERN_LIST,
+        **results.MODERN_LIST,
         "supportedVersions": list(revisions.SUPPORTED),
         "capabilities": _CAPABILITIES,
     }
@@ -93,7 +93,7 @@ def _framed(
 
 def _around(is_modern: bool, is_stale: bool) -> tuple[bytes, bytes]:
     """Return the parts of the response before the tools, and after them up to the request's id."""
-    more: dict[str, Any] = {**exchanges.MODERN_LIST} if is_modern else {}
+    more: dict[str, Any] = {**results.MODERN_LIST} if is_modern else {}
     if is_stale:
         more["_meta"] = {**more.get("_meta", {}), **exchanges.STALE}
     response = protocol.answer(None, {**more, "tools": []})

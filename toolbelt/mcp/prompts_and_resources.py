@@ -13,7 +13,7 @@ from typing import Any
 
 from toolbelt.core import budgets, prompts_and_resources
 from toolbelt.core import calls as rules
-from toolbelt.mcp import exchanges, ongoing_call, protocol, request_head, revisions, tool_calls
+from toolbelt.mcp import exchanges, ongoing_call, protocol, request_head, results, revisions, tool_calls
 from toolbelt.runtime import calls, prompt_and_resource_lists
 from toolbelt.runtime import prompts_and_resources as requests
 
@@ -106,7 +106,7 @@ async def list_page(
         "resourceTemplates": current.tools.non_tools.templates,
     }[section]
     page, last = listed.page(after)
-    result: dict[str, Any] = {**(exchanges.MODERN_LIST if revision.is_modern else {})}
+    result: dict[str, Any] = {**(results.MODERN_LIST if revision.is_modern else {})}
     if last is not None:
         result["nextCursor"] = protocol.cursor_after(last)
     return exchange.reply(
@@ -199,8 +199,8 @@ async def _result(
         result = dict(answer.mcp or {})
     if not revision.is_modern:
         return result
-    extra = exchanges.MODERN_LIST if message.method == "resources/read" else exchanges.MODERN
-    return {**result, **extra, "_meta": {**result.get("_meta", {}), **exchanges.SERVER_META}}
+    extra = results.MODERN_LIST if message.method == "resources/read" else results.MODERN
+    return {**result, **extra, "_meta": {**result.get("_meta", {}), **results.SERVER_META}}
 
 
 def not_found(message: protocol.Message, revision: revisions.Revision, name: str) -> protocol.ProtocolError:

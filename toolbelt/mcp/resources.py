@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.mcp import exchanges, prompts_and_resources, protocol, request_head, revisions
+from toolbelt.mcp import exchanges, prompts_and_resources, protocol, request_head, results, revisions
 from toolbelt.runtime import resource_updates, subscriptions, threads
 
 POLICY = "toolbelt://policy"
@@ -27,7 +27,7 @@ async def answer(
     revision: revisions.Revision,
 ) -> exchanges.Reply | None:
     """Answer a method of ``resources/``. Raise ProtocolError for a resource that does not exist."""
-    more: Mapping[str, Any] = exchanges.MODERN_LIST if revision.is_modern else {}
+    more: Mapping[str, Any] = results.MODERN_LIST if revision.is_modern else {}
     match message.method:
         case "resources/list":
             return await prompts_and_resources.list_page(

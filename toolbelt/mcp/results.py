@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import toolbelt
 from toolbelt.core import calls as rules
 from toolbelt.core import schema
 from toolbelt.mcp import protocol
 from toolbelt.runtime import calls
+
+SERVER = {"name": "toolbelt", "title": "Toolbelt", "version": toolbelt.__version__}
+# The metadata of each result in modern revisions.
+SERVER_META: Mapping[str, Any] = {protocol.SERVER: SERVER}
+MODERN: Mapping[str, Any] = {"resultType": "complete", "_meta": SERVER_META}
+# Results must not be cached: a flip applies to the next request.
+NO_CACHE: Mapping[str, Any] = {"ttlMs": 0, "cacheScope": "private"}
+MODERN_LIST: Mapping[str, Any] = {**MODERN, **NO_CACHE}
 
 # The key of a refusal's details, in a result's ``_meta``.
 REFUSAL = "toolbelt/refusal"
@@ -50,6 +59,11 @@ def of(answer: calls.Answer, tool: str) -> dict[str, Any]:
     if answer.is_structured:
         result["structuredContent"] = dict(content)
     return result
+
+
+def modern(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result with the fields that modern revisions require."""
+    return {**result, **MODERN, "_meta": {**result.get("_meta", {}), **SERVER_META}}
 
 
 def unknown(tool: str) -> protocol.ProtocolError:

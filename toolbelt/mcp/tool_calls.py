@@ -130,7 +130,7 @@ async def _follow(
             if isinstance(client, input_required.RetryingClient) and client.required is not None:
                 is_parked = True
                 question = waiting_calls.park(
-                    exchange.shared.questions, call, task, client, client.required, result
+                    exchange.shared.parked, call, task, client, client.required, result
                 )
                 return await _end(exchange, message, question)
             if not task.done() and call.head.takes_events:
@@ -161,7 +161,7 @@ async def _resume(
     key = elicitation.key_of(call.head, repeated.id)
     refusal = await threads.run(call.refusal)
     # Only now: if that fails, the call keeps waiting.
-    parked = exchange.shared.questions.parked.pop(key, None)
+    parked = exchange.shared.parked.pop(key, None)
     if refusal is not None:
         if parked is not None:
             parked.task.cancel()
@@ -257,7 +257,7 @@ def _for_revision(result: Mapping[str, Any], revision: revisions.Revision) -> Ma
         if isinstance(result.get("structuredContent", {}), dict):
             return result
         return {name: value for name, value in result.items() if name != "structuredContent"}
-    return exchanges.modern(result)
+    return results.modern(result)
 
 
 async def _notify_of_loading(

@@ -29,7 +29,7 @@ _delivering: set[asyncio.Task[None]] = set()
 
 
 def park(
-    questions: elicitation.Questions,
+    parked_calls: dict[str, input_required.ParkedCall],
     call: ongoing_call.OngoingCall,
     task: asyncio.Task[calls.Answer],
     client: input_required.RetryingClient,
@@ -38,13 +38,13 @@ def park(
 ) -> dict[str, Any]:
     """Keep a call until its client repeats it, and return the result that contains the question."""
     key = elicitation.key_of(call.head, required.id)
-    parked = questions.parked[key] = input_required.ParkedCall(call, task, client, result)
+    parked = parked_calls[key] = input_required.ParkedCall(call, task, client, result)
     loop = asyncio.get_running_loop()
-    task.add_done_callback(lambda _: loop.call_later(OUTCOME_TTL, questions.parked.pop, key, None))
+    task.add_done_callback(lambda _: loop.call_later(OUTCOME_TTL, parked_calls.pop, key, None))
 
     def resume_elsewhere(key: str) -> None:
-        if questions.parked.pop(key, None) is not None:
-            delivery = asyncio.create_task(_deliver(questions, parked, key))
+        if parked_calls.pop(key, None) is not None:
+            delivery = asyncio.create_task(_deliver(parked_calls, parked, key))
             _delivering.add(delivery)
             delivery.add_done_callback(_delivering.discard)
 
@@ -96,7 +96,9 @@ async def fetch(
     return None
 
 
-async def _deliver(questions: elicitation.Questions, parked: input_required.ParkedCall, key: str) -> None:
+async def _deliver(
+    parked_calls: dict[str, input_required.ParkedCall], parked: input_required.ParkedCall, key: str
+) -> None:
     """Store the outcome of a call for the process that received the answer, as long as that process waits for it."""
     call, task, client = parked.call, parked.task, parked.client
     try:
@@ -106,7 +108,7 @@ async def _deliver(questions: elicitation.Questions, parked: input_required.Park
                 task.cancel()
                 return
         if client.required is not None:
-            question = park(questions, call, task, client, client.required, parked.result)
+            question = park(parked_calls, call, task, client, client.required, parked.result)
             outcome: dict[str, Any] = {"result": question}
         else:
             outcome = await _outcome(parked)
