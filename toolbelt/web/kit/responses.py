@@ -28,28 +28,6 @@ from toolbelt.web.kit import forms, http, live, model_panel, notices, pieces, wo
 
 _NOTICE_KEY = "toolbelt.notice"
 _View = TypeVar("_View", bound=Callable[..., HttpResponseBase])
-# Renders the parts of a page that htmx swaps in, from the notice, the effect of the change, and the status.
-Parts = Callable[[notices.Notice, effects.Effect | None, int], HttpResponse]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
-    """The responses of a view. Without `parts`, htmx is redirected like a browser.
-
-    `home` is the page to redirect to, unless the form names another one; `parts` renders the parts for htmx;
-    `refusal` starts the notice of a refusal; `form` shows the form again with an error, instead of that notice.
-    The confirmation of a change has a `title`, a button with the `verb`, and repeats `fields` of the form;
-    `ask` replaces it.
-    """
-
-    home: str
-    parts: Parts | None = None
-    refusal: str = "Not changed"
-    form: Callable[[errors.ToolbeltError, int], HttpResponse] | None = None
-    title: str = ""
-    verb: str = ""
-    fields: tuple[str, ...] = ()
-    ask: Callable[[Any], HttpResponse] | None = None
 
 
 class ErrorMiddleware(MiddlewareMixin):
@@ -71,7 +49,7 @@ class ErrorMiddleware(MiddlewareMixin):
     def _answer(
         request: http.Request, error: errors.ToolbeltError, address: Mapping[str, Any]
     ) -> HttpResponse | None:
-        answers: Answers | None = getattr(request, "answers", None)
+        answers: http.Answers | None = getattr(request, "answers", None)
         if isinstance(error, errors.NotFound) and (answers is None or error.name in address.values()):
             raise error
         if answers is None or isinstance(error, errors.Unavailable):
@@ -87,8 +65,8 @@ class ErrorMiddleware(MiddlewareMixin):
 
 
 def declare(request: http.Request, home: str, **answers: Any) -> None:
-    """Declare the responses to this request, with the fields of :class:`Answers`."""
-    request.answers = Answers(home=home, **answers)
+    """Declare the responses to this request, with the fields of :class:`http.Answers`."""
+    request.answers = http.Answers(home=home, **answers)
 
 
 def respond(
@@ -121,7 +99,7 @@ def respond_changed(
     return respond(request, notices.Notice(text=f"{result}.", undo=change.entry, **notice), change.effect)
 
 
-def swap_in(request: http.Request, template: str, page: Callable[[], pieces.View]) -> Parts:
+def swap_in(request: http.Request, template: str, page: Callable[[], pieces.View]) -> http.Parts:
     """Return a function that renders a template for htmx, with the ``page`` after the change."""
 
     def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
