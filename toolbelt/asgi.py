@@ -1,4 +1,4 @@
-"""The ASGI application: `uvicorn toolbelt.asgi:application`."""
+"""The ASGI application: `uvicorn toolbelt.asgi:application --http toolbelt.front.protocol:Protocol`."""
 
 import os
 import warnings

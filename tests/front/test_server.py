@@ -78,6 +78,10 @@ def test_a_server_limits_the_time_and_size_of_unauthenticated_requests(stored: N
         assert _answer(port, head) == b"408"
         assert _answer(port, b"") == b"408"
         assert _answer(port, head + b"X-Long: " + b"x" * 100_000) == b"431"
+        assert _answer(port, chunked + b"1\r\nx\r\n0\r\n" + b"a: b\r\n" * 100_000) == b"431"
+        upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        upgrade += b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        assert _answer(port, head.replace(b"POST", b"GET") + upgrade) == b"426"
         assert _answer(port, length % 3 + b"abc") == b"403"  # Django: no CSRF token
         assert _answer(port, head.replace(b"POST", b"GET") + b"\r\n") == b"200"
     assert "Traceback" not in server.log

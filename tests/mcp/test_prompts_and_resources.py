@@ -146,6 +146,52 @@ def test_a_denied_resource_cannot_be_read_through_a_template(client: Client, scr
     assert [params["uri"] for method, params in script.asked if method == "resources/read"] == ["note://b"]
 
 
+@pytest.mark.parametrize(
+    "uri", ["note://%61", "note://%2561", "NOTE://a", "note://A", "note://a/", "note://a?"]
+)
+def test_a_denied_resource_is_not_requested_in_another_spelling(
+    client: Client, script: scripting.Script, uri: str
+):
+    entries.change(SETUP, "tool", "kb__resource_a", {"blocked": True})
+
+    for method in ("resources/read", *(["resources/subscribe"] if client.version == OLD else [])):
+        assert client.ask(method, {"uri": uri}).status_and_code == not_found(client, uri)
+    assert [method for method, _ in script.asked if method in ("resources/read", "resources/subscribe")] == []
+
+
+def test_an_unneeded_encoding_is_explained_whether_or_not_something_is_there(
+    client: Client, script: scripting.Script
+):
+    messages = {
+        client.ask("resources/read", {"uri": uri}).error["message"] for uri in ("note://%61", "x://%61")
+    }
+    assert messages == {
+        "There is no such resource that you may read. This URI encodes characters that need no encoding: write"
+        " letters, digits and -._~ as they are."
+    }
+
+
+def test_a_completion_neither_asks_about_a_denied_resource_nor_names_it(
+    client: Client, script: scripting.Script
+):
+    answer = {"completion": {"values": ["a", "ab", "A"], "total": 3, "hasMore": False}}
+    script.offers({"completion/complete": answer})
+    switches.override(SETUP, "ada", "kb__resource_a", False)
+    ref = {"type": "ref/resource", "uri": "note://{id}"}
+
+    def complete(value: str, **more: Any) -> Any:
+        return client.ask(
+            "completion/complete", {"ref": ref, "argument": {"name": "id", "value": value}, **more}
+        )
+
+    assert complete("%61").status_and_code == not_found(client)
+    assert [params for method, params in script.asked if method == "completion/complete"] == []
+    allowed = complete("", context={"arguments": {"other": "a"}})
+    assert allowed.result["completion"] == {"values": ["ab"], "hasMore": False}
+    (params,) = [params for method, params in script.asked if method == "completion/complete"]
+    assert "context" not in params
+
+
 def test_a_resource_denied_while_its_read_waits_is_not_read(
     client: Client, script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ):

@@ -2,14 +2,18 @@
 
 A prompt is called ``namespace__name``. A resource keeps its URI, because results of tools link to it; if several
 granted servers list one URI, the first in stored order answers.
+
+A listed URI is decided by its own entry, as a tool is. What a template expands to is decided by the template, unless
+another entry of its server covers it and is denied (:mod:`uris`): a resource, or a template that is not wider.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolbelt.core import budgets, catalog, details, keys, schema, uri_templates
+from toolbelt.core import budgets, catalog, details, keys, resolution, schema, uri_templates, uris
 
 _PREFIX = "prompt_"
 
@@ -46,30 +50,31 @@ def find_prompt(resolved: budgets.Resolution, name: str) -> str | None:
     return by_name.get(name)
 
 
-def find_template(resolved: budgets.Resolution, template: str) -> str | None:
-    """Return the key of the template with this text: preferably an active one; None if there is none."""
-    return _best(
-        resolved, [tool for tool in _in_order(resolved, "template") if tool.upstream_name == template]
-    )
+def find_template(resolved: budgets.Resolution, template: str, values: Mapping[str, str]) -> str | None:
+    """Return the key of the entry that decides about a template with these values of variables, of which some may be
+    missing: the first active template with this text, else the entry that denies it; None if there is none.
+    """
+    same = [tool for tool in _in_order(resolved, "template") if tool.upstream_name == template]
+    return _first_granted(resolved, same, uris.of_values(template, values), "")
 
 
 def find_resource(resolved: budgets.Resolution, uri: str) -> str | None:
-    """Return the key of the entry that answers for a URI: an active resource, else an active template that matches it.
-
-    If neither is active, return the inactive resource; None if there is none. A resource that is denied is not read
-    through a template of its server either.
+    """Return the key of the entry that decides about a URI: an active resource, else an active template that matches
+    it, else the entry that denies it; None if there is none.
     """
     exact = [tool for tool in _in_order(resolved, "resource") if tool.upstream_name == uri]
     for tool in exact:
         if tool.key in resolved.non_tools:
             return tool.key
-    denied = {tool.plugin for tool in exact if resolved.decision(tool.key).state == "denied"}
-    matching = [
-        tool
-        for tool in _in_order(resolved, "template")
-        if tool.plugin not in denied and uri_templates.matches(tool.upstream_name, uri)
-    ]
-    return _best(resolved, matching) or (exact[0].key if exact else None)
+    matching = []
+    if uris.problem(uri) is None:
+        matching = [
+            tool for tool in _in_order(resolved, "template") if uri_templates.matches(tool.upstream_name, uri)
+        ]
+    found = _first_granted(resolved, matching, uris.of_uri(uri), uri) if matching else None
+    if found not in resolved.non_tools and exact:
+        return exact[0].key
+    return found
 
 
 def document(stored: catalog.Catalog, tool: catalog.Tool) -> dict[str, Any]:
@@ -102,10 +107,51 @@ def document(stored: catalog.Catalog, tool: catalog.Tool) -> dict[str, Any]:
     return content
 
 
-def _best(resolved: budgets.Resolution, tools: list[catalog.Tool]) -> str | None:
-    """Return the key of the first active tool, else of the first."""
-    active = next((tool.key for tool in tools if tool.key in resolved.non_tools), None)
-    return active or (tools[0].key if tools else None)
+def _first_granted(
+    resolved: budgets.Resolution, templates: list[catalog.Tool], requested: uris.Form, uri: str
+) -> str | None:
+    """Return the key of the first template that is active and through which the request is not denied, else of the
+    entry that denies it, else of the first template; None if there are no templates.
+    """
+    denying = None
+    for template in templates:
+        if template.key in resolved.non_tools:
+            denial = _denying(resolved, template, requested, uri)
+            if denial is None:
+                return template.key
+            denying = denying or denial
+    return denying or (templates[0].key if templates else None)
+
+
+def _denying(
+    resolved: budgets.Resolution, template: catalog.Tool, requested: uris.Form, uri: str
+) -> str | None:
+    """Return the key of the entry that denies what is requested through a template; None if there is none."""
+    own = uris.of_template(template.upstream_name)
+    for entry, form in _forms(resolved).get(template.plugin, ()):
+        is_template = entry.kind == "template"
+        if not uris.covers(form, requested) and not (
+            is_template and uri and uri_templates.matches(entry.upstream_name, uri)
+        ):
+            continue
+        if is_template and uris.is_wider(form, own):
+            continue
+        if resolution.is_denied(resolved.context, entry.key):
+            return entry.key
+    return None
+
+
+def _forms(resolved: budgets.Resolution) -> Mapping[str, list[tuple[catalog.Tool, uris.Form]]]:
+    """Return the resources and templates of each plugin with their forms; cached with the catalog."""
+    stored = resolved.context.catalog
+    forms: dict[str, list[tuple[catalog.Tool, uris.Form]]] | None = stored.derived.get("forms of URIs")
+    if forms is None:
+        forms = stored.derived["forms of URIs"] = defaultdict(list)
+        for tool in _of_kind(stored, "resource"):
+            forms[tool.plugin].append((tool, uris.of_resource(tool.upstream_name)))
+        for tool in _of_kind(stored, "template"):
+            forms[tool.plugin].append((tool, uris.of_template(tool.upstream_name)))
+    return forms
 
 
 def _in_order(resolved: budgets.Resolution, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:

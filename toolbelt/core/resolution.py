@@ -145,6 +145,12 @@ def _loaded(
     return answers
 
 
+def is_denied(context: rules.EvaluationContext, key: str) -> bool:
+    """Return whether a rule denies the tool ``key``, even if it is unavailable and rule 1 decides."""
+    tool = context.catalog.tools[key]
+    return any(rule.answer(context, tool) is not None for rule in rules.DENYING_RULES)
+
+
 def decide(context: rules.EvaluationContext, key: str) -> Decision:
     """Return the first rule's decision for the tool ``key``, before its agent's budget is applied."""
     closed = _closed(context, key)

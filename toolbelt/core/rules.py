@@ -217,3 +217,4 @@ RULES = (
 # The first two depend only on the catalog, which can therefore cache their answers.
 CATALOG_RULES = RULES[:2]
 AGENT_RULES = RULES[2:]
+DENYING_RULES = RULES[1:5]

@@ -1,9 +1,10 @@
-"""Matching of URIs against URI templates (RFC 6570), in linear time."""
+"""URI templates (RFC 6570): which URIs match one, in linear time, and what one expands to."""
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import re2
@@ -49,6 +50,43 @@ def matches(template: str, uri: str) -> bool:
     if len(uri) > MAX_URI_LENGTH or problem(template):
         return False
     return _compiled(template).fullmatch(uri.encode(errors="replace")) is not None
+
+
+def variables(template: str) -> frozenset[str]:
+    """Return the names of a template's variables."""
+    return frozenset(name for _, names in _EXPRESSION.findall(template) for name, _ in _names(names))
+
+
+def expand(template: str, values: Mapping[str, str], unknown: str, unknown_path: str) -> str:
+    """Return the template with these values, as they are.
+
+    ``unknown`` stands for a value that is not known, and ``unknown_path`` for one that may contain delimiters.
+    Parameters and fragments that are not known are left out.
+    """
+
+    def expanded(match: re.Match[str]) -> str:
+        operator, names = match[1], _names(match[2])
+        known = [(name, values[name]) for name, _ in names if name in values]
+        if operator in (";", "?", "&"):
+            pairs = ["=".join(pair) for pair in known]
+            separator = ";" if operator == ";" else "&"
+            return (operator + separator.join(pairs)) if pairs else ""
+        if operator == "#":
+            return ("#" + ",".join(value for _, value in known)) if known else ""
+        texts = [
+            values.get(name, unknown_path if operator == "+" or (operator == "/" and is_list) else unknown)
+            for name, is_list in names
+        ]
+        if operator in (".", "/"):
+            return "".join(operator + text for text in texts)
+        return ",".join(texts)
+
+    return _EXPRESSION.sub(expanded, template)
+
+
+def _names(names: str) -> list[tuple[str, bool]]:
+    """Return the variables of an expression, and whether each is a list."""
+    return [(name.partition(":")[0].rstrip("*"), name.endswith("*")) for name in names.split(",")]
 
 
 @functools.lru_cache(maxsize=1024)

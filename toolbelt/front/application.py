@@ -34,6 +34,16 @@ VIEW = "api:get_surface"
 Ask = Callable[[prepared_answers.SurfaceRequest], Awaitable[prepared_answers.SurfaceAnswer | None]]
 
 
+async def _refuse_upgrade(scope: dict[str, Any], send: messages.Send) -> None:
+    """Refuse a WebSocket: there is none at any path. A server without the extension answers with 403 by itself."""
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close"})
+        return
+    headers = [(b"content-length", b"0"), (b"connection", b"close")]
+    await send({"type": "websocket.http.response.start", "status": 426, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": b""})
+
+
 class Application:
     """The ASGI application in front of Django's."""
 
@@ -55,6 +65,9 @@ class Application:
             await self._life.live(receive, send)
             return
         self._life.begin()
+        if scope["type"] == "websocket":
+            await _refuse_upgrade(scope, send)
+            return
         if scope["type"] != "http":
             await self._django(scope, receive, send)
             return

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import budgets, prompts_and_resources
+from toolbelt.core import budgets, prompts_and_resources, uri_templates, uris
 from toolbelt.core import calls as rules
 from toolbelt.mcp import exchanges, ongoing_call, protocol, request_head, results, revisions, tool_calls
 from toolbelt.runtime import calls, prompt_and_resource_lists
@@ -28,6 +28,7 @@ class NonToolRequest(ongoing_call.OngoingCall):
 
     find: requests.Find
     params: requests.Params
+    may_show: requests.MayShow | None
 
     async def ask(self, **context: Any) -> calls.Answer:
         """Send the request to its server."""
@@ -39,6 +40,7 @@ class NonToolRequest(ongoing_call.OngoingCall):
             self.params,
             session=self.head.session,
             client=self.client,
+            may_show=self.may_show,
             **context,
         )
 
@@ -55,13 +57,14 @@ async def answer(
     revision: revisions.Revision,
 ) -> exchanges.Reply | None:
     """Return the reply, or None if it was sent already. Raise ProtocolError if the agent has no such entry."""
+    may_show = None
     match message.method:
         case "prompts/list":
             return await list_page(exchange, head, message, revision, "prompts")
         case "prompts/get":
             name, find, params = _prompt(message)
         case protocol.COMPLETE:
-            name, find, params = _completion(message)
+            name, find, params, may_show = _completion(message)
         case _:  # resources/read; :mod:`resources` answers the other methods of resources, and the policy.
             name, find, params = _resource(message)
     before = await exchange.current_list(head, may_grow=not revision.is_modern)
@@ -81,6 +84,7 @@ async def answer(
         method=message.method,
         find=find,
         params=params,
+        may_show=may_show,
     )
     result = functools.partial(_result, message=message, revision=revision, name=name)
     return await tool_calls.run(exchange, message, id_, revision, call, result)
@@ -142,7 +146,9 @@ def _resource(message: protocol.Message) -> tuple[str, requests.Find, requests.P
     return uri, find, lambda upstream_name: {"uri": uri}
 
 
-def _completion(message: protocol.Message) -> tuple[str, requests.Find, requests.Params]:
+def _completion(
+    message: protocol.Message,
+) -> tuple[str, requests.Find, requests.Params, requests.MayShow | None]:
     ref, argument, context = (message.params.get(name) for name in ("ref", "argument", "context"))
     if not isinstance(ref, dict) or not isinstance(argument, dict):
         raise protocol.ProtocolError(
@@ -158,10 +164,27 @@ def _completion(message: protocol.Message) -> tuple[str, requests.Find, requests
         raise protocol.ProtocolError(
             protocol.INVALID_PARAMS, "params.ref must name a prompt or a resource template."
         )
-    find_key = prompts_and_resources.find_prompt if is_prompt else prompts_and_resources.find_template
+    completed_name = completed_argument["name"]
+    if not is_prompt:
+        # What the template does not name cannot be checked, so it is not sent.
+        of_template = uri_templates.variables(name)
+        context_arguments = {key: context_arguments[key] for key in context_arguments if key in of_template}
+        if completed_name not in of_template:
+            raise protocol.ProtocolError(
+                protocol.INVALID_PARAMS, "params.argument.name must be a variable of the template."
+            )
+
+    def find_with(resolved: budgets.Resolution, value: str) -> str | None:
+        if is_prompt:
+            return prompts_and_resources.find_prompt(resolved, name)
+        values = {**context_arguments, completed_name: value}
+        return prompts_and_resources.find_template(resolved, name, values)
 
     def find(resolved: budgets.Resolution) -> str | None:
-        return find_key(resolved, name)
+        return find_with(resolved, completed_argument["value"])
+
+    def may_show(resolved: budgets.Resolution, value: str) -> bool:
+        return find_with(resolved, value) in resolved.non_tools
 
     def params(upstream_name: str) -> Mapping[str, Any]:
         upstream_ref = {"type": ref["type"], "name" if is_prompt else "uri": upstream_name}
@@ -171,7 +194,7 @@ def _completion(message: protocol.Message) -> tuple[str, requests.Find, requests
             **({"context": {"arguments": context_arguments}} if context_arguments else {}),
         }
 
-    return name, find, params
+    return name, find, params, None if is_prompt else may_show
 
 
 def _texts(document: Any, where: str) -> dict[str, str]:
@@ -206,9 +229,11 @@ async def _result(
 def not_found(message: protocol.Message, revision: revisions.Revision, name: str) -> protocol.ProtocolError:
     """Return the error for an entry that the agent does not have, whatever the reason."""
     if message.method.startswith("resources/"):
+        # The URI's own problem says nothing about what exists.
+        how_to_write_it = f" {problem}" if (problem := uris.problem(name)) else ""
         return protocol.ProtocolError(
             protocol.INVALID_PARAMS if revision.is_modern else protocol.RESOURCE_NOT_FOUND,
-            "There is no such resource that you may read.",
+            f"There is no such resource that you may read.{how_to_write_it}",
             data={"uri": name[:MAX_SHOWN]},
         )
     return protocol.ProtocolError(protocol.INVALID_PARAMS, f"There is no {name[:100]!r} that you may use.")

@@ -6,6 +6,7 @@ under the key of the entry, and its answer is masked and bounded like a call's.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,12 +22,17 @@ Answer = running.Answer
 Find = Callable[[budgets.Resolution], str | None]
 # Returns the parameters of the request to the server, given the server's own name of the entry.
 Params = Callable[[str], Mapping[str, Any]]
+# Returns whether the agent may be told a value that the server proposes.
+MayShow = Callable[[budgets.Resolution, str], bool]
 
 MAX_NAME = 200
 
 
 class NonToolGate(gates.CallGate):
     """The checks of a request for an entry that is not a tool."""
+
+    # What the gate decided about last.
+    resolved: budgets.Resolution
 
     def __init__(self, *arguments: Any, find: Find) -> None:
         super().__init__(*arguments)
@@ -36,6 +42,7 @@ class NonToolGate(gates.CallGate):
         self, resolved: budgets.Resolution, snapshot: resolution.Snapshot, *, is_quick: bool = False
     ) -> calls.Admission | calls.Refusal:
         """Admit the request or refuse it."""
+        self.resolved = resolved
         key = self._find(resolved)
         if key is None or key != self.recording.tool or key not in snapshot.catalog.non_tools:
             return calls.unknown(self.recording.tool)
@@ -56,11 +63,12 @@ async def request(
     progress: upstream_calls.Progress | None = None,
     client: elicitation.Client | None = None,
     client_session: str = "",
+    may_show: MayShow | None = None,
 ) -> Answer:
     """Send an MCP request to the server of an entry, on an event loop; return its answer, or why there is none.
 
-    ``name`` is what was requested, and ``find`` returns the key of that entry. The other arguments are those of
-    :func:`calls.arun`.
+    ``name`` is what was requested, and ``find`` returns the key of that entry. Of the values that complete an
+    argument, those that ``may_show`` refuses are left out. The other arguments are those of :func:`calls.arun`.
     """
     recording = recordings.Recording(
         agent=agent, tool=name[:MAX_NAME], arguments={}, session=session, request_id=request_id
@@ -74,7 +82,18 @@ async def request(
         admitted = await gate.in_thread(prepared, gate, method, find, params)
     if not isinstance(admitted, gates.Admitted):
         return admitted
-    return await running.carry_out(recording, admitted, progress, client, client_session)
+    answer = await running.carry_out(recording, admitted, progress, client, client_session)
+    return _shown(answer, gate.resolved, may_show) if may_show is not None else answer
+
+
+def _shown(answer: Answer, resolved: budgets.Resolution, may_show: MayShow) -> Answer:
+    completion = (answer.mcp or {}).get("completion")
+    if isinstance(answer, calls.Refusal) or not isinstance(completion, Mapping):
+        return answer
+    values = [value for value in completion.get("values", ()) if may_show(resolved, value)]
+    # How many there are in all would count what is left out.
+    shown = {"values": values, "hasMore": bool(completion.get("hasMore"))}
+    return dataclasses.replace(answer, mcp={**(answer.mcp or {}), "completion": shown})
 
 
 def check_again(agent: str, name: str, find: Find, session: str | None = None) -> calls.Refusal | None:
