@@ -178,7 +178,10 @@ def use(image: Image) -> None:
             DJANGO_SUPERUSER_PASSWORD=PASSWORD) == 0,
         "an operator is created",
     )  # fmt: skip
-    _expect(run("toolbelt", "loaddata", "demo", "--verbosity", "0") == 0, "the demo's data is loaded")
+    _expect(
+        run("toolbelt", "loaddata", "demo", "--verbosity", "0", TOOLBELT_ENV="demo") == 0,
+        "the demo's data is loaded",
+    )
     server = image.run(image.command, SETTINGS, as_user)
     try:
         _wait()

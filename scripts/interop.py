@@ -263,13 +263,13 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
         **(more or {}),
     }
 
-    def manage(*arguments: str) -> str:
+    def manage(*arguments: str, **more: str) -> str:
         command = [sys.executable, str(HERE / "manage.py"), *arguments]
-        return _run_setup(command, cwd=HERE, env=settings).strip().rpartition("\n")[2]
+        return _run_setup(command, cwd=HERE, env=settings | more).strip().rpartition("\n")[2]
 
     print("==> Filling a database", flush=True)
     manage("migrate", "--verbosity", "0")
-    manage("loaddata", "demo", "--verbosity", "0")
+    manage("loaddata", "demo", "--verbosity", "0", TOOLBELT_ENV="demo", DEMO_REPOSITORY="")
     manage("plugins", "sync")
     manage("belt", "import", str(BELT))
     manage("createsuperuser", "--noinput", "--username", OPERATOR, "--email", f"{OPERATOR}@example.com")

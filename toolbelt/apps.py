@@ -13,7 +13,7 @@ class ToolbeltConfig(AppConfig):
         from toolbelt import checks  # noqa: F401
         from toolbelt.control.agents import connection_cleanup
         from toolbelt.control.people import roles
-        from toolbelt.control.servers import client_plugins, elicitation, upstream_servers
+        from toolbelt.control.servers import client_plugins, elicitation, running_tools, upstream_servers
         from toolbelt.control.servers import plugins as listed_plugins
         from toolbelt.runtime import (
             code_toolkits,
@@ -33,7 +33,8 @@ class ToolbeltConfig(AppConfig):
         code_toolkits.register()
         learning.register()
         connection_cleanup.connect()
-        # `runtime` must not import `control`: register the functions that store what it finds.
+        # `runtime` and `control` do not import each other: register the functions of one that the other calls.
+        running_tools.set_runnable(plugins.runnable)
         plugins.set_listener(listed_plugins.record_failure)
         server_notifications.register(upstream_servers.record_unsolicited)
         server_notifications.set_question_listener(elicitation.request_review)

@@ -168,7 +168,6 @@ def demo(arguments: Sequence[str]) -> None:
     call_command("migrate", verbosity=0)
     address = f"http://127.0.0.1:{port}/"
     call_command("demo", address=address)
-    _say(f"Serving on {address} (Ctrl+C to stop)")
     call_command("serve", port=port)
 
 

@@ -14,8 +14,8 @@ from django.core.handlers.asgi import ASGIHandler
 
 from tests import fast_fixtures
 from tests.api.conftest import BELT, SETUP, of_operator
+from toolbelt import processes
 from toolbelt.api import limits
-from toolbelt.control.access import expirations
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import running_tools
@@ -148,12 +148,12 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Reset rate limits and cached snapshots, and start no background threads."""
     monkeypatch.setattr(credentials, "start", lambda: None)
     monkeypatch.setattr(record_writer, "start", lambda: None)
-    monkeypatch.setattr(running_tools, "start", lambda runnable: None)
+    monkeypatch.setattr(running_tools, "start", lambda: None)
     limits.rates.forget()
     snapshots.forget()
     yield
     # A server that was not shut down still records expirations in a thread.
-    expirations.stop()
+    processes.stop_all()
     limits.rates.forget()
 
 

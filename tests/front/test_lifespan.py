@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from toolbelt import processes
 from toolbelt.control.access import expirations
 from toolbelt.control.servers import running_tools
 from toolbelt.front import access_log, lifespan
 from toolbelt.front import application as front
-from toolbelt.runtime import credentials, plugins, prepared_answers, record_writer, upstream_connections
+from toolbelt.runtime import credentials, plugins, prepared_answers, upstream_connections
 
 # The other tests of this folder start no such thread (`unhurried`).
 start_running_tools = running_tools.start
@@ -30,13 +31,11 @@ def writer_threads() -> list[threading.Thread]:
 def no_thread_is_left() -> Iterator[None]:
     """Stop the threads that a test starts, and wait for those that are still ending."""
     for is_before in (True, False):
-        expirations.stop()
-        running_tools.stop()
+        processes.stop_all()
         for thread in writer_threads():
             thread.join(20)
         if is_before:
             yield
-    record_writer.stop()
 
 
 @pytest.fixture
@@ -145,7 +144,7 @@ def test_a_hanging_plugin_delays_shutdown_no_longer_than_the_grace_period(events
     finally:
         release.set()
     assert events == ["database let go"]
-    assert "plugins not stopped" in caplog.text
+    assert "not stopped" in caplog.text
 
 
 def test_a_plugin_that_fails_to_stop_does_not_prevent_shutdown(events, monkeypatch, caplog):
@@ -155,14 +154,14 @@ def test_a_plugin_that_fails_to_stop_does_not_prevent_shutdown(events, monkeypat
     monkeypatch.setattr(plugins, "stop", stop)
     asyncio.run(lifespan.Lifespan(answers(events), access_log.AccessLog()).end())
     assert events == ["database let go"]
-    assert "plugins not stopped" in caplog.text
+    assert "not stopped" in caplog.text
 
 
 def test_writer_threads_start_once_and_stop_with_the_server(events: list[str]) -> None:
     for _ in range(2):
         for _ in range(2):
             expirations.start()
-            start_running_tools(frozenset)
+            start_running_tools()
         threads = writer_threads()
         assert len(threads) == 2
         asyncio.run(lifespan.Lifespan(None, access_log.AccessLog()).end())

@@ -118,6 +118,23 @@ def test_loading_the_fixture_over_a_configuration_requires_overwrite() -> None:
     assert auth.Group.objects.filter(name="loaded").exists()
 
 
+def test_loading_the_fixture_says_how_to_serve_it() -> None:
+    out = io.StringIO()
+    management.call_command("loaddata", "demo", stdout=out)
+    assert "manage.py createsuperuser`, and serve it with `" in out.getvalue()
+    get_user_model().objects.create_superuser("mia", password="given")
+    management.call_command("loaddata", "demo", stdout=out, overwrite=True)
+    assert "To use the demo, serve it with `" in out.getvalue()
+
+
+def test_a_production_installation_refuses_the_demo(settings) -> None:
+    settings.ENVIRONMENT = "production"
+    for options in ({}, {"overwrite": True}):
+        with pytest.raises(management.CommandError, match=r"a production installation.*run `make demo`"):
+            management.call_command("loaddata", "demo", verbosity=0, **options)
+    assert not auth.Group.objects.filter(name="loaded").exists()
+
+
 def test_the_demo_repository_is_created_once_before_activity_is_generated(
     tmp_path, monkeypatch, months
 ) -> None:

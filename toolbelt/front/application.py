@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from toolbelt import conf
+from toolbelt import conf, processes
 from toolbelt.api import limits
 from toolbelt.front import (
     access_log,
@@ -64,7 +64,8 @@ class Application:
         if scope["type"] == "lifespan":
             await self._life.live(receive, send)
             return
-        self._life.begin()
+        # A server without lifespan support starts with its first request.
+        processes.start_all("server")
         if scope["type"] == "websocket":
             await _refuse_upgrade(scope, send)
             return

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from django.core.management import base
 from django.core.management.base import CommandError
 
 from toolbelt import locations
@@ -44,6 +45,15 @@ def create(path: Path) -> None:
         ):
             _git(repository, *arguments)
         repository.rename(path)
+
+
+def ensure(stderr: base.OutputWrapper) -> None:
+    """Create the repository that DEMO_REPOSITORY names. Say why if that is impossible: the rest of the demo works."""
+    if path := os.environ.get("DEMO_REPOSITORY"):
+        try:
+            create(Path(path))
+        except (CommandError, OSError) as error:
+            stderr.write(str(error))
 
 
 def _git(repository: Path, *arguments: str) -> None:

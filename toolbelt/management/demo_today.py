@@ -8,9 +8,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from toolbelt import processes
 from toolbelt.control.servers import client_plugins
 from toolbelt.core import errors
-from toolbelt.runtime import calls, plugins
+from toolbelt.runtime import calls
 
 AGENT, PLUGIN = "support-desk", "helpdesk"
 SESSION = "chat-today"
@@ -33,14 +34,11 @@ def make() -> None:
     except errors.NotFound:
         return
     client_plugins.declare_from_program(AGENT, PLUGIN, _without_limit(declared))
-    try:
+    with processes.command():
         for agent, tool, arguments in _CALLS:
             calls.run(agent, tool, arguments, session=SESSION)
         with calls.admitted(AGENT, "helpdesk__find_order", {"order": "A-1042"}, session=SESSION) as call:
             call.result({"order": "A-1042", "shipped": True})
-    finally:
-        # The server that follows starts its own.
-        plugins.stop()
 
 
 def _without_limit(declared: list[dict[str, Any]]) -> list[dict[str, Any]]:

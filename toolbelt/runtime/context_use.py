@@ -63,6 +63,10 @@ def flush() -> None:
         record_writer.enqueue(context_use.Use(agent, day, answers, sent, allowed))
 
 
+# What was sent last must be queued before the writer of records stops.
+stop = flush
+
+
 def _add(agent: str, answers: int, tokens: Tokens) -> None:
     global _stored_at
     if not record_writer.has_room():

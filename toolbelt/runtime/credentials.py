@@ -7,7 +7,6 @@ not needed. Only the first use of a token is written immediately, for the operat
 
 from __future__ import annotations
 
-import atexit
 import datetime as dt
 import threading
 import time
@@ -33,7 +32,7 @@ _log = structlog.get_logger(__name__)
 _uses: dict[str, dt.datetime] = {}
 # The valid tokens that were used recently, by prefix, each with the time (monotonic).
 _valid: dict[str, tuple[credentials.StoredToken, float]] = {}
-_is_writing = threading.Event()
+_stopping: threading.Event | None = None
 _first_use = threading.Event()
 
 
@@ -126,11 +125,23 @@ def write_uses() -> None:
 
 
 def start() -> None:
-    """Write uses of tokens in a background thread. For servers; further calls have no effect."""
-    if not _is_writing.is_set():
-        _is_writing.set()
-        threading.Thread(target=_keep_writing, name="toolbelt-token-uses", daemon=True).start()
-        atexit.register(_write_and_close)
+    """Write uses of tokens in a background thread, until :func:`stop`. For servers."""
+    global _stopping
+    if _stopping is None:
+        _stopping = threading.Event()
+        threading.Thread(
+            target=_keep_writing, args=[_stopping], name="toolbelt-token-uses", daemon=True
+        ).start()
+
+
+def stop() -> None:
+    """Stop the thread, and write the uses that are left."""
+    global _stopping
+    if _stopping is not None:
+        _stopping.set()
+        _stopping = None
+        _first_use.set()
+        _write_and_close()
 
 
 def _bearer(stored: credentials.StoredToken) -> Bearer:
@@ -142,8 +153,8 @@ def _bearer(stored: credentials.StoredToken) -> Bearer:
     return Bearer(kind="operator", name=token.user, prefix=token.prefix, scope=scope, user=stored.user_id)
 
 
-def _keep_writing() -> None:
-    while True:
+def _keep_writing(stopping: threading.Event) -> None:
+    while not stopping.is_set():
         _first_use.wait(WRITE_INTERVAL_SECONDS)
         _first_use.clear()
         _write_and_close()

@@ -18,7 +18,7 @@ from django.utils import module_loading
 from toolbelt import conf
 from toolbelt.plugins import contract, info, lifecycle, loading
 from toolbelt.plugins import registry as registries
-from toolbelt.runtime import http, plugin_state, secrets, upstream_connections
+from toolbelt.runtime import demo_plugins, http, plugin_state, secrets, upstream_connections
 
 # Receives the name and the error of a plugin that has failed.
 Listener = Callable[[str, str], None]
@@ -168,10 +168,15 @@ def report(plugin: str, status: lifecycle.Status) -> None:
         _log.exception("broken plugin not reported", plugin=plugin)
 
 
+def file() -> Path | None:
+    """Return the file that lists the plugins; None if there is none."""
+    return Path(conf.PLUGINS_FILE) if conf.PLUGINS_FILE else demo_plugins.file()
+
+
 def _load(logs: bool) -> loading.Loaded:
     limits = registries.Limits(call=conf.CALL_SECONDS)
     result = loading.load(
-        Path(conf.PLUGINS_FILE) if conf.PLUGINS_FILE else None,
+        file(),
         into=registries.ToolPluginRegistry(runtime_for=Runtime, limits=limits),
         environ=secrets.Variables(),
     )

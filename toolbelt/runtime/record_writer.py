@@ -6,7 +6,6 @@ that is killed loses only the records of that time.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import queue
 import threading
@@ -167,6 +166,3 @@ start = _writer.start
 has_room = _writer.has_room
 flush = _writer.flush
 stop = _writer.stop
-
-# For servers without a shutdown hook (ASGI lifespan).
-atexit.register(stop)

@@ -40,6 +40,10 @@ if ENVIRONMENT not in ENVIRONMENTS:
 
 CLOSED = ENVIRONMENT in ("production", "demo")
 
+if ENVIRONMENT in ("demo", "development"):
+    # The repository that the demo's real tools work on; its plugins file names it by this variable.
+    os.environ.setdefault("DEMO_REPOSITORY", str(BASE_DIR / "demo-repository"))
+
 # Secrets and hosts
 
 DEBUG = env.bool("DEBUG", default=ENVIRONMENT == "development")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -48,6 +49,7 @@ def page(request: http.Request) -> HttpResponse:
         count=count,
         steps=setup,
         is_checkout=locations.IS_CHECKOUT,
+        may_have_demo=settings.ENVIRONMENT != "production",
         # The last step is the first call, after which the steps are hidden.
         next_step=1 + [*completed, False].index(False),
         summary=f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog",

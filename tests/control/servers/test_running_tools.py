@@ -109,10 +109,14 @@ def test_an_announcement_without_changes_makes_no_new_revision() -> None:
     assert revisions.number() == before
 
 
-def test_bringing_tools_back_loads_plugins_only_if_tools_are_missing() -> None:
-    running_tools.restore(lambda: pytest.fail("no plugin needs to be loaded"))
+def test_bringing_tools_back_loads_plugins_only_if_tools_are_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running_tools, "_runnable", lambda: pytest.fail("no plugin needs to be loaded"))
+    running_tools.restore()
     running_tools.report("one", [])
-    running_tools.restore(lambda: ["kb__add"])
+    monkeypatch.setattr(running_tools, "_runnable", lambda: ["kb__add"])
+    running_tools.restore()
     assert "kb__add" in active()
 
 

@@ -31,10 +31,17 @@ FIRST_REPORT_DELAY = 1.0
 Runnable = Callable[[], Collection[str]]
 
 _log = structlog.get_logger(__name__)
+_runnable: Runnable = frozenset
 _stopping: threading.Event | None = None
 
 
-def start(runnable: Runnable) -> None:
+def set_runnable(runnable: Runnable) -> None:
+    """Register what returns the tools that this process can run; toolbelt.runtime has them."""
+    global _runnable
+    _runnable = runnable
+
+
+def start() -> None:
     """Start a background thread that records what this process can run, until :func:`stop`.
 
     For servers, and for programs that run plugins without one.
@@ -43,7 +50,7 @@ def start(runnable: Runnable) -> None:
     if _stopping is None and conf.RUNNING_SECONDS:
         _stopping = threading.Event()
         threading.Thread(
-            target=_keep_reporting, args=[_stopping, runnable], name="toolbelt-running", daemon=True
+            target=_keep_reporting, args=[_stopping], name="toolbelt-running", daemon=True
         ).start()
 
 
@@ -68,10 +75,10 @@ def report(process: str, tools: Collection[str], *, may_mark_missing: bool = Tru
                 _store(plugin.name, can_run, may_mark_missing)
 
 
-def restore(runnable: Runnable) -> None:
+def restore() -> None:
     """Record what this process can run, if some tools are stored as not running. For commands."""
     if any(plugin.not_running for plugin in snapshots.catalog().plugins.values()):
-        report(uuid.uuid4().hex, runnable(), may_mark_missing=False)
+        report(uuid.uuid4().hex, _runnable(), may_mark_missing=False)
 
 
 def not_running(tools: Iterable[str]) -> tuple[str, ...]:
@@ -101,11 +108,11 @@ def _missing(plugin: catalog.Plugin, can_run: frozenset[str], may_mark_missing: 
     return tuple(sorted(key for key in tools if key not in can_run))
 
 
-def _keep_reporting(stopping: threading.Event, runnable: Runnable) -> None:
+def _keep_reporting(stopping: threading.Event) -> None:
     process, is_first, seconds = uuid.uuid4().hex, True, FIRST_REPORT_DELAY
     while not stopping.wait(seconds):
         try:
-            report(process, runnable(), may_mark_missing=not is_first)
+            report(process, _runnable(), may_mark_missing=not is_first)
             is_first = False
         except Exception:
             _log.exception("running tools not announced")

@@ -10,12 +10,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt import conf
-from toolbelt.control.servers import running_tools
+from toolbelt import conf, processes
 from toolbelt.core import calls as gate
 from toolbelt.core import errors
 from toolbelt.management import terminal
-from toolbelt.runtime import calls, plugins
+from toolbelt.runtime import calls
 
 # Codes whose message does not tell the model which rule decided; operators may find out.
 UNEXPLAINED = ("unknown-tool", "tool-not-active", "tool-denied", "tool-unavailable")
@@ -51,20 +50,17 @@ class Command(terminal.Command):
         except ValueError as error:
             raise CommandError(f"The arguments are not JSON: {error}") from error
         try:
-            # This process may run what the servers do not.
-            running_tools.restore(plugins.runnable)
-            answer = calls.run(
-                options["agent"],
-                options["tool"],
-                arguments,
-                session=options["session"],
-                request_id=options["request_id"],
-                subagent=options["subagent"],
-            )
+            with processes.command():
+                answer = calls.run(
+                    options["agent"],
+                    options["tool"],
+                    arguments,
+                    session=options["session"],
+                    request_id=options["request_id"],
+                    subagent=options["subagent"],
+                )
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        finally:
-            plugins.stop()
         self.stdout.write_json(json.dumps(answer.document(), indent=2, sort_keys=True, ensure_ascii=False))
         if isinstance(answer, gate.Refusal):
             if answer.code in UNEXPLAINED:

@@ -16,13 +16,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from toolbelt import conf, locations
+from toolbelt import conf
 from toolbelt.control.config import installation
 from toolbelt.management import demo_repository, terminal
+from toolbelt.runtime import demo_plugins, plugins
 
 FIXTURE = "demo"
 OPERATOR = "operator"
-PLUGINS_FILE = locations.ASSETS / "fixtures/demo/plugins.yaml"
 
 
 class Command(terminal.Command):
@@ -47,20 +47,14 @@ class Command(terminal.Command):
                     " database, or run `make demo`, which creates its own."
                 )
             self.stdout.write("Nothing was loaded: this database has a configuration already, and keeps it.")
+            demo_repository.ensure(self.stderr)
         else:
             self.stdout.write("Loading the demo ...")
             # All or nothing, so that an interrupted run does not leave half a demo behind.
             with transaction.atomic():
-                call_command("loaddata", FIXTURE, verbosity=0)
+                call_command("loaddata", FIXTURE, verbosity=0, stderr=self.stderr)
                 if not users.exists():
                     users.create_superuser(OPERATOR, password=password)
-        # The calls that are generated use it.
-        if repository := os.environ.get("DEMO_REPOSITORY"):
-            try:
-                demo_repository.create(Path(repository))
-            except CommandError as error:
-                # The rest of the demo works without it.
-                self.stderr.write(str(error))
         if is_new:
             self.stdout.write("Generating a month of activity ...")
             try:
@@ -77,10 +71,10 @@ class Command(terminal.Command):
             else "  Login      the one that this database had"
         )
         self.stdout.write(f"  Commands   {conf.COMMAND} help")
-        if not conf.PLUGINS_FILE:
+        if plugins.file() is None:
             self.stdout.write(
-                f"  Tools      do not run: set TOOLBELT_PLUGINS_FILE={_shown(PLUGINS_FILE)}, and DEMO_REPOSITORY to the"
-                " absolute path of a new directory"
+                f"  Tools      do not run: set TOOLBELT_PLUGINS_FILE={_shown(demo_plugins.FILE)}, and DEMO_REPOSITORY"
+                " to the absolute path of a new directory"
             )
 
 

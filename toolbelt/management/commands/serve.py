@@ -3,19 +3,24 @@
 import argparse
 import importlib.util
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
+from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from toolbelt import conf
 from toolbelt.control.doctor import machine
-from toolbelt.management import terminal
+from toolbelt.management import demo_repository, terminal
+from toolbelt.runtime import demo_plugins, plugins
 
 # How long requests may take to end after SIGTERM, in seconds.
 GRACE = 30
+_EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104
 
 
 class Command(terminal.Command):
@@ -33,6 +38,12 @@ class Command(terminal.Command):
         check_port(host, port)
         _check_metrics()
         _check_installation()
+        if plugins.file() == demo_plugins.FILE:
+            demo_repository.ensure(self.stderr)
+            self.stdout.write("Running the demo's tools, because this database has the demo.")
+        for line in _greeting(host, port):
+            self.stdout.write(line)
+        self.stdout.flush()
         uvicorn.run(
             "toolbelt.asgi:application",
             host=host,
@@ -44,6 +55,22 @@ class Command(terminal.Command):
             access_log=False,
             timeout_graceful_shutdown=GRACE,
         )
+
+
+def _greeting(host: str, port: int) -> Iterator[str]:
+    """Yield where the server listens, and the next step."""
+    shown = f"[{host}]" if ":" in host else host
+    yield f"Serving on http://{shown}:{port}/ (Ctrl+C to stop)."
+    users = get_user_model().objects
+    if not users.filter(is_active=True).exists():
+        yield f"No one can log in yet. Create a login with `{conf.COMMAND} createsuperuser`."
+    elif settings.ENVIRONMENT == "production" and not settings.INSECURE_HTTP:
+        yield f"Log in at https://{settings.ALLOWED_HOSTS[0].removeprefix('.')}/, through your reverse proxy with TLS."
+    else:
+        reached = "localhost" if host in _EVERY_ADDRESS else shown
+        yield f"Log in at http://{reached}:{port}/."
+    # The processes of the server open their own.
+    connection.close()
 
 
 def check_port(host: str, port: int) -> None:
