@@ -11,7 +11,7 @@ from django import test
 from django.core.management import call_command
 
 from tests import demo_plugins, fast_fixtures
-from toolbelt.control.reports import attention, queries, usage
+from toolbelt.control.reports import attention, error_spikes, queries, usage
 from toolbelt.control.servers import approvals, client_plugins
 from toolbelt.runtime import plugins
 from toolbelt.store import snapshots
@@ -54,6 +54,7 @@ def test_the_demo_has_something_of_each_kind_that_needs_attention(demo: None) ->
         "generalist"
     ]
     assert needs_attention.not_running == ()
+    assert error_spikes.load() == ()
 
 
 def test_the_inbox_lists_everything_that_needs_attention(demo: None, admin_client: test.Client) -> None:

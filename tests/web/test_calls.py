@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from tests import factories
 from tests.web import dashboard
+from toolbelt import models
 from toolbelt.store import calls as stored_calls
 from toolbelt.web.calls import views as calls
 
@@ -132,6 +133,42 @@ def test_the_chart_has_a_bar_per_day_and_a_text_summary(call_viewer: Client) -> 
     assert chart.scale == ("4", "2", "0")
     days = [f"{timezone.localdate() - dt.timedelta(days=back):%-d %b}" for back in (3, 2, 1, 0)]
     assert re.findall(r'text-anchor="\w+">([^<]+)</text>', response.content.decode())[:4] == days
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours", "at", "name"),
+    [
+        ("UTC", "2026-03-03", 24, "2026-03-03T14:20Z", "14:00"),
+        ("Asia/Tokyo", "2026-03-04", 24, "2026-03-03T23:30Z", "08:00"),
+        ("Asia/Kathmandu", "2026-03-03", 24, "2026-03-03T00:00Z", "05:00"),
+        ("Europe/Berlin", "2026-03-29", 23, "2026-03-29T01:30Z", "03:00 CEST"),
+        ("Europe/Berlin", "2026-10-25", 25, "2026-10-25T00:30Z", "02:00 CEST"),
+        ("Europe/Berlin", "2026-10-25", 25, "2026-10-25T01:30Z", "02:00 CET"),
+        ("Australia/Lord_Howe", "2026-04-05", 25, "2026-04-05T12:10Z", "22:30 +1030"),
+    ],
+)
+def test_a_single_day_has_a_bar_for_each_of_its_hours_in_the_readers_time_zone(
+    call_viewer: Client, zone: str, day: str, hours: int, at: str, name: str
+) -> None:
+    call_viewer.cookies["toolbelt-zone"] = zone.replace("/", "%2F")
+    models.CallRecord.objects.create(
+        tool="shell", agent="ada", outcome="tool-failed", duration_ms=1, at=dt.datetime.fromisoformat(at)
+    )
+    chart = open_page(call_viewer, period="custom", since=day, until=day).chart
+    bars = [bar for _, bar, _ in chart.bars]
+    assert chart.unit == "hour"
+    assert len({bar.name for bar in bars}) == len(bars) == hours
+    assert [(bar.name, bar.calls, bar.failed) for bar in bars if bar.calls] == [(name, 1, 1)]
+    assert chart.words.endswith(f"most at {name}: 1")
+
+
+def test_today_has_hours_below_its_chart_and_in_its_table(call_viewer: Client) -> None:
+    call = factories.call()
+    html = call_viewer.get("/calls/", {"period": "today"}).content.decode()
+    assert "<h2>Calls by hour</h2>" in html
+    assert re.findall(r'text-anchor="start">([^<]+)</text>', html)[:4] == ["00:00", "06:00", "12:00", "18:00"]
+    assert f">{timezone.localtime(call.at):%H}:00</a></th>" in html
+    assert open_page(call_viewer, period="7d").chart.unit == "day"
 
 
 def test_the_log_is_filtered_by_query_parameters(call_viewer: Client) -> None:

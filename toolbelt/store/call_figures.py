@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import bisect
 import datetime as dt
+import functools
 import itertools
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 from django.db import models as orm
 from django.db.models import functions
 
-from toolbelt.store import calls, days
+from toolbelt.store import calls, days, hours
 
 # Outcomes for which the tool, or the server behind it, failed; other failures were refused before they ran.
 FAILED = ("tool-unavailable", "timed-out", "tool-failed")
@@ -52,6 +54,39 @@ class OfDay:
     calls: int
     refused: int
     failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfHour:
+    """The calls of one hour: ``hour`` counts from the beginning of the period."""
+
+    hour: int
+    calls: int
+    refused: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorsOfHour:
+    """The calls of one plugin in one hour, and those of them that were errors, with the first and the last error."""
+
+    plugin: str
+    hour: int
+    calls: int
+    errors: int
+    first: dt.datetime | None
+    last: dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """Equal errors: of one plugin, agent and tool, with one message."""
+
+    plugin: str
+    agent: str
+    tool: str
+    error: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +140,54 @@ def by_day(**filters: Unpack[calls.CallQuery]) -> list[OfDay]:
     return [OfDay(**row) for row in counted.order_by("day")]
 
 
+def by_hour(**filters: Unpack[calls.CallQuery]) -> list[OfHour]:
+    """Return the totals of the calls that match, by hour since ``since``, in order; hours without calls are missing."""
+    since = filters.get("since")
+    if since is None:
+        raise ValueError("Hours are counted from the beginning of a period.")
+    matching = calls.matching(**filters)
+    counted = matching.order_by().annotate(hour=hours.HoursSince("at", since)).values("hour")
+    return [OfHour(**row) for row in counted.annotate(**_counts()).order_by("hour")]
+
+
+def hours_with_errors(since: dt.datetime, *, minimum: int) -> list[tuple[str, int]]:
+    """Return the hours since ``since`` with at least this many errors of a plugin, as (plugin, hour), in order."""
+    matching = calls.matching(since=since, outcome=calls.ERROR).order_by()
+    counted = matching.annotate(hour=hours.HoursSince("at", since)).values("plugin", "hour")
+    frequent = counted.annotate(count=orm.Count("id")).filter(count__gte=minimum).order_by("plugin", "hour")
+    return list(frequent.values_list("plugin", "hour"))
+
+
+def errors_by_hour(
+    plugins: Iterable[str], since: dt.datetime, periods: Iterable[tuple[dt.datetime, dt.datetime]]
+) -> list[ErrorsOfHour]:
+    """Return the calls and errors of these plugins in several periods, by hour since ``since``. Uses one query."""
+    is_error = ~orm.Q(outcome__in=calls.NO_ERROR)
+    any_period = _any(orm.Q(at__gte=first, at__lt=end) for first, end in periods)
+    matching = calls.matching().filter(any_period, plugin__in=list(plugins)).order_by()
+    counted = (
+        matching.annotate(hour=hours.HoursSince("at", since))
+        .values("plugin", "hour")
+        .annotate(
+            calls=orm.Count("id"),
+            errors=orm.Count("id", filter=is_error),
+            first=orm.Min("at", filter=is_error),
+            last=orm.Max("at", filter=is_error),
+        )
+    )
+    return [ErrorsOfHour(**row) for row in counted.order_by("plugin", "hour")]
+
+
+def most_frequent_errors(
+    during: Mapping[str, tuple[dt.datetime, dt.datetime]], *, maximum: int
+) -> list[Errors]:
+    """Return the errors of each plugin from its first to its last time, the most frequent first. Uses one query."""
+    each = (orm.Q(plugin=plugin, at__gte=first, at__lte=last) for plugin, (first, last) in during.items())
+    matching = calls.matching(outcome=calls.ERROR).filter(_any(each)).order_by()
+    counted = matching.values("plugin", "agent", "tool", "error").annotate(count=orm.Count("id"))
+    return [Errors(**row) for row in counted.order_by("-count", "plugin", "agent", "tool", "error")[:maximum]]
+
+
 def durations_by_day(**filters: Unpack[calls.CallQuery]) -> list[DurationsOfDay]:
     """Return the durations of the calls that match, by day, oldest first; days on which none ran are missing. Uses one
     query.
@@ -135,6 +218,10 @@ def called_tools(since: dt.datetime) -> set[str]:
 def logged_values(column: str) -> list[str]:
     """Return the values of ``agent`` or ``tool`` in the log, sorted, to filter by."""
     return sorted(calls.matching().order_by().values_list(column, flat=True).distinct())
+
+
+def _any(conditions: Iterable[orm.Q]) -> orm.Q:
+    return functools.reduce(operator.or_, conditions, orm.Q(pk__in=()))
 
 
 def _counts() -> dict[str, orm.Aggregate]:

@@ -41,7 +41,7 @@ def page(request: http.Request) -> HttpResponse:
         max_agents=MAX_AGENTS,
         calls_since=periods.midnight(first) if may_see_calls else None,
     )
-    concern_lines = concerns.lines(loaded.attention)
+    concern_lines = concerns.lines(loaded.attention, loaded.spikes)
     count = len(loaded.attention.agents)
     setup = None if loaded.calls else first_steps.load()
     completed = [setup.has_server, setup.is_reviewed, bool(setup.agent), setup.is_connected] if setup else []

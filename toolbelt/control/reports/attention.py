@@ -15,6 +15,7 @@ from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import queries
+from toolbelt.control.servers import approvals
 from toolbelt.core import catalog, inventory, reasons, resolution, tool_versions
 from toolbelt.store import listings, plugins, snapshots
 
@@ -43,7 +44,8 @@ class Attention:
     """Everything that needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
 
     ``not_running`` are the plugins in code with tools that no process can run; ``to_review`` is the number of tools to
-    review, by plugin; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` names that do not exist.
+    review, by plugin, and ``findings`` are theirs, by plugin and tool; ``blocked`` what is blocked for everyone (kind,
+    name); ``unresolved`` names that do not exist.
     """
 
     agents: Sequence[queries.Summary]
@@ -51,6 +53,7 @@ class Attention:
     failed_plugins: Sequence[FailedPlugin]
     not_running: Sequence[catalog.Plugin]
     to_review: Mapping[str, int]
+    findings: Mapping[str, Mapping[str, Sequence[str]]]
     blocked: Sequence[tuple[str, str]]
     ineffective_overrides: Sequence[tuple[queries.Summary, Sequence[IneffectiveOverride]]]
     unresolved: Sequence[unresolved.Unresolved]
@@ -67,6 +70,7 @@ def load() -> Attention:
         to_review=collections.Counter(
             tool.plugin for tool in stored.tools.values() if tool_versions.awaits_review(tool)
         ),
+        findings=_findings(stored),
         blocked=tuple(_blocked(stored)),
         ineffective_overrides=tuple(
             (summary, overrides)
@@ -96,6 +100,13 @@ def _not_running(stored: catalog.Catalog) -> Iterator[catalog.Plugin]:
     for plugin in stored.plugins.values():
         if plugin.not_running and plugin.active and not plugin.blocked and plugin.status != "failed":
             yield plugin
+
+
+def _findings(stored: catalog.Catalog) -> dict[str, dict[str, Sequence[str]]]:
+    by_plugin: dict[str, dict[str, Sequence[str]]] = {}
+    for key, flags in approvals.findings(stored).items():
+        by_plugin.setdefault(stored.tools[key].plugin, {})[key] = flags
+    return by_plugin
 
 
 def _blocked(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:

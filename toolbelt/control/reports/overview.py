@@ -9,17 +9,18 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolbelt.control.reports import attention, queries
+from toolbelt.control.reports import attention, error_spikes, queries
 from toolbelt.store import audit, call_figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """The content of the overview. ``listed`` are the first agents, with their newest changes; ``total`` is the number
-    of tools; ``calls`` is None unless requested.
+    of tools; ``calls`` is None unless requested, and without them there are no ``spikes``.
     """
 
     attention: attention.Attention
+    spikes: Sequence[error_spikes.Spike]
     listed: Sequence[queries.Summary]
     total: int
     today: audit.Page
@@ -36,6 +37,7 @@ def load(*, today: dt.datetime, maximum: int, max_agents: int, calls_since: dt.d
     last = next(iter(changes.entries), None) or audit.last()
     return Overview(
         attention=needs_attention,
+        spikes=() if calls_since is None else error_spikes.load(),
         listed=queries.with_last(needs_attention.agents[:max_agents]),
         total=needs_attention.stored.tool_count,
         today=changes,

@@ -14,6 +14,7 @@ from toolbelt.store import call_figures, calls
 
 OfTool = call_figures.OfTool
 OfDay = call_figures.OfDay
+OfHour = call_figures.OfHour
 DurationsOfDay = call_figures.DurationsOfDay
 Page = calls.Page
 Call = calls.Call
@@ -21,6 +22,7 @@ Call = calls.Call
 by_tool = call_figures.by_tool
 of_tools = call_figures.of_tools
 by_day = call_figures.by_day
+by_hour = call_figures.by_hour
 durations_by_day = call_figures.durations_by_day
 page = calls.page
 find = calls.find

@@ -271,6 +271,16 @@ def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
     return raised
 
 
+def findings(stored: catalog.Catalog) -> Mapping[str, tuple[str, ...]]:
+    """Return the findings of each tool to review that has any, by key; cached with the catalog."""
+    found: Mapping[str, tuple[str, ...]] | None = stored.derived.get("findings")
+    if found is None:
+        items = (item for name in stored.plugins for item in to_review(name, stored))
+        found = {item.tool.key: flags for item in items if (flags := flags_of(item, stored))}
+        stored.derived["findings"] = found
+    return found
+
+
 def _flags_of_change(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
     tool = item.tool
     if item.kind in ("new", "gone") or tool.kind != "tool":

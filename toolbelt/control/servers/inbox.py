@@ -48,7 +48,7 @@ def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
     stored = snapshots.catalog()
     by_plugin = {name: approvals.to_review(name, stored) for name in stored.plugins}
     items = [item for name, of_plugin in by_plugin.items() if plugin in ("", name) for item in of_plugin]
-    flagged = {item.tool.key for item in items if approvals.flags_of(item, stored)}
+    flagged = approvals.findings(stored).keys() & {item.tool.key for item in items}
     items.sort(key=lambda item: (item.tool.key not in flagged, approvals.KINDS.index(item.kind)))
     items.sort(key=lambda item: item.tool.key != first)
     return Inbox(

@@ -1,36 +1,91 @@
-"""The charts of calls by day and by duration."""
+"""The charts of calls by day or by hour, and by duration."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
 
+from django.utils import timezone
+
 from toolbelt.control.reports import usage
-from toolbelt.web.kit import pieces, words
+from toolbelt.web.kit import periods, pieces, words
 
 MAX_DAYS = 92
 # In units of the viewBox.
 HEIGHT, STEP, WIDTH = 100, 12, 9
-# The most days that are named below a chart.
-MAX_LABELS = 5
+# The most days that are named below a chart, and every how many hours are.
+MAX_LABELS, HOURS_BETWEEN_LABELS = 5, 6
+HOURS = 24
+_HOUR = dt.timedelta(hours=1)
 
 
-def chart(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
+def by_day(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
     """Return a chart with a bar for each day, including days without calls; None if there are no calls."""
-    days = every_day(usage_by_day, first, last)
-    maximum = max((day.calls for day in days), default=0)
-    if not maximum:
+    if not usage_by_day:
         return None
-    top, width = _top(maximum), STEP * len(days) - (STEP - WIDTH)
-    total = sum(day.calls for day in usage_by_day)
+    days = every_day(usage_by_day, first, last)
     busiest = max(usage_by_day, key=lambda day: day.calls)
+    bars = [_bar(day, f"{day.day:%A, %-d %B}", day.day) for day in days]
+    width = _width(bars)
+    return _chart(
+        bars,
+        "day",
+        _labels([f"{day.day:%-d %b}" for day in days], width, WIDTH / 2),
+        f"in {len(days)} days, most on {busiest.day:%-d %B}: {words.number(busiest.calls)}",
+    )
+
+
+def by_hour(usage_by_hour: Sequence[usage.OfHour], day: dt.date) -> pieces.View | None:
+    """Return a chart with a bar for each hour of a day in the reader's time zone, of which there are 23 or 25 if the
+    clock changes; None if there are no calls.
+    """
+    if not usage_by_hour:
+        return None
+    # In UTC, because times of one zone are subtracted as if no clock changed.
+    start, end = (periods.midnight(day + dt.timedelta(days=days)).astimezone(dt.UTC) for days in (0, 1))
+    starts = [timezone.localtime(start + number * _HOUR) for number in range(-((start - end) // _HOUR))]
+    # On other days, the hour alone says which one it is.
+    clock = "%H:%M" if len(starts) == HOURS else "%H:%M %Z"
+    by_number = {hour.hour: hour for hour in usage_by_hour}
+    hours = [
+        by_number.get(number) or usage.OfHour(hour=number, calls=0, refused=0, failed=0)
+        for number in range(len(starts))
+    ]
+    names = [f"{at:{clock}}" for at in starts]
+    bars = [_bar(hour, name, day) for hour, name in zip(hours, names, strict=True)]
+    busiest = max(usage_by_hour, key=lambda hour: hour.calls)
+    width = _width(bars)
+    labels = [
+        (f"{100 * number * STEP / width:.1f}", "start", f"{at:%H:%M}")
+        for number, at in enumerate(starts)
+        if at.hour % HOURS_BETWEEN_LABELS == 0 and at.minute == 0
+    ]
+    most = f"most at {names[busiest.hour]}: {words.number(busiest.calls)}"
+    return _chart(bars, "hour", labels, f"on {day:%-d %B}, {most}")
+
+
+def _bar(calls: usage.OfDay | usage.OfHour, name: str, day: dt.date) -> pieces.View:
+    """Return one bar, with the day that it links to."""
     return pieces.View(
-        bars=[(index * STEP, day, _parts(day, top)) for index, day in enumerate(days)],
-        width=width,
+        name=name, calls=calls.calls, refused=calls.refused, failed=calls.failed, day=day.isoformat()
+    )
+
+
+def _width(bars: Sequence[pieces.View]) -> int:
+    return STEP * len(bars) - (STEP - WIDTH)
+
+
+def _chart(
+    bars: Sequence[pieces.View], unit: str, labels: Sequence[tuple[str, str, str]], description: str
+) -> pieces.View:
+    top, total = _top(max(bar.calls for bar in bars)), sum(bar.calls for bar in bars)
+    return pieces.View(
+        unit=unit,
+        bars=[(index * STEP, bar, _parts(bar, top)) for index, bar in enumerate(bars)],
+        width=_width(bars),
         scale=tuple(map(words.number, (top, top // 2, 0))),
-        days=_labels([day.day for day in days], width, WIDTH / 2),
-        words=f"{words.number(total)} calls in {len(days)} days, "
-        f"most on {busiest.day:%-d %B}: {words.number(busiest.calls)}",
+        labels=labels,
+        words=f"{words.counted(total, 'call')} {description}",
     )
 
 
@@ -67,7 +122,7 @@ def lines(durations: Sequence[usage.DurationsOfDay], first: dt.date, last: dt.da
         dots=[(index * STEP - STEP // 2, day) for index, day in calls],
         width=width,
         scale=tuple(map(words.duration, (top, top // 2, 0))),
-        days=_labels(days, width, 0),
+        labels=_labels([f"{day:%-d %b}" for day in days], width, 0),
         words=f"Duration by day: slowest on {slowest.day:%-d %B}, p95 "
         f"{words.duration(slowest.slow)}, p50 {words.duration(slowest.median)}",
     )
@@ -81,27 +136,27 @@ def _top(maximum: int) -> int:
     return next(unit * times for times in (1, 2, 3, 4, 5) if unit * times >= maximum)
 
 
-def _labels(days: Sequence[dt.date], width: float, middle: float) -> list[tuple[str, str, dt.date]]:
-    """Return the days to name below a chart: the first, the last, and some between, each with its position in percent
-    and the anchor of its text.
+def _labels(names: Sequence[str], width: float, middle: float) -> list[tuple[str, str, str]]:
+    """Return the names below a chart: the first, the last, and some between, each with its position in percent and the
+    anchor of its text.
     """
-    last = len(days) - 1
+    last = len(names) - 1
     count = min(last, MAX_LABELS - 1)
     indexes = sorted({round(last * number / count) for number in range(count + 1)}) if count else [0]
     return [
         (
             f"{100 * (index * STEP + middle) / width:.1f}" if width else "50",
             "middle" if count < 1 or 0 < index < last else "start" if not index else "end",
-            days[index],
+            names[index],
         )
         for index in indexes
     ]
 
 
-def _parts(day: usage.OfDay, maximum: int) -> list[tuple[str, int, int]]:
+def _parts(bar: pieces.View, maximum: int) -> list[tuple[str, int, int]]:
     """Return the parts of a bar from the bottom: the name, the top and the height of each."""
     parts, bottom = [], HEIGHT
-    counts = {"failed": day.failed, "refused": day.refused, "good": day.calls - day.refused - day.failed}
+    counts = {"failed": bar.failed, "refused": bar.refused, "good": bar.calls - bar.refused - bar.failed}
     for name, count in counts.items():
         if count:
             # A few failed calls must remain visible.

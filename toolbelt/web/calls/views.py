@@ -198,7 +198,10 @@ def _add_usage(
     count, errors = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
     page.matches = words.counted(count, "call") + (f", {words.counted(errors, 'error')}" if errors else "")
     page.day_url = f"{path}?{urlencode({'view': LOG, **_filters(criteria), 'period': periods.CUSTOM})}&"
-    page.chart = charts.chart(usage.by_day(**matching), *days)
+    if days[0] == days[1]:
+        page.chart = charts.by_hour(usage.by_hour(**matching), days[0])
+    else:
+        page.chart = charts.by_day(usage.by_day(**matching), *days)
     page.lines = charts.lines(usage.durations_by_day(**matching), *days)
     figures = list(_figures(by_tool, tools, path, parameters))
     page.figures = figures if is_whole else figures[:MAX_TOOLS]

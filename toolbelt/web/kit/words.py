@@ -120,6 +120,22 @@ def until(at: datetime) -> str:
     return local.strftime("%-d %b " if local.year == today.year else "%-d %b %Y ") + hour
 
 
+def time_span(first: datetime, last: datetime) -> str:
+    """Return a time of the past, or from when to when: ``today, 02:10 to 03:09``, ``27 Nov, 23:50``."""
+    days = [_past_day(at) for at in (first, last)]
+    hours = [f"{timezone.localtime(at):%H:%M}" for at in (first, last)]
+    if days[0] != days[1]:
+        return f"{days[0]}, {hours[0]} to {days[1]}, {hours[1]}"
+    return f"{days[0]}, {hours[0]}" + (f" to {hours[1]}" if hours[0] != hours[1] else "")
+
+
+def _past_day(at: datetime) -> str:
+    date, today = timezone.localdate(at), timezone.localdate()
+    if date == today:
+        return "today"
+    return "yesterday" if date == today - timedelta(days=1) else f"{date:%-d %b}"
+
+
 def time_left(at: datetime) -> str:
     """Return the time left: ``1 h 52 min left``, ``3 d 4 h left``."""
     minutes = max(0, int((at - timezone.now()).total_seconds() // 60))

@@ -5,32 +5,100 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
 
 from toolbelt.control.catalog import unresolved
-from toolbelt.control.reports import attention, queries
+from toolbelt.control.reports import attention, error_spikes, queries
 from toolbelt.core import catalog
 from toolbelt.web import agents
-from toolbelt.web.kit import model_panel, pieces, texts, titles, words
+from toolbelt.web.kit import model_panel, periods, pieces, texts, titles, words
 
 MAX_ERROR_LENGTH = 160
+# The most findings, and different errors, that a line quotes.
+MAX_DETAILS = 2
 _DEFERRED = "deferred by budget"
 # Returns the view model of a line; pages show some of the lines, and count all.
 Line = Callable[[], pieces.View]
 
 
-def lines(report: attention.Attention) -> list[Line]:
-    """Return what needs attention: blocks and failures, then tools to review, then unusual settings."""
+def lines(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) -> list[Line]:
+    """Return what needs attention: what may be dangerous, blocks and failures, tools to review, unusual settings."""
+    found = [(report.stored.plugins[name], flags) for name, flags in report.findings.items()]
     blocked = _each(_block, report.blocked) if len(report.blocked) < 2 else _each(_blocks, [report.blocked])
-    return [*blocked, *_failures(report), *_reviews(report), *_unusual(report)]
+    return [
+        *_each(_findings, found),
+        *_spikes(report, spikes),
+        *blocked,
+        *_failures(report),
+        *_reviews(report),
+        *_unusual(report),
+    ]
 
 
-def others(report: attention.Attention) -> list[Line]:
+def others(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) -> list[Line]:
     """Return what needs attention besides the tools to review, with each block on a separate line."""
-    return [*_each(_block, report.blocked), *_failures(report), *_unusual(report)]
+    return [
+        *_spikes(report, spikes),
+        *_each(_block, report.blocked),
+        *_failures(report),
+        *_unusual(report),
+    ]
+
+
+def _findings(of_plugin: tuple[catalog.Plugin, Mapping[str, Sequence[str]]]) -> pieces.View:
+    """Return the line for a plugin whose tools to review have findings, with the words of the first ones."""
+    plugin, flags = of_plugin
+    found = [
+        f"{key.removeprefix(f'{plugin.namespace}__')}: {texts.visible(words.cut(flag, MAX_ERROR_LENGTH))}"
+        for key, of_tool in flags.items()
+        for flag in of_tool
+    ]
+    return _line(
+        "danger",
+        f"{words.tools(len(flags))} of {titles.of(plugin)} to review {'has' if len(flags) == 1 else 'have'} findings",
+        _first(found),
+        reverse("web:review", query={"plugin": plugin.name}),
+        "Review",
+    )
+
+
+def _first(details: Sequence[str]) -> str:
+    """Return the first details, and the number of the others."""
+    more = len(details) - MAX_DETAILS
+    return "; ".join(details[:MAX_DETAILS]) + (f"; and {words.number(more)} more" if more > 0 else "")
+
+
+def _spikes(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) -> list[Line]:
+    return [functools.partial(_spike, spike, report) for spike in spikes]
+
+
+def _spike(spike: error_spikes.Spike, report: attention.Attention) -> pieces.View:
+    """Return the line for a spike of errors: when, whose calls, and the words of the most frequent errors."""
+    plugin = report.stored.plugins.get(spike.plugin)
+    name = titles.of(plugin) if plugin else texts.visible(spike.plugin) or "Tools without a plugin"
+    known = {summary.agent.key: titles.of(summary.agent) for summary in report.agents}
+    by_agent = tuple(dict.fromkeys(kind.agent for kind in spike.kinds))
+    tools = {kind.tool for kind in spike.kinds}
+    callers = words.listing([known.get(key, texts.visible(key)) for key in by_agent])
+    errors = [
+        f"{words.number(kind.count)} × {texts.visible(words.cut(kind.error or kind.tool, MAX_ERROR_LENGTH))}"
+        for kind in spike.kinds
+    ]
+    query = {"view": "log", "outcome": "error", "period": periods.CUSTOM}
+    query |= {"since": f"{timezone.localdate(spike.first)}", "until": f"{timezone.localdate(spike.last)}"}
+    query |= {"agent": by_agent[0]} if len(by_agent) == 1 else {}
+    query |= {"tool": tools.pop()} if len(tools) == 1 else {}
+    usual = f"{words.number(spike.usual)} usual" if spike.usual else "none usual"
+    return _line(
+        "danger",
+        f"{name}: {words.counted(spike.errors, 'error')} {words.time_span(spike.first, spike.last)}, {usual}",
+        f"{callers}: {_first(errors)}",
+        reverse("web:calls", query=query),
+    )
 
 
 def _failures(report: attention.Attention) -> list[Line]:
@@ -81,16 +149,20 @@ def _not_running(plugin: catalog.Plugin) -> pieces.View:
 
 
 def _reviews(report: attention.Attention) -> list[Line]:
-    counts = [(report.stored.plugins[name], count) for name, count in report.to_review.items()]
-    return _each(_review, counts)
+    """Return the plugins with tools to review, without those that were listed for their findings."""
+    return [
+        functools.partial(_review, report.stored.plugins[name], count - flagged, flagged > 0)
+        for name, count in report.to_review.items()
+        if count > (flagged := len(report.findings.get(name, ())))
+    ]
 
 
-def _review(waiting: tuple[catalog.Plugin, int]) -> pieces.View:
-    plugin, count = waiting
+def _review(plugin: catalog.Plugin, count: int, is_rest: bool) -> pieces.View:
     verb = "awaits" if count == 1 else "await"
+    number = f"{words.number(count)} more tool{'' if count == 1 else 's'}" if is_rest else words.tools(count)
     return _line(
         "discoverable",
-        f"{words.tools(count)} of {titles.of(plugin)} {verb} review",
+        f"{number} of {titles.of(plugin)} {verb} review",
         "New or changed tools are unavailable until you approve them.",
         reverse("web:review", query={"plugin": plugin.name}),
         "Review",

@@ -15,7 +15,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.people import rights
-from toolbelt.control.reports import attention
+from toolbelt.control.reports import attention, error_spikes
 from toolbelt.control.servers import inbox
 from toolbelt.core import effects, errors
 from toolbelt.web.kit import (
@@ -80,7 +80,7 @@ class Decision(kit.Change):
 def page(request: http.Request) -> HttpResponse:
     """Show the page."""
     criteria = filters.read(Filter(request.GET))
-    view = _page(_review(request, criteria["plugin"]), criteria)
+    view = _page(_review(request, criteria["plugin"]), criteria, _may_see_calls(request))
     return responses.show(request, view, "review/review.html")
 
 
@@ -135,9 +135,10 @@ def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
     )
 
 
-def _page(review: pieces.View, criteria: Mapping[str, Any]) -> pieces.View:
+def _page(review: pieces.View, criteria: Mapping[str, Any], may_see_calls: bool) -> pieces.View:
     """Return the whole page: the review, and a page of the other concerns."""
-    lines = concerns.others(attention.load())
+    spikes = error_spikes.load() if may_see_calls else ()
+    lines = concerns.others(attention.load(), spikes)
     part = paging.part(lines, criteria["offset"])
     return pieces.View(
         review=review,
@@ -157,9 +158,13 @@ def _render(
         context = {"page": pieces.View(review=review, notice=notice)}
         return render(request, "review/_decided.html", context, status=status)
     criteria = filters.read(Filter({"plugin": plugin}))
-    page = _page(review, criteria)
+    page = _page(review, criteria, _may_see_calls(request))
     page.notice = notice
     return responses.show(request, page, "review/review.html", status=status)
+
+
+def _may_see_calls(request: http.Request) -> bool:
+    return rights.may_read(request.user, "call_record")
 
 
 def _declare(request: http.Request) -> None:
