@@ -232,12 +232,15 @@ def test_arguments_are_recorded_only_if_configured_and_without_secrets(kb: None,
     refusal("kb__leak")
     models.CallRecord.objects.all().delete()
 
-    call("kb__search", {"query": "sesame-2000", "auth": {"apiKey": "k", "user_password": ["p"]}, "tokens": 3})
+    call(
+        "kb__search",
+        {"query": "sesame-2000", "auth": {"apiKey": "k", "user_password": ["p"]}, "max_tokens": 3},
+    )
 
     assert the_record().arguments == {
         "query": "[withheld]",
         "auth": {"apiKey": "[withheld]", "user_password": "[withheld]"},
-        "tokens": "[withheld]",
+        "max_tokens": 3,
     }
 
 

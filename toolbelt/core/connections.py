@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolbelt.core import addresses, schema
+from toolbelt.core import addresses, schema, secret_texts
 
 Sharing = Literal["", "shared", "agent", "session"]
 
@@ -52,33 +52,15 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _UNSOUND = re.compile(r"[\s\\\x00-\x1f\x7f]")
-# In the name of a header or variable: its value is, or may be, a secret. Not in "author", as in GIT_AUTHOR_NAME.
-_SECRET_NAME = re.compile(
-    r"passw|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|cookie"
-    r"|auth(?!or(?!i[sz]))",
-    re.IGNORECASE,
-)
-# Secrets that are recognized by their prefix, anywhere in a text.
-_SECRET = re.compile(
-    r"gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{16}|sk-[\w-]{16}|xox[abprs]-[\w-]{10}|AKIA[0-9A-Z]{16}"
-    r"|AIza[\w-]{30}|hf_\w{20}|npm_\w{30}|ya29\.[\w-]{20}|eyJ[\w-]{10,}\.[\w-]{10}"
-)
 # Headers that never hold a secret. A literal value of any other header is refused, unless it is too short to be one.
 _HARMLESS_HEADERS = frozenset(
     "accept accept-charset accept-encoding accept-language anthropic-version cache-control content-language"  # noqa: SIM905
     " content-type dnt mcp-protocol-version origin pragma prefer referer user-agent x-github-api-version"
     " x-mcp-readonly x-mcp-tools x-mcp-toolsets".split()
 )
-# In the name of a header: even a short value is a secret.
-_SECRET_HEADER = re.compile(
-    r"key|secret|pass|pwd|auth|cookie|credential|sign|session|token(?!s)", re.IGNORECASE
-)
-_PLAIN = re.compile(r"\d*|true|false|on|off|yes|no|none|null|.{0,7}", re.IGNORECASE | re.DOTALL)
-# The path of a secret, rather than the secret; no header holds one.
-_PATH = re.compile(r"[./~].*", re.DOTALL)
-# A URL with a user's password in it. A user name alone is not a secret.
-_USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@:]*:([^\s/?#@]+)@", re.IGNORECASE)
+_SHORT = re.compile(r"\d*|true|false|on|off|yes|no|none|null|.{0,7}", re.IGNORECASE | re.DOTALL)
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*(?==))(?:=(.*))?", re.DOTALL)
+_PASSED_ON = re.compile(r"-e[A-Z_][A-Z0-9_]*")
 # As bridges take it: `--header "Authorization: Bearer …"`.
 _HEADER_LINE = re.compile(r"([A-Za-z][\w-]*):\s*(.+)", re.DOTALL)
 
@@ -204,12 +186,14 @@ def _has_secret(args: Iterable[str | None]) -> bool:
         matches = [form.fullmatch(inner) for form in (_OPTION, _HEADER_LINE)]
         pairs += [(match[1], match[2] or "") for match in matches if match]
         if (
-            _holds_secret(text)
+            secret_texts.has_known_form(text)
             or _has_secret_in_query(inner)
             or any(_is_meant_as_secret(name, value, may_be_path=True) for name, value in pairs)
         ):
             return True
-        option = match[1] if match and match[2] is None else ""
+        # -eNAME passes a variable on to a container: the word after it is not its value.
+        is_passed_on = bool(match) and _PASSED_ON.fullmatch(text)
+        option = match[1] if match and match[2] is None and not is_passed_on else ""
     return False
 
 
@@ -219,16 +203,12 @@ def _has_secret_in_query(url: str) -> bool:
     return any(_is_meant_as_secret(name, value, may_be_path=False) for name, value in pairs)
 
 
-def _holds_secret(text: str) -> bool:
-    """Return whether the text contains a secret, by its form."""
-    literal = _REFERENCE.sub("", text)
-    return bool(_SECRET.search(literal) or any(_literal(match[1]) for match in _USERINFO.finditer(text)))
-
-
 def _is_meant_as_secret(name: str, value: str, *, may_be_path: bool) -> bool:
     """Return whether the name announces a secret, and the value is literal."""
-    is_plain = _PLAIN.fullmatch(value) or (may_be_path and _PATH.fullmatch(value))
-    return bool(_SECRET_NAME.search(name) and not is_plain and _literal(value))
+    if secret_texts.is_secret(name, value):
+        return secret_texts.is_name(name)
+    is_path = not may_be_path and value.startswith((".", "/", "~"))
+    return is_path and secret_texts.is_name(name) and _literal(value)
 
 
 def _literal(value: str) -> bool:
@@ -254,7 +234,7 @@ def _of_url(url: str) -> Iterator[tuple[Path, str]]:
         yield at, "The host of a URL cannot contain a variable: only the path and the query may."
     elif _is_metadata(host):
         yield at, f"{host} is a cloud platform's own address, which is blocked: give the server's address."
-    elif _SECRET.search(url) or _has_secret_in_query(url):
+    elif secret_texts.has_known_form(url) or _has_secret_in_query(url):
         yield at, _WAY_OUT
 
 
@@ -280,12 +260,12 @@ def _of_value(
         yield at, f"{name!r} contains a control character: remove it."
     is_literal_header = field_name == "headers" and value and _literal(value)
     if (
-        _holds_secret(value)
-        or (is_literal_header and _SECRET_HEADER.search(name))
+        secret_texts.has_known_form(value)
+        or (is_literal_header and secret_texts.is_header_name(name))
         or (field_name == "env" and _is_meant_as_secret(name, value, may_be_path=True))
     ):
         yield at, _WAY_OUT
-    elif is_literal_header and name.lower() not in _HARMLESS_HEADERS and not _PLAIN.fullmatch(value):
+    elif is_literal_header and name.lower() not in _HARMLESS_HEADERS and not _SHORT.fullmatch(value):
         yield at, _HEADER_WAY_OUT
 
 

@@ -68,6 +68,8 @@ def _described(preview: importing.Preview) -> Iterator[str]:
         for section in ("env", "headers"):
             for name, value in server.connection.get(section, {}).items():
                 yield f"  {name}: {value}"
+        for place, name in server.withheld.items():
+            yield f"  Withheld: {place}. Set {name}."
         if server.note:
             yield f"  {server.note}"
     for name in preview.off:

@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 
 import re2
 
-MASK = "[withheld]"
+from toolbelt.core import secret_texts
+
+MASK = secret_texts.WITHHELD
 # Shorter ones are too likely to be part of a word.
 MIN_LENGTH = 6
 

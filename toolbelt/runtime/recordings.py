@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,16 +13,10 @@ import structlog
 from django.utils import timezone
 
 from toolbelt import conf
-from toolbelt.core import budgets, reasons
+from toolbelt.core import budgets, reasons, secret_texts
 from toolbelt.runtime import call_metrics, learning, record_writer, secrets
 from toolbelt.store import calls, open_questions
 
-# In a key of the arguments: its value is a secret, or might be one.
-_SECRET = re.compile(
-    r"passw|passphrase|pwd|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|credential|authorization"
-    r"|cookie|session[-_ ]?id|signature",
-    re.IGNORECASE,
-)
 MAX_DEPTH = 50
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
@@ -118,13 +111,17 @@ def size(value: Any) -> int:
 
 
 def masked(value: Any, depth: int = 0) -> Any:
-    """Return the value without secrets: those that a key suggests, and the known secrets of plugins."""
+    """Return the value without secrets: those that a key suggests, those that are recognized by their form,
+    and the known secrets of plugins.
+    """
     if depth > MAX_DEPTH:
         return secrets.MASK
     match value:
         case Mapping():
             return {
-                _cleaned(str(key)): secrets.MASK if _SECRET.search(str(key)) else masked(item, depth + 1)
+                _cleaned(str(key)): _withheld(item)
+                if secret_texts.is_name(str(key))
+                else masked(item, depth + 1)
                 for key, item in value.items()
             }
         case list() | tuple():
@@ -134,6 +131,16 @@ def masked(value: Any, depth: int = 0) -> Any:
     return value
 
 
+def _withheld(value: Any) -> Any:
+    """Return what an argument that is named like a secret leaves: only the names in it."""
+    return {_cleaned(str(key)): secrets.MASK for key in value} if isinstance(value, Mapping) else secrets.MASK
+
+
 def _cleaned(text: str) -> str:
     """Return the text without known secrets, and without characters that a database refuses."""
-    return secrets.mask(text).replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+    return (
+        secret_texts.masked(secrets.mask(text))
+        .replace("\0", "\N{REPLACEMENT CHARACTER}")
+        .encode(errors="replace")
+        .decode()
+    )

@@ -6,19 +6,14 @@ line in production, readable lines elsewhere.
 
 import json
 import logging
-import re
 import sys
 from typing import Any
 
 import structlog
 from structlog import dev, processors, stdlib, typing
 
-from toolbelt.core import api_tokens
+from toolbelt.core import api_tokens, secret_texts
 from toolbelt.runtime import masking
-
-SECRET_NAMES = re.compile(
-    r"(^|[_-])(authorization|cookie|passwo?r?d|secret|secret_key|api_key|token|sessionid)$", re.IGNORECASE
-)
 
 _ENCODER = json.JSONEncoder(default=repr)
 
@@ -49,7 +44,7 @@ class JsonFormatter(stdlib.ProcessorFormatter):
 def withhold(logger: Any, name: str, event: typing.EventDict) -> typing.EventDict:
     """Remove secrets from a log entry: values of keys that name a secret, and query strings."""
     for key in event:
-        if SECRET_NAMES.search(key):
+        if secret_texts.is_name(key):
             event[key] = "[withheld]"
     if isinstance(event.get("request"), str):
         # The path may contain a token.

@@ -293,7 +293,9 @@ def test_versions_paths_and_urls_in_a_command_line_are_not_secrets(words: list[s
 )
 def test_a_possible_secret_in_a_command_line_is_refused(words: list[str]) -> None:
     text = json.dumps({"mcpServers": {"x": {"command": "npx", "args": words}}})
-    with pytest.raises(importing.UnusableServers, match="may contain a secret") as refused:
+    with pytest.raises(
+        importing.UnusableServers, match=r"may contain a secret|looks like a secret"
+    ) as refused:
         importing.preview(text)
     assert "hunter2" not in str(refused.value)
 
@@ -430,3 +432,120 @@ def test_an_unreadable_file_is_reported_by_name(tmp_path: Path) -> None:
     missing: Any = tmp_path / "missing.json"
     with pytest.raises(CommandError, match=r"missing\.json cannot be read: No such file"):
         call_command("mcp", "import", str(missing))
+
+
+def converted(server: dict[str, Any], **document: Any) -> importing.Converted:
+    [result] = importing.examine(json.dumps({"mcpServers": {"x": server}, **document})).servers
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DB_PASSWORD", "Zwei$tier9blau"),
+        ("DB_PASSWORD", "Zwei${tier}blau"),
+        ("DB_PASSWORD", "a${env:TIER}b"),
+        ("API_KEY", "%API_KEY%"),
+        ("API_KEY", "$API_KEY"),
+        ("MY_DB_URL", "postgres://ada:Zwei$tier9blau@db/x"),
+        ("NOTE", "ghp_" + "a1B2" * 9 + "$five"),
+        ("PIN_SECRET", "1234"),
+    ],
+)
+@pytest.mark.parametrize("client", [{}, {"selectedAuthType": "gemini-api-key"}])
+def test_a_value_that_looks_secret_is_withheld_whole_in_every_client(
+    name: str, value: str, client: dict[str, str]
+) -> None:
+    if client and value.startswith("$"):
+        return  # a reference there
+
+    server = converted({"command": "y", "env": {name: value}}, **client)
+
+    assert server.connection["env"] == {name: f"${{{name}}}"}
+    assert (server.variables, server.withheld) == ([name], {f"env.{name}": name})
+
+
+@pytest.mark.parametrize(
+    ("server", "withheld"),
+    [
+        (
+            {"url": "https://y.example/mcp", "headers": {"X-Api-Key": "Zwei$tier9blau"}},
+            {"headers.X-Api-Key": "X_X_API_KEY"},
+        ),
+        (
+            {"url": "https://y.example/mcp", "headers": {"Authorization": "Bearer a${TIER}b1"}},
+            {"headers.Authorization": "X_TOKEN"},
+        ),
+        ({"url": "https://y.example/mcp?api_key=Zwei$tier9blau"}, {"url?api_key": "X_API_KEY"}),
+        ({"url": "https://y.example/mcp?key=a${TIER}b"}, {"url?key": "X_KEY"}),
+        ({"url": "https://y.example/ghp_" + "a1B2" * 9 + "/mcp"}, {"url": "X_PATH"}),
+    ],
+)
+def test_a_secret_in_a_header_or_url_is_withheld_whole(
+    server: dict[str, Any], withheld: dict[str, str]
+) -> None:
+    result = converted(server)
+
+    assert (result.problem, result.withheld, result.variables) == ("", withheld, [*withheld.values()])
+    assert "ier9blau" not in str(result)
+    assert "TIER" not in str(result)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"url": "https://ada:Zwei$tier9blau@y.example/mcp"},
+        {"url": "https://hooks.slack.com/services/T0000/B0000/Zweitier9blau0123456789"},
+        {"command": "y", "args": ["--password", "Zwei$tier9blau"]},
+        {"command": "y", "args": ["--password=Zwei${tier}9blau"]},
+        {"command": "y", "args": ["postgres://ada:Zwei$tier9blau@db/x"]},
+    ],
+)
+def test_a_secret_that_cannot_become_a_variable_is_refused_and_not_quoted(server: dict[str, Any]) -> None:
+    result = converted(server)
+
+    assert result.problem
+    assert "ier9blau" not in str(result)
+
+
+def test_a_bare_name_is_a_reference_only_in_the_files_of_gemini_cli() -> None:
+    server = {"command": "y", "env": {"REGION": "$REGION", "NOTE": "costs $five", "API_KEY": "$API_KEY"}}
+
+    elsewhere, gemini = converted(server), converted({**server, "trust": True})
+
+    assert elsewhere.connection["env"] == {
+        "REGION": "$REGION",
+        "NOTE": "costs $five",
+        "API_KEY": "${API_KEY}",
+    }
+    assert (elsewhere.variables, elsewhere.withheld) == (["API_KEY"], {"env.API_KEY": "API_KEY"})
+    assert "$REGION is passed on as it is written" in elsewhere.note
+    assert gemini.connection["env"] == {
+        "REGION": "${REGION}",
+        "NOTE": "costs ${FIVE}",
+        "API_KEY": "${API_KEY}",
+    }
+    assert gemini.withheld == {}
+
+
+@pytest.mark.parametrize("word", ["${DATA_DIR}", "/srv/${DATA_DIR}/x"])
+def test_a_variable_in_a_command_line_is_kept_with_a_note_that_nothing_replaces_it(word: str) -> None:
+    server = converted({"command": "y", "args": ["--dir", word]})
+
+    assert server.connection["args"] == ["--dir", word]
+    assert "${DATA_DIR} is passed on as it is written" in server.note
+
+
+def test_what_was_withheld_is_printed_with_the_variable_to_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(
+        json.dumps({"mcpServers": {"x": {"command": "y", "env": {"DB_PASSWORD": "Zwei$tier9blau"}}}})
+    )
+
+    call_command("mcp", "import", str(file))
+
+    printed = capsys.readouterr().out
+    assert "Withheld: env.DB_PASSWORD. Set DB_PASSWORD." in printed
+    assert "tier9blau" not in (everything_stored() + printed + caplog.text).lower()

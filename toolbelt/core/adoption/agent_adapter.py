@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from toolbelt.core import secret_texts
 from toolbelt.core.adoption import reading
 
 SECTION = "tool_plugins"
@@ -71,7 +72,7 @@ def _setting(path: str, names: list[str], value: Any, reader: reading.Reader) ->
                 _setting(f"{path}[{position}]", [*names, str(position)], item, reader)
                 for position, item in enumerate(value)
             ]
-    if not reading.is_secret(names[-1], value):
+    if not secret_texts.is_secret(".".join(names[1:]), value):
         return value
     variable = _NOT_LETTERS.sub("_", "_".join(names)).strip("_").upper()
     reader.note(path, f"It looks like a secret: set the server's variable {variable} to it.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolbelt.core import secret_texts
 from toolbelt.core.adoption import reading
 
 _TOP = {"toolkits": "toolkits", "agents": "agents", "defaults": "defaults"}
@@ -190,4 +191,4 @@ def _holds_secret(name: str, value: Any) -> bool:
             return any(_holds_secret(f"{name}.{key}", item) for key, item in value.items())
         case list() | tuple():
             return any(_holds_secret(name, item) for item in value)
-    return reading.is_secret(name, value)
+    return secret_texts.is_secret(name, value)

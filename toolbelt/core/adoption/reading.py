@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,18 +13,6 @@ Kind = Literal["mindroom", "jd-ai", "agent-adapter", "seajelly"]
 
 # How similar a key must be to a known one to count as its misspelling: rooms is not tools, toolkit is toolkits.
 SIMILAR = 0.8
-
-# In the name of a setting: its value is a secret, or might be one.
-_SECRET_NAME = re.compile(
-    r"passw|passphrase|pwd|secret|token|api[-_ ]?key|access[-_ ]?key|private[-_ ]?key|credential|authorization|cookie",
-    re.IGNORECASE,
-)
-# The form of a secret, whatever its setting is called: a password in a URL, a key of a well-known provider.
-_SECRET_VALUE = re.compile(
-    r"://[^/\s:@]*:[^/\s@]+@|\b(?:sk|pk|ghp|gho|github_pat|glpat|xox[abp]|AKIA|tb)[-_]?[A-Za-z0-9_-]{16,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
-)
-_VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,16 +145,6 @@ def normal(key: str) -> str:
 def join(path: str, key: str) -> str:
     """Return the path of a key."""
     return f"{path}.{key}" if path else key
-
-
-def is_secret(name: str, value: Any) -> bool:
-    """Return whether a setting's value is, or may be, a secret; a reference to a variable is not."""
-    if not isinstance(value, (str, int, float)) or isinstance(value, bool) or value == "":
-        return False
-    text = str(value)
-    if _VARIABLE.search(text) and not _VARIABLE.sub("", text).strip():
-        return False
-    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.search(text))
 
 
 def _name(path: str) -> str:

@@ -6,19 +6,21 @@ import itertools
 import math
 import re
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolbelt.control.servers.client_files import formats
-from toolbelt.core import connections
+from toolbelt.core import connections, secret_texts
 
 # How clients refer to variables and to what they ask their user for.
 _CLIENT_REFERENCE = re.compile(
     r"\$\{env:(?P<env>\w+)\}|\{env:(?P<opencode>\w+)\}|\$\{input:(?P<input>[\w.-]+)\}"
-    r"|\$\{(?P<default>[A-Za-z_]\w*):-[^}]*\}|\$(?P<bare>[A-Za-z_]\w*)"
+    r"|\$\{(?P<default>[A-Za-z_]\w*):-[^}]*\}"
 )
-_REFERENCE = re.compile(r"\$\{[A-Za-z_]\w*\}")
+# Only in the files of some clients. In all others, Zwei$tier9blau is a password.
+_BARE_REFERENCE = re.compile(r"\$(?P<bare>[A-Za-z_]\w*)")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 _PLACEHOLDER = re.compile(r"\$\{[^}]*[^\w}][^}]*\}|\$\{(?:workspaceFolder|userHome|pathSeparator)\}")
 # Values that are no secret by their form, whatever their name: numbers, switches, words, paths, plain addresses.
 _HARMLESS = re.compile(
@@ -26,18 +28,9 @@ _HARMLESS = re.compile(
     r"|https?://[\w.-]+(?::\d+)?(?:/[\w.~-]{0,15}){0,4}/?|[\w.-]+@[\w-]+(?:\.[\w-]+)+",
     re.IGNORECASE,
 )
-_SECRET_NAME = re.compile(
-    r"key|secret|token|pass|pwd|auth(?!or)|cookie|credential|\bpat\b|_pat\b|sign|dsn", re.IGNORECASE
-)
 _OPTION_NAME = re.compile(r"--?[A-Za-z][\w.-]*=")
 # A commit or an image: package@1f3a…, image@sha256:1f3a….
 _VERSION_HASH = re.compile(r"(?:@|sha256:|:sha-)[0-9a-f]{7,64}\b")
-# The value of an option that is named like a secret, but is none: a number, a switch, a path or an address.
-_PLAIN = re.compile(
-    r"\d{1,7}|true|false|on|off|yes|no|none|null|[./~].*|https?://.*", re.IGNORECASE | re.DOTALL
-)
-# Inside a word, as in a connection string.
-_ASSIGNED = re.compile(r"(?:password|passwd|pwd)=(?!\$\{)[^;&\s]", re.IGNORECASE)
 _HEADER_LINE = re.compile(r"([\w-]+)\s*:\s*(.*)", re.DOTALL)
 # A variable for a container: -eNAME=value, --env=NAME=value, or NAME=value after -e or --env.
 _CONTAINER_VARIABLE = re.compile(
@@ -50,12 +43,14 @@ class Converted:
     """A server to import: its connection as in a belt, and the variables to set.
 
     ``source`` is its name in the file, and ``problem`` is why it cannot be imported; ``note`` is something to know.
+    ``withheld`` are the places whose values were replaced, such as ``env.API_KEY``, each with its variable.
     """
 
     name: str
     source: str
     connection: dict[str, Any] = field(default_factory=dict)
     variables: list[str] = field(default_factory=list)
+    withheld: dict[str, str] = field(default_factory=dict)
     problem: str = ""
     note: str = ""
 
@@ -94,15 +89,16 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         converted.problem = f"It uses {placeholder[0]}, which only its client knows: write the value instead."
     for where, message in connections.problems(converted.connection):
         converted.problem = converted.problem or f"{'.'.join(where)}: {message}".removeprefix(": ")
-    words = (converted.connection.get("command", ""), *converted.connection.get("args", ()))
-    if not converted.problem and _may_hold_secret(words):
+    if not converted.problem and _may_hold_secret(_words(converted.connection)):
         converted.problem = (
             "Its command line may contain a secret, which every user of the machine could read: let the server read it"
             " from its environment, and write it in 'env'. If it does not, add the server with `mcp add`."
         )
     if converted.problem:
         # It may name what is left of a secret.
-        converted.connection = {}
+        converted.connection, converted.withheld = {}, {}
+    elif literal := _literal_reference(converted.connection):
+        converted.note = f"{converted.note} {literal}".strip()
     return converted
 
 
@@ -114,27 +110,21 @@ class _SecretReplacer:
 
     def variable(self, name: str, value: str) -> str:
         """Return the value of an environment variable."""
-        value = self._own_references(value)
-        if name not in self._server.secrets and (_has_reference(value) or _is_harmless(name, value)):
-            return value
-        return self._reference(name, value)
+        kept = self._kept(name, value, _is_harmless)
+        return kept if kept is not None else self._withheld(f"env.{name}", name, value)
 
     def header(self, name: str, value: str) -> str:
         """Return the value of a header. The scheme of an Authorization header stays."""
-        value = self._own_references(value)
-        # Of literal values, a connection takes those of headers that never hold a secret.
-        is_harmless = not [*connections.problems({"url": "https://x", "headers": {name: value}})]
-        if name not in self._server.secrets and (_has_reference(value) or is_harmless):
-            return value
+        if (kept := self._kept(name, value, _is_harmless_header)) is not None:
+            return kept
         scheme, has_space, secret = value.partition(" ")
         if not has_space or scheme.lower() not in ("bearer", "basic", "token"):
             scheme, secret = "", value
         end = "TOKEN" if name.lower() == "authorization" else name
-        return f"{scheme} {self._reference(f'{self._server.name}_{end}', secret)}".strip()
+        return f"{scheme} {self._withheld(f'headers.{name}', f'{self._server.name}_{end}', secret)}".strip()
 
     def url(self, url: str) -> str:
         """Return the URL, with variables for the secrets in its query and its long parts of the path."""
-        url = self._own_references(url)
         try:
             parts = urllib.parse.urlsplit(url)
         except ValueError:
@@ -144,41 +134,83 @@ class _SecretReplacer:
                 "Its URL contains a user name or a password: remove them, and add the header Authorization."
             )
             return ""
-        pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
+        address = parts.netloc + parts.path
+        if secret_texts.has_known_form(address) and not any(
+            map(secret_texts.has_known_form, address.split("/"))
+        ):
+            self._converted.problem = (
+                "Its URL is a secret: add the server with `mcp add`, and a variable in the path."
+            )
+            return ""
         query = "&".join(
-            f"{name}={self._part(name, value, _is_harmless(name, value))}" for name, value in pairs
+            f"{name}={self._part(f'url?{name}', name, value, _is_harmless(name, value))}"
+            if has_value
+            else name
+            for name, has_value, value in (part.partition("=") for part in parts.query.split("&"))
+            if name
         )
-        path = "/".join(self._part("path", part, not _looks_random(part)) for part in parts.path.split("/"))
-        return f"{parts.scheme}://{parts.netloc}{path}{'?' + query if query else ''}"
+        path = "/".join(
+            self._part("url", "path", part, not (_looks_random(part) or secret_texts.is_value(part)))
+            for part in parts.path.split("/")
+        )
+        netloc = self._translated(parts.netloc)
+        self._add_variables(netloc)
+        return f"{parts.scheme}://{netloc}{path}{'?' + query if query else ''}"
 
-    def _part(self, name: str, value: str, is_harmless: bool) -> str:
-        if is_harmless or _has_reference(value):
-            return value
-        return self._reference(f"{self._server.name}_{name}", value)
+    def _part(self, where: str, name: str, value: str, is_harmless: bool) -> str:
+        kept = self._kept(name, value, lambda _, __: is_harmless)
+        return kept if kept is not None else self._withheld(where, f"{self._server.name}_{name}", value)
 
-    def _own_references(self, value: str) -> str:
-        """Return the value with the client's ways to name a variable replaced, and list all its variables."""
+    def _kept(self, name: str, value: str, is_harmless: Callable[[str, str], bool]) -> str | None:
+        """Return the value with references as Toolbelt writes them; None if it is, or may contain, a secret.
+
+        What looks like a secret is never kept in part: a reference within it may belong to the secret.
+        """
+        translated = self._translated(value)
+        has_reference = translated != _REFERENCE.sub("", translated)
+        if name in self._server.secrets or _means_secret(name):
+            keeps = has_reference and secret_texts.is_reference(translated)
+        else:
+            keeps = has_reference and _may_stand_beside_reference(name, _REFERENCE.sub("", translated))
+        if not keeps and (name in self._server.secrets or not is_harmless(name, value)):
+            return None
+        self._add_variables(translated)
+        return translated
+
+    def _withheld(self, where: str, name: str, value: str) -> str:
+        reference = self._reference(name, value)
+        self._converted.withheld[where] = reference[2:-1]
+        return reference
+
+    def _translated(self, value: str) -> str:
+        """Return the value with the client's ways to name a variable replaced by Toolbelt's."""
 
         def replaced(match: re.Match[str]) -> str:
-            name = next(group for group in match.groups() if group is not None)
-            return self._reference(name)
+            return f"${{{self._variable_name(next(group for group in match.groups() if group is not None))}}}"
 
         value = _CLIENT_REFERENCE.sub(replaced, value)
-        for reference in _REFERENCE.findall(value):
-            if reference[2:-1] not in self._converted.variables and not _PLACEHOLDER.fullmatch(reference):
-                self._add_variable(reference[2:-1])
-        return value
+        return _BARE_REFERENCE.sub(replaced, value) if self._server.has_bare_references else value
 
-    def _reference(self, name: str, value: str = "") -> str:
+    def _add_variables(self, value: str) -> None:
+        """List the variables of a value, unless only the client knows them."""
+        for match in _REFERENCE.finditer(value):
+            if not _PLACEHOLDER.fullmatch(match[0]):
+                self._assigned.setdefault(match[1], "")
+                self._add_variable(match[1])
+
+    def _reference(self, name: str, value: str) -> str:
         """Return the reference to a variable for this value. Another value of the same name gets another one."""
-        name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
-        name = f"_{name}" if name[0].isdigit() else name
-        server = re.sub(r"\W+", "_", self._server.name, flags=re.ASCII).upper()
-        if connections.is_reserved(name) or self._assigned.get(name, value) != value:
-            name = f"MCP_{server}_{name}"
+        name = self._variable_name(name, value)
         self._assigned[name] = value
         self._add_variable(name)
         return f"${{{name}}}"
+
+    def _variable_name(self, name: str, value: str = "") -> str:
+        name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
+        name = f"_{name}" if name[0].isdigit() else name
+        server = re.sub(r"\W+", "_", self._server.name, flags=re.ASCII).upper()
+        is_taken = connections.is_reserved(name) or self._assigned.get(name, value) != value
+        return f"MCP_{server}_{name}" if is_taken else name
 
     def _add_variable(self, name: str) -> None:
         if name not in self._converted.variables:
@@ -215,11 +247,29 @@ def _of_mcp_remote(server: formats.ClientServer) -> formats.ClientServer | None:
 def _is_harmless(name: str, value: str) -> bool:
     if value == "":
         return True
-    if any(len(part) >= 32 and _looks_random(part) for part in value.split("/")):
+    if secret_texts.is_secret(name, value) or any(
+        len(part) >= 32 and _looks_random(part) for part in value.split("/")
+    ):
         return False
-    looks_harmless = bool(_HARMLESS.fullmatch(value)) or (len(value) < 16 and not _SECRET_NAME.search(name))
+    looks_harmless = bool(_HARMLESS.fullmatch(value)) or (len(value) < 16 and not _means_secret(name))
     is_path_or_address = value.startswith((".", "/", "~")) or "://" in value
-    return looks_harmless and (is_path_or_address or not _SECRET_NAME.search(name))
+    return looks_harmless and (is_path_or_address or not _means_secret(name))
+
+
+def _is_harmless_header(name: str, value: str) -> bool:
+    """Return whether a connection takes this literal value: it takes those of headers that never hold a secret."""
+    return not [*connections.problems({"url": "https://x", "headers": {name: value}})]
+
+
+def _means_secret(name: str) -> bool:
+    return secret_texts.is_header_name(name)
+
+
+def _may_stand_beside_reference(name: str, literal: str) -> bool:
+    """Return whether a text around references may stay: it is short or plain, and no secret."""
+    return not secret_texts.is_secret(name, literal) and (
+        len(literal) < 16 or bool(_HARMLESS.fullmatch(literal))
+    )
 
 
 def _may_hold_secret(words: Sequence[str]) -> bool:
@@ -229,11 +279,10 @@ def _may_hold_secret(words: Sequence[str]) -> bool:
         name, _, value = word.lstrip("-").partition("=")
         if not word.startswith("-") and "=" not in word:
             name, value = option, word
-        is_plain = not value or _has_reference(value) or bool(_PLAIN.fullmatch(value))
-        if _may_be_secret(word) or (not is_plain and _SECRET_NAME.search(name)) or _ASSIGNED.search(word):
+        if _may_be_secret(word) or secret_texts.is_secret(name, value) or secret_texts.has_known_form(word):
             return True
         # Not -eNAME, which passes on a variable.
-        option = word if re.fullmatch(r"--?[a-z][a-z0-9-]*", word) else ""
+        option = word.lstrip("-") if re.fullmatch(r"--?[a-z][a-z0-9-]*", word) else ""
     return False
 
 
@@ -257,13 +306,19 @@ def _looks_random(text: str) -> bool:
     return len(text) >= 20 and bool(re.search(r"\d", text)) and bool(re.search(r"[A-Za-z]", text))
 
 
-def _has_reference(value: str) -> bool:
-    """Return whether the value is made of variables, and of nothing that could be a secret beside them."""
-    literal = _REFERENCE.sub("", value)
-    return literal != value and len(literal) < 16
+def _literal_reference(connection: Mapping[str, Any]) -> str:
+    """Return a note if a text looks like a reference to a variable, but is passed on as it is written."""
+    if match := next(filter(None, map(_REFERENCE.search, _words(connection))), None):
+        where = "variables are replaced in env, headers and the URL only"
+    elif match := next(filter(None, map(_BARE_REFERENCE.search, _texts(connection))), None):
+        where = "a variable is written ${NAME}"
+    return f"{match[0]} is passed on as it is written: {where}." if match else ""
+
+
+def _words(connection: Mapping[str, Any]) -> list[str]:
+    return [connection.get("command", ""), connection.get("cwd", ""), *connection.get("args", ())]
 
 
 def _texts(connection: Mapping[str, Any]) -> list[str]:
-    values = [connection.get("command", ""), connection.get("cwd", ""), connection.get("url", "")]
-    values += connection.get("args", ())
-    return [*values, *connection.get("env", {}).values(), *connection.get("headers", {}).values()]
+    values = [*connection.get("env", {}).values(), *connection.get("headers", {}).values()]
+    return [connection.get("url", ""), *_words(connection), *values]

@@ -8,15 +8,27 @@
 | Zed | ``context_servers`` | an older ``command`` is an object: ``path``, ``args``, ``env`` |
 | opencode | ``mcp``, or ``mcp.servers`` | ``command`` is a list, ``environment`` are its variables |
 | registry's ``server.json`` | ``remotes`` and ``packages`` | a remote server is preferred |
+
+How clients refer to variables differs, too. ``${NAME}`` and ``${NAME:-default}`` are Claude Code's, ``${env:NAME}`` is
+Cursor's and VS Code's, ``${input:ID}`` VS Code's, ``{env:NAME}`` opencode's; none of them is likely to be anything else,
+so all are read in every file. A bare ``$NAME`` is replaced by Gemini CLI alone; elsewhere, it is a part of the value.
+Codex replaces nothing.
 """  # noqa: E501
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 SSE = "It uses the old SSE transport. Write its address for Streamable HTTP, which often ends in /mcp."
+
+# At the top of Gemini CLI's settings and of its extensions, and in their servers.
+_GEMINI_KEYS = frozenset(
+    {"contextFileName", "selectedAuthType", "security", "general", "ui", "tools", "context", "telemetry"}
+)
+_GEMINI_SERVER_KEYS = frozenset({"httpUrl", "trust", "includeTools", "excludeTools", "authProviderType"})
 
 # How a package of the registry is run.
 _RUNNERS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
@@ -30,6 +42,7 @@ class ClientServer:
     """A server as a client has it. ``secrets`` are the names of variables and headers that the file marks as secret.
 
     ``problem`` is why it cannot be imported, as far as the format itself tells; ``is_off`` if the client has it off.
+    ``has_bare_references``: the client replaces ``$NAME`` as well as ``${NAME}``.
     """
 
     name: str
@@ -43,6 +56,7 @@ class ClientServer:
     secrets: frozenset[str] = frozenset()
     is_off: bool = False
     problem: str = ""
+    has_bare_references: bool = False
 
 
 def servers(document: Mapping[str, Any]) -> list[ClientServer]:
@@ -51,7 +65,22 @@ def servers(document: Mapping[str, Any]) -> list[ClientServer]:
     for candidate in (document, document.get("server")):
         if isinstance(candidate, Mapping) and ("remotes" in candidate or "packages" in candidate):
             return [_of_registry(candidate)]
-    return [_read(name, entry) for name, entry in _entries(document)]
+    has_bare_references = _has_bare_references(document)
+    return [
+        dataclasses.replace(_read(name, entry), has_bare_references=has_bare_references)
+        for name, entry in _entries(document)
+    ]
+
+
+def _has_bare_references(document: Mapping[str, Any]) -> bool:
+    """Return whether the file is Gemini CLI's, or of a client that reads the same: they alone replace ``$NAME``.
+
+    Its name is ``settings.json``, as that of others, so it is recognized by keys that only it has.
+    """
+    servers_in_it = document.get("mcpServers")
+    entries = servers_in_it.values() if isinstance(servers_in_it, Mapping) else ()
+    keys = {key for entry in entries if isinstance(entry, Mapping) for key in entry}
+    return not _GEMINI_KEYS.isdisjoint(document) or not _GEMINI_SERVER_KEYS.isdisjoint(keys)
 
 
 def _entries(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
