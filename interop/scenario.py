@@ -30,7 +30,7 @@ Script = Sequence[Reply | Callable[[], Reply]]
 
 @dataclass
 class Step:
-    """A request to the model: the system prompt, the schema of each tool, the tool choice, and what was told between.
+    """A request to the model: the system prompt, the schema of each tool, the tool choice, and the messages between.
 
     ``told``: the texts of the conversation that are neither the user's prompt nor the model's.
     """
@@ -179,7 +179,7 @@ def test_a_directive_applies_only_to_the_first_step(play: Play) -> None:
     focus = f"Call one of these tools in your next step: {', '.join(sorted({'desk__add', *LOADERS}))}."
     assert first.choice == "required" or focus in first.told
     assert second.choice is None
-    # A model's thinking is bound to everything that it was told before: none of it changes in later steps.
+    # A model's thinking is bound to everything that it read before: none of it changes in later steps.
     assert (second.system, second.tools) == (first.system, first.tools)
     assert second.told.startswith(first.told)
 

@@ -59,7 +59,7 @@ def test_a_first_step_keeps_policy_and_definitions_and_says_its_focus_beside_the
     assert (step.required, step.only_tool) == (True, None)
 
 
-def test_a_focus_on_every_tool_need_not_be_said_if_the_call_is_forced() -> None:
+def test_a_focus_on_every_tool_has_no_text_if_the_call_is_forced() -> None:
     step = runs.step(documents.document("a", "b", directive=documents.focus("a", "b", required=True)))
     assert (step.said(is_forced=True), step.said()) == ("", "Call a tool in your next step.")
 

@@ -1,13 +1,13 @@
 """A strict fake of Anthropic's Messages API: the documented rules of order, the prefix check, tool choice, the cache.
 
 Each rule names its source (see models.py). The fake is stricter than the API in two places, marked STRICT, because it
-judges an integration:
+checks integrations:
 
  * the check is enforced for every request, as for accounts created since 2026-08-31;
  * a thinking block whose text was changed is refused, although the API only looks at the signature.
 
 The signature of a thinking block is a digest of everything before it, so the fake needs no memory: any worker, any
-process and any restart judges alike. The model is scripted: the user's text says what it does (``call NAME {…}``,
+process and any restart decides alike. The model is scripted: the user's text says what it does (``call NAME {…}``,
 ``call NAME + NAME``, and after the results what stands behind ``then``; anything else: text). It only calls tools that
 are offered at that point; with ``insist NAME`` it calls one although it is not, as models do that remember a tool.
 """
@@ -170,7 +170,7 @@ class Judge:
         if not content:
             raise Refused(f"messages.{index}: a system message needs content")
         # MCS, Limitations: not first; follows a user turn; precedes an assistant turn or ends the array. Consecutive
-        # system messages are judged together.
+        # system messages count as one.
         first, last = index, index
         while first and self.messages[first - 1]["role"] == "system":
             first -= 1
@@ -411,7 +411,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A handler that judges each request, and answers with the scripted model."""
+    """A handler that checks each request, and answers with the scripted model."""
 
     protocol_version = "HTTP/1.1"
 

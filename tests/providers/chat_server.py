@@ -122,7 +122,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A handler that judges each request, and answers with the scripted model."""
+    """A handler that checks each request, and answers with the scripted model."""
 
     protocol_version = "HTTP/1.1"
     server: Server

@@ -194,7 +194,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A handler that judges each request, and answers with the scripted model."""
+    """A handler that checks each request, and answers with the scripted model."""
 
     protocol_version = "HTTP/1.1"
 

@@ -166,7 +166,7 @@ def test_the_documented_chat_loop_answers_every_directive_on_every_model(
 def test_a_loop_of_a_programs_own_keeps_its_conversation_across_turns(
     model: str, connection: http.Http, claude: anthropic_server.Server
 ) -> None:
-    """What a turn was told is still there in later ones, to whose prefix it belongs. Without a model's name, too."""
+    """What a turn added is still there in later ones, to whose prefix it belongs. Without a model's name, too."""
     toolbelt = plain.Toolbelt(connection, model=model)
     history: list[Any] = []
     sdk = messages_of(claude)
@@ -202,7 +202,7 @@ def test_a_loop_of_a_programs_own_keeps_its_conversation_across_turns(
 
 
 @pytest.mark.parametrize("model", CLAUDES)
-def test_a_required_call_is_forced_or_said_but_never_lost(
+def test_a_required_call_is_forced_or_put_into_words(
     model: str, documented: dict[str, Any], client: httpx.Client, claude: anthropic_server.Server
 ) -> None:
     documented["message"](messages_of(claude), model, client, "s", "must")

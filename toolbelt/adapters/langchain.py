@@ -192,7 +192,7 @@ def _said(request: types.ModelRequest[Any], step: runs.Step) -> list[messages.Ba
 def _with_said(
     response: types.ModelResponse[Any], said: Sequence[messages.BaseMessage]
 ) -> types.ModelResponse[Any]:
-    """Keep in the conversation what the model was told, with its answer: its thinking is bound to both."""
+    """Keep the focus in the conversation, with the model's answer: its thinking is bound to both."""
     return dataclasses.replace(response, result=[*said, *response.result]) if said else response
 
 

@@ -165,8 +165,8 @@ Agent.model_settings = property(_settings, _set_settings)  # type: ignore[assign
 def _choice(model: Any, step: runs.Step) -> Any:
     """Return the tool choice of a first step: the name of a tool, "required", or some of the tools; None for any.
 
-    Only OpenAI's models have one. The SDK has no place where a text would stay in the conversation, and what a model
-    such as Claude was told must not be left out later: so nothing is said to others.
+    Only OpenAI's models have one. The SDK has no place where a text would stay in the conversation, and a model such as
+    Claude must find there later what it read before: so others get no text.
     """
     first = step.first
     profile = profiles.of(_model_name(model), "openai_responses")

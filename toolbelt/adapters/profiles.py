@@ -1,8 +1,8 @@
-"""What each line of models accepts in a request: whether a call can be forced, and where a focus can be said.
+"""What each line of models accepts in a request: whether a call can be forced, and where it reads a focus.
 
 A row is found by the beginning of the model's name, with or without the prefix of a platform (``anthropic/``,
 ``us.anthropic.``, ``models/``). A row with ``*`` is for a whole family; any other is for one version, so that a newer
-one is unknown. An unknown model is never forced to call a tool, and a focus is said to it as the user's text, which
+one is unknown. An unknown model is never forced to call a tool, and it reads a focus as the user's text, which
 every provider accepts.
 
 Sources, by the name that a row gives:
@@ -46,7 +46,7 @@ class Profile:
     system_messages: bool = False
 
     def can_be_forced(self, is_thinking: bool | None = None) -> bool:
-        """Return whether a call can be forced. ``is_thinking`` is None if nobody knows whether the model thinks."""
+        """Return whether a call can be forced. ``is_thinking`` is None if it is unknown whether the model thinks."""
         return self.forcing == "yes" or (self.forcing == "without-thinking" and is_thinking is False)
 
 

@@ -162,7 +162,7 @@ class PreparedAnswers:
             if members is None:
                 return None
             focus = directives.build(snapshot.catalog, members, cached_surface.because, request.message)
-        # Only how a focus is said depends on the model.
+        # Only the form of a focus depends on the model.
         said = focus and (focus.active_tools, focus.tool_choice, _profile(request, snapshot))
         cache_key = (context.cache_key, request.form, said)
         if (template := self._templates.get(cache_key)) is not None:

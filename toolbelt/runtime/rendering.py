@@ -31,8 +31,8 @@ def fingerprint(
 ) -> str:
     """Return the fingerprint of a surface in a format: equal for equal content in the same format.
 
-    It includes Toolbelt's version, because versions may render a format differently; and how the model can be told a
-    directive, if there is one.
+    It includes Toolbelt's version, because versions may render a format differently; and the form of the
+    directive for the model, if there is one.
     """
     profile = profiles.of(_model(answer, model), form).name if answer.directive else ""
     text = "\n".join((answer.fingerprint, form, mode, profile, toolbelt.__version__))
