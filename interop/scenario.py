@@ -30,11 +30,15 @@ Script = Sequence[Reply | Callable[[], Reply]]
 
 @dataclass
 class Step:
-    """A request to the model: the system prompt, the schema of each tool, and the tool choice."""
+    """A request to the model: the system prompt, the schema of each tool, the tool choice, and the messages between.
+
+    ``told``: the texts of the conversation that are neither the user's prompt nor the model's.
+    """
 
     system: str
     tools: dict[str, Any]
     choice: Any = None
+    told: str = ""
 
 
 @dataclass
@@ -171,12 +175,13 @@ def test_the_policy_follows_the_programs_own_instructions(play: Play) -> None:
 def test_a_directive_applies_only_to_the_first_step(play: Play) -> None:
     run = play(kit.session(), "Please add 2 and 3.", [ADD, "Five."])
     first, second = run.steps
-    assert first.tools == second.tools
     assert {"desk__add", "desk__order"} < set(first.tools)
     focus = f"Call one of these tools in your next step: {', '.join(sorted({'desk__add', *LOADERS}))}."
-    assert focus in first.system
-    assert focus not in second.system
-    assert (first.choice, second.choice) == ("required", None)
+    assert first.choice == "required" or focus in first.told
+    assert second.choice is None
+    # A model's thinking is bound to everything that it read before: none of it changes in later steps.
+    assert (second.system, second.tools) == (first.system, first.tools)
+    assert second.told.startswith(first.told)
 
 
 def test_the_model_receives_schemas_unchanged(play: Play) -> None:

@@ -35,7 +35,9 @@ class Scripted(models.BaseLlm):
         }
         calling = config.tool_config.function_calling_config if config.tool_config else None
         choice = "required" if calling and calling.mode == types.FunctionCallingConfigMode.ANY else None
-        self.steps.append(scenario.Step(str(config.system_instruction), schemas, choice))
+        contents = [content for content in llm_request.contents if content.role == "user"]
+        told = [part.text for content in contents for part in content.parts or () if part.text]
+        self.steps.append(scenario.Step(str(config.system_instruction), schemas, choice, "\n".join(told)))
         reply = await asyncio.to_thread(scenario.next_reply, self.replies)
         if isinstance(reply, str):
             part = types.Part(text=reply)

@@ -27,6 +27,7 @@ class Scripted(language_models.BaseChatModel):
     steps: list[Any]
     bound: dict[str, Any] = {}
     thinking: dict[str, Any] | None = None
+    model_name: str = "gpt-5.6"
 
     @property
     def _llm_type(self) -> str:
@@ -39,10 +40,11 @@ class Scripted(language_models.BaseChatModel):
     def _generate(
         self, received: list[Any], stop: Any = None, run_manager: Any = None, **options: Any
     ) -> Any:
-        system = "".join(message.text for message in received if message.type == "system")
+        system, *others = received
+        told = "\n".join(message.text for message in others if message.type in ("human", "system"))
         schemas = {function["name"]: function["parameters"] for function in self.bound.get("tools", ())}
         choice = {"any": "required"}.get(self.bound.get("choice"), self.bound.get("choice"))
-        self.steps.append(scenario.Step(system, schemas, choice))
+        self.steps.append(scenario.Step(system.text, schemas, choice, told))
         reply = scenario.next_reply(self.script)
         if isinstance(reply, str):
             return _generation(messages.AIMessage(reply))
@@ -123,16 +125,27 @@ def test_the_program_keeps_and_runs_its_own_tools(play: Any) -> None:
     assert run.results[0].text == "HEY"
 
 
-@pytest.mark.parametrize(("kind", "choice"), [("enabled", None), ("disabled", "required")])
-def test_a_model_that_thinks_is_not_forced_to_call_a_tool(kind: str, choice: str | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind", "choice"),
+    [
+        ("claude-haiku-4-5", "enabled", None),
+        ("claude-haiku-4-5", "disabled", "required"),
+        ("claude-haiku-5-5", "enabled", "required"),
+        ("claude-opus-5-5", "disabled", None),
+        ("unknown-1", "disabled", None),
+    ],
+)
+def test_a_model_is_forced_to_call_a_tool_only_where_it_accepts_that(
+    name: str, kind: str, choice: str | None
+) -> None:
     toolbelt = langchain.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))
-    model = Scripted(script=["Five."], steps=[], thinking={"type": kind})
+    model = Scripted(script=["Five."], steps=[], thinking={"type": kind}, model_name=name)
     agent = agents.create_agent(model, middleware=[toolbelt])
     config: Any = {"configurable": {"thread_id": kit.session()}}
     agent.invoke({"messages": [("user", "Please add 2 and 3.")]}, config)
     (step,) = model.steps
     assert step.choice == choice
-    assert "Call one of these tools" in step.system
+    assert "Call one of these tools" in step.told
 
 
 def test_two_tools_with_the_same_name_are_an_error_that_names_it(play: Any) -> None:

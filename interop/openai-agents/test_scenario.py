@@ -27,6 +27,8 @@ class Scripted(agents.Model):
 
     def __init__(self, script: scenario.Script) -> None:
         self.replies, self.steps = list(script), []  # type: tuple[list[Any], list[scenario.Step]]
+        # OpenAI's models alone are forced to call a tool.
+        self.model = "gpt-5.6"
 
     async def get_response(
         self,

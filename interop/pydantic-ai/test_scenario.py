@@ -33,20 +33,27 @@ class Player:
         def reply(received: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
             tools = {tool.name: tool.parameters_json_schema for tool in info.function_tools}
             choice = (info.model_settings or {}).get("tool_choice")
-            steps.append(scenario.Step(info.instructions or "", tools, choice))
+            told = [str(part.content) for message in received for part in message.parts if _is_told(part)]
+            steps.append(scenario.Step(info.instructions or "", tools, choice, "\n".join(told)))
             next_reply = scenario.next_reply(replies)
             if isinstance(next_reply, str):
                 return messages.ModelResponse([messages.TextPart(next_reply)])
             return messages.ModelResponse([messages.ToolCallPart(next_reply.name, next_reply.arguments)])
 
         agent: Any = pydantic_ai.Agent(
-            function.FunctionModel(reply), instructions="Be brief.", **{**self.agent_options, **options}
+            function.FunctionModel(reply, model_name="gpt-5.6"),
+            instructions="Be brief.",
+            **{**self.agent_options, **options},
         )
         history = self.histories.get(session)
         result = agent.run_sync(message, message_history=history, conversation_id=session)
         self.histories[session] = result.all_messages()
         parts = [part for message in result.new_messages() for part in message.parts]
         return scenario.Run(steps, [_result(part) for part in parts if _is_result(part)], result.output)
+
+
+def _is_told(part: Any) -> bool:
+    return isinstance(part, messages.UserPromptPart | messages.SystemPromptPart)
 
 
 def _is_result(part: Any) -> bool:

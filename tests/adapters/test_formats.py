@@ -171,55 +171,80 @@ ONE = document("a", "b", directive=focus("a", required=True))
 ALL = document("a", "b", directive=focus("a", "b", required=True))
 
 
-def step(form: str, given: documents.Document) -> dict[str, Any]:
-    rendered = render(form, given)
+MAY_TEXT = "If you call a tool, call one of these in your next step: a, b, load_tools."
+MUST_TEXT = "Call one of these tools in your next step: a, b, load_tools."
+ONE_TEXT, ALL_TEXT = "Call a in your next step.", "Call a tool in your next step."
+
+
+def step(form: str, given: documents.Document, model: str = "") -> dict[str, Any]:
+    rendered = adapters.render(form, given, model=model)
     first: dict[str, Any] = rendered["first_step"]
-    # The first step only replaces parameters of every step, so the next step has nothing to undo.
-    assert first.keys() <= {"system", "instructions", *rendered}
-    assert not first.keys() & {"tools", "activeTools"}
+    # The system prompt and the tools are those of every step, and the next step has nothing to undo.
+    assert first.keys() <= {"messages", *rendered} - {"tools", "activeTools", "system", "instructions"}
     return first
 
 
-def test_openai_chat_narrows_the_choice_and_keeps_the_tools() -> None:
+def said(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+def test_openai_chat_narrows_the_choice_of_openais_models_and_keeps_the_tools() -> None:
     def allowed(mode: str) -> dict[str, Any]:
         named = [{"type": "function", "function": {"name": n}} for n in ("a", "b", "load_tools")]
         return {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": named}}}
 
-    assert step("openai_chat", NARROW) == allowed("auto")
-    assert step("openai_chat", MUST) == allowed("required")
-    assert step("openai_chat", ONE) == {"tool_choice": {"type": "function", "function": {"name": "a"}}}
-    assert step("openai_chat", ALL) == {"tool_choice": "required"}
+    assert step("openai_chat", NARROW, "gpt-5.6") == allowed("auto")
+    assert step("openai_chat", MUST, "gpt-5.6") == allowed("required")
+    only = {"tool_choice": {"type": "function", "function": {"name": "a"}}}
+    assert step("openai_chat", ONE, "gpt-5.6") == only
+    assert step("openai_chat", ALL, "gpt-5.6") == {"tool_choice": "required"}
 
 
-def test_openai_responses_narrows_the_choice_and_keeps_the_tools() -> None:
+@pytest.mark.parametrize("model", ["openai/gpt-5.6", ""])
+def test_openai_responses_narrows_the_choice_and_keeps_the_tools(model: str) -> None:
     def allowed(mode: str) -> dict[str, Any]:
         named = [{"type": "function", "name": n} for n in ("a", "b", "load_tools")]
         return {"tool_choice": {"type": "allowed_tools", "mode": mode, "tools": named}}
 
-    assert step("openai_responses", NARROW) == allowed("auto")
-    assert step("openai_responses", MUST) == allowed("required")
-    assert step("openai_responses", ONE) == {"tool_choice": {"type": "function", "name": "a"}}
-    assert step("openai_responses", ALL) == {"tool_choice": "required"}
+    assert step("openai_responses", NARROW, model) == allowed("auto")
+    assert step("openai_responses", MUST, model) == allowed("required")
+    assert step("openai_responses", ONE, model) == {"tool_choice": {"type": "function", "name": "a"}}
+    assert step("openai_responses", ALL, model) == {"tool_choice": "required"}
 
 
-def test_anthropic_keeps_every_definition_and_appends_the_focus_to_the_policy() -> None:
-    # Dropping definitions would invalidate the next step's cache and its preserved thinking.
-    with_policy = document(
-        "a", "b", "c", "load_tools", policy="Be kind.", directive=focus("a", "b", required=True)
-    )
-    rendered = render("anthropic", with_policy)
-    assert rendered["first_step"]["system"] == [
-        *rendered["system"],
-        {"type": "text", "text": "Call one of these tools in your next step: a, b, load_tools."},
-    ]
-    narrow, must = step("anthropic", NARROW), step("anthropic", MUST)
-    assert (
-        narrow["system"][-1]["text"]
-        == "If you call a tool, call one of these in your next step: a, b, load_tools."
-    )
-    assert (narrow["tool_choice"], must["tool_choice"]) == ({"type": "auto"}, {"type": "any"})
-    assert step("anthropic", ONE) == {"tool_choice": {"type": "tool", "name": "a"}}
-    assert step("anthropic", ALL) == {"tool_choice": {"type": "any"}}
+@pytest.mark.parametrize(
+    ("form", "model"), [("openai_chat", ""), ("openai_chat", "kimi-k3"), ("openai_responses", "grok-4")]
+)
+def test_an_unknown_model_reads_the_focus_and_is_not_forced(form: str, model: str) -> None:
+    assert step(form, NARROW, model) == said(MAY_TEXT)
+    assert step(form, MUST, model) == said(MUST_TEXT)
+    assert step(form, ONE, model) == said(ONE_TEXT)
+    assert step(form, ALL, model) == said(ALL_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("model", "role", "is_forced"),
+    [
+        ("", "user", False),
+        ("claude-opus-5-5", "system", False),
+        ("claude-opus-5-9", "user", False),
+        ("claude-haiku-5-5", "system", True),
+        ("claude-haiku-4-5", "user", False),
+    ],
+)
+def test_anthropic_keeps_system_and_tools_and_says_the_focus_in_a_message(
+    model: str, role: str, is_forced: bool
+) -> None:
+    def first(text: str, choice: dict[str, str] | None = None) -> dict[str, Any]:
+        message = {"role": role, "content": [{"type": "text", "text": text}]}
+        forced = {"tool_choice": choice} if choice and is_forced else {}
+        return {**forced, **({"messages": [message]} if text else {})}
+
+    assert step("anthropic", NARROW, model) == first(MAY_TEXT)
+    assert step("anthropic", MUST, model) == first(MUST_TEXT, {"type": "any"})
+    only = {"type": "tool", "name": "a"}
+    assert step("anthropic", ONE, model) == first("" if is_forced else ONE_TEXT, only)
+    assert step("anthropic", ALL, model) == first("" if is_forced else ALL_TEXT, {"type": "any"})
 
 
 def test_gemini_restricts_calls_to_the_focus_and_never_uses_auto_mode() -> None:
@@ -231,25 +256,30 @@ def test_gemini_restricts_calls_to_the_focus_and_never_uses_auto_mode() -> None:
     assert step("gemini", MUST) == config("ANY", "a", "b", "load_tools")
     assert step("gemini", ONE) == config("ANY", "a")
     assert step("gemini", ALL) == config("ANY", "a", "b")
+    unknown = {"messages": [{"role": "user", "parts": [{"text": MUST_TEXT}]}]}
+    assert step("gemini", MUST, "other-1") == config("VALIDATED", "a", "b", "load_tools") | unknown
 
 
-MAY_TEXT = "If you call a tool, call one of these in your next step: a, b, load_tools."
-MUST_TEXT = "Call one of these tools in your next step: a, b, load_tools."
+def test_vercel_keeps_every_tool_active_and_says_the_focus_in_a_message() -> None:
+    assert step("vercel", NARROW) == said(MAY_TEXT)
+    assert step("vercel", MUST) == said(MUST_TEXT)
+    assert step("vercel", MUST, "gpt-5.6") == {"toolChoice": "required", **said(MUST_TEXT)}
+    assert step("vercel", ONE) == said(ONE_TEXT)
+    assert step("vercel", ONE, "gpt-5.6") == {"toolChoice": {"type": "tool", "toolName": "a"}}
+    assert step("vercel", ALL, "gpt-5.6") == {"toolChoice": "required"}
 
 
-def test_vercel_keeps_every_tool_active_and_appends_the_focus_to_the_policy() -> None:
-    assert step("vercel", NARROW) == {"toolChoice": "auto", "system": MAY_TEXT}
-    assert step("vercel", MUST) == {"toolChoice": "required", "system": MUST_TEXT}
-    assert step("vercel", {**MUST, "policy": {"text": "Be kind."}})["system"] == f"Be kind.\n\n{MUST_TEXT}"
-    assert step("vercel", ONE) == {"toolChoice": {"type": "tool", "toolName": "a"}}
-    assert step("vercel", ALL) == {"toolChoice": "required"}
+def test_mcp_keeps_every_tool_and_says_the_focus_in_a_message() -> None:
+    def told(text: str) -> dict[str, Any]:
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
-
-def test_mcp_keeps_every_tool_and_appends_the_focus_to_the_policy() -> None:
-    assert step("mcp", NARROW) == {"toolChoice": {"mode": "auto"}, "instructions": MAY_TEXT}
-    assert step("mcp", MUST) == {"toolChoice": {"mode": "required"}, "instructions": MUST_TEXT}
-    assert step("mcp", {**MUST, "policy": {"text": "Be."}})["instructions"] == f"Be.\n\n{MUST_TEXT}"
-    assert step("mcp", ALL) == {"toolChoice": {"mode": "required"}}
+    forced = {"toolChoice": {"mode": "required"}}
+    assert step("mcp", NARROW) == told(MAY_TEXT)
+    assert step("mcp", MUST) == told(MUST_TEXT)
+    assert step("mcp", MUST, "gemini-3-pro") == {**forced, **told(MUST_TEXT)}
+    # MCP cannot name the tool.
+    assert step("mcp", ONE, "gemini-3-pro") == {**forced, **told(ONE_TEXT)}
+    assert step("mcp", ALL, "gemini-3-pro") == forced
 
 
 @pytest.mark.parametrize(("form", "most"), [("openai_chat", 128), ("gemini", 512)])

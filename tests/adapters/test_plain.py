@@ -87,7 +87,7 @@ def test_each_step_has_the_current_tools_in_the_providers_format(loop: Loop) -> 
 
 
 def test_only_the_first_step_focuses_on_the_tools_of_the_message(loop: Loop) -> None:
-    first, second = loop.step(), loop.step()
+    first, second = loop.step("openai_responses"), loop.step("openai_responses")
     assert first.parameters["tool_choice"]["type"] == "allowed_tools"
     assert second.parameters["tool_choice"] == "auto"
 
@@ -100,8 +100,13 @@ def test_the_policy_follows_the_programs_own_prompt_in_every_format(form: str, l
     assert not {"messages", "system", "instructions", "system_instruction"} & step.parameters.keys()
 
 
-def test_the_anthropic_system_prompt_includes_the_focus(loop: Loop) -> None:
-    assert "in your next step" in loop.step("anthropic").system()
+@pytest.mark.parametrize("form", ["openai_chat", "anthropic"])
+def test_a_focus_is_a_message_beside_the_parameters_and_the_system_prompt(form: str, loop: Loop) -> None:
+    first, second = loop.step(form), loop.step(form)
+    [message] = first.messages
+    assert "in your next step" in str(message["content"])
+    assert (first.system(), first.parameters) == (second.system(), second.parameters)
+    assert second.messages == ()
 
 
 def test_a_step_from_a_stale_surface_is_marked_stale(loop: Loop) -> None:

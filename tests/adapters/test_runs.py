@@ -51,17 +51,17 @@ def test_a_step_has_the_active_tools_sorted_by_name_and_the_policy() -> None:
     assert (step.names, step.policy, step.required) == (("a", "b"), "Be kind.", False)
 
 
-def test_a_first_step_keeps_every_definition_and_appends_its_focus_to_the_policy() -> None:
+def test_a_first_step_keeps_policy_and_definitions_and_says_its_focus_beside_them() -> None:
     directive = documents.focus("b", required=True)
     step = runs.step(documents.document("a", "b", "load_tools", policy="Be kind.", directive=directive))
-    assert step.names == ("a", "b", "load_tools")
-    assert step.policy == "Be kind.\n\nCall one of these tools in your next step: b, load_tools."
-    assert (step.focus, step.required, step.only_tool) == (("b", "load_tools"), True, None)
+    assert (step.names, step.policy) == (("a", "b", "load_tools"), "Be kind.")
+    assert step.said() == "Call one of these tools in your next step: b, load_tools."
+    assert (step.required, step.only_tool) == (True, None)
 
 
-def test_a_focus_on_every_tool_adds_no_text_to_the_policy() -> None:
+def test_a_focus_on_every_tool_has_no_text_if_the_call_is_forced() -> None:
     step = runs.step(documents.document("a", "b", directive=documents.focus("a", "b", required=True)))
-    assert (step.policy, step.focus, step.required) == ("", ("a", "b"), True)
+    assert (step.said(is_forced=True), step.said()) == ("", "Call a tool in your next step.")
 
 
 def test_a_required_focus_on_a_single_tool_sets_only_tool() -> None:

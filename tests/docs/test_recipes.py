@@ -87,7 +87,7 @@ def test_the_chat_completions_recipe_calls_a_tool_and_answers(
 
     model = Model(reply(content=None, tool_calls=[called]), reply(content="Noon."))
     client = openai.OpenAI(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
-    assert recipes["chat"](client, "any", toolbelt, "s", QUESTION) == "Noon."
+    assert recipes["chat"](client, "gpt-5.6", toolbelt, "s", QUESTION) == "Noon."
 
     first, second = model.requests
     assert "Use clock, calc.\n</toolkit>" in first["messages"][0]["content"]
@@ -116,7 +116,7 @@ def test_the_responses_recipe_calls_a_tool_and_answers(
         reply(type="message", id="m1", role="assistant", status="completed", content=[text]),
     )
     client = openai.OpenAI(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
-    assert recipes["respond"](client, "any", toolbelt, "s", QUESTION) == "Noon."
+    assert recipes["respond"](client, "gpt-5.6", toolbelt, "s", QUESTION) == "Noon."
 
     first, second = model.requests
     assert "Use clock, calc.\n</toolkit>" in first["instructions"]
@@ -142,14 +142,16 @@ def test_the_anthropic_recipe_calls_a_tool_and_answers(
         reply("end_turn", type="text", text="Noon."),
     )
     client = anthropic.Anthropic(api_key="none", http_client=httpx2.Client(transport=model.transport(httpx2)))
-    assert recipes["message"](client, "any", toolbelt, "s", QUESTION) == "Noon."
+    assert recipes["message"](client, "claude-haiku-5-5", toolbelt, "s", QUESTION) == "Noon."
 
     first, second = model.requests
     assert "Use clock, calc.\n</toolkit>" in first["system"][0]["text"]
     assert (first["tool_choice"], second["tool_choice"]) == ({"type": "any"}, {"type": "auto"})
-    assert "clock" in first["system"][1]["text"]
-    assert "calc" not in first["system"][1]["text"]
-    assert (second["tools"], second["system"]) == (first["tools"], first["system"][:1])
+    focus = first["messages"][1]["content"][0]["text"]
+    assert "clock" in focus
+    assert "calc" not in focus
+    assert (second["tools"], second["system"]) == (first["tools"], first["system"])
+    assert second["messages"][:2] == first["messages"]
     (result,) = second["messages"][-1]["content"]
     assert (result["type"], result["is_error"]) == ("tool_result", False)
     assert '"desk"' in result["content"]
@@ -168,7 +170,7 @@ def test_the_gemini_recipe_calls_a_tool_and_answers(
     model = Model(reply(functionCall=called), reply(text="Noon."))
     options = types.HttpOptions(httpx_client=httpx.Client(transport=model.transport(httpx)))
     client = genai.Client(api_key="none", http_options=options)
-    assert recipes["generate"](client, "any", toolbelt, "s", QUESTION) == "Noon."
+    assert recipes["generate"](client, "gemini-3-pro", toolbelt, "s", QUESTION) == "Noon."
 
     first, second = model.requests
     assert "Use clock, calc.\n</toolkit>" in first["systemInstruction"]["parts"][0]["text"]

@@ -44,8 +44,19 @@ def test_every_format_contains_the_tools_and_the_policy(form: str) -> None:
 def test_a_directive_becomes_the_first_step() -> None:
     assert "first_step" not in rendering.render(ask(), "vercel")
     first = rendering.render(ask("What time is it?"), "vercel")["first_step"]
+    [message] = first["messages"]
+    assert message["content"].endswith("clock, list_toolkits, load_tools, search_tools, unload_tools.")
+
+
+def test_the_name_of_the_model_decides_whether_a_directive_forces_a_call() -> None:
+    answer = ask("What time is it?")
+    assert "toolChoice" not in rendering.render(answer, "vercel", model="claude-opus-5-5")["first_step"]
+    first = rendering.render(answer, "vercel", model="claude-haiku-5-5")["first_step"]
     assert first["toolChoice"] == "required"
-    assert first["system"].endswith("clock, list_toolkits, load_tools, search_tools, unload_tools.")
+    fingerprints = {
+        rendering.fingerprint(answer, "vercel", model=model) for model in (None, "claude-haiku-5-5")
+    }
+    assert len(fingerprints) == 2
 
 
 def test_rendering_is_deterministic() -> None:

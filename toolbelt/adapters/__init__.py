@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolbelt.adapters import anthropic, gemini, mcp, openai_chat, openai_responses, vercel
+from toolbelt.adapters import anthropic, gemini, mcp, openai_chat, openai_responses, profiles, vercel
 from toolbelt.core import errors
 
 Document = Mapping[str, Any]
 
-_RENDERERS: Mapping[str, Callable[[Document, str], dict[str, Any]]] = {
+_RENDERERS: Mapping[str, Callable[[Document, str, profiles.Profile], dict[str, Any]]] = {
     "anthropic": anthropic.render,
     "gemini": gemini.render,
     "mcp": mcp.render,
@@ -26,8 +26,8 @@ _RENDERERS: Mapping[str, Callable[[Document, str], dict[str, Any]]] = {
 FORMATS = tuple(_RENDERERS)
 
 
-def render(form: str, document: Document, mode: str = "rewrite") -> dict[str, Any]:
-    """Return a surface's JSON document in the format named ``form``.
+def render(form: str, document: Document, mode: str = "rewrite", *, model: str = "") -> dict[str, Any]:
+    """Return a surface's JSON document in the format named ``form``, for the ``model`` with this name.
 
     Raise errors.Invalid for an unknown format or mode, or errors.ProviderLimit for what the provider does not accept.
     """
@@ -35,4 +35,4 @@ def render(form: str, document: Document, mode: str = "rewrite") -> dict[str, An
         formats = ", ".join(FORMATS)
         problem = errors.Problem(path="format", message=f"Unknown format {form!r}. Use one of {formats}.")
         raise errors.Invalid([problem])
-    return _RENDERERS[form](document, mode)
+    return _RENDERERS[form](document, mode, profiles.of(model, form))

@@ -1,8 +1,7 @@
 """Parameters for Anthropic's Messages: ``client.messages.create(**rendered)``
 
-Anthropic cannot restrict the choice to some of the tools. Leaving tools out of a first step would invalidate its prompt
-cache and the thinking that it preserves, so every step has all definitions, and a focus is stated as text at the end
-of ``system``.
+Anthropic cannot restrict the choice to some of the tools. Its models' thinking is bound to the ``system`` and ``tools``
+that it began with, and so is the prompt cache: every step has the same, and a focus is a message in the conversation.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.adapters import surface
+from toolbelt.adapters import profiles, surface
 from toolbelt.adapters.json_schema import forms, keywords
 
 # Anthropic checks the names of top-level properties only.
@@ -34,8 +33,10 @@ LIMITS = surface.Limits(
 )
 
 
-def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
-    """Return ``system`` (the policy, as text), ``tools`` and ``tool_choice``; ``first_step`` replaces some of them.
+def render(
+    document: Mapping[str, Any], mode: str = "rewrite", profile: profiles.Profile = profiles.UNKNOWN
+) -> dict[str, Any]:
+    """Return ``system`` (the policy, as text), ``tools`` and ``tool_choice``, and what ``first_step`` changes.
 
     Empty parts are left out, because Anthropic rejects blank text, and a choice without tools. Raise errors.Invalid for
     an unknown mode, or errors.ProviderLimit for what Anthropic does not accept.
@@ -53,14 +54,16 @@ def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]
         rendered["tools"] = tools
         rendered["tool_choice"] = {"type": "auto" if content.may_call else "none"}
     if content.first_step:
-        rendered["first_step"] = _first(content.first_step, rendered.get("system", []))
+        rendered["first_step"] = _first(content.first_step, profile)
     return rendered
 
 
-def _first(step: surface.FirstStep, system: list[dict[str, Any]]) -> dict[str, Any]:
-    if step.only_tool:
-        return {"tool_choice": {"type": "tool", "name": step.only_tool}}
-    rendered: dict[str, Any] = {"tool_choice": {"type": "any" if step.required else "auto"}}
-    if step.narrows:
-        rendered["system"] = [*system, {"type": "text", "text": step.text}]
+def _first(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    rendered: dict[str, Any] = {}
+    if is_forced := step.required and profile.can_be_forced():
+        only_tool = {"type": "tool", "name": step.only_tool}
+        rendered["tool_choice"] = only_tool if step.only_tool else {"type": "any"}
+    if text := step.text(is_forced=is_forced):
+        role = "system" if profile.system_messages else "user"
+        rendered["messages"] = [{"role": role, "content": [{"type": "text", "text": text}]}]
     return rendered

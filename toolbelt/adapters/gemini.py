@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolbelt.adapters import surface
+from toolbelt.adapters import profiles, surface
 from toolbelt.adapters.json_schema import forms, keywords
 
 
@@ -26,8 +26,10 @@ LIMITS = surface.Limits(
 )
 
 
-def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
-    """Return ``system_instruction`` (the policy), ``tools`` and ``tool_config``; ``first_step`` replaces some of them.
+def render(
+    document: Mapping[str, Any], mode: str = "rewrite", profile: profiles.Profile = profiles.FORMATS["gemini"]
+) -> dict[str, Any]:
+    """Return ``system_instruction`` (the policy), ``tools`` and ``tool_config``, and what ``first_step`` changes.
 
     Empty parts are left out. Raise errors.Invalid for an unknown mode, or errors.ProviderLimit for what Gemini does not
     accept.
@@ -49,9 +51,17 @@ def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]
         rendered["tools"] = [{"function_declarations": declarations}]
         rendered["tool_config"] = _config("VALIDATED", content.names) if content.may_call else _config("NONE")
     if content.first_step:
-        mode_name = "ANY" if content.first_step.required else "VALIDATED"
-        rendered["first_step"] = {"tool_config": _config(mode_name, content.first_step.names)}
+        rendered["first_step"] = _first(content.first_step, profile)
     return rendered
+
+
+def _first(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    if not step.required:
+        return {"tool_config": _config("VALIDATED", step.names)}
+    if profile.can_be_forced():
+        return {"tool_config": _config("ANY", step.names)}
+    said = {"role": "user", "parts": [{"text": step.text(is_forced=False)}]}
+    return {"tool_config": _config("VALIDATED", step.names), "messages": [said]}
 
 
 def _config(mode: str, names: Sequence[str] = ()) -> dict[str, Any]:

@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from google.adk import events
 from google.adk.agents import readonly_context
 from google.adk.models import llm_request as models
 from google.adk.tools import base_tool, base_toolset, function_tool, tool_context
 from google.genai import types
 
-from toolbelt.adapters import runs
+from toolbelt.adapters import profiles, runs, surface
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import caches
@@ -88,15 +89,17 @@ class Toolbelt(base_toolset.BaseToolset):
     async def process_llm_request(
         self, *, tool_context: tool_context.ToolContext, llm_request: models.LlmRequest
     ) -> None:
-        """Append the policy to the instructions, and require a tool call if the directive does."""
+        """Append the policy to the instructions, and restrict the model to a directive's tools, or tell it."""
         step = self._steps.pop(_step_key(tool_context)) or await self._fetch(tool_context)
         if step.policy:
             llm_request.append_instructions([step.policy])
-        if step.required and not llm_request.config.tool_config:
-            config = types.FunctionCallingConfig(
-                mode=types.FunctionCallingConfigMode.ANY, allowed_function_names=list(step.focus)
-            )
-            llm_request.config.tool_config = types.ToolConfig(function_calling_config=config)
+        if step.first is None:
+            return
+        if profiles.of(llm_request.model or "") == profiles.FORMATS["gemini"]:
+            if not llm_request.config.tool_config:
+                llm_request.config.tool_config = _tool_config(step.first)
+        else:
+            await _say(step.said(), tool_context, llm_request)
 
     async def before_tool_callback(
         self, tool: base_tool.BaseTool, args: dict[str, Any], tool_context: tool_context.ToolContext
@@ -160,6 +163,29 @@ class _Tool(base_tool.BaseTool):
         if self._native is not None:
             return await self._toolset.call_own(self._native, self.name, args, tool_context)
         return await self._toolset.call(self.name, args, tool_context)
+
+
+def _tool_config(first: surface.FirstStep) -> types.ToolConfig:
+    modes = types.FunctionCallingConfigMode
+    config = types.FunctionCallingConfig(
+        mode=modes.ANY if first.required else modes.VALIDATED, allowed_function_names=list(first.names)
+    )
+    return types.ToolConfig(function_calling_config=config)
+
+
+async def _say(text: str, context: tool_context.ToolContext, llm_request: models.LlmRequest) -> None:
+    """Add a text behind the user's message: to this request, and to the session, so that later ones have it, too.
+
+    A model's thinking and a provider's cache are bound to everything that stands before them.
+    """
+    said = types.UserContent(text)
+    llm_request.contents.append(said)
+    # The toolset's context offers no other way to the session's events.
+    invocation = context._invocation_context
+    event = events.Event(
+        invocation_id=context.invocation_id, author="user", branch=invocation.branch, content=said
+    )
+    await invocation.session_service.append_event(session=invocation.session, event=event)
 
 
 def _local_tool(tool: base_tool.BaseTool | Callable[..., Any]) -> local.LocalTool:

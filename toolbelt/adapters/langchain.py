@@ -17,7 +17,8 @@ middleware before it sees Toolbelt's tools. The graph runs ``local_tools`` itsel
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypeAlias
 
 from langchain.agents.middleware import types
@@ -27,7 +28,7 @@ from langgraph import errors as graph_errors
 from langgraph import runtime as graph
 from langgraph.types import Command
 
-from toolbelt.adapters import runs, surface
+from toolbelt.adapters import profiles, runs, surface
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 
@@ -104,8 +105,9 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         handler: Callable[[types.ModelRequest[Any]], types.ModelResponse[Any]],
     ) -> types.ModelResponse[Any]:
         """Add the current tools and policy to the model's request."""
-        document = self._local.blocking_surface(self._run(request.state), message=_message(request))
-        return handler(_with_step(request, runs.step(document)))
+        step = runs.step(self._local.blocking_surface(self._run(request.state), message=_message(request)))
+        said = _said(request, step)
+        return _with_said(handler(_with_step(request, step, said)), said)
 
     async def awrap_model_call(
         self,
@@ -113,8 +115,9 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         handler: Callable[[types.ModelRequest[Any]], Awaitable[types.ModelResponse[Any]]],
     ) -> types.ModelResponse[Any]:
         """Add the current tools and policy to the model's request."""
-        document = await self._local.surface(self._run(request.state), message=_message(request))
-        return await handler(_with_step(request, runs.step(document)))
+        step = runs.step(await self._local.surface(self._run(request.state), message=_message(request)))
+        said = _said(request, step)
+        return _with_said(await handler(_with_step(request, step, said)), said)
 
     def wrap_tool_call(
         self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], ToolResult]
@@ -160,18 +163,51 @@ def _message(request: types.ModelRequest[Any]) -> str | None:
     return str(last.text) if isinstance(last, messages.HumanMessage) else None
 
 
-def _with_step(request: types.ModelRequest[Any], step: runs.Step) -> types.ModelRequest[Any]:
+def _with_step(
+    request: types.ModelRequest[Any], step: runs.Step, said: Sequence[messages.BaseMessage]
+) -> types.ModelRequest[Any]:
     runs.check_names(step, (name for name in map(_name, request.tools) if name))
     changed: dict[str, Any] = {"tools": [*request.tools, *map(_tool, step.tools)]}
     if step.policy:
         changed["system_message"] = _system(request.system_message, step.policy)
-    if step.required and request.tool_choice is None and not _is_thinking(request):
+    if said:
+        changed["messages"] = [*request.messages, *said]
+    if _is_forced(request, step):
         changed["tool_choice"] = "any"
     return request.override(**changed)
 
 
+def _said(request: types.ModelRequest[Any], step: runs.Step) -> list[messages.BaseMessage]:
+    """Return the messages that state the focus, behind the user's."""
+    # LangChain's "any" cannot name the tool that must be called.
+    is_forced = _is_forced(request, step) and not (step.first and step.first.narrows)
+    text = step.said(is_forced=is_forced)
+    if not text:
+        return []
+    accepts_system = (request.model.profile or {}).get("mid_conversation_system_messages")
+    kind = messages.SystemMessage if accepts_system else messages.HumanMessage
+    return [kind(text, additional_kwargs={"lc_source": "toolbelt"})]
+
+
+def _with_said(
+    response: types.ModelResponse[Any], said: Sequence[messages.BaseMessage]
+) -> types.ModelResponse[Any]:
+    """Keep the focus in the conversation, with the model's answer: its thinking is bound to both."""
+    return dataclasses.replace(response, result=[*said, *response.result]) if said else response
+
+
+def _is_forced(request: types.ModelRequest[Any], step: runs.Step) -> bool:
+    profile = profiles.of(_model_name(request.model))
+    return step.required and request.tool_choice is None and profile.can_be_forced(_is_thinking(request))
+
+
+def _model_name(model: Any) -> str:
+    names = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
+    return next((name for name in names if isinstance(name, str)), "")
+
+
 def _is_thinking(request: types.ModelRequest[Any]) -> bool:
-    """Return whether the model thinks before it answers. Anthropic then refuses a required call, so the text asks."""
+    """Return whether the program lets the model think before it answers."""
     model = request.model
     settings = [
         getattr(model, name, None) or {} for name in ("model_kwargs", "additional_model_request_fields")

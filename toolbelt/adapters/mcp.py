@@ -1,7 +1,7 @@
 """Tools as in MCP's ``tools/list``, and parameters for ``sampling/createMessage``.
 
-The provider behind a sampling request is unknown, and leaving out tools costs some of them their cache and preserved
-reasoning. So every step has all definitions, and a focus is text after the policy.
+The provider behind a sampling request is unknown, and other tools or another system prompt cost some of them their
+cache and preserved thinking. So every step has the same, and a focus is a message.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.adapters import surface
+from toolbelt.adapters import profiles, surface
 from toolbelt.adapters.json_schema import keywords
 
 # The key in a tool's ``_meta`` that lists its toolkits.
@@ -32,8 +32,10 @@ def _without_header(schema: dict[str, Any]) -> dict[str, Any]:
 LIMITS = surface.Limits(provider="MCP", names=re.compile(r"[a-zA-Z0-9_.-]{1,128}"), convert=_object)
 
 
-def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
-    """Return ``tools``, ``toolChoice`` and ``instructions`` (the policy); ``first_step`` replaces some of them.
+def render(
+    document: Mapping[str, Any], mode: str = "rewrite", profile: profiles.Profile = profiles.UNKNOWN
+) -> dict[str, Any]:
+    """Return ``tools``, ``toolChoice`` and ``instructions`` (the policy), and what ``first_step`` changes.
 
     Raise errors.Invalid for an unknown mode.
     """
@@ -47,7 +49,7 @@ def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]
     if content.policy:
         rendered["instructions"] = content.policy
     if content.first_step:
-        rendered["first_step"] = _first_step(content.first_step, content.policy)
+        rendered["first_step"] = _first_step(content.first_step, profile)
     return rendered
 
 
@@ -69,8 +71,11 @@ def _tool(tool: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     return rendered
 
 
-def _first_step(step: surface.FirstStep, policy: str) -> dict[str, Any]:
-    rendered: dict[str, Any] = {"toolChoice": {"mode": "required" if step.required else "auto"}}
-    if step.narrows:
-        rendered["instructions"] = step.policy(policy)
+def _first_step(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    rendered: dict[str, Any] = {}
+    if is_forced := step.required and profile.can_be_forced():
+        rendered["toolChoice"] = {"mode": "required"}
+    # MCP cannot name the tool that must be called.
+    if text := step.text(is_forced=is_forced and not step.narrows):
+        rendered["messages"] = [{"role": "user", "content": {"type": "text", "text": text}}]
     return rendered

@@ -33,7 +33,7 @@ from typing import Any, TypeAlias
 import agents
 from agents import tool as sdk_tools
 
-from toolbelt.adapters import runs, surface
+from toolbelt.adapters import openai_chat, openai_responses, profiles, runs, surface
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import errors
@@ -56,7 +56,7 @@ class _Turn:
 
     context: weakref.ref[Context]
     requests: int
-    choice: str
+    choice: Any
 
 
 _turn: contextvars.ContextVar[_Turn | None] = contextvars.ContextVar("toolbelt_turn", default=None)
@@ -112,9 +112,9 @@ class Agent(agents.Agent[Any]):
         running = await self._fetch(local_tools, run_context)
         step = runs.check_names(running.step, (tool.name for tool in own_tools))
         _turn.set(None)
-        if step.required and self.model_settings.tool_choice is None:
-            requests = run_context.usage.requests
-            _turn.set(_Turn(weakref.ref(run_context), requests, step.only_tool or "required"))
+        choice = _choice(self.model, step)
+        if choice is not None and self.model_settings.tool_choice is None:
+            _turn.set(_Turn(weakref.ref(run_context), run_context.usage.requests, choice))
         run = running.run.at(running.turn, self.loads)
         return [*own_tools, *[await _tool(local_tools, run, tool) for tool in step.tools]]
 
@@ -146,7 +146,11 @@ def _settings(agent: Agent) -> agents.ModelSettings:
     turn = _turn.get()
     context = turn.context() if turn else None
     if turn and context and context in agent._runs and context.usage.requests == turn.requests:
-        return dataclasses.replace(settings, tool_choice=turn.choice)
+        if isinstance(turn.choice, str):
+            return dataclasses.replace(settings, tool_choice=turn.choice)
+        # The SDK has no form for a choice among some of the tools.
+        body = {**(settings.extra_body or {}), "tool_choice": turn.choice}
+        return dataclasses.replace(settings, extra_body=body)
     return settings
 
 
@@ -156,6 +160,30 @@ def _set_settings(agent: Agent, settings: agents.ModelSettings) -> None:
 
 # Outside of the class body, where it would become the field's default.
 Agent.model_settings = property(_settings, _set_settings)  # type: ignore[assignment]
+
+
+def _choice(model: Any, step: runs.Step) -> Any:
+    """Return the tool choice of a first step: the name of a tool, "required", or some of the tools; None for any.
+
+    Only OpenAI's models have one. The SDK has no place where a text would stay in the conversation, and a model such as
+    Claude must find there later what it read before: so others get no text.
+    """
+    first = step.first
+    profile = profiles.of(_model_name(model), "openai_responses")
+    if first is None or not profile.allowed_tools:
+        return None
+    if first.narrows and not first.only_tool:
+        # Only an object says which of OpenAI's APIs will be asked.
+        if isinstance(model, agents.OpenAIResponsesModel):
+            return openai_responses.allowed(first)
+        if isinstance(model, agents.OpenAIChatCompletionsModel):
+            return openai_chat.allowed(first)
+    return (first.only_tool or "required") if first.required else None
+
+
+def _model_name(model: Any) -> str:
+    name = model if isinstance(model, str) else getattr(model, "model", "")
+    return name if isinstance(name, str) else ""
 
 
 def run_config(**more: Any) -> agents.RunConfig:

@@ -1,7 +1,7 @@
 """Parameters for OpenAI's Responses: ``client.responses.create(**rendered)``
 
 ``tools`` stays the same in all steps of a request, so that it can be read from the prompt cache. A first step with a
-focus narrows ``tool_choice``.
+focus narrows ``tool_choice`` if the model is one of OpenAI's; others read the focus in the conversation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.adapters import surface
+from toolbelt.adapters import profiles, surface
 from toolbelt.adapters.json_schema import forms, keywords
 
 
@@ -24,8 +24,12 @@ LIMITS = surface.Limits(
 )
 
 
-def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
-    """Return ``instructions`` (the policy), ``tools`` and ``tool_choice``; ``first_step`` replaces some of them.
+def render(
+    document: Mapping[str, Any],
+    mode: str = "rewrite",
+    profile: profiles.Profile = profiles.FORMATS["openai_responses"],
+) -> dict[str, Any]:
+    """Return ``instructions`` (the policy), ``tools`` and ``tool_choice``, and what ``first_step`` changes.
 
     Empty parts are left out. ``strict`` is explicitly off, because it is on by default and changes what a schema means.
     Raise errors.Invalid for an unknown mode, or errors.ProviderLimit for what OpenAI does not accept.
@@ -48,15 +52,26 @@ def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]
         ]
         rendered["tool_choice"] = "auto" if content.may_call else "none"
     if content.first_step:
-        rendered["first_step"] = {"tool_choice": _choice(content.first_step)}
+        rendered["first_step"] = _first(content.first_step, profile)
     return rendered
 
 
-def _choice(step: surface.FirstStep) -> str | dict[str, Any]:
-    if step.only_tool:
-        return _choice_of(step.only_tool)
-    if not step.narrows:
-        return "required"
+def _first(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    rendered: dict[str, Any] = {}
+    is_forced = step.required and profile.can_be_forced()
+    if is_forced and step.only_tool:
+        rendered["tool_choice"] = _choice_of(step.only_tool)
+    elif step.narrows and profile.allowed_tools:
+        return {"tool_choice": allowed(step)}
+    elif is_forced:
+        rendered["tool_choice"] = "required"
+    if text := step.text(is_forced=is_forced):
+        rendered["messages"] = [{"role": "user", "content": text}]
+    return rendered
+
+
+def allowed(step: surface.FirstStep) -> dict[str, Any]:
+    """Return the tool choice that restricts one of OpenAI's models to the tools of a first step."""
     mode = "required" if step.required else "auto"
     return {"type": "allowed_tools", "mode": mode, "tools": [_choice_of(name) for name in step.names]}
 

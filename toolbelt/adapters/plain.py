@@ -89,6 +89,7 @@ class Toolbelt:
     plugin, offline, stale_seconds: See local_tools.LocalTools.
     subagent: The kind of subagent to ask for.
     loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
+    model: The name of the model, which decides how a directive reaches it; by default, the one stored for the agent.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Toolbelt:
         stale_seconds: float = local.STALE_SECONDS,
         subagent: str | None = None,
         loads: protocol.Loads = "step",
+        model: str = "",
     ) -> None:
         self._local = local.LocalTools(
             connection,
@@ -109,24 +111,28 @@ class Toolbelt:
             offline=offline,
             stale_seconds=stale_seconds,
         )
-        self._subagent, self._loads = subagent, loads
+        self._subagent, self._loads, self._model = subagent, loads, model
 
     def begin(self, message: str | None = None, session: str | None = None) -> Run:
         """Begin a run: the answer to one message of the user in a session. Without a session, nothing can be loaded."""
-        return Run(self._local, protocol.Run.begin(session, self._subagent), message, self._loads)
+        run = protocol.Run.begin(session, self._subagent)
+        return Run(self._local, run, message, self._loads, self._model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """The content of one request to the model.
 
-    ``parameters`` are the tools and the choice among them, as keyword arguments of the provider's SDK. ``is_stale``:
-    Toolbelt could not be reached, and this is the last known surface.
+    ``parameters`` are the tools and the choice among them, as keyword arguments of the provider's SDK. ``messages``, in
+    the provider's form, state the focus of a first step: send them after the user's message, and keep them there with
+    the model's answer, because thinking and caches are bound to everything before them. ``is_stale``: Toolbelt could
+    not be reached, and this is the last known surface.
     """
 
     parameters: Mapping[str, Any]
     policy: str
     is_stale: bool
+    messages: tuple[Mapping[str, Any], ...] = ()
 
     def system(self, text: str = "") -> str:
         """Return the program's own system prompt, followed by the policy."""
@@ -137,20 +143,26 @@ class Run:
     """One run of the agent, which consists of steps."""
 
     def __init__(
-        self, tools: local.LocalTools, run: protocol.Run, message: str | None, loads: protocol.Loads
+        self,
+        tools: local.LocalTools,
+        run: protocol.Run,
+        message: str | None,
+        loads: protocol.Loads,
+        model: str = "",
     ) -> None:
         self._local, self._run, self._message, self._loads = tools, run, message, loads
+        self._model = model
         self._step_number = 0
 
     def step(self, form: str) -> Step:
         """Begin a step: return what the next request to the model contains, in a format of Toolbelt's, by its name."""
         message = self._next()
-        return _step(form, self._local.blocking_surface(self._current, message=message))
+        return _step(form, self._local.blocking_surface(self._current, message=message), self._model)
 
     async def astep(self, form: str) -> Step:
         """Begin a step, on an event loop."""
         message = self._next()
-        return _step(form, await self._local.surface(self._current, message=message))
+        return _step(form, await self._local.surface(self._current, message=message), self._model)
 
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> runs.CallResult:
         """Return the result of a call of the model's. Arguments may be JSON."""
@@ -213,14 +225,16 @@ def _tool(definition: Mapping[str, Any], functions: Mapping[str, Function]) -> l
     )
 
 
-def _step(form: str, document: protocol.Document) -> Step:
-    rendered = adapters.render(form, document)
-    rendered |= rendered.pop("first_step", {})
+def _step(form: str, document: protocol.Document, model: str) -> Step:
+    rendered = adapters.render(form, document, model=model or document.get("model", ""))
+    first_step = rendered.pop("first_step", {})
     parts = [rendered.pop(name) for name in _SYSTEM if name in rendered]
+    said = first_step.pop("messages", ())
     return Step(
-        parameters=rendered,
+        parameters=rendered | first_step,
         policy="\n\n".join(_texts(parts)),
         is_stale=bool(document.get("stale")),
+        messages=tuple(said),
     )
 
 

@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pydantic_ai import capabilities, exceptions, settings, tools, toolsets
+from pydantic_ai import capabilities, exceptions, messages, models, settings, tools, toolsets
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
-from toolbelt.adapters import runs
+from toolbelt.adapters import profiles, runs
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 
@@ -97,12 +97,21 @@ class Toolset(toolsets.AbstractToolset[Any]):
         return await self._begin(ctx).call_tool(name, tool_args, ctx, tool)
 
     def settings(self, ctx: Context) -> settings.ModelSettings:
-        """Return settings that require a tool call, if this step's directive does.
+        """Return settings that require a tool call, if this step's directive does and the model can be forced.
 
         For ``Agent(model_settings=...)``.
         """
         running = self._running.get(ctx.run_id)
-        return {"tool_choice": "required"} if running is not None and running.is_required else {}
+        is_forced = running is not None and running.step.required and _can_be_forced(ctx)
+        return {"tool_choice": "required"} if is_forced else {}
+
+    def said(self, ctx: Context) -> str:
+        """Return the directive's focus in words, to be kept in the history behind the user's prompt; empty for none.
+
+        What it returned once is not returned again.
+        """
+        running = self._running.get(ctx.run_id)
+        return running.take_said(_can_be_forced(ctx)) if running is not None else ""
 
     def _begin(self, ctx: Context) -> _Running:
         session = self._session(ctx) if callable(self._session) else self._session
@@ -124,21 +133,25 @@ class _Running(toolsets.AbstractToolset[Any]):
         name: str,
     ) -> None:
         self._local, self._own, self._run, self._loads, self._id = local_tools, own_toolset, run, loads, name
-        self._step_number, self._step = -1, runs.Step(tools=(), policy="")
+        self._step_number, self.step = -1, runs.Step(tools=(), policy="")
+        self._has_said = False
 
     @property
     def id(self) -> str:
         return self._id
 
-    @property
-    def is_required(self) -> bool:
-        return self._step.required
+    def take_said(self, can_be_forced: bool) -> str:
+        # The framework's "required" cannot name the tool that must be called.
+        is_forced = can_be_forced and not (self.step.first and self.step.first.narrows)
+        text = "" if self._has_said else self.step.said(is_forced=is_forced)
+        self._has_said = self._has_said or bool(text)
+        return text
 
     async def get_tools(self, ctx: Context) -> dict[str, toolsets.ToolsetTool[Any]]:
         await self._fetch(ctx)
         own_tools = await self._own.get_tools(ctx)
         offered: dict[str, toolsets.ToolsetTool[Any]] = {}
-        for tool in self._step.tools:
+        for tool in self.step.tools:
             fields: dict[str, Any] = {
                 "name": tool["name"],
                 "description": tool["description"] or None,
@@ -157,7 +170,7 @@ class _Running(toolsets.AbstractToolset[Any]):
 
     async def get_instructions(self, ctx: Context) -> str | None:
         await self._fetch(ctx)
-        return self._step.policy or None
+        return self.step.policy or None
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: Context, tool: toolsets.ToolsetTool[Any]
@@ -183,7 +196,7 @@ class _Running(toolsets.AbstractToolset[Any]):
         """Fetch the surface once per step, so that its tools and instructions match."""
         if self._step_number != ctx.run_step:
             message = _text(ctx.prompt) if ctx.run_step <= 1 else None
-            self._step = runs.step(await self._local.surface(self._at_step(ctx), message=message))
+            self.step = runs.step(await self._local.surface(self._at_step(ctx), message=message))
             self._step_number = ctx.run_step
 
     def _at_step(self, ctx: Context) -> protocol.Run:
@@ -227,6 +240,44 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
     def get_model_settings(self) -> Callable[[Context], settings.ModelSettings]:
         """Return the function that requires a tool call in steps whose directive does."""
         return self._toolset.settings
+
+    async def before_model_request(
+        self, ctx: Context, request_context: models.ModelRequestContext
+    ) -> models.ModelRequestContext:
+        """State the directive's focus behind the user's prompt, where it stays in the history."""
+        text = self._toolset.said(ctx)
+        if not text:
+            return request_context
+        kind = messages.SystemPromptPart if _takes_system_messages(ctx) else messages.UserPromptPart
+        part = kind(text)
+        # The history may have another object for the message than the request has.
+        requests = {id(message): message for message in (request_context.messages[-1], ctx.messages[-1])}
+        for request in requests.values():
+            if isinstance(request, messages.ModelRequest):
+                request.parts = [*request.parts, part]
+        return request_context
+
+
+def _can_be_forced(ctx: Context) -> bool:
+    """Return whether the model accepts a forced call: by Toolbelt's table, and by what the framework knows of it."""
+    profile = ctx.model.profile
+    forces = profile.get("supports_forced_tool_choice", True)
+    if _is_thinking(ctx):
+        forces = forces and profile.get("supports_forced_tool_choice_with_thinking", True)
+    return bool(forces) and profiles.of(ctx.model.model_name).can_be_forced(_is_thinking(ctx))
+
+
+def _is_thinking(ctx: Context) -> bool:
+    given = [value for name, value in (ctx.model_settings or {}).items() if name.endswith("thinking")]
+    if not given:
+        return bool(ctx.model.profile.get("thinking_enabled_by_default"))
+    return any(value and (not isinstance(value, dict) or value.get("type") != "disabled") for value in given)
+
+
+def _takes_system_messages(ctx: Context) -> bool:
+    """Return whether the model takes a system message in the conversation as it is; others read it in other words."""
+    is_inline = ctx.model.profile.get("supports_inline_system_prompts", False)
+    return bool(is_inline) and profiles.of(ctx.model.model_name).system_messages
 
 
 def _local_tool(tool: tools.Tool[Any]) -> local.LocalTool:

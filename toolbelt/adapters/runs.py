@@ -22,17 +22,15 @@ MAX_SESSION_LENGTH = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The input of the model in one step of a run: the surface's ``tools`` and ``policy``, and whether it must call a
-    tool.
+    """The input of the model in one step of a run: the surface's ``tools`` and ``policy``.
 
-    A first step with a focus has all tools, too: some providers lose their cache and the thinking that they preserve if
-    tools are left out. Its policy states the focus, and ``focus`` contains its tools and the meta-tools.
+    ``first`` is the focus of a first step, if it has one. Its tools and its policy are those of the other steps, too:
+    some providers lose their cache and the thinking that they preserve if tools or the system prompt change.
     """
 
     tools: tuple[Mapping[str, Any], ...]
     policy: str
-    required: bool = False
-    focus: tuple[str, ...] = ()
+    first: surface.FirstStep | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,9 +38,21 @@ class Step:
         return tuple(str(tool["name"]) for tool in self.tools)
 
     @property
+    def required(self) -> bool:
+        """Return whether the model must call a tool."""
+        return self.first is not None and self.first.required
+
+    @property
     def only_tool(self) -> str | None:
         """Return the tool that must be called, if there is no choice."""
-        return self.focus[0] if self.required and len(self.focus) == 1 else None
+        return self.first.only_tool if self.first else None
+
+    def said(self, *, is_forced: bool = False) -> str:
+        """Return what to add to the conversation after the user's message, and to keep there; empty for nothing.
+
+        ``is_forced``: the request forces a call, which need not be said then.
+        """
+        return self.first.text(is_forced=is_forced and self.required) if self.first else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +86,9 @@ def step(document: Mapping[str, Any]) -> Step:
     Only a document that was requested with a message has a directive, so only a first step can have a focus.
     """
     content = surface.read(document, "rewrite")
-    first = content.first_step
     if not content.may_call:
         return Step(tools=(), policy=content.policy)
-    if first is None:
-        return Step(tools=content.tools, policy=content.policy)
-    policy = first.policy(content.policy)
-    return Step(tools=content.tools, policy=policy, required=first.required, focus=first.names)
+    return Step(tools=content.tools, policy=content.policy, first=content.first_step)
 
 
 def check_names(step: Step, own_names: Iterable[str]) -> Step:

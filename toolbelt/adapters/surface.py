@@ -34,15 +34,17 @@ class FirstStep:
         """Return the tool that must be called, if there is no choice."""
         return self.names[0] if self.required and len(self.names) == 1 else None
 
-    def policy(self, text: str) -> str:
-        """Return the policy with the focus behind it, in words: what precedes it stays in a provider's cache."""
-        return "\n\n".join(filter(None, (text, self.text)))
+    def text(self, *, is_forced: bool) -> str:
+        """Return the focus in words, for models that cannot be restricted to some of their tools.
 
-    @property
-    def text(self) -> str:
-        """Return the focus in words, for models that cannot be restricted to some of their tools."""
-        if not self.narrows:
+        ``is_forced``: the request forces a call. What its tool choice says is left out then, which may be everything.
+        """
+        if is_forced and (self.only_tool or not self.narrows):
             return ""
+        if self.only_tool:
+            return f"Call {self.only_tool} in your next step."
+        if not self.narrows:
+            return "Call a tool in your next step."
         must = "Call one of these tools" if self.required else "If you call a tool, call one of these"
         return f"{must} in your next step: {', '.join(self.names)}."
 

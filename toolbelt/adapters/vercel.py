@@ -2,7 +2,7 @@
 
 The SDK requires each tool to be wrapped (``dynamicTool`` and ``jsonSchema``), which only the caller's code can do. The
 provider behind the SDK is unknown here, so schemas stay unchanged; and because some providers lose their cache and the
-thinking that they preserve if tools are left out, every step has all definitions, and a focus is stated as text.
+thinking that they preserve if tools or instructions change, every step has the same, and a focus is a message.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.adapters import surface
+from toolbelt.adapters import profiles, surface
 
 LIMITS = surface.Limits(provider="Vercel's AI SDK", names=re.compile(r".+"), convert=dict)
 
 
-def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]:
+def render(
+    document: Mapping[str, Any], mode: str = "rewrite", profile: profiles.Profile = profiles.UNKNOWN
+) -> dict[str, Any]:
     """Return ``activeTools``, ``toolChoice``, ``instructions`` (the policy) and ``tools`` by name, to be wrapped.
 
-    ``first_step`` replaces some of them. Raise errors.Invalid for an unknown mode.
+    ``first_step`` is what changes in the first one. Raise errors.Invalid for an unknown mode.
     """
     content = surface.read(document, mode)
     schemas = surface.check(content, LIMITS)
@@ -34,15 +36,15 @@ def render(document: Mapping[str, Any], mode: str = "rewrite") -> dict[str, Any]
     if content.policy:
         rendered["instructions"] = content.policy
     if content.first_step:
-        rendered["first_step"] = _first(content.first_step, content.policy)
+        rendered["first_step"] = _first(content.first_step, profile)
     return rendered
 
 
-def _first(step: surface.FirstStep, policy: str) -> dict[str, Any]:
-    if step.only_tool:
-        return {"toolChoice": {"type": "tool", "toolName": step.only_tool}}
-    rendered: dict[str, Any] = {"toolChoice": "required" if step.required else "auto"}
-    if step.narrows:
-        # ``prepareStep`` has had this name for the instructions in all of the SDK's versions.
-        rendered["system"] = step.policy(policy)
+def _first(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    rendered: dict[str, Any] = {}
+    if is_forced := step.required and profile.can_be_forced():
+        only_tool = {"type": "tool", "toolName": step.only_tool}
+        rendered["toolChoice"] = only_tool if step.only_tool else "required"
+    if text := step.text(is_forced=is_forced):
+        rendered["messages"] = [{"role": "user", "content": text}]
     return rendered

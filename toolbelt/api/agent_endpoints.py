@@ -31,6 +31,7 @@ class SurfaceRequest(SurfaceQuery):
     """The session, the request and the format of a surface."""
 
     format: surfaces.Format = None
+    model: surfaces.Model = None
 
 
 class SurfaceRequestWithMessage(schemas.Body):
@@ -40,6 +41,7 @@ class SurfaceRequestWithMessage(schemas.Body):
     request_id: surfaces.Request = None
     subagent: surfaces.Subagent = None
     format: surfaces.Format = None
+    model: surfaces.Model = None
     message: Annotated[
         str | None,
         pydantic.Field(description="The user's message. Send it only with the first step of a request."),
@@ -219,7 +221,14 @@ def _surface(
 ) -> HttpResponse:
     """Answer what the application in front leaves to Django, or all requests under WSGI."""
     surface_request = prepared_answers.SurfaceRequest(
-        "", agent, requested.session, requested.request_id, requested.subagent, requested.format, **more
+        "",
+        agent,
+        requested.session,
+        requested.request_id,
+        requested.subagent,
+        requested.format,
+        model=requested.model,
+        **more,
     )
     answer = prepared_answers.answer(auth.bearer(request), surface_request)
     response: Any = None

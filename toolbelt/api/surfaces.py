@@ -45,6 +45,14 @@ Format = Annotated[
     Literal[rendering.FORMATS] | None,  # type: ignore[valid-type]
     pydantic.Field(description="Fill `provider` in for this provider's SDK."),
 ]
+Model = Annotated[
+    str | None,
+    pydantic.Field(
+        max_length=agents.MAX_MODEL_LENGTH,
+        description="The name of the model that receives the surface, for what `first_step` contains."
+        " Default: the agent's `model`.",
+    ),
+]
 
 
 class Tool(ninja.Schema):
@@ -128,6 +136,7 @@ class Surface(ninja.Schema):
     agent: str
     session: str | None
     request_id: str | None
+    model: Annotated[str, pydantic.Field(description="The model's name, as it is stored for the agent.")]
     revision: Annotated[int, pydantic.Field(description="The revision of the configuration.")]
     fingerprint: Annotated[str, pydantic.Field(description="A digest of everything that the model sees.")]
     active_tools: Annotated[list[str], pydantic.Field(description="The names of the active tools.")]

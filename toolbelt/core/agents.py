@@ -58,6 +58,10 @@ class End:
     by: str = ""
 
 
+# The longest name of a model in a request.
+MAX_MODEL_LENGTH = 200
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """One agent's configuration. An unset switch or override has no key.

@@ -123,6 +123,7 @@ class Surface:
             "agent": self.agent,
             "session": self.session,
             "request_id": self.request_id,
+            "model": self.resolution.context.agent.model,
             "revision": self.revision,
             "fingerprint": self.fingerprint,
             **self.content(),

@@ -27,7 +27,7 @@ MAX_BYTES = 100_000
 
 _PATH = re.compile(r"/api/v1/agents/([A-Za-z0-9_.-]{1,64})/surface")
 _ETAG = re.compile(r'(?:W/)?("[!#-+\--~]*")')
-_QUERY = frozenset({"session", "request_id", "subagent", "format"})
+_QUERY = frozenset({"session", "request_id", "subagent", "format", "model"})
 _BODY = _QUERY | {"message", "declared"}
 _JSON = frozenset({"application/json", "application/json; charset=utf-8", "application/json;charset=utf-8"})
 # How each header is treated: read here, or left to Django. All others are ignored.
@@ -122,6 +122,7 @@ def surface_request(request: Request, body: bytes | None) -> prepared_answers.Su
         get("format"),
         get("message"),
         get("declared"),
+        get("model"),
     )
 
 
@@ -184,6 +185,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_model(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= agents.MAX_MODEL_LENGTH
+
+
 def _is_declared(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
@@ -193,6 +198,7 @@ _VALID: Mapping[str, Callable[[Any], bool]] = {
     "request_id": _is_id,
     "subagent": agents.KINDS.__contains__,
     "format": rendering.FORMATS.__contains__,
+    "model": _is_model,
     "message": _is_text,
     "declared": _is_declared,
 }

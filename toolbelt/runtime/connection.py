@@ -38,10 +38,11 @@ class BlockingLocal:
         message: str | None = None,
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
+        model: str | None = None,
     ) -> protocol.Document:
         """Return the current surface. See protocol.Connection."""
         answer = surfaces.ask(self._agent, run.session, run.request_id, message, run.subagent)
-        return documents.of(answer, form, declared)
+        return documents.of(answer, form, declared, model)
 
     def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
         """Call a tool. See protocol.Connection."""
@@ -103,10 +104,11 @@ class Local:
         message: str | None = None,
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
+        model: str | None = None,
     ) -> protocol.Document:
         """Return the current surface. See protocol.Connection."""
         ask = sync_to_async(self._blocking.surface)
-        return await ask(run, message=message, form=form, declared=declared)
+        return await ask(run, message=message, form=form, declared=declared, model=model)
 
     async def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
         """Call a tool. Cancelling the call cancels the tool. See protocol.Connection."""

@@ -9,23 +9,28 @@ from toolbelt.core import surface
 from toolbelt.runtime import rendering
 
 
-def fingerprint(answer: surface.Surface, form: str | None = None) -> str:
+def fingerprint(answer: surface.Surface, form: str | None = None, model: str | None = None) -> str:
     """Return the fingerprint of the document: the surface's own, or that of its provider format."""
-    return answer.fingerprint if form is None else rendering.fingerprint(answer, form)
+    return answer.fingerprint if form is None else rendering.fingerprint(answer, form, model=model)
 
 
 def of(
-    answer: surface.Surface, form: str | None = None, declared: Mapping[str, str] | None = None
+    answer: surface.Surface,
+    form: str | None = None,
+    declared: Mapping[str, str] | None = None,
+    model: str | None = None,
 ) -> dict[str, Any]:
     """Return the document. ``declared`` is the hash of each tool that the model already has, by name; None if unknown.
+
+    ``model`` is the name of the model; None: the agent's.
 
     Raise errors.Invalid for an unknown format, or errors.ProviderLimit for what the provider does not accept.
     """
     comparison = rendering.delta(answer, declared or {})
     return {
         **answer.document(),
-        "fingerprint": fingerprint(answer, form),
+        "fingerprint": fingerprint(answer, form, model),
         "declared": comparison["declared"],
         "delta": None if declared is None else comparison["delta"],
-        "provider": {} if form is None else rendering.render(answer, form),
+        "provider": {} if form is None else rendering.render(answer, form, model=model),
     }

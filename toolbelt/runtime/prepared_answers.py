@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from toolbelt.adapters import profiles
 from toolbelt.core import directives, errors, policy, resolution, surface
 from toolbelt.runtime import (
     availability,
@@ -50,6 +51,7 @@ class SurfaceRequest(NamedTuple):
     form: str | None = None
     message: str | None = None
     declared: Mapping[str, str] | None = None
+    model: str | None = None
 
     @property
     def key(self) -> request_contexts.RequestKey:
@@ -160,7 +162,9 @@ class PreparedAnswers:
             if members is None:
                 return None
             focus = directives.build(snapshot.catalog, members, cached_surface.because, request.message)
-        cache_key = (context.cache_key, request.form, focus and (focus.active_tools, focus.tool_choice))
+        # Only the form of a focus depends on the model.
+        said = focus and (focus.active_tools, focus.tool_choice, _profile(request, snapshot))
+        cache_key = (context.cache_key, request.form, said)
         if (template := self._templates.get(cache_key)) is not None:
             return template
         cached_surface = cached_surface or surfaces.cached(snapshot, context.cache_key[1])
@@ -168,7 +172,7 @@ class PreparedAnswers:
             return None
         try:
             message = request.message if focus else None
-            compute = functools.partial(_build, cached_surface, snapshot, message, request.form)
+            compute = functools.partial(_build, cached_surface, snapshot, message, request)
             return await self._templates.get_or_compute(cache_key, compute)
         except errors.ToolbeltError:
             # The format does not support it: the fallback raises the error.
@@ -203,7 +207,7 @@ def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> SurfaceAnswer
     built = surfaces.ask(
         request.agent, request.session, request.request_id, request.message, request.subagent
     )
-    template = _template(built, request.form)
+    template = _template(built, request)
     context_use.add(request.agent, template.tokens)
     return SurfaceAnswer(bearer, request, built.revision, template)
 
@@ -218,13 +222,23 @@ def _answer_to_sender(
     return answer(bearer, request)
 
 
+def _profile(request: SurfaceRequest, snapshot: resolution.Snapshot) -> str:
+    model = snapshot.agent.model if request.model is None else request.model
+    return profiles.of(model, request.form or "").name
+
+
 def _build(
-    cached_surface: surface.Surface, snapshot: resolution.Snapshot, message: str | None, form: str | None
+    cached_surface: surface.Surface,
+    snapshot: resolution.Snapshot,
+    message: str | None,
+    request: SurfaceRequest,
 ) -> surface_template.SurfaceTemplate:
     built = cached_surface if message is None else surface.of(cached_surface.resolution, snapshot, message)
-    return _template(built, form)
+    return _template(built, request)
 
 
-def _template(built: surface.Surface, form: str | None) -> surface_template.SurfaceTemplate:
-    template = surface_template.split(documents.of(built, form), f'"{documents.fingerprint(built, form)}"')
+def _template(built: surface.Surface, request: SurfaceRequest) -> surface_template.SurfaceTemplate:
+    form, model = request.form, request.model
+    document, fingerprint = documents.of(built, form, None, model), documents.fingerprint(built, form, model)
+    template = surface_template.split(document, f'"{fingerprint}"')
     return dataclasses.replace(template, tokens=context_use.count(built))

@@ -8,26 +8,34 @@ from typing import Any
 
 import toolbelt
 from toolbelt import adapters
+from toolbelt.adapters import profiles
 from toolbelt.core import surface
 from toolbelt.core import tool_deltas as declarations
 
 FORMATS = adapters.FORMATS
 
 
-def render(answer: surface.Surface, form: str, mode: str = "rewrite") -> dict[str, Any]:
+def render(
+    answer: surface.Surface, form: str, mode: str = "rewrite", *, model: str | None = None
+) -> dict[str, Any]:
     """Return a surface in the format named ``form``, one of :data:`FORMATS`: the ``provider`` part of its document.
 
-    Raise errors.Invalid for an unknown format or mode, or errors.ProviderLimit if the provider does not accept it.
+    ``model`` is the name of the model that receives it; None: the agent's. Raise errors.Invalid for an unknown format
+    or mode, or errors.ProviderLimit if the provider does not accept it.
     """
-    return adapters.render(form, answer.content(), mode)
+    return adapters.render(form, answer.content(), mode, model=_model(answer, model))
 
 
-def fingerprint(answer: surface.Surface, form: str, mode: str = "rewrite") -> str:
+def fingerprint(
+    answer: surface.Surface, form: str, mode: str = "rewrite", *, model: str | None = None
+) -> str:
     """Return the fingerprint of a surface in a format: equal for equal content in the same format.
 
-    It includes Toolbelt's version, because versions may render a format differently.
+    It includes Toolbelt's version, because versions may render a format differently; and the form of the
+    directive for the model, if there is one.
     """
-    text = "\n".join((answer.fingerprint, form, mode, toolbelt.__version__))
+    profile = profiles.of(_model(answer, model), form).name if answer.directive else ""
+    text = "\n".join((answer.fingerprint, form, mode, profile, toolbelt.__version__))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -39,3 +47,7 @@ def delta(answer: surface.Surface, declared: Mapping[str, str]) -> dict[str, Any
     """
     current = declarations.hashes((*answer.tools, *answer.meta_tools))
     return {"declared": current, "delta": declarations.difference(current, declared).document()}
+
+
+def _model(answer: surface.Surface, model: str | None) -> str:
+    return answer.resolution.context.agent.model if model is None else model

@@ -55,9 +55,10 @@ class Http:
         message: str | None = None,
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
+        model: str | None = None,
     ) -> protocol.Document:
         """Return the current surface. See Connection."""
-        return await self._exchange(self._wire.fetch_surface(run, message, form, declared))
+        return await self._exchange(self._wire.fetch_surface(run, message, form, declared, model))
 
     async def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
         """Call a tool. See Connection."""
@@ -153,9 +154,10 @@ class BlockingHttp:
         message: str | None = None,
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
+        model: str | None = None,
     ) -> protocol.Document:
         """Return the current surface. See Connection."""
-        return self._exchange(self._wire.fetch_surface(run, message, form, declared))
+        return self._exchange(self._wire.fetch_surface(run, message, form, declared, model))
 
     def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
         """Call a tool. See Connection."""

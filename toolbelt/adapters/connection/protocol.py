@@ -136,8 +136,12 @@ class Connection(Protocol):
         message: str | None = None,
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
+        model: str | None = None,
     ) -> Document:
-        """Return the current surface. ``message`` is the user's, sent with the first step of the run only."""
+        """Return the current surface. ``message`` is the user's, sent with the first step of the run only.
+
+        ``model`` is the name of the model, for a ``form``; None: the agent's.
+        """
 
     async def call(self, run: Run, tool: str, arguments: Any) -> Document:
         """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""
@@ -175,8 +179,12 @@ class BlockingConnection(Protocol):
         message: str | None = None,
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
+        model: str | None = None,
     ) -> Document:
-        """Return the current surface. ``message`` is the user's, sent with the first step of the run only."""
+        """Return the current surface. ``message`` is the user's, sent with the first step of the run only.
+
+        ``model`` is the name of the model, for a ``form``; None: the agent's.
+        """
 
     def call(self, run: Run, tool: str, arguments: Any) -> Document:
         """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""

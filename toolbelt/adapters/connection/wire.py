@@ -40,12 +40,17 @@ class Wire:
         )
 
     def fetch_surface(
-        self, run: protocol.Run, message: str | None, form: str | None, declared: Mapping[str, str] | None
+        self,
+        run: protocol.Run,
+        message: str | None,
+        form: str | None,
+        declared: Mapping[str, str] | None,
+        model: str | None = None,
     ) -> Exchange:
         """Request a surface, and repeat the request if no server accepted it."""
         # The steps of a run repeat the same request, so an unchanged surface need not be sent again.
         cached = None if message is not None or declared is not None else self._cache.get((run, form))
-        request = self._surface_request(run, message, form, declared, cached[0] if cached else None)
+        request = self._surface_request(run, message, form, declared, model, cached[0] if cached else None)
         response = yield from self._send(request)
         if response.status_code == httpx.codes.NOT_MODIFIED and cached:
             return cached[1]
@@ -128,11 +133,13 @@ class Wire:
         message: str | None,
         form: str | None,
         declared: Mapping[str, str] | None,
+        model: str | None,
         etag: str | None,
     ) -> dict[str, Any]:
         url, params = self._address + "/surface", {**run.document(), **({"format": form} if form else {})}
         if message is not None or declared is not None:
-            more = {"message": message, "declared": declared}
+            # Without a message, no answer depends on the model.
+            more = {"message": message, "declared": declared, "model": model}
             body = params | {key: value for key, value in more.items() if value is not None}
             return {"method": "POST", "url": url, "json": body}
         headers = {"If-None-Match": etag} if etag else {}

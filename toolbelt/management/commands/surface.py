@@ -25,6 +25,7 @@ class Command(terminal.Command):
         parser.add_argument("--request-id", metavar="R", help="the id of a request in the session")
         parser.add_argument("--message", metavar="TEXT", help="the user's message, for a directive")
         parser.add_argument("--subagent", metavar="KIND", help="the kind of subagent")
+        parser.add_argument("--model", metavar="NAME", help="the model's name, instead of the agent's")
         parser.add_argument(
             "--format",
             choices=("text", "json", *rendering.FORMATS),
@@ -43,7 +44,7 @@ class Command(terminal.Command):
                 subagent=options["subagent"],
             )
             form = options["format"]
-            text = "\n".join(_lines(answer)) if form == "text" else _document(answer, form)
+            text = "\n".join(_lines(answer)) if form == "text" else _document(answer, form, options["model"])
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         if form == "text":
@@ -52,8 +53,8 @@ class Command(terminal.Command):
             self.stdout.write_json(text)
 
 
-def _document(answer: surface.Surface, form: str) -> str:
-    document = answer.document() if form == "json" else rendering.render(answer, form)
+def _document(answer: surface.Surface, form: str, model: str | None) -> str:
+    document = answer.document() if form == "json" else rendering.render(answer, form, model=model)
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False)
 
 

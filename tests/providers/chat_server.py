@@ -1,0 +1,158 @@
+"""A strict fake of Chat Completions, which many providers offer: the order of messages, and the tool choice by model.
+
+OpenAI's models take ``allowed_tools`` and a forced call. The others stand for what other providers refuse (PAI, live
+logs): a forced call (Kimi, Qwen), a system message that is not the first (Qwen), and an assistant's message at the end
+(Mistral). STRICT: each of them refuses a tool choice that it does not know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.providers import scripted
+from tests.providers.anthropic_server import Refused, canonical
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model: whether it takes ``allowed_tools``, a forced call, and system messages in the conversation."""
+
+    allowed_tools: bool = False
+    forced: bool = False
+    system: bool = True
+
+
+MODELS = {
+    "gpt-5.6": Model(allowed_tools=True, forced=True),
+    "kimi-k3": Model(),
+    "qwen3-coder": Model(system=False),
+    "mistral-large": Model(),
+}
+
+
+class Judge:
+    """What is wrong with one request: raises Refused; afterwards has what the model may call."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self.model, self.messages = MODELS[body["model"]], body["messages"]
+        self.tools = [tool["function"]["name"] for tool in body.get("tools") or []]
+        self.choice = body.get("tool_choice", "auto")
+        self._messages()
+        self.allowed = self._choice()
+
+    def _messages(self) -> None:
+        open_calls: list[str] = []
+        for index, message in enumerate(self.messages):
+            role = message["role"]
+            if role == "tool":
+                if message["tool_call_id"] not in open_calls:
+                    raise Refused(f"messages.[{index}]: there is no call {message['tool_call_id']}.")
+                open_calls.remove(message["tool_call_id"])
+            elif open_calls:
+                raise Refused(f"messages.[{index}]: tool_calls must be followed by their results.")
+            if role == "system" and index and not self.model.system:
+                raise Refused("System message must be at the beginning.")
+            open_calls += [call["id"] for call in message.get("tool_calls") or ()]
+        if open_calls:
+            raise Refused("tool_calls must be followed by their results.")
+        if self.messages[-1]["role"] not in ("user", "tool", "system"):
+            raise Refused("Expected last role User or Tool (code 3230).")
+
+    def _choice(self) -> set[str]:
+        if self.choice in ("auto", "none"):
+            return set() if self.choice == "none" else {*self.tools}
+        if not self.model.forced:
+            raise Refused(f"tool_choice {self.choice!r} is not supported by this model.")
+        if self.choice == "required":
+            return {*self.tools}
+        if self.choice["type"] == "function":
+            return {self.choice["function"]["name"]}
+        if not self.model.allowed_tools:
+            raise Refused("tool_choice.type: unknown value.")
+        return {tool["function"]["name"] for tool in self.choice["allowed_tools"]["tools"]}
+
+
+def answer(judge: Judge, number: int) -> dict[str, Any]:
+    """Return the message of the scripted model."""
+    texts: list[str] = []
+    step = 0
+    for message in judge.messages:
+        if message["role"] == "user":
+            texts.append(message["content"])
+        elif message["role"] == "assistant":
+            texts, step = (texts, step + 1) if message.get("tool_calls") else ([], 0)
+    calls = [
+        {
+            "id": f"call_{number}_{position}",
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+        }
+        for position, call in enumerate(scripted.calls(texts, step, judge.allowed))
+    ]
+    said = {"role": "assistant", "content": None if calls else f"done {number}"}
+    return {**said, "tool_calls": calls} if calls else said
+
+
+class Server(ThreadingHTTPServer):
+    """The server, as a context manager. ``log`` has an entry for each request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.log: list[dict[str, Any]] = []
+
+    @property
+    def address(self) -> str:
+        """Return the address, without a path."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def __enter__(self) -> Server:
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A handler that checks each request, and answers with the scripted model."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        number = len(self.server.log)
+        try:
+            judge = Judge(body)
+        except Refused as refused:
+            self.server.log.append({"status": 400, "message": str(refused), "body": body})
+            return self._send(400, {"error": {"message": str(refused), "type": "invalid_request_error"}})
+        first = body["messages"][0]
+        head = canonical([first if first["role"] == "system" else None, body.get("tools")])
+        digest = hashlib.sha256(head.encode()).hexdigest()
+        entry = {"status": 200, "choice": judge.choice, "messages": body["messages"], "head": digest}
+        self.server.log.append(entry)
+        message = answer(judge, number)
+        reason = "tool_calls" if "tool_calls" in message else "stop"
+        choice = {"index": 0, "finish_reason": reason, "message": message}
+        about = {"id": f"c{number}", "object": "chat.completion", "created": number, "model": body["model"]}
+        self._send(200, {**about, "choices": [choice]})
+
+    def _send(self, status: int, document: dict[str, Any]) -> None:
+        data = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: Any) -> None:
+        pass
