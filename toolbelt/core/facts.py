@@ -6,7 +6,7 @@ never undone, and is never in a belt. What a person, a token or an agent decides
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 ActorKind = Literal["person", "token", "agent", "server", "program", "clock"]
@@ -44,8 +44,6 @@ ACTIONS = frozenset(
         *("switch.end", "override.end"),
     }
 )
-# An operator's alias of `active: false`, which is no observation.
-_DISABLED = "disabled"
 Entry = Mapping[str, Any]
 
 
@@ -94,11 +92,7 @@ def observed(kind: str, entry: Any) -> dict[str, Any]:
     fields = FIELDS.get(kind, frozenset())
     if not fields or not isinstance(entry, Mapping):
         return {}
-    return {
-        name: value
-        for name, value in entry.items()
-        if name in fields and not (name == "status" and value == _DISABLED)
-    }
+    return {name: value for name, value in entry.items() if name in fields and _is_state(name, value)}
 
 
 def decided(kind: str, entry: Entry) -> dict[str, Any]:
@@ -109,15 +103,22 @@ def decided(kind: str, entry: Entry) -> dict[str, Any]:
 
 def with_observed(kind: str, entry: Entry, stored: Entry | None) -> dict[str, Any]:
     """Return what is decided in an entry, with what is observed in the stored one."""
-    return {**decided(kind, entry), **observed(kind, stored)}
+    joined = decided(kind, entry)
+    states = observed(kind, stored)
+    if "status" in states and joined.get("status") == "disabled" and joined.get("active") is None:
+        joined |= {"active": False}
+    if not joined.get("in_code"):
+        states.pop("not_running", None)
+    return joined | states
 
 
-def left_out(document: Mapping[str, Any], sections: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
-    """Yield each observed field of a belt: its section, the position of its entry, and the field. ``sections`` has the
-    kind of each section.
-    """
-    for section, kind in sections.items():
-        entries = document.get(section)
-        for position, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
-            for name in observed(kind, entry):
-                yield section, position, name
+def _is_state(name: str, value: Any) -> bool:
+    """Return whether it is a valid value that is observed. The status "disabled" is an operator's: `active: false`."""
+    if value is None:
+        return True
+    match name:
+        case "status":
+            return value in ("ready", "failed")
+        case "retired":
+            return isinstance(value, bool)
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
