@@ -42,7 +42,7 @@ def main() -> int:
 
         call_command("migrate", verbosity=0)
         demo = writing.by("demo", via="import")
-        imported = belts.import_(demo, belt.build())
+        imported = belts.import_(demo, belt.build(), is_state=True)
         # Declare the tools, so that their approved versions are those of the program.
         client_plugins.declare(demo, demo_today.PLUGIN, client_plugins.declared(demo_today.PLUGIN))
         for name, error in ERRORS.items():

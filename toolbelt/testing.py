@@ -17,7 +17,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts as belt_files
 from toolbelt.control.servers import approvals, client_plugins, decisions
-from toolbelt.core import belts, calls, meta_tools, scenarios, surface
+from toolbelt.core import belts, calls, facts, meta_tools, scenarios, surface
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import meta_tools as own_tools
 from toolbelt.runtime import surfaces
@@ -27,7 +27,7 @@ from toolbelt.store import entries as rows
 # Has a call admitted that the agent's own program runs, runs the block, and reports its outcome.
 admitted = gate.admitted
 
-OPERATOR = writing.by("test", via="system")
+OPERATOR = writing.by("test", via="system", kind="person")
 
 
 class RowsWorld:
@@ -46,7 +46,7 @@ class RowsWorld:
         if not lenient:
             belts.load(dict(belt))
             if not belts.check(dict(belt)):
-                belt_files.import_(OPERATOR.replace(confirm=True), belt)
+                belt_files.import_(OPERATOR.replace(confirm=True), belt, is_state=True)
                 return
             # A scenario may state what is refused on saving, such as a pattern with a * in the middle.
         document = belts.dump(belts.load(dict(belt), lenient=True))
@@ -60,10 +60,12 @@ class RowsWorld:
             kind = belt_files.SECTIONS[section]
             for entry in edited:
                 name = entry[entries.name_field(kind)]
-                if name not in rows.names(kind):
+                is_new = name not in rows.names(kind)
+                if facts.observed(kind, entry) or (lenient and not is_new):
+                    # A scenario states what is observed, too.
+                    rows.write(kind, entry if is_new else {**entries.read(kind, name), **entry})
+                elif is_new:
                     entries.put(OPERATOR, kind, entry)
-                elif lenient:
-                    rows.write(kind, {**entries.read(kind, name), **entry})
                 else:
                     entries.change(OPERATOR.replace(confirm=True), kind, name, entry)
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.api.conftest import BELT, SETUP, Asking, of_operator
+from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
@@ -178,3 +179,21 @@ def test_importing_and_exporting_require_permissions_for_the_sections(stored: No
     assert mia.get("/belt").status_code == 403
     view_permissions = [f"view_{kind}" for kind in ("category", "plugin", "loadout", "subapp")]
     assert Asking(of_operator("ned", *view_permissions)).get("/belt").status_code == 200
+
+
+def test_what_was_observed_is_neither_exported_nor_imported_nor_set(olga: Asking) -> None:
+    models.Plugin.objects.filter(name="kb").update(status="failed")
+    exported = olga.get("/belt").json()
+    assert "status" not in next(plugin for plugin in exported["plugins"] if plugin["name"] == "kb")
+
+    models.Plugin.objects.filter(name="kb").update(status="ready")
+    for plugin in exported["plugins"]:
+        plugin["status"] = "failed"
+    result = olga.put("/belt?dry_run=1", exported).json()
+    assert result["differences"] == []
+    assert "plugins.kb.status: Ignored: this is observed here, not imported." in result["warnings"]
+
+    refused = olga.patch("/plugins/kb", {"changes": {"status": "failed"}})
+    assert refused.status_code == 422
+    assert "plugins.kb.status" in refused.content.decode()
+    assert olga.post("/plugins", {"name": "new", "status": "failed"}).status_code == 422

@@ -106,11 +106,18 @@ def test_a_change_only_affects_the_given_fields(olga: Asking) -> None:
     assert read.json()["members"] == ["kb__find", "kb__read"]
 
 
-def test_a_tool_is_retired_and_restored_by_changing_it(olga: Asking) -> None:
-    assert olga.patch("/tools/clock", {"changes": {"retired": True}}).status_code == 200
-    assert olga.get("/tools/clock").json()["retired"] is True
-    assert olga.patch("/tools/clock", {"changes": {"retired": False}}).status_code == 200
-    assert "retired" not in olga.get("/tools/clock").json()
+def test_a_tool_of_no_plugin_is_retired_and_restored_by_changing_it(olga: Asking) -> None:
+    assert olga.post("/tools", {"key": "own"}).status_code == 201
+    assert olga.patch("/tools/own", {"changes": {"retired": True}}).status_code == 200
+    assert olga.get("/tools/own").json()["retired"] is True
+    assert olga.patch("/tools/own", {"changes": {"retired": False}}).status_code == 200
+    assert "retired" not in olga.get("/tools/own").json()
+
+
+def test_only_its_plugin_retires_a_tool_of_a_plugin(olga: Asking) -> None:
+    refused = olga.patch("/tools/clock", {"changes": {"retired": True}})
+    assert refused.status_code == 422
+    assert "Block a tool, or turn a plugin off, instead." in refused.content.decode()
 
 
 def test_changing_an_agent_returns_the_effect_on_the_model(olga: Asking) -> None:

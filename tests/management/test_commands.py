@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests import fast_fixtures
+from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.store import snapshots
@@ -371,3 +372,28 @@ def test_try_reads_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:
     file = scenario_file(tmp_path, ["clock"])
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
     assert run("try", str(file.rename(tmp_path / "DESK.JSON"))) == "1 passed, 0 failed\n"
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_belt_exported_while_a_server_was_down_takes_no_tool_away(tmp_path: Path) -> None:
+    belts.import_(
+        writing.by("olive", via="command"),
+        {
+            "plugins": [
+                {"name": "slow", "namespace": "slow", "upstream": {"url": "https://slow.example/mcp"}}
+            ],
+            "tools": [{"key": "slow__nap", "plugin": "slow"}],
+            "agents": [{"key": "ada", "tools": ["slow__nap"]}],
+        },
+    )
+    file = tmp_path / "nightly.yaml"
+    models.Plugin.objects.filter(name="slow").update(status="failed")
+    run("belt", "export", str(file))
+    models.Plugin.objects.filter(name="slow").update(status="ready")
+
+    printed = run("belt", "import", str(file), "--dry-run")
+
+    assert "status" not in file.read_text()
+    assert "0 to create, 0 to change" in printed
+    file.write_text("plugins: [{name: slow, namespace: slow, status: failed}]\n")
+    assert "plugins.slow.status: Ignored" in run("belt", "check", str(file))

@@ -212,7 +212,8 @@ def bearer(request: HttpRequest) -> credentials.Bearer:
 
 def actor(request: HttpRequest) -> writes.Actor:
     """Return the sender as the actor of a change, for the audit log."""
-    return writes.Actor(name=bearer(request).name, via="api")
+    sender = bearer(request)
+    return writes.Actor(name=sender.name, via="api", kind="agent" if sender.kind == "agent" else "token")
 
 
 def write(request: HttpRequest, *, reason: str = "", confirm: bool = False) -> writes.Write:

@@ -1,5 +1,8 @@
 """Undoing changes: an undo is itself a change, made after a comparison with the current state.
 
+Only what was decided can be undone. What was observed (:mod:`toolbelt.core.facts`) is as its source shows it: the way
+back is the review of the tool, or its source.
+
 The state that the change left must still be there; if it has changed since, errors.Stale states the value
 seen and the current value. Undoing is audited like any change, and can be undone.
 """
@@ -14,21 +17,17 @@ from toolbelt.control.access import expirations, switches
 from toolbelt.control.agents import sessions
 from toolbelt.control.catalog import entries, ordering
 from toolbelt.control.people import roles
-from toolbelt.core import errors, grants
+from toolbelt.control.servers import approvals
+from toolbelt.core import errors, facts, grants
 from toolbelt.store import audit, clock, snapshots
 from toolbelt.store import entries as rows
 
 
 def batch_of(entry_id: int) -> list[audit.Entry]:
     """Return the entries of the same batch as this one (or only itself), newest first, without those that are already
-    undone. Raise errors.NotFound.
+    undone, and without those that record what was observed. Raise errors.NotFound.
     """
-    entry = audit.find(entry_id)
-    if entry is None:
-        raise errors.NotFound("change", str(entry_id))
-    if entry.batch is None:
-        return [entry]
-    return [other for other in audit.of_batch(entry.batch) if other.undone is None]
+    return [entry for entry in _whole_batch(entry_id) if not entry.is_fact]
 
 
 def undo(write: writing.Write, entry_id: int) -> writing.Change:
@@ -37,6 +36,7 @@ def undo(write: writing.Write, entry_id: int) -> writing.Change:
         entry = audit.find(entry_id)
         if entry is None:
             raise errors.NotFound("change", str(entry_id))
+        _refuse_fact(entry)
         family, _, act = entry.action.partition(".")
         undo_change = _UNDO.get(entry.action) or _UNDO.get(family) or _UNDO.get(act) or _changed
         return undo_change(write.replace(confirm=True, undoes=entry.id), entry)
@@ -45,10 +45,15 @@ def undo(write: writing.Write, entry_id: int) -> writing.Change:
 def undo_batch(write: writing.Write, entry_id: int) -> writing.Change:
     """Undo all changes of the same batch as this entry, the last first: all of them, or none.
 
-    Those that are already undone stay so. The new entries share a batch, so that they can be undone together.
+    Those that are already undone stay so, and what was observed stays as it is: the result names what was left out.
+    Raise Refused if everything was observed. The new entries share a batch, so that they can be undone together.
     """
     with writing.begin():
-        batch = batch_of(entry_id)
+        whole = _whole_batch(entry_id)
+        batch = [entry for entry in whole if not entry.is_fact]
+        left_out = tuple(entry.id for entry in whole if entry.is_fact)
+        if not batch and left_out:
+            _refuse_fact(whole[0])
         if not batch:
             return writing.Change(entry=None, before=None, after=None)
         agent = batch[0].subject_key if batch[0].subject_kind == "agent" else None
@@ -59,7 +64,32 @@ def undo_batch(write: writing.Write, entry_id: int) -> writing.Change:
         if before is not None and agent in rows.names("agent"):
             after = snapshots.find(str(agent), None)
             effect = guards.effect(before.catalog, before.agent, after.agent)
-    return writing.Change(entry=changes[-1].entry, before=None, after=None, effect=effect)
+    return writing.Change(entry=changes[-1].entry, before=None, after=None, effect=effect, left_out=left_out)
+
+
+def _whole_batch(entry_id: int) -> list[audit.Entry]:
+    entry = audit.find(entry_id)
+    if entry is None:
+        raise errors.NotFound("change", str(entry_id))
+    if entry.batch is None:
+        return [entry]
+    return [other for other in audit.of_batch(entry.batch) if other.undone is None]
+
+
+def _refuse_fact(entry: audit.Entry) -> None:
+    """Raise Refused if the entry records what was observed, or if it undid that (before this was refused)."""
+    undone: audit.Entry | None = entry
+    while undone is not None and not undone.is_fact:
+        undone = audit.find(undone.undoes) if undone.undoes is not None else None
+    if undone is not None and undone.action not in _ALTERNATIVES:
+        ways = {
+            "tool": "approve or reject the tool in the review",
+            "toolkit": "change it in the plugin's code",
+        }
+        way = ways.get(undone.subject_kind, "refresh or restart the plugin")
+        raise errors.Refused(
+            f"What was observed of {undone.subject_key} cannot be undone, because no operator decided it: {way}."
+        )
 
 
 def _switched(write: writing.Write, entry: audit.Entry) -> writing.Change:
@@ -95,7 +125,19 @@ def _removed(write: writing.Write, entry: audit.Entry) -> writing.Change:
 
 
 def _changed(write: writing.Write, entry: audit.Entry) -> writing.Change:
-    return entries.change(write, entry.subject_kind, entry.subject_key, entry.before, was=entry.after)
+    """Restore the fields, without those that only an observation sets. Raise Refused if that would take a tool out of
+    review whose texts it restores: only a decision on them may.
+    """
+    kind, name, before, after = entry.subject_kind, entry.subject_key, entry.before, entry.after
+    if entry.action not in _OWN_RETIREMENT:
+        before, after = facts.decided(kind, before), facts.decided(kind, after)
+    is_guarded = kind == "tool" and not facts.LISTED_FIELDS.isdisjoint(before) and approvals.is_held(name)
+    change = entries.change(write, kind, name, before, was=after)
+    if is_guarded and not approvals.is_held(name):
+        raise errors.Refused(
+            f"{name} awaits review, and undoing this would skip it: approve or reject it there."
+        )
+    return change
 
 
 def _ordered(write: writing.Write, entry: audit.Entry) -> writing.Change:
@@ -135,6 +177,8 @@ _ALTERNATIVES = {
     "switch.end": "set the switch again",
     "override.end": "set the override again",
 }
+# An operator retires and restores what no plugin lists.
+_OWN_RETIREMENT = frozenset({"tool.retire", "tool.restore"})
 _Undo = Callable[[writing.Write, audit.Entry], writing.Change]
 # By the action, its family, or its last part.
 _UNDO: dict[str, _Undo] = {

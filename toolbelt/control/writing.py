@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 
 from django.db import transaction
 
-from toolbelt.core import effects
+from toolbelt.core import effects, facts
 from toolbelt.store import audit, commits, revisions
 
 Via = Literal["screen", "admin", "api", "command", "import", "mcp", "system"]
@@ -32,10 +32,15 @@ ANY: Final = _Any()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """The operator (user name) behind a change, and the interface that was used."""
+    """Who is behind a change, by name and kind, and the interface that was used.
+
+    Persons and tokens have the name of a user, an agent has ``agent:`` before its key, and a server or a program has
+    the name of its plugin.
+    """
 
     name: str
     via: Via
+    kind: facts.ActorKind
 
 
 class Fields(TypedDict, total=False):
@@ -52,7 +57,8 @@ class Write:
     """A write: its author, and what every write has in common.
 
     ``reason`` is the writer's, for the audit log. ``confirm``: they confirm a far-reaching change. Writes that share a
-    ``batch`` are one step. ``undoes`` is the audit entry that this write undoes.
+    ``batch`` are one step. ``undoes`` is the audit entry that this write undoes. ``asked_by`` is who asked for an
+    observation; empty if its source or Toolbelt itself brought it up.
     """
 
     actor: Actor
@@ -60,6 +66,12 @@ class Write:
     confirm: bool = False
     batch: uuid.UUID | None = None
     undoes: int | None = None
+    asked_by: str = ""
+
+    @property
+    def is_observation(self) -> bool:
+        """Return whether it records a fact, instead of a decision (see :mod:`toolbelt.core.facts`)."""
+        return self.actor.kind in facts.OBSERVERS
 
     def replace(self, **changes: Unpack[Fields]) -> Write:
         """Return a copy with these fields changed."""
@@ -69,17 +81,29 @@ class Write:
         """Return the write as a part of its batch, or of a new one."""
         return self if self.batch is not None else self.replace(batch=new_batch())
 
+    def observed_by(self, name: str, kind: facts.ActorKind) -> Write:
+        """Return the write of what this server or program shows; the actor of this write asked for it."""
+        asked_by = self.asked_by if self.is_observation else self.actor.name
+        actor = Actor(name=name, via=self.actor.via, kind=kind)
+        return dataclasses.replace(self, actor=actor, asked_by=asked_by)
 
-def by(name: str, via: Via, reason: str = "") -> Write:
-    """Return a write by the operator with this name, through this interface."""
-    return Write(actor=Actor(name=name, via=via), reason=reason)
+
+_KINDS: Mapping[Via, facts.ActorKind] = {"api": "token", "system": "clock"}
+
+
+def by(name: str, via: Via, reason: str = "", *, kind: facts.ActorKind | None = None) -> Write:
+    """Return a write by the operator with this name, through this interface: by a token through the API, and by
+    Toolbelt itself through no interface, unless ``kind`` is another one.
+    """
+    return Write(actor=Actor(name=name, via=via, kind=kind or _KINDS.get(via, "person")), reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """The result of a write. ``entry`` is the audit entry's id, None if nothing had to change.
 
-    ``before`` and ``after`` are what differs. ``result`` is the result as it is stored: an entry, or all switches and
+    ``before`` and ``after`` are what differs. ``left_out`` are the audit entries of a batch that an undo left as they
+    are, because they record what was observed. ``result`` is the result as it is stored: an entry, or all switches and
     overrides of an agent; None if the write does not provide it.
     """
 
@@ -88,6 +112,7 @@ class Change:
     after: Any
     effect: effects.Effect | None = None
     result: Mapping[str, Any] | None = None
+    left_out: tuple[int, ...] = ()
 
     @property
     def is_nothing(self) -> bool:
@@ -138,6 +163,8 @@ def record(
         reason=write.reason,
         batch=write.batch,
         undoes=write.undoes,
+        actor_kind=write.actor.kind,
+        asked_by=write.asked_by,
     )
 
 

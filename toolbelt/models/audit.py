@@ -12,7 +12,7 @@ from typing import Any, Never
 from django.db import models
 from django.utils import timezone
 
-from toolbelt.core import errors
+from toolbelt.core import errors, facts
 from toolbelt.models import fields, naming
 
 VIA = ("screen", "admin", "api", "command", "import", "mcp", "system")
@@ -43,7 +43,19 @@ class AuditEntry(models.Model):
     """One change: one flip, one edit, one import of one entry."""
 
     at = models.DateTimeField(default=timezone.now, help_text="When the change was made.")
-    actor = models.CharField(max_length=150, help_text="The user name of the operator.")
+    actor = models.CharField(
+        max_length=150,
+        help_text="The user name of the operator, or the name of the plugin that was observed.",
+    )
+    actor_kind = models.CharField(
+        max_length=7,
+        choices=[(word, word) for word in facts.ACTOR_KINDS],
+        default="person",
+        help_text="What the actor is. A server, a program and the clock only observe.",
+    )
+    asked_by = models.CharField(
+        max_length=150, blank=True, help_text="Who asked for what was observed. Empty: no one did."
+    )
     via = models.CharField(
         max_length=7,
         choices=[(word, word) for word in VIA],
@@ -89,8 +101,12 @@ class AuditEntry(models.Model):
             models.Index(fields=["-at"], name="audit_newest"),
             models.Index(fields=["actor"], name="audit_of_actor"),
             models.Index(fields=["batch"], name="audit_of_batch"),
+            models.Index(fields=["key"], name="audit_of_key"),
         ]
-        constraints = [naming.one_of("audit_entry", "via", VIA)]
+        constraints = [
+            naming.one_of("audit_entry", "via", VIA),
+            naming.one_of("audit_entry", "actor_kind", facts.ACTOR_KINDS),
+        ]
 
     def __str__(self) -> str:
         return f"{self.action} {self.subject_key} {self.key}".rstrip()

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 from django.db import models as orm
 from django.utils import timezone
 
 from toolbelt import models
+from toolbelt.core import facts
 
 _BATCH_SIZE = 200
+# The actions of which a batch may have hundreds, one for each tool, with nothing to tell apart but the tool.
+FOLDED = ("tool.approve", "tool.reject", "tool.appear", "tool.disappear", "tool.return")
 # The lookups of filters whose name is not a column.
 _LOOKUPS = {"since": "at__gte", "until": "at__lt"}
 _moment: contextvars.ContextVar[dt.datetime | None] = contextvars.ContextVar("moment", default=None)
@@ -35,7 +39,8 @@ class Entry:
     """One change. ``before`` and ``after`` are JSON values; None: unset, or missing.
 
     ``undoes`` is the id of the entry that this one undid; ``undone`` the latest one that undid this one.
-    ``of_several``: its ``batch`` has other entries as well.
+    ``of_several``: its ``batch`` has other entries as well. ``asked_by`` is who asked for an observation.
+    ``members`` are the subjects of the entries that this one stands for (see :func:`page`); none if only for itself.
     """
 
     id: int
@@ -53,6 +58,16 @@ class Entry:
     undoes: int | None
     undone: Undoing | None
     of_several: bool = False
+    actor_kind: facts.ActorKind = "person"
+    asked_by: str = ""
+    members: tuple[str, ...] = ()
+
+    @property
+    def is_fact(self) -> bool:
+        """Return whether it records what was observed, so that it cannot be undone."""
+        return facts.is_fact(
+            self.action, self.before, self.after, reason=self.reason, is_undo=self.undoes is not None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +83,15 @@ class Page:
 class AuditFilters(TypedDict, total=False):
     """Filters of entries: all of them must match, and empty ones are ignored. ``since`` is inclusive, ``until``
     exclusive.
+
+    ``about`` is the name of what an entry is about, as its subject or as the key of a switch or override: of anything,
+    or only of something of the kind ``about_kind``. What a server or program showed is about its plugin, too.
     """
 
     actor: str
+    actor_kind: str
+    about: str
+    about_kind: str
     key: str
     action: str
     via: str
@@ -99,6 +120,8 @@ def record(
     reason: str = "",
     batch: uuid.UUID | None = None,
     undoes: int | None = None,
+    actor_kind: facts.ActorKind = "person",
+    asked_by: str = "",
 ) -> int:
     """Add an entry to the log, in the caller's transaction; return its id."""
     return models.AuditEntry.objects.create(
@@ -115,6 +138,8 @@ def record(
         reason=reason.replace("\x00", ""),
         batch=batch,
         undoes_id=undoes,
+        actor_kind=actor_kind,
+        asked_by=asked_by,
     ).pk
 
 
@@ -126,6 +151,8 @@ def record_all(
     changes: Iterable[tuple[str, str, Any, Any]],
     reason: str = "",
     batch: uuid.UUID | None,
+    actor_kind: facts.ActorKind = "person",
+    asked_by: str = "",
 ) -> None:
     """Add an entry for each change (action, subject, before, after) of one step, in a few statements."""
     models.AuditEntry.objects.bulk_create(
@@ -141,6 +168,8 @@ def record_all(
                 after=after,
                 reason=reason.replace("\x00", ""),
                 batch=batch,
+                actor_kind=actor_kind,
+                asked_by=asked_by,
             )
             for action, subject, before, after in changes
         ],
@@ -170,12 +199,25 @@ def page(
     older_than: int | None = None,
     newer_than: int | None = None,
     size: int = 50,
+    folded: bool = False,
     **filters: Unpack[AuditQuery],
 ) -> Page:
     """Return a page of the entries that match, newest first: the first page, or the one next to the entry with the id
     ``older_than`` or ``newer_than``.
+
+    If ``folded``, the newest approval of a batch stands for all of them that match, and so does the newest rejection,
+    new tool, and so on: they count as one.
     """
     matching = _matching(filters)
+    found = _page(_folded(matching) if folded else matching, older_than, newer_than, size)
+    if folded:
+        found = dataclasses.replace(found, entries=_with_members(found.entries, matching))
+    return found
+
+
+def _page(
+    matching: orm.QuerySet[models.AuditEntry], older_than: int | None, newer_than: int | None, size: int
+) -> Page:
     if newer_than is not None:
         # The adjacent ones are those with the lowest ids.
         entries = _entries(matching.filter(pk__gt=newer_than).order_by("id")[:size])[::-1]
@@ -245,7 +287,7 @@ def newest_by_key(subject_kind: str, subject_key: str) -> dict[str, Entry]:
 
 
 def logged_values(field: str, subject_kind: str = "", subject_key: str = "") -> list[str]:
-    """Return the values of ``actor``, ``action``, ``key`` or ``via`` in the entries of one subject or of all, to filter
+    """Return the values of a column, such as ``actor`` or ``via``, in the entries of one subject or of all, to filter
     by.
     """
     rows = models.AuditEntry.objects.all()
@@ -255,9 +297,63 @@ def logged_values(field: str, subject_kind: str = "", subject_key: str = "") -> 
 
 
 def _matching(filters: AuditQuery) -> orm.QuerySet[models.AuditEntry]:
+    about = filters.get("about", "")
     return models.AuditEntry.objects.filter(
-        **{_LOOKUPS.get(field, field): value for field, value in filters.items() if value}
+        _about(about, filters.get("about_kind", "")) if about else orm.Q(),
+        **{
+            _LOOKUPS.get(field, field): value
+            for field, value in filters.items()
+            if value and field not in ("about", "about_kind")
+        },
     )
+
+
+def _about(name: str, kind: str) -> orm.Q:
+    """Return the condition that an entry is about something of this kind, or of any kind, with this name."""
+    subject, key = orm.Q(subject_key=name), orm.Q(key=name)
+    source = orm.Q(actor=name, actor_kind__in=("server", "program"))
+    if not kind:
+        return subject | key | source
+    subject &= orm.Q(subject_kind=kind)
+    match kind:
+        case "tool":
+            return subject | (key & orm.Q(action__startswith="override."))
+        case "toolkit":
+            return subject | (key & orm.Q(action__startswith="switch."))
+        case "plugin":
+            return subject | source
+    return subject
+
+
+def _folded(matching: orm.QuerySet[models.AuditEntry]) -> orm.QuerySet[models.AuditEntry]:
+    """Return the entries without those for which a newer one of their batch stands."""
+    same = {name: orm.OuterRef(name) for name in ("batch", "action", "actor")}
+    newer = matching.filter(pk__gt=orm.OuterRef("pk"), **same)
+    return matching.exclude(orm.Q(action__in=FOLDED) & orm.Q(orm.Exists(newer)))
+
+
+def _with_members(entries: tuple[Entry, ...], matching: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
+    """Return the entries with what each stands for. If only some of that was undone, the rest can still be undone."""
+    batches = {entry.batch for entry in entries if entry.action in FOLDED and entry.of_several}
+    if not batches:
+        return entries
+    rows = matching.filter(batch__in=batches, action__in=FOLDED).order_by("id")
+    members: dict[tuple[Any, str, str], dict[int, str]] = {}
+    for row, *group, subject in rows.values_list("pk", "batch", "action", "actor", "subject_key"):
+        members.setdefault((group[0], group[1], group[2]), {})[row] = subject
+    undone = _undone(row for group in members.values() for row in group)
+    result = []
+    for entry in entries:
+        group = members.get((entry.batch, entry.action, entry.actor), {})
+        if len(group) > 1:
+            undoings = [undone.get(row) for row in group]
+            entry = dataclasses.replace(
+                entry,
+                members=tuple(group.values()),
+                undone=undoings[-1] if None not in undoings else None,
+            )
+        result.append(entry)
+    return tuple(result)
 
 
 def _newest_by(field: str, rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
@@ -286,6 +382,8 @@ def _entries(rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
             undoes=row.undoes_id,
             undone=undone.get(row.pk),
             of_several=row.of_several,
+            actor_kind=cast("facts.ActorKind", row.actor_kind),
+            asked_by=row.asked_by,
         )
         for row in matching
     )

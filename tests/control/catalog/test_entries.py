@@ -157,7 +157,7 @@ def test_a_toolkit_edit_that_causes_conflicting_options_is_refused(
 
 
 def test_a_retired_tool_keeps_its_row_and_is_unavailable(operator: writing.Write) -> None:
-    entries.change(operator, "tool", "git__log", {"retired": True})
+    entries.change(operator.observed_by("git", "program"), "tool", "git__log", {"retired": True})
 
     answer = surfaces.ask("bob")
     assert "git__log" not in answer.because

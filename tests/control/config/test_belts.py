@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.control.conftest import BELT
+from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
@@ -299,3 +300,81 @@ def test_an_import_that_exceeds_a_budget_through_a_policy_in_code_is_refused(
     document = {**CODE, "agents": [{**CODE["agents"][0], "budget": budget}]}
     with pytest.raises(errors.Invalid, match="budget"):
         belts.preview(operator, document)
+
+
+@pytest.fixture
+def observed(stored: None) -> None:
+    """Let a plugin fail, a tool be gone, and a tool of a plugin in code be without a process that runs it."""
+    models.Plugin.objects.filter(name="git").update(status="failed", in_code=True, not_running=["git__log"])
+    models.Tool.objects.filter(key="git__push").update(retired=True)
+    snapshots.forget()
+
+
+OBSERVED: dict[str, Any] = {
+    "plugins": [
+        {**BELT["plugins"][0], "status": "failed", "in_code": True, "not_running": ["git__log"]},
+    ],
+    "tools": [{**BELT["tools"][2], "retired": True}],
+}
+
+
+def observations() -> tuple[Any, ...]:
+    git = models.Plugin.objects.get(name="git")
+    return git.status, git.not_running, models.Tool.objects.get(key="git__push").retired
+
+
+@pytest.mark.usefixtures("observed")
+def test_an_export_has_nothing_that_was_observed() -> None:
+    exported = belts.export()
+
+    assert exported["plugins"] == [{"name": "git", "namespace": "git", "category": "git", "in_code": True}]
+    assert not any("retired" in tool for tool in exported["tools"])
+
+
+def test_an_older_belt_with_observations_is_imported_without_them_and_names_them(
+    operator: writing.Write,
+) -> None:
+    imported = belts.import_(operator, OBSERVED)
+
+    assert observations() == ("ready", [], False)
+    notes = [
+        "plugins.git.status: Ignored: this is observed here, not imported.",
+        "plugins.git.not_running: Ignored: this is observed here, not imported.",
+        "tools.git__push.retired: Ignored: this is observed here, not imported.",
+    ]
+    assert [str(warning) for warning in imported.warnings] == notes
+    assert [str(warning) for warning in belts.warnings(OBSERVED)] == notes
+    assert belts.check(OBSERVED) == []
+
+
+@pytest.mark.usefixtures("observed")
+@pytest.mark.parametrize("status", ["ready", None])
+def test_an_import_keeps_what_was_observed_here(operator: writing.Write, status: str | None) -> None:
+    before = observations()
+    git = {**BELT["plugins"][0], "in_code": True, "status": status}
+
+    imported = belts.import_(operator, {"plugins": [git], "tools": [BELT["tools"][2]]})
+
+    assert observations() == before == ("failed", ["git__log"], True)
+    assert imported.differences == ()
+
+
+@pytest.mark.usefixtures("observed")
+def test_an_import_turns_a_failed_plugin_off(operator: writing.Write) -> None:
+    belts.import_(operator, {"plugins": [{**BELT["plugins"][0], "in_code": True, "status": "disabled"}]})
+
+    git = models.Plugin.objects.get(name="git")
+    assert (git.status, git.active) == ("failed", False)
+
+
+def test_a_state_is_stored_with_what_was_observed(operator: writing.Write) -> None:
+    imported = belts.import_(operator, OBSERVED, is_state=True)
+
+    assert observations() == ("failed", ["git__log"], True)
+    assert imported.warnings == ()
+
+
+def test_an_invalid_status_is_still_a_problem() -> None:
+    assert [problem.path for problem in belts.check({"plugins": [{"name": "git", "status": "odd"}]})] == [
+        "plugins.git.status"
+    ]

@@ -155,7 +155,7 @@ def test_undoing_an_approval_shows_the_difference_again() -> None:
     sample_server.approve_all()
     sample_server.record({**sample_server.READ, "description": "Read two files."})
     sample_server.approve_all()
-    newest = queries.changes(action="tool.change").entries[0]
+    newest = queries.changes(action="tool.approve").entries[0]
     undo.undo(sample_server.OPERATOR, newest.id)
 
     assert sample_server.only_change().kind == "changed"

@@ -198,11 +198,12 @@ def test_a_listing_is_audited_as_one_batch() -> None:
     sample_server.add()
     sample_server.record(sample_server.READ, sample_server.WRITE)
 
-    created = queries.changes(action="tool.create")
+    created = queries.changes(action="tool.appear")
 
     assert {entry.subject_key for entry in created.entries} == {"files__read", "files__write"}
     assert len({entry.batch for entry in created.entries}) == 1
-    assert created.entries[0].actor == "olive"
+    observed = created.entries[0]
+    assert (observed.actor, observed.actor_kind, observed.asked_by) == ("files", "server", "olive")
 
 
 def test_recording_two_thousand_tools_takes_few_queries(django_assert_max_num_queries: Any) -> None:

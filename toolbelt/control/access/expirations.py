@@ -18,7 +18,7 @@ from toolbelt.core import errors
 from toolbelt.core import grants as values
 from toolbelt.store import audit, clock, expiry, grants, snapshots
 
-SYSTEM = writing.Actor(name="system", via="system")
+SYSTEM = writing.Actor(name="system", via="system", kind="clock")
 # The maximum time to wait for the next expiry: another process may have set an earlier one meanwhile.
 MAX_POLL_SECONDS = 15.0
 
@@ -69,6 +69,7 @@ def unrecorded(agent: str = "") -> list[audit.Entry]:
             batch=None,
             undoes=None,
             undone=None,
+            actor_kind=SYSTEM.kind,
         )
         result.append(entry)
     return result

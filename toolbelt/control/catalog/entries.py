@@ -13,7 +13,7 @@ from typing import Any
 from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, tools_config
 from toolbelt.control.catalog import budget_checks, connection_policy, unresolved
-from toolbelt.core import agents, belts, budgets, conflicts, errors
+from toolbelt.core import agents, belts, budgets, conflicts, errors, facts
 from toolbelt.store import entries, snapshots
 
 KINDS_WITH_NAME = frozenset({"category", "plugin", "loadout"})
@@ -87,6 +87,8 @@ def put(
             return writing.Change(entry=None, before=old_values, after=new_values, result=stored)
         if not in_code and (code_problems := owned_by_code(kind, now, new_values)):
             raise errors.Invalid(code_problems)
+        if not write.is_observation and (observed_problems := _observed(kind, stored, new_values)):
+            raise errors.Invalid(observed_problems)
         if kind == "plugin":
             connection_policy.check_change(write.actor, str(name), now, stored)
         if budgets.concerns_all_agents(kind, new_values):
@@ -264,11 +266,32 @@ def record_change(
             write,
             kind,
             name,
-            action=action or f"{kind}.{'create' if now is None else 'change'}",
+            action=action or _action(write, kind, before if now is not None else None, after),
             before=None if now is None else before,
             after=after,
         )
     return number
+
+
+def _action(write: writing.Write, kind: str, before: Entry | None, after: Entry) -> str:
+    if write.is_observation:
+        return facts.action_of(kind, before, after)
+    if before is None:
+        return f"{kind}.create"
+    if kind == "tool" and "retired" in after:
+        return "tool.retire" if after["retired"] else "tool.restore"
+    return f"{kind}.change"
+
+
+def _observed(kind: str, stored: Entry, changed: Entry) -> list[errors.Problem]:
+    """Return a problem for each changed field that only an observation sets. An operator retires and restores what no
+    plugin lists.
+    """
+    if kind == "tool" and (not stored.get("plugin") or stored.get("kind") == "elicitation"):
+        return []
+    message = "The source of the tools decides this, so it cannot be set. Block a tool, or turn a plugin off, instead."
+    path = belts.address(_kind(kind), dict(stored))
+    return [errors.Problem(path=f"{path}.{name}", message=message) for name in facts.observed(kind, changed)]
 
 
 def _flat(entry: Entry) -> dict[str, Any]:

@@ -1,9 +1,13 @@
-"""Import and export of the whole configuration as one file."""
+"""Import and export of the whole configuration as one file.
+
+A belt has what was decided. What was observed (:mod:`toolbelt.core.facts`) is not exported, and an import keeps what is
+stored of it: an older belt that has it is accepted, with a note for each field that is ignored.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +15,7 @@ from toolbelt.control import writing
 from toolbelt.control.access import expirations
 from toolbelt.control.catalog import connection_policy, entries, ordering, unresolved
 from toolbelt.control.config import belt_budgets
-from toolbelt.core import belts, catalog, errors
+from toolbelt.core import belts, catalog, errors, facts
 from toolbelt.store import entries as rows
 from toolbelt.store import revisions, snapshots
 
@@ -36,6 +40,7 @@ class Imported:
     those that are up to date already.
 
     ``ordered`` are the kinds whose order it changes; ``unresolved_names`` are names in its loadouts that do not exist;
+    ``ignored`` are its fields that are observed, and therefore ignored;
     ``entry`` is the id of the last audit entry, None if nothing was written.
     """
 
@@ -43,6 +48,7 @@ class Imported:
     same: int
     ordered: tuple[belts.KindName, ...] = ()
     unresolved_names: tuple[unresolved.Unresolved, ...] = ()
+    ignored: tuple[errors.Problem, ...] = ()
     entry: int | None = dataclasses.field(default=None, compare=False)
 
     @property
@@ -57,8 +63,8 @@ class Imported:
 
     @property
     def warnings(self) -> tuple[errors.Problem, ...]:
-        """Return the names in loadouts that do not exist, each with its path."""
-        return tuple(map(unresolved.as_problem, self.unresolved_names))
+        """Return the ignored fields, and the names in loadouts that do not exist, each with its path."""
+        return (*self.ignored, *map(unresolved.as_problem, self.unresolved_names))
 
     @property
     def to_confirm(self) -> tuple[unresolved.Unresolved, ...]:
@@ -78,8 +84,14 @@ class Imported:
 
 
 def export() -> dict[str, Any]:
-    """Return the whole configuration as a belt. It contains no secrets, sessions or tokens."""
-    return rows.export()
+    """Return the whole configuration as a belt. It contains no secrets, sessions, tokens or observations."""
+    return {
+        section: [
+            facts.decided(SECTIONS[section], entry) if isinstance(entry, Mapping) else entry
+            for entry in written
+        ]
+        for section, written in rows.export().items()
+    }
 
 
 def export_sections(sections: Collection[str]) -> dict[str, Any]:
@@ -102,27 +114,36 @@ def revision() -> int:
 
 def check(document: Mapping[str, Any]) -> list[errors.Problem]:
     """Return the problems of importing this belt now; it may refer to what is stored."""
-    return belts.check(_with_stored(document, rows.export()))
+    stored = rows.export()
+    return belts.check(_with_stored(_with_observed(document, stored), stored))
 
 
 def warnings(document: Mapping[str, Any]) -> list[errors.Problem]:
-    """Return the names in the loadouts of this valid belt that exist neither in it nor in what is stored."""
+    """Return the fields of this valid belt that are ignored, and the names in its loadouts that exist neither in it nor
+    in what is stored.
+    """
     belt = belts.load(_with_stored(document, rows.export()), lenient=True)
-    return list(map(unresolved.as_problem, _unresolved(document, belt.catalog)))
+    return [*_ignored(document), *map(unresolved.as_problem, _unresolved(document, belt.catalog))]
 
 
-def preview(write: writing.Write, document: Mapping[str, Any]) -> Imported:
+def preview(write: writing.Write, document: Mapping[str, Any], *, is_state: bool = False) -> Imported:
     """Return the effects of importing this belt now, without importing it; raise as :func:`import_` does."""
-    return evaluate(write, document)[0]
+    return evaluate(write, document, is_state=is_state)[0]
 
 
 def evaluate(
-    write: writing.Write, document: Mapping[str, Any], count_tokens: Callable[[str], int] | None = None
+    write: writing.Write,
+    document: Mapping[str, Any],
+    count_tokens: Callable[[str], int] | None = None,
+    *,
+    is_state: bool = False,
 ) -> tuple[Imported, belts.Belt]:
     """Return the effects of importing this belt now, and the resulting configuration, with the tokens of its tools if
-    ``count_tokens`` is given.
+    ``count_tokens`` is given. ``is_state`` is as in :func:`import_`.
     """
     stored = rows.export()
+    ignored = () if is_state else tuple(_ignored(document))
+    document = document if is_state else _with_observed(document, stored)
     belt = belts.load(_with_stored(document, stored), count_tokens=count_tokens, is_saved=True)
     belt = dataclasses.replace(belt, catalog=_as_imported(belt.catalog, document, stored))
     current = {
@@ -153,27 +174,34 @@ def evaluate(
     ordered = tuple(kind for section, kind in SECTIONS.items() if _is_reordered(section, document, stored))
     unresolved_names = _unresolved(document, belt.catalog)
     return Imported(
-        differences=tuple(changed), same=same, ordered=ordered, unresolved_names=unresolved_names
+        differences=tuple(changed),
+        same=same,
+        ordered=ordered,
+        unresolved_names=unresolved_names,
+        ignored=ignored,
     ), belt
 
 
-def import_(write: writing.Write, document: Mapping[str, Any], *, was: int | None = None) -> Imported:
+def import_(
+    write: writing.Write, document: Mapping[str, Any], *, was: int | None = None, is_state: bool = False
+) -> Imported:
     """Import every entry of the belt, in its order, in one transaction; entries that it does not name are unchanged.
 
-    Each created or changed entry is audited; all share a batch. ``was`` is the revision that the writer saw: raise
-    Stale if it is another one now. Raise errors.Invalid with every problem (including agents that would exceed a budget
-    that refuses), ConfirmationRequired if a loadout would disable what does not exist, or Refused for a connection that
-    may not be set this way; then nothing is written.
+    Each created or changed entry is audited; all share a batch. With ``is_state``, the document is no belt, but a state
+    with what was observed in it, such as that of a scenario or of the demo. ``was`` is the revision that the writer
+    saw: raise Stale if it is another one now. Raise errors.Invalid with every problem (including agents that would
+    exceed a budget that refuses), ConfirmationRequired if a loadout would disable what does not exist, or Refused for a
+    connection that may not be set this way; then nothing is written.
     """
     # Checked before the lock is taken, because that takes long, and again only if the configuration changed meanwhile.
-    checked, imported = revision(), preview(write, document)
+    checked, imported = revision(), preview(write, document, is_state=is_state)
     write = write.in_batch()
     with writing.begin():
         now = revision()
         if was is not None and now != was:
             raise errors.Stale("The configuration", f"revision {was}", f"revision {now}")
         if now != checked:
-            imported = preview(write, document)
+            imported = preview(write, document, is_state=is_state)
         if not write.confirm:
             unresolved.confirm(imported.to_confirm)
         expirations.record_due()
@@ -184,6 +212,33 @@ def import_(write: writing.Write, document: Mapping[str, Any], *, was: int | Non
         for kind in imported.ordered:
             entry = ordering.set_order(write, kind, _names(document, kind)).entry or entry
     return dataclasses.replace(imported, entry=entry)
+
+
+def _with_observed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the belt with what is observed in what is stored, instead of what was observed when it was exported."""
+    joined = dict(document)
+    for section, kind in SECTIONS.items():
+        written = document.get(section)
+        if kind not in facts.FIELDS or not isinstance(written, list):
+            continue
+        now = {_name(kind, entry): entry for entry in stored.get(section, ())}
+        joined[section] = [
+            facts.with_observed(kind, entry, now.get(str(entry.get(entries.name_field(kind)))))
+            if isinstance(entry, Mapping)
+            else entry
+            for entry in written
+        ]
+    return joined
+
+
+def _ignored(document: Mapping[str, Any]) -> Iterator[errors.Problem]:
+    """Yield a note for each field of the belt that is ignored, because it is observed."""
+    for section, kind in SECTIONS.items():
+        written = document.get(section)
+        for entry in written if isinstance(written, list) else ():
+            for name in facts.observed(kind, entry):
+                path = f"{belts.address(kind, entry)}.{name}"
+                yield errors.Problem(path=path, message="Ignored: this is observed here, not imported.")
 
 
 def _as_imported(

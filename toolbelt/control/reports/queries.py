@@ -195,6 +195,7 @@ def changes(
     older_than: int | None = None,
     newer_than: int | None = None,
     size: int = 50,
+    folded: bool = False,
     **filters: Unpack[audit.AuditFilters],
 ) -> audit.Page:
     """Return a page of the audit log, newest first; ``agent`` limits it to one agent, ``kind`` and ``name`` to things
@@ -209,6 +210,7 @@ def changes(
         older_than=older_than,
         newer_than=newer_than,
         size=size,
+        folded=folded,
         **filters,
     )
 
@@ -224,12 +226,20 @@ def unrecorded(*, agent: str = "", **filters: Unpack[audit.AuditFilters]) -> lis
         entry
         for entry in expirations.unrecorded(agent)
         if filters.get("actor", "") in ("", entry.actor)
+        and filters.get("actor_kind", "") in ("", entry.actor_kind)
+        and filters.get("about", "") in ("", entry.key, entry.subject_key)
+        and filters.get("about_kind", "") in ("", *_about_kinds(entry))
         and filters.get("action", "") in ("", entry.action)
         and filters.get("key", "") in ("", entry.key)
         and filters.get("via", "") in ("", entry.via)
         and (since is None or since <= entry.at)
         and (until is None or entry.at < until)
     ]
+
+
+def _about_kinds(entry: Entry) -> tuple[str, str]:
+    """Return the kinds of what an expiry is about: the agent, and the toolkit or tool."""
+    return entry.subject_kind, "toolkit" if entry.action == "switch.end" else "tool"
 
 
 def all_changes(*, agent: str = "", **filters: Unpack[audit.AuditFilters]) -> Iterator[Sequence[Entry]]:
@@ -243,7 +253,7 @@ def change(entry: int) -> Entry | None:
 
 
 def logged_values(field: str, agent: str = "") -> list[str]:
-    """Return the values of ``actor``, ``action``, ``key`` or ``via`` in the audit log, of one agent or of everything,
+    """Return the values of a column of the audit log, of one agent or of everything,
     to filter by.
     """
     return audit.logged_values(field, *(("agent", agent) if agent else ()))

@@ -13,11 +13,11 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.servers import upstream_servers
-from toolbelt.core import catalog, errors, keys, schema
+from toolbelt.core import catalog, errors, facts, keys, schema
 from toolbelt.plugins.upstream import importing, limits
 from toolbelt.store import listings, snapshots
 
-REASON = "as the agent's program declares it"
+REASON = facts.DECLARED
 FIELDS: Mapping[str, str] = {
     "name": "name",
     "title": "title",
@@ -83,7 +83,7 @@ def declared(name: str, agent: str = "") -> list[dict[str, Any]]:
 
 def declare_from_program(agent: str, plugin: str, tools: Tools) -> dict[str, Any]:
     """Declare the tools of an agent's program in this process; return the result as the API's response has it."""
-    recorded = declare(writing.by(f"agent:{agent}", via="system"), plugin, tools, agent=agent)
+    recorded = declare(writing.by(f"agent:{agent}", via="system", kind="agent"), plugin, tools, agent=agent)
     return document(recorded, keys_by_name(plugin, tools))
 
 

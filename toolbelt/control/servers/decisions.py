@@ -46,7 +46,7 @@ def approve(
             }
             for key, change in decided.items()
         }
-        _write(write, changes)
+        _write(write, changes, "approve")
         problems: list[errors.Problem] = []
         if carry_over and renamed:
             over = {old: new for new, old in renamed.items()}
@@ -64,7 +64,7 @@ def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) 
     with writing.begin():
         decided = _decided(name, reviewed_hashes)
         changes = {key: _rejection(change) for key, change in decided.items()}
-        _write(write.in_batch(), changes)
+        _write(write.in_batch(), changes, "reject")
     return tuple(decided)
 
 
@@ -93,12 +93,14 @@ def _decided(name: str, reviewed_hashes: Mapping[str, str]) -> dict[str, approva
     return {key: to_review[key] for key in reviewed_hashes if key in to_review}
 
 
-def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]]) -> None:
+def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]], act: str) -> None:
     stored, names = snapshots.catalog(), entries.name_index()
     to_write = []
     for key, change in changes.items():
         merged = {**belts.entry("tool", stored.tools[key]), **change}
         to_write.append({field: value for field, value in merged.items() if value is not None})
-    written = tool_writes.store_tools(write, to_write, source="the approval", stored=stored, names=names)
+    written = tool_writes.store_tools(
+        write, to_write, source="the approval", stored=stored, names=names, act=act
+    )
     if written.problems:
         raise errors.Invalid(written.problems)

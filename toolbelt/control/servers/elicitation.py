@@ -11,11 +11,10 @@ import itertools
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals
-from toolbelt.core import catalog, errors, keys
+from toolbelt.core import catalog, errors, facts, keys
 from toolbelt.store import snapshots
 
-REASON = "The server asked a user, or announced that it needs to."
-SYSTEM = writing.Actor(name="system", via="system")
+SYSTEM = writing.by("toolbelt", via="system", reason=facts.ASKED)
 
 
 def request_review(name: str) -> None:
@@ -28,7 +27,7 @@ def request_review(name: str) -> None:
             # The server was removed meanwhile.
             return
         if catalog.elicitation(stored, plugin) is None:
-            _create(writing.Write(actor=SYSTEM, reason=REASON), plugin, stored, seen=False)
+            _create(SYSTEM.observed_by(name, "server"), plugin, stored, seen=False)
 
 
 def ensure_entry(write: writing.Write, name: str) -> str:

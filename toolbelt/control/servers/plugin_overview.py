@@ -233,10 +233,11 @@ def _record_review(
         for key in reviewed:
             tool = stored.tools[key]
             if blocked:
-                entries.change(write, "tool", key, approvals.rejection(tool))
+                entries.change(write, "tool", key, approvals.rejection(tool), action="tool.reject")
                 continue
             # A tool that was held to a version is held to this one from now on; the others follow the code.
             is_held = tool.approved and not tool_versions.is_rejected(tool)
             approved = tool_versions.version(tool) if is_held else None
-            entries.change(write, "tool", key, {"seen": None, "approved": approved, "approved_version": None})
+            changes = {"seen": None, "approved": approved, "approved_version": None}
+            entries.change(write, "tool", key, changes, action="tool.approve")
     return tuple(reviewed)

@@ -22,13 +22,13 @@ from typing import Any
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import running_tools, tool_writes
-from toolbelt.core import belts, catalog, errors
+from toolbelt.core import belts, catalog, errors, facts
 from toolbelt.plugins import contract, info
 from toolbelt.store import audit, snapshots
 from toolbelt.store import plugins as rows
 
 SYSTEM = writing.by("toolbelt", via="system")
-REASON = "as the installed code has it"
+REASON = facts.IN_CODE
 MAX_REASON_LENGTH = 500
 
 
@@ -85,7 +85,9 @@ def enable(write: writing.Write, name: str, live: Iterable[info.PluginInfo] = ()
             raise errors.Invalid(synced.problems)
         # For a plugin that is loaded here, the sync has set the status.
         reset = {} if loaded_here else {"status": None}
-        entries.change(write, "plugin", name, {"active": None, **reset})
+        if reset:
+            entries.change(write.observed_by(name, "program"), "plugin", name, reset)
+        entries.change(write, "plugin", name, {"active": None})
     return synced
 
 
@@ -101,7 +103,7 @@ def record_failure(name: str, error: str) -> None:
         if stored is None:
             return
         if stored.status != "failed":
-            write = SYSTEM.replace(reason=error[:MAX_REASON_LENGTH])
+            write = SYSTEM.observed_by(name, "program").replace(reason=error[:MAX_REASON_LENGTH])
             entries.change(write, "plugin", name, {"status": "failed"})
         rows.set_error(name, error)
 
@@ -170,7 +172,11 @@ class _Sync:
         gone = [key for key in own_keys if key not in offered and not self.stored.tools[key].retired]
         to_write += [{**belts.entry("tool", self.stored.tools[key]), "retired": True} for key in gone]
         written = tool_writes.store_tools(
-            self.write, to_write, source=_describe(live), stored=self.stored, names=self.names
+            self.write.observed_by(live.name, "program"),
+            to_write,
+            source=_describe(live),
+            stored=self.stored,
+            names=self.names,
         )
         self.created += [f"tool {key}" for key in written.created]
         self.changed += [f"tool {key}" for key in written.changed]
@@ -207,7 +213,7 @@ class _Sync:
         if toolkit.plugin:
             return False
         for action, _, before, after in audit.since(0, "toolkit", toolkit.key):
-            if action == "toolkit.create" or not isinstance(after, Mapping):
+            if action in ("toolkit.create", "toolkit.appear") or not isinstance(after, Mapping):
                 return False
             if "plugin" in after:
                 return isinstance(before, Mapping) and before.get("plugin") == plugin
@@ -219,7 +225,8 @@ class _Sync:
         try:
             if now is not None and belts.entry(kind, now) == self._normal(kind, entry):
                 return True
-            entries.put(self.write, kind, entry, in_code=True, index=self.names)
+            write = self.write.observed_by(live.name, "program")
+            entries.put(write, kind, entry, in_code=True, index=self.names)
         except errors.Invalid as error:
             self.problems += [
                 errors.Problem(

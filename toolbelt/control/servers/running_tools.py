@@ -17,12 +17,11 @@ from django.db import connections
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.core import catalog
+from toolbelt.core import catalog, facts
 from toolbelt.store import running_processes, snapshots
 
 SYSTEM = writing.by("toolbelt", via="system")
-MISSING_REASON = "no running process can run these tools"
-RESTORED_REASON = "a running process can run these tools again"
+MISSING_REASON, RESTORED_REASON = facts.NOT_RUNNING, facts.RUNNING_AGAIN
 REPORT_INTERVAL = 60.0
 # Shortly after the start, when other work is done.
 FIRST_REPORT_DELAY = 1.0

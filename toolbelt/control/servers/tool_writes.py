@@ -13,7 +13,7 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.core import belts, catalog, errors
+from toolbelt.core import belts, catalog, errors, facts
 from toolbelt.store import audit, token_counts, tools
 
 
@@ -34,10 +34,12 @@ def store_tools(
     stored: catalog.Catalog,
     names: belts.NameIndex,
     counts: Mapping[str, int] | None = None,
+    act: str = "change",
 ) -> Written:
     """Write those of the definitions that differ from what is stored, within the caller's transaction.
 
-    ``source`` names their origin in messages. ``counts`` are token counts by the JSON of a tool: callers with many
+    ``source`` names their origin in messages. ``act`` is what an operator does to the tools, for the audit log; what is
+    observed of them has actions of its own. ``counts`` are token counts by the JSON of a tool: callers with many
     tools count them before they take the lock.
     """
     values: list[catalog.Tool] = []
@@ -67,10 +69,10 @@ def store_tools(
         values.append(value)
         if before is None:
             created.append(key)
-            changes.append(("tool.create", key, None, new_values))
+            changes.append((_action(write, None, new_values, act), key, None, new_values))
         else:
             changed.append(key)
-            changes.append(("tool.change", key, old_values, new_values))
+            changes.append((_action(write, old_values, new_values, act), key, old_values, new_values))
     tools.put(values)
     audit.record_all(
         actor=write.actor.name,
@@ -79,8 +81,14 @@ def store_tools(
         changes=changes,
         reason=write.reason,
         batch=write.batch,
+        actor_kind=write.actor.kind,
+        asked_by=write.asked_by,
     )
     return Written(created=tuple(created), changed=tuple(changed), problems=tuple(problems))
+
+
+def _action(write: writing.Write, before: Any, after: Any, act: str) -> str:
+    return facts.action_of("tool", before, after) if write.is_observation else f"tool.{act}"
 
 
 def taken_problem(

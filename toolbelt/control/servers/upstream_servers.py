@@ -28,13 +28,13 @@ from typing import Any
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, tool_import, tool_writes
-from toolbelt.core import belts, catalog, connections, errors, keys
+from toolbelt.core import belts, catalog, connections, errors, facts, keys
 from toolbelt.plugins.upstream import importing, non_tool_importing
 from toolbelt.store import listings, snapshots, token_counts
 from toolbelt.store import plugins as rows
 
 SYSTEM = writing.by("toolbelt", via="system")
-REASON = "as the server lists it"
+REASON = facts.LISTED
 MAX_REASON_LENGTH = 500
 MAX_NOTIFIED = 200
 
@@ -149,7 +149,7 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
     """
     plugin = find(name)
     if listed.error:
-        return _failed(plugin, listed)
+        return _failed(write, plugin, listed)
     source = f"the server {name!r}"
     definitions, problems = importing.definitions(listed.tools, plugin.namespace, source)
     problems = [*listed.problems, *problems]
@@ -208,7 +208,7 @@ def store(
             message = f"{plugin.name} changed while its tools were listed: try again."
             raise errors.Refused(message)
         check(stored)
-        write = write.in_batch()
+        write = write.observed_by(plugin.name, "server" if now.runner == "upstream" else "program").in_batch()
         if now.status == "failed":
             entries.change(write, "plugin", plugin.name, {"status": None})
         importer = tool_import.ToolImporter(
@@ -262,11 +262,12 @@ def record_unsolicited(name: str, listed: ServerListing) -> None:
         return
 
 
-def _failed(plugin: catalog.Plugin, listed: ServerListing) -> RecordedTools:
+def _failed(write: writing.Write, plugin: catalog.Plugin, listed: ServerListing) -> RecordedTools:
     with writing.begin():
         now = snapshots.catalog().plugins.get(plugin.name)
         if now is not None and now.status != "failed":
-            write = SYSTEM.replace(reason=listed.error[:MAX_REASON_LENGTH])
+            write = write.observed_by(plugin.name, "server")
+            write = write.replace(reason=listed.error[:MAX_REASON_LENGTH])
             entries.change(write, "plugin", plugin.name, {"status": "failed"})
         rows.set_error(plugin.name, listed.error)
         listings.record_failure(plugin.name, error=listed.error, stderr=listed.stderr)

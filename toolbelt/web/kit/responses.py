@@ -185,7 +185,7 @@ def see_other(request: http.Request, address: str) -> HttpResponse:
 
 def actor(request: http.Request) -> writing.Actor:
     """Return the user of the request as an actor."""
-    return writing.Actor(name=request.user.get_username(), via="screen")
+    return writing.Actor(name=request.user.get_username(), via="screen", kind="person")
 
 
 def write(request: http.Request, data: Mapping[str, Any] = MappingProxyType({})) -> writing.Write:

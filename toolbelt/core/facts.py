@@ -1,0 +1,124 @@
+"""Facts and acts: what was observed, and what was decided.
+
+What a server lists, a program declares, or a process finds is a *fact*: it is recorded with its source as the actor, is
+never undone, and is never in a belt. What a person, a token or an agent decides is an *act*, which can be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+ActorKind = Literal["person", "token", "agent", "server", "program", "clock"]
+ACTOR_KINDS: tuple[ActorKind, ...] = ("person", "token", "agent", "server", "program", "clock")
+# Those that observe. The others decide. The clock is Toolbelt itself.
+OBSERVERS = frozenset[ActorKind]({"server", "program", "clock"})
+
+# The reasons that facts have had since before they had actions of their own.
+LISTED = "as the server lists it"
+DECLARED = "as the agent's program declares it"
+IN_CODE = "as the installed code has it"
+NOT_RUNNING = "no running process can run these tools"
+RUNNING_AGAIN = "a running process can run these tools again"
+ASKED = "The server asked a user, or announced that it needs to."
+_REASONS = frozenset({LISTED, DECLARED, IN_CODE, NOT_RUNNING, RUNNING_AGAIN, ASKED})
+
+# The fields that only an observation sets, by kind of entry.
+FIELDS: Mapping[str, frozenset[str]] = {
+    "plugin": frozenset({"status", "not_running"}),
+    "tool": frozenset({"retired"}),
+}
+# What the source of a tool states of it.
+LISTED_FIELDS = frozenset(
+    {
+        *("kind", "title", "description", "input_schema", "output_schema", "annotations"),
+        *("details", "upstream_name"),
+    }
+)
+_APPEAR, _UPDATE = "appear", "update"
+ACTIONS = frozenset(
+    {
+        *("tool.appear", "tool.update", "tool.disappear", "tool.return"),
+        *("plugin.appear", "plugin.update", "plugin.fail", "plugin.recover", "plugin.running"),
+        *("toolkit.appear", "toolkit.update"),
+        *("switch.end", "override.end"),
+    }
+)
+Entry = Mapping[str, Any]
+
+
+def is_fact(action: str, before: Any, after: Any, *, reason: str, is_undo: bool) -> bool:
+    """Return whether an audit entry records what was observed, so that it cannot be undone.
+
+    An entry from before facts had their own actions is recognized by its reason, or by what changed: only what nobody
+    decides, or the texts of a tool that came into review with them.
+    """
+    if action in ACTIONS:
+        return True
+    kind, _, act = action.partition(".")
+    if is_undo or act not in ("create", "change") or kind not in ("plugin", "tool", "toolkit"):
+        return False
+    if reason in _REASONS:
+        return True
+    if act == "create" or not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return False
+    changed = {*before, *after}
+    if changed and changed <= FIELDS.get(kind, frozenset()):
+        return True
+    if kind != "tool":
+        return False
+    came_into_review = bool(after.get("approved_version")) and not before.get("approved_version")
+    is_unseen = changed == {"seen"} and after.get("seen") is False
+    return is_unseen or (came_into_review and not changed.isdisjoint(LISTED_FIELDS))
+
+
+def action_of(kind: str, before: Entry | None, after: Entry) -> str:
+    """Return the action of a fact about an entry, whose fields differ as ``before`` and ``after`` (None: it is new)."""
+    if before is None:
+        return f"{kind}.{_APPEAR}"
+    if kind == "tool" and after.get("retired") is True:
+        return "tool.disappear"
+    if kind == "tool" and set(after) == {"retired"}:
+        return "tool.return"
+    if kind == "plugin" and "status" in after:
+        return "plugin.fail" if after["status"] == "failed" else "plugin.recover"
+    if kind == "plugin" and set(after) == {"not_running"}:
+        return "plugin.running"
+    return f"{kind}.{_UPDATE}"
+
+
+def observed(kind: str, entry: Any) -> dict[str, Any]:
+    """Return the fields of an entry that only an observation sets; none of an entry that is no mapping."""
+    fields = FIELDS.get(kind, frozenset())
+    if not fields or not isinstance(entry, Mapping):
+        return {}
+    return {name: value for name, value in entry.items() if name in fields and _is_state(name, value)}
+
+
+def decided(kind: str, entry: Entry) -> dict[str, Any]:
+    """Return an entry without the fields that only an observation sets."""
+    left_out = observed(kind, entry)
+    return {name: value for name, value in entry.items() if name not in left_out}
+
+
+def with_observed(kind: str, entry: Entry, stored: Entry | None) -> dict[str, Any]:
+    """Return what is decided in an entry, with what is observed in the stored one."""
+    joined = decided(kind, entry)
+    states = observed(kind, stored)
+    if "status" in states and joined.get("status") == "disabled" and joined.get("active") is None:
+        joined |= {"active": False}
+    if not joined.get("in_code"):
+        states.pop("not_running", None)
+    return joined | states
+
+
+def _is_state(name: str, value: Any) -> bool:
+    """Return whether it is a valid value that is observed. The status "disabled" is an operator's: `active: false`."""
+    if value is None:
+        return True
+    match name:
+        case "status":
+            return value in ("ready", "failed")
+        case "retired":
+            return isinstance(value, bool)
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
