@@ -127,9 +127,26 @@ def test_a_call_that_ran_without_admission_is_recorded_with_a_note(ada: Asking) 
     assert 3500 < (timezone.now() - row.at).total_seconds() < 3700
 
 
-def test_only_client_tools_can_be_recorded_by_the_client(ada: Asking) -> None:
+def test_only_client_tools_can_be_recorded(ada: Asking) -> None:
     call = {"tool": "load_tools", "arguments": {}, "outcome": "ok"}
-    answer = ada.post("/agents/ada/calls/record", {"calls": [call]})
+    answer = Asking(of_operator("olga", superuser=True)).post("/agents/ada/calls/record", {"calls": [call]})
     assert answer.status_code == 422
     assert "runs no tool named 'load_tools'" in answer.json()["detail"]
     assert not models.CallRecord.objects.exists()
+
+
+def test_recording_does_not_tell_an_agent_which_client_tools_exist(ada: Asking) -> None:
+    belts.import_(SETUP, {"tools": [{"key": "not_granted"}]})
+    answers = set()
+    for tool in ("not_granted", "unknown", "load_tools", "refund"):
+        call = {"tool": tool, "arguments": {}, "outcome": "ok"}
+        answer = ada.post("/agents/ada/calls/record", {"calls": [call]})
+        answers.add((answer.status_code, answer.content))
+    assert answers == {(204, b"")}
+    assert not models.CallRecord.objects.filter(tool__in=["unknown", "load_tools"]).exists()
+
+
+def test_the_other_calls_of_a_request_are_recorded_beside_an_unknown_one(ada: Asking) -> None:
+    unknown = {"tool": "unknown", "arguments": {}, "outcome": "ok"}
+    ada.post("/agents/ada/calls/record", {"calls": [unknown, {**REFUND, "outcome": "ok"}]})
+    assert models.CallRecord.objects.get().tool == "refund"

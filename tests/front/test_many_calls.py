@@ -99,7 +99,8 @@ def until(is_so: Callable[[], bool]) -> None:
 
 @pytest.mark.slow
 def test_long_calls_delay_no_other_request_and_blocking_the_plugin_cancels_them(start_scenario: Any) -> None:
-    begin, open_scenario = start_scenario(places=CALLS)
+    # One agent has at most half of the slots.
+    begin, open_scenario = start_scenario(places=2 * CALLS)
     with begin as server:
         scenario = open_scenario(server)
         calls = scenario.call(CALLS)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolbelt.plugins import background
+from toolbelt.plugins import background, contract
 
 
 @pytest.fixture
@@ -135,3 +135,28 @@ def test_a_hosts_loop_is_not_blocked_and_keeps_running_after_close():
         await asyncio.sleep(0)
 
     asyncio.run(story())
+
+
+def test_one_agents_plain_functions_leave_threads_for_other_agents(loop):
+    threads, release = background.Threads(limit=4), threading.Event()
+    begun: list[str] = []
+
+    async def call(agent: str, function: Any) -> Any:
+        context = contract.CallContext(agent=agent, session="", request_id="", options=None, active_tools={})
+        contract.CURRENT_CALL.set(context)
+        return await threads.run(function)
+
+    def wait() -> None:
+        begun.append("ada")
+        release.wait(20)
+
+    async def together() -> Any:
+        of_ada = [asyncio.create_task(call("ada", wait)) for _ in range(6)]
+        answer = await asyncio.create_task(call("bob", lambda: "answered"))
+        count = len(begun)
+        release.set()
+        await asyncio.gather(*of_ada)
+        return answer, count
+
+    assert loop.run_sync(together(), 20) == ("answered", 2)
+    assert len(begun) == 6

@@ -317,6 +317,49 @@ def test_calls_of_one_plugin_wait_for_a_slot_within_their_time_limit(kb: None, s
     assert content(call("kb__plain"))
 
 
+@pytest.mark.django_db
+def test_one_agents_long_calls_do_not_delay_another_agents_call(install: Install, settings: Any) -> None:
+    sample_plugins.reset()
+    settings.TOOLBELT_CALLS_PER_PLUGIN = 4
+    install("Kb", agents=[ADA, {**ADA, "key": "bob"}])
+
+    async def together() -> tuple[int, calls.Answer]:
+        of_ada = [asyncio.create_task(calls.arun("ada", "kb__hold", {})) for _ in range(6)]
+        async with asyncio.timeout(20):
+            while calls._slots.waiting("kb") < 4:  # noqa: ASYNC110 (the calls are admitted in threads)
+                await asyncio.sleep(0.01)
+            answer = await calls.arun("bob", "kb__plain", {})
+        begun = len(sample_plugins.HOLDING)
+        sample_plugins.RELEASED.set()
+        await asyncio.gather(*of_ada)
+        return begun, answer
+
+    begun, answer = async_to_sync(together)()
+
+    assert begun == 2
+    assert isinstance(answer, calls.Result)
+
+
+def test_an_agent_with_too_many_waiting_calls_is_refused_another(kb: None, settings: Any) -> None:
+    sample_plugins.reset()
+    settings.TOOLBELT_CALLS_PER_PLUGIN, settings.TOOLBELT_REQUESTS_AT_ONCE = 1, 8
+
+    async def together() -> list[calls.Answer]:
+        waiting = [asyncio.create_task(calls.arun("ada", "kb__hold", {})) for _ in range(3)]
+        async with asyncio.timeout(20):
+            while calls._slots.waiting("kb") < 2:  # noqa: ASYNC110 (the calls are admitted in threads)
+                await asyncio.sleep(0.01)
+            refused = await calls.arun("ada", "kb__plain", {})
+        sample_plugins.RELEASED.set()
+        return [refused, *await asyncio.gather(*waiting)]
+
+    refused, *others = async_to_sync(together)()
+
+    assert isinstance(refused, gate.Refusal)
+    assert (refused.code, "Try again" in refused.message) == ("tool-unavailable", True)
+    assert all(isinstance(answer, calls.Result) for answer in others)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_plugin_state_survives_a_restart(install: Install) -> None:
     install("Kb", agents=[ADA])

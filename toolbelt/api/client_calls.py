@@ -176,27 +176,33 @@ def report_outcome(request: HttpRequest, agent: str, call_id: names.Name, body: 
 def record_calls(request: HttpRequest, agent: str, body: UnadmittedCalls) -> Any:
     """Record calls that the agent's own program ran without an admission, because it could not reach Toolbelt.
 
-    Their records say so. Toolbelt only checks that the agent's program runs these tools.
+    Their records say so. Toolbelt only checks that agents' programs run these tools. Calls of other tools are not
+    recorded; with an agent's token, the response does not tell which these are.
     """
     bearer = auth.bearer(request)
     credentials.check_subagent(bearer, agent, body.subagent)
     for call in body.calls:
-        admissions.record(
-            admissions.Request(
-                agent,
-                call.tool,
-                call.arguments,
-                body.session,
-                body.request_id,
-                body.subagent,
-                sender=bearer.kind,
-            ),
-            call.outcome,
-            seconds_ago=call.seconds_ago,
-            error=call.error,
-            duration_ms=call.duration_ms or 0,
-            result_bytes=call.result_bytes,
-        )
+        try:
+            admissions.record(
+                admissions.Request(
+                    agent,
+                    call.tool,
+                    call.arguments,
+                    body.session,
+                    body.request_id,
+                    body.subagent,
+                    sender=bearer.kind,
+                ),
+                call.outcome,
+                seconds_ago=call.seconds_ago,
+                error=call.error,
+                duration_ms=call.duration_ms or 0,
+                result_bytes=call.result_bytes,
+            )
+        except admissions.NotRunByClientError:
+            # An agent must not find out which tools exist, and a call that it was denied since is still recorded.
+            if bearer.kind == "operator":
+                raise
     return ninja.Status(204, None)
 
 

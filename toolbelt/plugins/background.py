@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from toolbelt.plugins import lifecycle
+from toolbelt.plugins import contract, lifecycle, slots
 
 T = TypeVar("T")
 
@@ -181,14 +181,14 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 class Threads:
-    """Threads for one plugin's plain functions: at most ``limit`` at a time, and further calls wait.
+    """Threads for one plugin's plain functions: at most ``limit`` at a time, shared by agents as slots are.
 
     A thread cannot be cancelled. If its caller stops waiting, it still counts until it ends, so a plugin that hangs
     uses up its own threads and no other plugin's.
     """
 
     def __init__(self, limit: int = MAX_THREADS) -> None:
-        self._free = asyncio.Semaphore(limit)
+        self._limit, self._slots = limit, slots.Slots()
 
     async def run(self, function: Callable[..., T], *arguments: Any, check: Check | None = None) -> T:
         """Run the plain function in a thread and return its result. Raise what it or ``check`` raises.
@@ -196,22 +196,24 @@ class Threads:
         ``check`` is awaited once a thread is free, because waiting for one may take long. Without ``check``, the
         current call's check is repeated after such a wait.
         """
-        if check is None and self._free.locked():
-            check = _CHECK.get()
-        await self._free.acquire()
-        if check is not None:
-            try:
+        call = contract.CURRENT_CALL.get()
+        ticket = self._slots.enter("", call.agent if call is not None else "", self._limit)
+        try:
+            if not ticket.done():
+                check = check or _CHECK.get()
+                await asyncio.wrap_future(ticket)
+            if check is not None:
                 await check()
-            except BaseException:
-                self._free.release()
-                raise
+        except BaseException:
+            self._slots.leave(ticket)
+            raise
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         context = contextvars.copy_context()
         context.run(_CALLING_LOOP.set, loop)
 
         def settle(result: Any, error: BaseException | None) -> None:
-            self._free.release()
+            self._slots.leave(ticket)
             if answer.done():
                 return
             if error is None:
@@ -232,7 +234,7 @@ class Threads:
         try:
             threading.Thread(target=work, name="toolbelt-plugin-call", daemon=True).start()
         except RuntimeError:
-            self._free.release()
+            self._slots.leave(ticket)
             raise
         return await answer
 

@@ -176,6 +176,10 @@ def report(
         learning.note_success(agent, reported.session, reported.tool)
 
 
+class NotRunByClientError(errors.Invalid):
+    """There is no tool with this name that agents' programs run."""
+
+
 def record(
     request: Request,
     outcome: Outcome,
@@ -187,15 +191,15 @@ def record(
 ) -> None:
     """Record a call that the agent's program ran without an admission, because it could not reach Toolbelt.
 
-    ``seconds_ago`` is when it began. Raise errors.NotFound for an unknown or archived agent, and errors.Invalid for
-    malformed ids, or for a tool that the agent's program does not run.
+    ``seconds_ago`` is when it began. Raise errors.NotFound for an unknown or archived agent, errors.Invalid for
+    malformed ids, and NotRunByClientError for a tool that the agent's program does not run.
     """
     try:
         snapshot, _ = snapshots.take(request.agent, request.session, request.request_id, request.subagent)
         tool = snapshot.catalog.tools.get(request.tool)
         if tool is None or snapshot.catalog.runner(tool) != "client":
             message = f"The agent's program runs no tool named {request.tool!r}."
-            raise errors.Invalid([errors.Problem(path="tool", message=message)])
+            raise NotRunByClientError([errors.Problem(path="tool", message=message)])
         recording = _recording(request)
         recording.plugin = tool.plugin
         recording.at -= dt.timedelta(seconds=seconds_ago)

@@ -117,6 +117,12 @@ def refuse(
     return refusal
 
 
+def too_many(tool: str) -> calls.Refusal:
+    """Return the refusal of a call of an agent that has too many waiting ones already."""
+    message = f"{tool} was not called: too many of your calls wait already. Try again once some have ended."
+    return calls.Refusal(code="tool-unavailable", message=message)
+
+
 def unavailable(tool: str) -> calls.Refusal:
     """Refuse a call because the provider of its tool is unavailable."""
     return calls.Refusal(

@@ -14,11 +14,11 @@ from asgiref.sync import async_to_sync
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, dispatch, meta_tools
+from toolbelt.plugins import slots
 from toolbelt.runtime import (
     admissions,
     call_admission,
     call_answers,
-    call_slots,
     call_watch,
     elicitation,
     gates,
@@ -38,7 +38,7 @@ Result = call_answers.Result
 Answer = call_answers.Answer
 unchecked = call_answers.unchecked
 
-_slots = call_slots.CallSlots()
+_slots = slots.Slots()
 
 
 def admit(
@@ -152,7 +152,10 @@ async def carry_out(
 ) -> Answer:
     """Run an admitted call once its plugin has a free slot, and record the outcome."""
     gate = admitted.gate
-    ticket = _slots.enter(admitted.plugin, conf.CALLS_PER_PLUGIN)
+    if _slots.waiting_of(recording.agent) >= conf.REQUESTS_AT_ONCE // 4:
+        # Otherwise one agent's calls could be all requests that this process handles at a time.
+        return await gate.in_thread(call_answers.refuse, recording, call_answers.too_many(recording.tool))
+    ticket = _slots.enter(admitted.plugin, recording.agent, conf.CALLS_PER_PLUGIN)
     try:
         if not ticket.done():
             await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
@@ -165,7 +168,7 @@ async def carry_out(
         await asyncio.shield(gate.in_thread(recording.end, "cancelled"))
         raise
     finally:
-        _slots.leave(admitted.plugin, ticket)
+        _slots.leave(ticket)
     if gate.can_probe and record_writer.has_room():
         # Nothing of it waits for the database.
         return call_answers.record_result(recording, returned, admitted.definition)

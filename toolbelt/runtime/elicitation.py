@@ -12,7 +12,7 @@ import contextlib
 import json
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -21,6 +21,7 @@ from django import db
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, errors
+from toolbelt.plugins import slots
 from toolbelt.plugins.upstream import cleaning, client_features, questions
 from toolbelt.runtime import gates, log_levels, masking, recordings, server_notifications
 from toolbelt.store import databases
@@ -50,7 +51,7 @@ RefusedError = client_features.RefusedError
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
 # The number of open questions of each plugin in this process.
-_open: Counter[str] = Counter()
+_open: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
 class Client(Protocol):
@@ -193,7 +194,7 @@ class Features:
         recording = self._recording(params)
         async with self._recorded(recording):
             client, question, client_question = await self._checked(recording, params)
-            if not _enter(self._server.name):
+            if not _enter(self._server.name, self._admitted.context.agent):
                 await self._end(recording, "tool-unavailable", "Too many questions of this server are open.")
                 return CANCELLED
             try:
@@ -202,7 +203,7 @@ class Features:
                 await self._end(recording, "timed-out", "The user did not answer in time.")
                 return CANCELLED
             finally:
-                _leave(self._server.name)
+                _leave(self._server.name, self._admitted.context.agent)
             # If the grant was withdrawn while the user answered, the answer is not sent.
             await self._check(recording)
             answer = questions.answer(response, question)
@@ -338,18 +339,20 @@ def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> calls
         databases.release()
 
 
-def _enter(plugin: str) -> bool:
+def _enter(plugin: str, agent: str) -> bool:
     """Take one of a plugin's slots for open questions: half of its slots for calls, because questions delay those."""
     with _lock:
-        if _open[plugin] >= max(1, conf.CALLS_PER_PLUGIN // 2):
+        of_plugin = _open[plugin]
+        if not slots.has_room(of_plugin[agent], of_plugin.total(), max(1, conf.CALLS_PER_PLUGIN // 2)):
             return False
-        _open[plugin] += 1
+        of_plugin[agent] += 1
     return True
 
 
-def _leave(plugin: str) -> None:
+def _leave(plugin: str, agent: str) -> None:
     with _lock:
-        _open[plugin] -= 1
+        _open[plugin][agent] -= 1
+        _open[plugin] += Counter()  # without zeros
 
 
 def _log_message(params: Mapping[str, Any], namespace: str) -> dict[str, Any]:
