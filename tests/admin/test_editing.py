@@ -48,6 +48,17 @@ def test_sending_an_unchanged_form_changes_nothing(open_form):
     assert ask().fingerprint == before
 
 
+def test_a_secret_that_an_older_version_stored_in_options_is_not_shown_and_kept(open_form):
+    member = models.Member.objects.filter(tool__key="git__commit")
+    member.update(options={"apiKey": "opensesame"})
+    page = open_form(conftest.toolkit("dev"))
+    assert "opensesame" not in str(page.fields)
+    assert page.type(title="Development").send().was_saved
+    page = open_form(conftest.toolkit("dev")).line("members", tool=conftest.tool("git__wipe"))
+    assert page.send().was_saved
+    assert member.get().options == {"apiKey": "opensesame"}
+
+
 def test_editing_a_toolkits_members_keeps_options_and_applies_the_order(open_form):
     member_id = models.Member.objects.get(tool__key="git__status").pk
     page = open_form(conftest.toolkit("dev")).line(

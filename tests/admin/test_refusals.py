@@ -96,6 +96,13 @@ def test_all_errors_of_a_form_are_reported_together(open_form):
     assert "must be a mapping" in errors["members-3-options"][0]
 
 
+def test_a_secret_in_options_is_refused_at_its_line(open_form):
+    page = open_form(conftest.toolkit("dev"))
+    page.line("members", tool=conftest.tool("clock"), options='{"auth": {"apiKey": "opensesame"}}')
+    [message] = send_refused(page)["members-2-options"]
+    assert "The option 'auth.apiKey' looks like a secret" in message
+
+
 def test_members_that_cause_conflicting_options_are_refused(open_form):
     page = open_form(conftest.toolkit("dev"))
     page.line("members", tool=conftest.tool("clock"), options='{"utc": true}')

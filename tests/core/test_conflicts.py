@@ -82,8 +82,8 @@ def test_a_conflict_names_the_tool_and_both_sources_with_options() -> None:
     (conflict,) = conflicts.of_agent(STORED, ada)
     assert (conflict.tool, conflict.first.options, conflict.second.options) == ("run", HERE, THERE)
     assert conflict.message == (
-        "run comes from always-on 'run' with options {'path': '/here'} and from initial 'there' "
-        "with options {'path': '/there'}."
+        "run comes from always-on 'run' with the option 'path' and from initial 'there' "
+        "with other values of the same."
     )
 
 

@@ -228,12 +228,13 @@ def conflicting(first: Any, second: Any, **fields: Any) -> loading.Outcome:
     return loading.load(building.snapshot(stored, ada), "two")
 
 
-def test_a_conflicting_load_is_refused_with_the_tool_and_both_options() -> None:
+def test_a_conflicting_load_is_refused_with_the_tool_and_the_names_of_both_options() -> None:
     outcome = conflicting(HERE, THERE)
     document = outcome.document()
     assert (outcome.status, outcome.toolkit, outcome.session) == ("conflict", "two", None)
     assert (document["conflicting_tool"], document["loaded_toolkits"]) == ("run", ["one"])
-    assert (document["existing_options"], document["candidate_options"]) == (HERE, THERE)
+    assert document["existing_options"] == document["candidate_options"] == {"path": "[withheld]"}
+    assert not any(value in str(document) for value in (*HERE.values(), *THERE.values()))
 
 
 @pytest.mark.parametrize(

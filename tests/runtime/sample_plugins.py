@@ -42,6 +42,10 @@ class Bearer(str):
         return f"<Bearer {super().__repr__()}>"
 
 
+# The options of the last call of kb__who.
+seen_options: dict[str, Any] = {}
+
+
 class Kb(toolbelt.ToolPlugin):
     """A plugin whose tools do what their names state."""
 
@@ -120,6 +124,8 @@ class Kb(toolbelt.ToolPlugin):
     async def who(self, args: dict[str, Any]) -> Any:
         call = self.runtime.call
         assert call is not None
+        seen_options.clear()
+        seen_options.update(call.options or {})
         return {
             "agent": call.agent,
             "session": call.session,

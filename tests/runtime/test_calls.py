@@ -8,7 +8,7 @@ import io
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -242,6 +242,52 @@ def test_arguments_are_recorded_only_if_configured_and_without_secrets(kb: None,
         "auth": {"apiKey": "[withheld]", "user_password": "[withheld]"},
         "max_tokens": 3,
     }
+
+
+@pytest.fixture
+def options(kb: None) -> Callable[[Any], None]:
+    def set_options(written: Any) -> None:
+        models.AgentTool.objects.filter(tool__key="kb__who").update(options=written)
+
+    return set_options
+
+
+def test_references_in_options_become_the_plugin_s_secrets_and_allowed_variables(
+    options: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.TOOLBELT_WEB_VARIABLES = ["KB_*"]
+    monkeypatch.setenv("TOOLBELT_SECRET_KB__WEATHER_KEY", "sesame-8000")
+    monkeypatch.setenv("KB_REGION", "/north")
+    options(
+        {"auth": ["Bearer ${WEATHER_KEY}"], "region": "${KB_REGION}", "text": "$${KB_REGION} $HOME", "n": 3}
+    )
+
+    answer = content(call("kb__who"))
+
+    # The plugin gets it, and what it returns of it is withheld.
+    assert sample_plugins.seen_options == {
+        "auth": ["Bearer sesame-8000"],
+        "region": "/north",
+        "text": "${KB_REGION} $HOME",
+        "n": 3,
+    }
+    assert "sesame-8000" not in str(answer)
+
+
+@pytest.mark.parametrize(
+    "name", ["UNSET_VARIABLE", "HOME", "SECRET_KEY", "TOOLBELT_SECRET_OTHER__KEY", "DATABASE_URL"]
+)
+def test_an_option_cannot_use_any_other_variable(
+    options: Callable[[Any], None], settings: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    settings.TOOLBELT_WEB_VARIABLES = ["UNSET_VARIABLE", "SECRET_KEY", "DATABASE_URL", "TOOLBELT_*"]
+    for variable in ("SECRET_KEY", "DATABASE_URL", "TOOLBELT_SECRET_OTHER__KEY"):
+        monkeypatch.setenv(variable, "sesame-9000")
+    options({"apiKey": f"${{{name}}}"})
+
+    assert refusal("kb__who").code == "tool-unavailable"
+    assert f"the variable {name}" in the_record().error
+    assert "sesame-9000" not in the_record().error
 
 
 def test_the_record_of_invalid_arguments_contains_paths_but_no_values(kb: None) -> None:

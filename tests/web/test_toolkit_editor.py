@@ -171,6 +171,22 @@ def test_trigger_rows_are_added_moved_and_removed(editor: Client) -> None:
     assert [row.name for row in form(response).triggers] == ["file"]
 
 
+def test_a_secret_in_options_is_refused_at_its_field_and_a_stored_one_is_not_shown(editor: Client) -> None:
+    member = models.Member.objects.filter(tool__key="github__issue_write")
+    response = editor_forms.submit(editor, EDIT, SAVE, options=["", '{"auth": {"apiKey": "opensesame"}}'])
+    assert response.status_code == 422
+    assert (
+        form(response).members[1].options_problem.startswith("The option 'auth.apiKey' looks like a secret")
+    )
+
+    member.update(options={"auth": {"apiKey": "opensesame"}})
+    assert "opensesame" not in editor.get(EDIT).content.decode()
+    assert "opensesame" not in editor.get("/toolkits/issues/").content.decode()
+    assert editor_forms.submit(editor, EDIT, SAVE, title="Tickets").status_code == 303
+    assert entries.read("toolkit", "issues")["title"] == "Tickets"
+    assert member.get().options == {"auth": {"apiKey": "opensesame"}}
+
+
 def test_notes_on_nonmember_tools_and_options_survive_an_edit(editor: Client) -> None:
     models.Toolkit.objects.filter(key="issues").update(tool_notes={"papers": "Elsewhere."})
     models.Member.objects.filter(tool__key="github__issue_write").update(options={"draft": True})

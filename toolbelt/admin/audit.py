@@ -13,7 +13,7 @@ from toolbelt import models
 from toolbelt.admin import entry_actions
 from toolbelt.control import undo, writing
 from toolbelt.control.people import rights
-from toolbelt.core import errors, schema
+from toolbelt.core import belts, errors, schema
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[models.AuditEntry]
@@ -54,12 +54,12 @@ class AuditEntryAdmin(_Admin):
     @admin.display(description="before")
     def was(self, row: models.AuditEntry) -> str:
         """Return the value before the change."""
-        return _in_words(row.before)
+        return _in_words(belts.withheld(row.before))
 
     @admin.display(description="after")
     def became(self, row: models.AuditEntry) -> str:
         """Return the value after the change."""
-        return _in_words(row.after)
+        return _in_words(belts.withheld(row.after))
 
     @admin.action(description="Undo selected changes")
     def undo(self, request: HttpRequest, queryset: Any) -> None:

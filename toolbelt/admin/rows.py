@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from toolbelt.admin import inputs
 from toolbelt.control.access import tools_config
-from toolbelt.core import grants
+from toolbelt.core import grants, secret_texts
 
 if TYPE_CHECKING:
     _RowForm = forms.ModelForm[Any]
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 else:
     _RowForm, _FormSet = forms.ModelForm, model_forms.BaseInlineFormSet
 
-# A position in a list, such as [2], or a field of the item there, such as [2].options.
-ITEM = re.compile(r"\[(\d+)\](?:\.(\w+))?")
+# A position in a list, such as [2], or a place in a field of the item there, such as [2].options.depth.
+ITEM = re.compile(r"\[(\d+)\](?:\.(\w+)(?:[.\[].*)?)?")
 _MAX_NUMBER_LENGTH = 18
 
 
@@ -137,7 +137,13 @@ class Rows(_FormSet):
 
 
 class Uses(Rows):
-    """Lines that refer to tools, some with options."""
+    """Lines that refer to tools, some with options. Secrets in stored options are not shown, and kept."""
+
+    def add_fields(self, form: Any, index: int | None) -> None:
+        """Add the fields, and withhold the secrets in what is stored."""
+        super().add_fields(form, index)
+        if form.initial.get("options") is not None:
+            form.initial["options"] = secret_texts.withheld("", form.initial["options"])
 
     def value(self, line: Any) -> Any:
         """Return the tool's key, with its options if there are any."""

@@ -34,10 +34,12 @@ class Conflict:
 
     @property
     def message(self) -> str:
-        """Return the conflict as a sentence."""
+        """Return the conflict as a sentence, which names options and never their values."""
+        first, second = _in_words(self.first.options), _in_words(self.second.options)
+        other = "other values of the same" if first == second else second
         return (
-            f"{self.tool} comes from {self.first.kind} {self.first.name!r} with {_in_words(self.first.options)} and "
-            f"from {self.second.kind} {self.second.name!r} with {_in_words(self.second.options)}."
+            f"{self.tool} comes from {self.first.kind} {self.first.name!r} with {first} and "
+            f"from {self.second.kind} {self.second.name!r} with {other}."
         )
 
     @property
@@ -117,4 +119,7 @@ def _options(toolkit: catalog.Toolkit, tool: str) -> Mapping[str, Any] | None:
 
 
 def _in_words(options: Mapping[str, Any] | None) -> str:
-    return f"options {dict(options)}" if options else "no options"
+    """Return options by their names: their values may be secrets, and the message reaches the model."""
+    if not options:
+        return "no options"
+    return f"the option{'s' if len(options) > 1 else ''} {', '.join(map(repr, options))}"

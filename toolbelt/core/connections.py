@@ -140,6 +140,11 @@ def is_reserved(variable: str) -> bool:
     return variable.startswith(_RESERVED_PREFIX) or variable in _RESERVED
 
 
+def is_listed(variable: str, listed: Iterable[str]) -> bool:
+    """Return whether a variable is one of the listed names, or begins with a listed prefix, such as ``MCP_*``."""
+    return any(variable.startswith(name[:-1]) if name.endswith("*") else variable == name for name in listed)
+
+
 def problems(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield the problems of a connection's fields in a belt, each with its place."""
     command, url = fields.get("command"), fields.get("url")

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolbelt.core import errors, rules, surface
 
+_NAMED_ONLY = ("existing_options", "candidate_options")
 # What was expected, and the actual result.
 Mismatch = tuple[str, str]
 
@@ -20,6 +21,10 @@ def of_call(content: Mapping[str, Any], expected: Mapping[str, Any]) -> Iterator
     for key, value in expected.items():
         if key not in content:
             yield f"{key} = {value!r}", f"no {key} (there are {', '.join(content)})"
+        elif key in _NAMED_ONLY and isinstance(value, Mapping):
+            # The answer names the options that conflict, and withholds their values.
+            if value.keys() != content[key].keys():
+                yield f"{key} named {sorted(value)}", str(sorted(content[key]))
         elif content[key] != value:
             yield f"{key} = {value!r}", repr(content[key])
 

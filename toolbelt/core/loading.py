@@ -21,6 +21,7 @@ from toolbelt.core import (
     resolution,
     rules,
     schema,
+    secret_texts,
     sessions,
     targets,
 )
@@ -56,8 +57,9 @@ class Outcome:
             content["takes_effect"] = NEXT_REQUEST
         if self.conflict is not None:
             content["conflicting_tool"] = self.conflict.tool
-            content["existing_options"] = self.conflict.first.options or {}
-            content["candidate_options"] = self.conflict.second.options or {}
+            # Their names only: values may be secrets.
+            for name, source in (("existing", self.conflict.first), ("candidate", self.conflict.second)):
+                content[f"{name}_options"] = dict.fromkeys(source.options or {}, secret_texts.WITHHELD)
         return content
 
 

@@ -18,12 +18,14 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import re2
 
 WITHHELD = "[withheld]"
+# How deeply values are searched.
+MAX_DEPTH = 100
 
 # A whole word that names a secret, wherever it is in a name: also without a separator, as in PGPASSWORD or authtoken.
 _SECRETS = frozenset(
@@ -70,14 +72,15 @@ _PLAIN_TOKENS = frozenset(
 )
 # As the last word: it is a fact about a secret, not the secret.
 _FACTS = frozenset(
-    "count counts limit limits max min number type types kind method mode scheme strategy policy format style"  # noqa: SIM905
-    " url urls uri endpoint address host domain region server issuer audience scope scopes provider source location"
-    " file files path dir directory folder name names label title description prompt placeholder hint field fields"
-    " header param parameter column variable var env user username login email owner id ids ref reference"
-    " version versions length size budget window usage used cost price rate ttl age expiry expires expiration lifetime timeout seconds"
-    " minutes hours days at date time status state enabled disabled required optional needed allowed visible rotation"
-    " manager store storage vault prefix suffix position offset index estimate parallelism algorithm alg encoding"
-    " parser splitter scanning scanner detection check validation page pages pattern regex example template".split()
+    "count counts limit limits max min number type types kind method mode scheme strategy policy format"  # noqa: SIM905
+    " style url urls uri endpoint address host domain region server issuer audience scope scopes provider"
+    " source location file files path dir directory folder name names label title description prompt"
+    " placeholder hint field fields header param parameter column variable var env user username login"
+    " email owner id ids ref reference version versions length size budget window usage used cost price"
+    " rate ttl age expiry expires expiration lifetime timeout seconds minutes hours days at date time"
+    " status state enabled disabled required optional needed allowed visible rotation manager store"
+    " storage vault prefix suffix position offset index estimate parallelism algorithm alg encoding parser"
+    " splitter scanning scanner detection check validation page pages pattern regex example template".split()
 )
 # With these words before it, an id is a secret.
 _SECRET_IDS = frozenset({"session", "secret"})
@@ -301,14 +304,39 @@ def masked(text: str) -> str:
     return _BASIC.sub(lambda match: WITHHELD if _encodes_password(match[1]) else match[0], text)
 
 
-def withheld(name: str, value: Any) -> Any:
-    """Return a setting's value with each secret in it replaced by :data:`WITHHELD`."""
+def withheld(name: str, value: Any, depth: int = 0) -> Any:
+    """Return a setting's value with each secret in it replaced by :data:`WITHHELD`; what is nested deeper than anything
+    that is stored is withheld as a whole.
+    """
+    if isinstance(value, Mapping | list | tuple) and depth > MAX_DEPTH:
+        return WITHHELD
     match value:
         case Mapping():
-            return {key: withheld(f"{name}.{key}", item) for key, item in value.items()}
+            return {key: withheld(_name_of(name, key, value), item, depth + 1) for key, item in value.items()}
         case list() | tuple():
-            return [withheld(name, item) for item in value]
+            return [withheld(name, item, depth + 1) for item in value]
     return WITHHELD if is_secret(name, value) else value
+
+
+def secrets_in(value: Any, name: str = "", at: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """Yield the place of each secret in a setting's value, as a path, and the secret; not below :data:`MAX_DEPTH`."""
+    if len(at) > MAX_DEPTH:
+        return
+    match value:
+        case Mapping():
+            for key, item in value.items():
+                yield from secrets_in(item, _name_of(name, key, value), (*at, key))
+        case list() | tuple():
+            for position, item in enumerate(value):
+                yield from secrets_in(item, name, (*at, position))
+        case _ if is_secret(name, value):
+            yield at, value
+
+
+def _name_of(name: str, key: Any, value: Mapping[Any, Any]) -> str:
+    """Return the name of an item of a mapping; of ``{"name": "Authorization", "value": …}``, the name that it gives."""
+    stated = value.get("name", value.get("key")) if key == "value" else None
+    return f"{name}.{stated if isinstance(stated, str) else key}"
 
 
 def _is_literal(text: str) -> bool:

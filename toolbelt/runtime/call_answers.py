@@ -12,7 +12,7 @@ import structlog
 from toolbelt import conf
 from toolbelt.core import calls, catalog, errors
 from toolbelt.plugins import contract, registry
-from toolbelt.runtime import gates, masking, plugins, recordings, secrets, upstream_calls
+from toolbelt.runtime import environ, gates, masking, plugins, recordings, secrets, upstream_calls
 
 _log = structlog.get_logger(__name__)
 
@@ -100,6 +100,8 @@ def record_failure(
             return refuse(recording, _late(admitted, admitted.seconds), "there was no place for it")
         case registry.Unavailable():
             plugins.report(recording.plugin, error.status)
+            return refuse(recording, unavailable(tool), str(error))
+        case environ.OptionUnset():
             return refuse(recording, unavailable(tool), str(error))
         case errors.NotFound() if not plugins.serves(recording.plugin, tool):
             return refuse(recording, unavailable(tool), str(error))

@@ -7,6 +7,7 @@ call that waits.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from toolbelt.runtime import (
     call_answers,
     call_watch,
     elicitation,
+    environ,
     gates,
     plugins,
     record_writer,
@@ -201,8 +203,13 @@ async def _execute(
             features=features,
             method=admitted.method,
         )
+    context = admitted.context
+    if context.options:
+        namespace = plugins.namespace(admitted.plugin)
+        options = environ.fill_options(context.options, admitted.tool, namespace)
+        context = dataclasses.replace(context, options=options)
     return await plugins.registry().execute(
-        admitted.tool, admitted.arguments, call=admitted.context, within=admitted.left, check=check
+        admitted.tool, admitted.arguments, call=context, within=admitted.left, check=check
     )
 
 

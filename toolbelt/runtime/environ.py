@@ -1,16 +1,71 @@
-"""The variables that an upstream server's connection may use.
+"""The variables that an upstream server's connection, and the options of a tool, may use.
 
-A name is looked up among the secrets of the server's own namespace, as a plugin's are, and then in the environment.
-Toolbelt's own variables, such as the key that signs its sessions, are never available to a server.
+A name is looked up among the secrets of the server's or plugin's own namespace, and then in the environment. Toolbelt's
+own variables, such as the key that signs its sessions, are never available.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
+from toolbelt import conf
 from toolbelt.core import connections, errors
 from toolbelt.runtime import secrets
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class OptionUnset(errors.ToolbeltError):
+    """An option refers to a variable that is not set, or that options may not use. An operator can fix this."""
+
+    code = "tool-unavailable"
+
+    def __init__(self, tool: str, variable: str, namespace: str) -> None:
+        ways = (
+            f"allow it in TOOLBELT_WEB_VARIABLES and set it, or set {secrets.variable(namespace, variable)}"
+        )
+        super().__init__(
+            f"An option of {tool} refers to the variable {variable}, which it cannot use: {ways}."
+        )
+
+
+def fill_options(options: Mapping[str, Any], tool: str, namespace: str) -> Mapping[str, Any]:
+    """Return the options of a call with each reference to a variable, ``${NAME}``, replaced by its value.
+
+    Anyone who edits options could name a variable, so that only the secrets of the plugin's own namespace are
+    available, and what TOOLBELT_WEB_VARIABLES allows in addresses. Raise OptionUnset for any other.
+    """
+    return {key: _filled(value, tool, namespace) for key, value in options.items()}
+
+
+def _filled(value: Any, tool: str, namespace: str) -> Any:
+    match value:
+        case str() if "${" in value:
+            return _REFERENCE.sub(lambda match: _option_variable(match, tool, namespace), value)
+        case Mapping():
+            return {key: _filled(item, tool, namespace) for key, item in value.items()}
+        case list() | tuple():
+            return [_filled(item, tool, namespace) for item in value]
+    return value
+
+
+def _option_variable(match: re.Match[str], tool: str, namespace: str) -> str:
+    name = match[1]
+    if name is None:
+        return "${"  # written $${
+    secret = secrets.find(namespace, name) if namespace else None
+    if secret is not None:
+        return secrets.mask_always(secret)
+    if (
+        connections.is_reserved(name)
+        or not connections.is_listed(name, conf.WEB_VARIABLES)
+        or name not in os.environ
+    ):
+        raise OptionUnset(tool, name, namespace)
+    return secrets.mask_if_secret(os.environ[name])
 
 
 class Environ(Mapping[str, str]):

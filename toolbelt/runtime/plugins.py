@@ -108,6 +108,11 @@ def is_loaded(plugin: str) -> bool:
     return any(loaded.name == plugin for loaded in registry().list_plugins())
 
 
+def namespace(plugin: str) -> str:
+    """Return the namespace of a loaded plugin's secrets: its own, or its name; empty if it is not loaded here."""
+    return next((it.namespace or it.name for it in registry().list_plugins() if it.name == plugin), "")
+
+
 def report_unserved(plugin: str) -> None:
     """Report the plugin, if it is not served because it could not be loaded here."""
     for loaded_plugin in live():

@@ -15,7 +15,7 @@ from django.db import models as orm
 from django.utils import timezone
 
 from toolbelt import models
-from toolbelt.core import facts
+from toolbelt.core import belts, facts
 
 _BATCH_SIZE = 200
 # The actions of which a batch may have hundreds, one for each tool, with nothing to tell apart but the tool.
@@ -36,7 +36,7 @@ class Undoing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One change. ``before`` and ``after`` are JSON values; None: unset, or missing.
+    """One change. ``before`` and ``after`` are JSON values; None: unset, or missing. Secrets in options are withheld.
 
     ``undoes`` is the id of the entry that this one undid; ``undone`` the latest one that undid this one.
     ``of_several``: its ``batch`` has other entries as well. ``asked_by`` is who asked for an observation.
@@ -271,7 +271,10 @@ def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, st
     after of each.
     """
     rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key=subject_key, pk__gt=entry)
-    return [*rows.order_by("-id").values_list("action", "key", "before", "after")]
+    return [
+        (action, key, belts.withheld(before), belts.withheld(after))
+        for action, key, before, after in rows.order_by("-id").values_list("action", "key", "before", "after")
+    ]
 
 
 def newest(subject_kind: str, subject_keys: Collection[str]) -> dict[str, Entry]:
@@ -375,8 +378,8 @@ def _entries(rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
             subject_kind=row.subject_kind,
             subject_key=row.subject_key,
             key=row.key,
-            before=row.before,
-            after=row.after,
+            before=belts.withheld(row.before),
+            after=belts.withheld(row.after),
             reason=row.reason,
             batch=row.batch,
             undoes=row.undoes_id,

@@ -28,23 +28,27 @@ _VALUES: Mapping[str, Callable[..., Iterable[Any]]] = {
 }
 
 
-def read(kind: str, name: str) -> dict[str, Any] | None:
-    """Return the entry as it is stored, or None."""
+def read(kind: str, name: str, *, with_secrets: bool = False) -> dict[str, Any] | None:
+    """Return the entry as it is stored, or None. Without ``with_secrets``, those in options are withheld."""
     kind_ = _kind(kind)
     if "\0" in name:
         return None  # PostgreSQL rejects such a parameter
     for value in _VALUES[kind_](**{writing.named_by(kind_): name}):
-        entry = belts.entry(kind_, value)
+        entry = belts.entry(kind_, value, with_secrets=with_secrets)
         return {"name": entry} if kind_ == "category" else entry
     return None
 
 
 def write(kind: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Change the rows to match the whole entry; return the entry as it is stored."""
+    """Change the rows to match the whole entry, in which withheld options keep what is stored; return the entry as it
+    is stored.
+    """
     kind_ = _kind(kind)
     name = entry[writing.named_by(kind_)]
+    if belts.has_withheld(kind_, entry):
+        entry = belts.restored(kind_, entry, read(kind_, name, with_secrets=True))
     value = belts.value(kind_, name if kind_ == "category" else dict(entry), _referenced(kind_, entry))
-    writing.put(kind_, name, {} if kind_ == "category" else belts.entry(kind_, value))
+    writing.put(kind_, name, {} if kind_ == "category" else belts.entry(kind_, value, with_secrets=True))
     stored = read(kind, name)
     if stored is None:
         raise errors.NotFound(belts.KINDS[kind_].word, name)
@@ -64,10 +68,13 @@ def delete(kind: str, name: str) -> None:
         raise errors.Refused(f"{name} is used by {users}: change that first.") from error
 
 
-def export() -> dict[str, Any]:
-    """Return the whole configuration as a belt, in stored order."""
+def export(*, with_secrets: bool = False) -> dict[str, Any]:
+    """Return the whole configuration as a belt, in stored order. Without ``with_secrets``, those in options are
+    withheld.
+    """
     stored = agents.load_all()
-    return belts.dump(belts.Belt(catalog=catalog.load(), agents={agent.key: agent for agent in stored}))
+    belt = belts.Belt(catalog=catalog.load(), agents={agent.key: agent for agent in stored})
+    return belts.dump(belt, with_secrets=with_secrets)
 
 
 def names(kind: str) -> list[str]:

@@ -55,7 +55,9 @@ def rebuild_from(current: snapshots.StoredState, moment: Moment) -> Version:
     rebuilt = belts.rewind(belts.entry("agent", current.written), changes)
     if rebuilt.entry is None:
         raise errors.NotFound("agent at that time", key)
-    agent: agents.Agent = belts.value("agent", {**rebuilt.entry, "key": key}, current.catalog)
+    whole = belts.entry("agent", current.written, with_secrets=True)
+    entry = belts.restored("agent", {**rebuilt.entry, "key": key}, whole)
+    agent: agents.Agent = belts.value("agent", entry, current.catalog)
     return Version(
         agent=agent.as_of(at),
         entry=rebuilt.entry,

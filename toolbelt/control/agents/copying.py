@@ -42,7 +42,9 @@ def plan(a: str, b: str, rows: Collection[str] | None, *, only: Collection[str] 
     selected = _selected_rows(comparison, rows)
     current = snapshots.find(comparison.b.key, None)
     entry = {**belts.copy_rows(comparison.b.entry, selected), "key": comparison.b.key}
-    problems = belts.check_entry("agent", entry, entries.name_index())
+    whole = belts.entry("agent", current.agent, with_secrets=True)
+    entry = belts.restored("agent", entry, whole)
+    problems = belts.check_entry("agent", entry, entries.name_index(), stored=whole)
     if problems:
         raise errors.Invalid(problems)
     proposed = belts.value("agent", entry, current.catalog)

@@ -38,7 +38,7 @@ def check_change(
         )
     connection = connections.of(new)
     for variable in connection.variables() if connection else ():
-        if not _is_allowed_on_web(variable):
+        if not connections.is_listed(variable, conf.WEB_VARIABLES):
             raise errors.Refused(
                 f"{name} would be sent the variable {variable} of the server's environment: add it to"
                 f" TOOLBELT_WEB_VARIABLES to allow that on the web, or run `{_shell_command(name, old)}` on the server."
@@ -47,10 +47,3 @@ def check_change(
 
 def _shell_command(name: str, old: Mapping[str, Any]) -> str:
     return f"{conf.COMMAND} mcp add {name}{' --replace' if old else ''}"
-
-
-def _is_allowed_on_web(variable: str) -> bool:
-    return any(
-        variable.startswith(allowed[:-1]) if allowed.endswith("*") else variable == allowed
-        for allowed in conf.WEB_VARIABLES
-    )

@@ -37,7 +37,7 @@ def name_field(kind: str) -> str:
 
 
 def read(kind: str, name: str) -> dict[str, Any]:
-    """Return the entry as it is stored; raise errors.NotFound."""
+    """Return the entry as it is stored, without secrets in options; raise errors.NotFound."""
     entry = entries.read(kind, name)
     if entry is None:
         raise errors.NotFound(kind.replace("_", "-"), name, entries.names(kind))
@@ -67,11 +67,13 @@ def put(
     """
     with writing.begin():
         name = entry.get(name_field(kind))
-        now = entries.read(kind, name) if isinstance(name, str) else None
+        whole = entries.read(kind, name, with_secrets=True) if isinstance(name, str) else None
+        now = belts.withheld(whole)
         before = expirations.find(str(name)) if kind == "agent" and now is not None else None
         refuse_stale(kind, str(name), now, was or {}, entry)
+        entry = belts.restored(kind, entry, whole)
         written = name if kind == "category" else dict(entry)
-        problems = belts.check_entry(_kind(kind), written, index or name_index())
+        problems = belts.check_entry(_kind(kind), written, index or name_index(), stored=whole)
         if kind == "plugin" and now is not None and now.get("upstream") == entry.get("upstream"):
             # A rule that is newer than the connection must not prevent operators from switching the server off.
             at = f"{belts.address(_kind(kind), now)}.upstream"
@@ -164,6 +166,7 @@ def change(
 def refuse_stale(kind: str, name: str, now: Entry | None, was: Entry, entry: Entry) -> None:
     """Raise Stale, with every key that differs, if the entry is not as ``was`` states."""
     current = {**(now or {}), **tools_config.as_single(now or {})}
+    was = belts.withheld(was)
     stale = {key: current.get(key) for key, seen in was.items() if current.get(key) != seen}
     for key, value in stale.items():
         subject = f"{key} of {belts.KINDS[_kind(kind)].word} {name}"
@@ -191,7 +194,7 @@ def remove(write: writing.Write, kind: str, name: str, *, was: Entry | None = No
         )
     with writing.begin():
         now = read(kind, name)
-        if was is not None and now != was:
+        if was is not None and now != belts.withheld(was):
             raise errors.Stale(f"{belts.KINDS[_kind(kind)].word} {name}", was, now)
         refuse_while_used(kind, name)
         # The position is stored as well: undoing restores it.
@@ -222,11 +225,14 @@ def name_index() -> belts.NameIndex:
 
 
 def differences(now: Entry | None, stored: Entry) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that differ, with their values before and after; None for a missing key."""
+    """Return the keys that differ, with their values before and after (None for a missing key), without secrets in
+    options.
+    """
     if now is None:
-        return {}, dict(stored)
+        return {}, dict(belts.withheld(stored))
     keys = [key for key in {**now, **stored} if now.get(key) != stored.get(key)]
-    return {key: now.get(key) for key in keys}, {key: stored.get(key) for key in keys}
+    before, after = ({key: side.get(key) for key in keys} for side in (now, stored))
+    return belts.withheld(before), belts.withheld(after)
 
 
 def record_change(

@@ -79,11 +79,11 @@ def propose(
         entries.read(kind, name)  # raises NotFound
     entries.refuse_stale(kind, name, now, was or {}, changes)
     merged = {**(now or {naming: name}), **changes}
-    entry = {key: value for key, value in merged.items() if value is not None}
-    if problems := belts.check_entry(kind, entry, entries.name_index()):
+    entry = belts.restored(kind, {key: value for key, value in merged.items() if value is not None}, now)
+    if problems := belts.check_entry(kind, entry, entries.name_index(), stored=now):
         raise errors.Invalid(problems)
     value = belts.value(kind, entry, stored)
-    before, after = entries.differences(now, belts.entry(kind, value))
+    before, after = entries.differences(now, belts.entry(kind, value, with_secrets=True))
     if now is not None and (code_problems := entries.owned_by_code(kind, now, after)):
         raise errors.Invalid(code_problems)
     all_agents = agent_rows.load_all()
@@ -144,13 +144,16 @@ def remove(
 def problems(kind: Kind, name: str, entry: Entry) -> list[errors.Problem]:
     """Return every problem of an entry that is still being edited, with its path."""
     written = {key: value for key, value in entry.items() if value is not None}
-    return belts.check_entry(kind, {**written, entries.name_field(kind): name}, entries.name_index())
+    now = _stored(snapshots.catalog(), kind, name)
+    entry = belts.restored(kind, {**written, entries.name_field(kind): name}, now)
+    return belts.check_entry(kind, entry, entries.name_index(), stored=now)
 
 
 def preview_access(kind: Kind, name: str, entry: Entry, agent: str) -> access_index.AccessIndex:
     """Return the access of this agent (if any) as if the entry were stored; invalid parts are skipped."""
     stored = snapshots.catalog()
-    value = belts.value(kind, {**entry, entries.name_field(kind): name}, stored)
+    entry = belts.restored(kind, {**entry, entries.name_field(kind): name}, _stored(stored, kind, name))
+    value = belts.value(kind, entry, stored)
     return access_index.load_uncached(_with(stored, kind, name, value), agent)
 
 
@@ -182,7 +185,7 @@ def _require_seen(proposal: Proposal, seen_digest: str) -> None:
 
 def _stored(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, Any] | None:
     value = _values(stored, kind).get(name)
-    return None if value is None else dict(belts.entry(kind, value))
+    return None if value is None else dict(belts.entry(kind, value, with_secrets=True))
 
 
 def _values(stored: catalog.Catalog, kind: Kind) -> Mapping[str, Any]:

@@ -84,7 +84,9 @@ class Imported:
 
 
 def export() -> dict[str, Any]:
-    """Return the whole configuration as a belt. It contains no secrets, sessions, tokens or observations."""
+    """Return the whole configuration as a belt. It contains no sessions, tokens or observations, and secrets in options,
+    which older versions stored, are withheld.
+    """
     return {
         section: [
             facts.decided(SECTIONS[section], entry) if isinstance(entry, Mapping) else entry
@@ -114,8 +116,9 @@ def revision() -> int:
 
 def check(document: Mapping[str, Any]) -> list[errors.Problem]:
     """Return the problems of importing this belt now; it may refer to what is stored."""
-    stored = rows.export()
-    return belts.check(_with_stored(_with_observed(document, stored), stored))
+    stored = rows.export(with_secrets=True)
+    restored = _restored(_with_observed(document, stored), stored)
+    return belts.check(_with_stored(restored, stored), stored=stored)
 
 
 def warnings(document: Mapping[str, Any]) -> list[errors.Problem]:
@@ -141,13 +144,13 @@ def evaluate(
     """Return the effects of importing this belt now, and the resulting configuration, with the tokens of its tools if
     ``count_tokens`` is given. ``is_state`` is as in :func:`import_`.
     """
-    stored = rows.export()
+    stored = rows.export(with_secrets=True)
     ignored = () if is_state else tuple(_ignored(document))
-    document = document if is_state else _with_observed(document, stored)
-    belt = belts.load(_with_stored(document, stored), count_tokens=count_tokens, is_saved=True)
+    document = _restored(document if is_state else _with_observed(document, stored), stored)
+    belt = belts.load(_with_stored(document, stored), count_tokens=count_tokens, is_saved=True, stored=stored)
     belt = dataclasses.replace(belt, catalog=_as_imported(belt.catalog, document, stored))
     current = {
-        (kind, _name(kind, entry)): _entry(kind, entry)
+        (kind, _name(kind, entry)): belts.withheld(_entry(kind, entry))
         for section, kind in SECTIONS.items()
         for entry in stored.get(section, ())
     }
@@ -293,6 +296,21 @@ def _is_reordered(section: str, document: Mapping[str, Any], stored: Mapping[str
     existing = [name for name in _names(stored, kind) if name in names]
     new = [name for name in requested if name not in set(existing)]
     return [*existing, *new] != requested
+
+
+def _restored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the belt with what is stored for each option that was withheld when it was exported."""
+    restored = dict(document)
+    for section, kind in SECTIONS.items():
+        written = document.get(section)
+        if isinstance(written, list) and any(belts.has_withheld(kind, entry) for entry in written):
+            older = {_name(kind, entry): entry for entry in stored.get(section, ())}
+            naming = entries.name_field(kind)
+            restored[section] = [
+                belts.restored(kind, entry, older.get(entry.get(naming)) if isinstance(entry, dict) else None)
+                for entry in written
+            ]
+    return restored
 
 
 def _with_stored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -223,7 +223,7 @@ class _Sync:
         """Write an entry if it differs from what is stored; report problems, and return whether it was written."""
         name = entry[entries.name_field(kind)]
         try:
-            if now is not None and belts.entry(kind, now) == self._normal(kind, entry):
+            if now is not None and belts.entry(kind, now, with_secrets=True) == self._normal(kind, entry):
                 return True
             write = self.write.observed_by(live.name, "program")
             entries.put(write, kind, entry, in_code=True, index=self.names)
@@ -240,7 +240,7 @@ class _Sync:
 
     def _normal(self, kind: belts.KindName, entry: Mapping[str, Any]) -> Any:
         """Return the entry as it would be stored, without default values."""
-        return belts.entry(kind, belts.value(kind, dict(entry), self.stored))
+        return belts.entry(kind, belts.value(kind, dict(entry), self.stored), with_secrets=True)
 
     def _taken_problem(self, section: str, key: str, live: info.PluginInfo) -> errors.Problem:
         return tool_writes.taken_problem(section, key, _describe(live), self.stored, self.names)

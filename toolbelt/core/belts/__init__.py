@@ -23,6 +23,7 @@ from toolbelt.core.belts import (
     name_index,
     reading,
     rebuilding,
+    secret_options,
     vocabulary,
     writing,
 )
@@ -38,11 +39,18 @@ rewind = rebuilding.rewind
 replay = rebuilding.replay
 differences = comparing.differences
 copy_rows = comparing.copy_rows
+withheld = secret_options.withheld
+restored = secret_options.restored
+has_secret_option = secret_options.has_secret
+has_withheld = secret_options.has_withheld
 
 
-def check(document: Any) -> list[errors.Problem]:
-    """Return every problem of a whole document that is to be saved, in its order."""
-    return checking.document(document, reading.belt(document), is_saved=True)
+def check(document: Any, *, stored: Any = None) -> list[errors.Problem]:
+    """Return every problem of a whole document that is to be saved, in its order.
+
+    ``stored`` is the document of what is stored, with its secrets: those may stay.
+    """
+    return checking.document(document, reading.belt(document), is_saved=True, stored=stored)
 
 
 def load(
@@ -51,6 +59,7 @@ def load(
     count_tokens: reading.CountTokens | None = None,
     lenient: bool = False,
     is_saved: bool = False,
+    stored: Any = None,
     number: int = 0,
     stamp: str = "",
 ) -> Belt:
@@ -58,23 +67,32 @@ def load(
 
     ``count_tokens`` counts the tokens of a tool's JSON. ``lenient`` accepts any document, as if it had been written
     around this check: what cannot be understood is skipped, and nothing is raised. ``is_saved``: it is to be saved,
-    which is stricter than resolving it (see :func:`toolbelt.core.loadouts.pattern_problem`).
+    which is stricter than resolving it (see :func:`toolbelt.core.loadouts.pattern_problem`); ``stored`` is then what
+    :func:`check` explains.
     """
     belt = reading.belt(document, count_tokens=count_tokens, number=number, stamp=stamp)
-    problems = [] if lenient else checking.document(document, belt, is_saved=is_saved)
+    problems = [] if lenient else checking.document(document, belt, is_saved=is_saved, stored=stored)
     if problems:
         raise errors.Invalid(problems)
     return belt
 
 
-def dump(belt: Belt) -> dict[str, Any]:
-    """Return a whole configuration as a document; loading it returns the same configuration."""
-    return writing.document(belt)
+def dump(belt: Belt, *, with_secrets: bool = False) -> dict[str, Any]:
+    """Return a whole configuration as a document; loading it returns the same configuration.
+
+    Without ``with_secrets``, those in options are withheld.
+    """
+    return writing.document(belt, with_secrets=with_secrets)
 
 
-def check_entry(kind: KindName, written: Any, index: NameIndex) -> list[errors.Problem]:
-    """Return the problems of one entry, checked against what exists, which may include an older form of it."""
-    return checking.entry(kind, written, index)
+def check_entry(
+    kind: KindName, written: Any, index: NameIndex, *, stored: Any = None
+) -> list[errors.Problem]:
+    """Return the problems of one entry, checked against what exists, which may include an older form of it.
+
+    ``stored`` is that older form, with its secrets: those may stay.
+    """
+    return checking.entry(kind, written, index, stored)
 
 
 def value(
@@ -105,9 +123,12 @@ def value(
             return reading.sub_app(fields, stored.tools)
 
 
-def entry(kind: KindName, value: Any) -> Any:
-    """Return the entry for a value: the inverse of :func:`value`."""
-    return writing.entry(kind, value)
+def entry(kind: KindName, value: Any, *, with_secrets: bool = False) -> Any:
+    """Return the entry for a value: the inverse of :func:`value`.
+
+    Without ``with_secrets``, those in options are withheld: :func:`restored` puts back what is stored.
+    """
+    return writing.entry(kind, value, with_secrets=with_secrets)
 
 
 def address(kind: KindName, written: Any) -> str:

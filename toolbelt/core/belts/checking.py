@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolbelt.core import errors
-from toolbelt.core.belts import catalog_rules, findings, name_index, profile_rules, reading, vocabulary
+from toolbelt.core.belts import (
+    catalog_rules,
+    findings,
+    name_index,
+    profile_rules,
+    reading,
+    secret_options,
+    vocabulary,
+)
 
 Rule = Callable[[Any, name_index.NameIndex], Iterator[findings.Finding]]
 
@@ -21,9 +29,12 @@ _RULES: Mapping[vocabulary.KindName, Rule] = {
 }
 
 
-def entry(kind: vocabulary.KindName, written: Any, index: name_index.NameIndex) -> list[errors.Problem]:
+def entry(
+    kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, stored: Any = None
+) -> list[errors.Problem]:
     """Return the problems of one entry, checked against what is stored, which may include an older form of it."""
     items = list(_inside(kind, written, index, is_saved=True))
+    items += secret_options.check(kind, vocabulary.KINDS[kind].shape.read(written), stored)
     fields = reading.clean(kind, written)
     if kind == "plugin" and fields is not None:
         items += catalog_rules.namespace_of_tools(fields, index)
@@ -33,9 +44,9 @@ def entry(kind: vocabulary.KindName, written: Any, index: name_index.NameIndex) 
     return problems
 
 
-def document(written: Any, belt: reading.Belt, *, is_saved: bool) -> list[errors.Problem]:
+def document(written: Any, belt: reading.Belt, *, is_saved: bool, stored: Any = None) -> list[errors.Problem]:
     """Return the problems of a whole document; ``belt`` is what can be read of it, ``is_saved`` whether it is to be
-    saved.
+    saved over what is ``stored``.
     """
     if not isinstance(written, Mapping):
         return [errors.Problem(path="", message=f"A belt is a mapping of {', '.join(vocabulary.SECTIONS)}.")]
@@ -50,7 +61,8 @@ def document(written: Any, belt: reading.Belt, *, is_saved: bool) -> list[errors
             finding = findings.Finding(at, message, str(section), among, f"It has {', '.join(among)}.")
             problems += findings.problems("", written, [finding], hints)
         elif isinstance(entries, (list, tuple)):
-            problems += _section(kind, entries, index, hints, is_saved=is_saved)
+            older = {vocabulary.KINDS[kind].name_of(old): old for old in reading.entries(stored, section)}
+            problems += _section(kind, entries, index, hints, is_saved=is_saved, stored=older)
         elif entries is not None:
             finding = findings.Finding(at, f"{section!r} must be a list of entries.")
             problems += findings.problems("", written, [finding], hints)
@@ -74,12 +86,16 @@ def _section(
     hints: findings.Hints,
     *,
     is_saved: bool,
+    stored: Mapping[Any, Any],
 ) -> Iterator[errors.Problem]:
     spec = vocabulary.KINDS[kind]
     first: dict[str, int] = {}
     for position, written in enumerate(entries):
         items = list(_inside(kind, written, index, is_saved=is_saved))
         name = spec.name_of(written)
+        if is_saved:
+            older = stored.get(name) if isinstance(name, str) else None
+            items += secret_options.check(kind, spec.shape.read(written), older)
         if isinstance(name, str) and name.strip():
             earlier = first.setdefault(name, position)
             if earlier != position:

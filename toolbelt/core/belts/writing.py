@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from toolbelt.core import agents, catalog, grants
-from toolbelt.core.belts import reading, vocabulary
+from toolbelt.core.belts import reading, secret_options, vocabulary
 
 
-def document(belt: reading.Belt) -> dict[str, Any]:
+def document(belt: reading.Belt, *, with_secrets: bool) -> dict[str, Any]:
     """Return a whole configuration as a document; empty sections are left out."""
     stored = belt.catalog
     values: Mapping[vocabulary.KindName, Iterable[Any]] = {
@@ -27,15 +27,18 @@ def document(belt: reading.Belt) -> dict[str, Any]:
         "sub_app": stored.sub_apps.values(),
     }
     written = {
-        kind.section: [entry(name, value) for value in values[name]]
+        kind.section: [entry(name, value, with_secrets=with_secrets) for value in values[name]]
         for name, kind in vocabulary.KINDS.items()
     }
     return {section: entries for section, entries in written.items() if entries}
 
 
-def entry(kind: vocabulary.KindName, value: Any) -> Any:
-    """Return the entry for a value."""
-    return value if isinstance(value, str) else _fields(value, vocabulary.KINDS[kind].fields)
+def entry(kind: vocabulary.KindName, value: Any, *, with_secrets: bool) -> Any:
+    """Return the entry for a value; without ``with_secrets``, secrets in options are withheld."""
+    if isinstance(value, str):
+        return value
+    written = _fields(value, vocabulary.KINDS[kind].fields)
+    return written if with_secrets else secret_options.withheld(written)
 
 
 def _fields(value: Any, names: Iterable[str]) -> dict[str, Any]:

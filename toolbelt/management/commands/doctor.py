@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core import checks
 
 import toolbelt
-from toolbelt.control.doctor import database, findings, machine, people
+from toolbelt.control.doctor import database, findings, machine, options, people
 from toolbelt.core import addresses, counting, errors
 from toolbelt.management import server_findings, terminal
 from toolbelt.runtime import plugins
@@ -73,6 +73,7 @@ def _findings(*, ask_servers: bool) -> Iterator[findings.Finding]:
     if any(finding.code == "migrations-pending" for finding in examined):
         return  # what follows reads tables that may be missing
     yield from people.examine()
+    yield from options.examine()
     try:
         yield from server_findings.examine(ask=ask_servers)
     except errors.ToolbeltError as error:

@@ -57,7 +57,7 @@ def _page(request: http.Request, key: str) -> pieces.View:
             # None if an agent can have it.
             closed=closed.get(member.tool),
             note=toolkit.tool_notes.get(member.tool, "").strip(),
-            options=json.dumps(dict(member.options), ensure_ascii=False) if member.options else "",
+            options=forms.options_text(member) if member.options else "",
         )
         for member in toolkit.members
     )

@@ -11,7 +11,7 @@ from django import forms
 from django.conf import settings
 
 from toolbelt.control.catalog import proposals
-from toolbelt.core import belts, catalog
+from toolbelt.core import belts, catalog, secret_texts
 from toolbelt.web.kit import entry_forms, fields, filters, pieces, words
 
 # The most rows of the editor; a belt has no limit.
@@ -22,6 +22,13 @@ _TRIGGER = ("name", "any", "every", "none", "about", "focus", "choice")
 _OTHER_FIELDS = 30
 # The fields of a trigger, by their keys in its entry.
 _TRIGGER_KEYS = {"all": "every", "tool_choice": "choice"}
+
+
+def options_text(member: catalog.Member) -> str:
+    """Return the options of a member as JSON, without secrets; empty if it has none."""
+    if member.options is None:
+        return ""
+    return json.dumps(secret_texts.withheld("", member.options), ensure_ascii=False)
 
 
 class Trial(filters.FindAgents):
@@ -76,7 +83,7 @@ class Toolkit(entry_forms.EntryForm):
             (
                 member.tool,
                 value.tool_notes.get(member.tool, ""),
-                "" if member.options is None else json.dumps(member.options, ensure_ascii=False),
+                options_text(member),
             )
             for member in value.members
         ]
@@ -170,7 +177,9 @@ class Toolkit(entry_forms.EntryForm):
                 **row,
                 about=words.about_tool(stored, tool),
                 problem=" ".join(text for key, text in self.problems.items() if key in paths),
-                options_problem=self.problems.get(f"{path}.options", ""),
+                options_problem=" ".join(
+                    text for key, text in self.problems.items() if key.startswith(f"{path}.options")
+                ),
             )
 
     def _trigger_views(self) -> Iterator[pieces.View]:
