@@ -94,3 +94,13 @@ def test_the_content_security_policy_is_strict(client: test.Client) -> None:
     policy = client.get("/healthz").headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+@pytest.mark.django_db
+def test_the_findings_of_readyz_need_staff_or_the_token(client: test.Client, settings) -> None:
+    settings.TOOLBELT_METRICS_TOKEN = TOKEN
+    assert client.get("/readyz?full").status_code == 401
+    client.force_login(get_user_model().objects.create_user("viewer"))
+    assert client.get("/readyz?full").status_code == 401
+    answer = client.get("/readyz?full", headers={"authorization": f"Bearer {TOKEN}"})
+    assert answer.json() == {"status": "ok", "findings": []}

@@ -20,6 +20,7 @@ class ToolbeltConfig(AppConfig):
             connection,
             learning,
             plugins,
+            process_problems,
             server_notifications,
             upstream_connections,
         )
@@ -34,7 +35,7 @@ class ToolbeltConfig(AppConfig):
         learning.register()
         connection_cleanup.connect()
         # `runtime` and `control` do not import each other: register the functions of one that the other calls.
-        running_tools.set_runnable(plugins.runnable)
+        running_tools.register(plugins.runnable, process_problems.find)
         plugins.set_listener(listed_plugins.record_failure)
         server_notifications.register(upstream_servers.record_unsolicited)
         server_notifications.set_question_listener(elicitation.request_review)

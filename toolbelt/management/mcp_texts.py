@@ -9,7 +9,7 @@ from toolbelt import conf
 from toolbelt.control.servers import approvals, inbox
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, counting
-from toolbelt.runtime import upstream_connections, upstream_listing, upstream_status
+from toolbelt.runtime import upstream_connections, upstream_listing
 
 # The number of hex digits of a version's hash that are printed.
 PRINTED_DIGITS = 12
@@ -64,8 +64,7 @@ def rows() -> Iterator[tuple[str, ...]]:
     yield "name", "namespace", "state", "tools", "to review", "connections", "transport"
     for server in configured.servers():
         plugin = server.plugin
-        summary = upstream_status.summary(plugin, server.listing)
-        state = "not refreshed yet" if summary == "not-asked" else summary.replace("-", " ")
+        state = "not refreshed yet" if server.state == "not-asked" else server.state.replace("-", " ")
         counts = ", ".join(f"{count} {kind}" for kind, count in server.to_review.items())
         shared_by = upstream_connections.sharing(plugin) or "session or shared"
         row = plugin.name, plugin.namespace, state, str(server.tools), counts or "-", shared_by

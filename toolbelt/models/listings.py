@@ -34,6 +34,13 @@ class Listing(naming.Named):
         help_text="The parts of the response that could not be used: a list of {path, message}.",
     )
     error = models.TextField(blank=True, help_text="Why the last attempt failed.")
+    # Processes of the previous version insert rows without this column during a rolling upgrade.
+    seen_by = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The process that asked: its kind, its process id and its host.",
+    )
     stderr = models.TextField(blank=True, help_text="The last lines of its process's error output.")
 
     class Meta:

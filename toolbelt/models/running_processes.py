@@ -19,6 +19,19 @@ class RunningProcess(models.Model):
     tools = fields.JSONText(
         default=list, blank=True, shape="array", help_text="The tools of plugins in code that it can run."
     )
+    # Processes of the previous version insert rows without these columns during a rolling upgrade.
+    name = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Its process id and its host, for messages; empty once it has ended.",
+    )
+    problems = fields.JSONText(
+        null=True,
+        blank=True,
+        shape="array",
+        help_text="What keeps plugins and servers from running in it: a list of {code, subject, what}.",
+    )
 
     def __str__(self) -> str:
         return str(self.id)

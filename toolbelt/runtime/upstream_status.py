@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
-from toolbelt.core import catalog, connections, errors
+from toolbelt.core import connections, errors
 from toolbelt.plugins.upstream import live_connection
 from toolbelt.runtime import secrets, upstream_connections, upstream_listing
 from toolbelt.store import listings, plugins, snapshots
-
-Summary = Literal["ready", "not-responding", "not-asked", "failed", "off", "blocked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +23,7 @@ class Status:
     """
 
     state: live_connection.State
-    summary: Summary
+    summary: listings.State
     is_being_asked: bool
     protocol: str = ""
     server: str = ""
@@ -41,17 +38,6 @@ class Status:
     open_connections: int = 0
     max_connections: int = 0
     idle: int = 0
-
-
-def summary(plugin: catalog.Plugin, listing: listings.Listing | None) -> Summary:
-    """Return the summary of a server's status."""
-    if plugin.blocked or not plugin.active:
-        return "blocked" if plugin.blocked else "off"
-    if plugin.status == "failed":
-        return "failed"
-    if listing is None:
-        return "not-asked"
-    return "not-responding" if listing.error else "ready"
 
 
 def read(name: str) -> Status:
@@ -69,7 +55,7 @@ def read(name: str) -> Status:
     settings = connections.read(plugin.upstream)
     return Status(
         state=now.state,
-        summary=summary(plugin, listing),
+        summary=listings.state(plugin, listing),
         is_being_asked=upstream_connections.is_being_listed(name),
         protocol=now.protocol or (listing.protocol if listing else ""),
         server=now.server or (listing.server if listing else ""),

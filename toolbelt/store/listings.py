@@ -5,16 +5,23 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from django.utils import timezone
 
 from toolbelt import models
-from toolbelt.core import errors
+from toolbelt.core import catalog, errors
+from toolbelt.store import running_processes
+
+State = Literal["ready", "not-running", "not-responding", "not-asked", "failed", "off", "blocked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """The last answer of one server. ``answered`` is when it last answered; ``error`` is why it has not since."""
+    """The last answer of one server. ``answered`` is when it last answered; ``error`` is why it has not since.
+
+    ``seen_by`` is the process that asked it; empty if that is not known.
+    """
 
     asked: dt.datetime
     answered: dt.datetime | None = None
@@ -23,7 +30,23 @@ class Listing:
     tools: int = 0
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
+    seen_by: str = ""
     stderr: str = ""
+
+
+def state(plugin: catalog.Plugin, listing: Listing | None) -> State:
+    """Return the state of a plugin, as it is stored for all processes. An operator's switches take precedence."""
+    if plugin.blocked or not plugin.active:
+        return "blocked" if plugin.blocked else "off"
+    if plugin.status == "failed":
+        return "failed"
+    if plugin.not_running:
+        return "not-running"
+    if not plugin.upstream:
+        return "ready"
+    if listing is None:
+        return "not-asked"
+    return "not-responding" if listing.error else "ready"
 
 
 def record_answer(
@@ -71,6 +94,7 @@ def find(plugin: str) -> Listing | None:
 def _put(plugin: str, **columns: object) -> None:
     plugin_row = models.Plugin.objects.filter(name=plugin).first()
     if plugin_row is not None:
+        columns["seen_by"] = running_processes.this_process()
         models.Listing.objects.update_or_create(plugin=plugin_row, defaults=columns)
 
 
@@ -87,5 +111,6 @@ def _read(row: models.Listing) -> Listing:
             if isinstance(problem, Mapping)
         ),
         error=row.error,
+        seen_by=row.seen_by,
         stderr=row.stderr,
     )

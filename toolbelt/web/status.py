@@ -15,6 +15,13 @@ from toolbelt.control.servers import plugin_overview
 from toolbelt.web.kit import http, pieces, words
 from toolbelt.web.plugins import listing as plugins
 
+# What is wrong with a plugin, by the word of its state.
+_PROBLEMS = {
+    "Failed": "has failed",
+    "Not running": "has tools that no process can run",
+    "Not responding": "does not respond",
+}
+
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
@@ -38,4 +45,4 @@ def _findings(state: installation.Installation, lines: tuple[pieces.View, ...]) 
     yield from state.findings
     for plugin in lines:
         if plugin.state.shape == "unavailable":
-            yield f"The plugin {plugin.title} has failed."
+            yield f"The plugin {plugin.title} {_PROBLEMS[plugin.state.word]}."

@@ -17,3 +17,7 @@ class Finding:
     message: str
     way_out: str
     level: Level = "problem"
+
+    def document(self) -> dict[str, str]:
+        """Return the finding as JSON."""
+        return {"level": self.level, "code": self.code, "message": self.message, "way_out": self.way_out}

@@ -5,7 +5,6 @@ Read in a fixed number of queries, however many entries there are; nothing here 
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import queries
-from toolbelt.control.servers import approvals
-from toolbelt.core import catalog, inventory, reasons, resolution, tool_versions
-from toolbelt.store import listings, plugins, snapshots
+from toolbelt.control.servers import approvals, states
+from toolbelt.core import catalog, inventory, reasons, resolution
+from toolbelt.store import snapshots
 
 # Why an override has no effect.
 Why = Literal["retired", "without effect", "redundant"]
@@ -62,14 +61,17 @@ class Attention:
 def load() -> Attention:
     """Return everything that needs attention."""
     summaries, stored = queries.summaries(), snapshots.catalog()
+    all_states = states.load(stored)
     return Attention(
         agents=summaries,
         stored=stored,
-        failed_plugins=_failed_plugins(stored),
-        not_running=tuple(_not_running(stored)),
-        to_review=collections.Counter(
-            tool.plugin for tool in stored.tools.values() if tool_versions.awaits_review(tool)
-        ),
+        failed_plugins=[
+            FailedPlugin(plugin=state.plugin, error=state.error)
+            for state in all_states
+            if state.state == "failed"
+        ],
+        not_running=tuple(state.plugin for state in all_states if state.state == "not-running"),
+        to_review={state.plugin.name: state.to_review for state in all_states if state.to_review},
         findings=_findings(stored),
         blocked=tuple(_blocked(stored)),
         ineffective_overrides=tuple(
@@ -79,27 +81,6 @@ def load() -> Attention:
         ),
         unresolved=unresolved.find_all(stored),
     )
-
-
-def _failed_plugins(stored: catalog.Catalog) -> list[FailedPlugin]:
-    failed = [plugin for plugin in stored.plugins.values() if plugin.active and plugin.status == "failed"]
-    if not failed:
-        return []
-    recorded, listed = plugins.errors(), listings.load_all()
-    return [
-        FailedPlugin(
-            plugin=plugin,
-            error=recorded.get(plugin.name) or (listed[plugin.name].error if plugin.name in listed else ""),
-        )
-        for plugin in failed
-    ]
-
-
-def _not_running(stored: catalog.Catalog) -> Iterator[catalog.Plugin]:
-    """Yield the plugins that have tools which only their missing code makes unavailable."""
-    for plugin in stored.plugins.values():
-        if plugin.not_running and plugin.active and not plugin.blocked and plugin.status != "failed":
-            yield plugin
 
 
 def _findings(stored: catalog.Catalog) -> dict[str, dict[str, Sequence[str]]]:

@@ -44,6 +44,11 @@ class Provider:
     error: str
 
     @property
+    def state(self) -> listings.State:
+        """Return the state of the plugin."""
+        return listings.state(self.plugin, self.listing)
+
+    @property
     def retired(self) -> int:
         """Return the number of tools that it no longer offers, which stay in the catalog."""
         return sum(tool.retired and tool.kind == "tool" for tool in self.tools)

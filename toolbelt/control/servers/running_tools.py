@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import structlog
 from django.db import connections
@@ -25,19 +25,25 @@ MISSING_REASON, RESTORED_REASON = facts.NOT_RUNNING, facts.RUNNING_AGAIN
 REPORT_INTERVAL = 60.0
 # Shortly after the start, when other work is done.
 FIRST_REPORT_DELAY = 1.0
+STOP_SECONDS = 5.0
 
 # Returns the tools that this process can run.
 Runnable = Callable[[], Collection[str]]
+Problem = running_processes.Problem
+# Returns what keeps plugins and servers from running in this process.
+FindProblems = Callable[[], Sequence[Problem]]
 
 _log = structlog.get_logger(__name__)
 _runnable: Runnable = frozenset
+_find_problems: FindProblems = tuple
 _stopping: threading.Event | None = None
+_thread: threading.Thread | None = None
 
 
-def set_runnable(runnable: Runnable) -> None:
-    """Register what returns the tools that this process can run; toolbelt.runtime has them."""
-    global _runnable
-    _runnable = runnable
+def register(runnable: Runnable, find_problems: FindProblems) -> None:
+    """Register what returns the tools that this process can run, and its problems; toolbelt.runtime knows them."""
+    global _runnable, _find_problems
+    _runnable, _find_problems = runnable, find_problems
 
 
 def start() -> None:
@@ -45,28 +51,39 @@ def start() -> None:
 
     For servers, and for programs that run plugins without one.
     """
-    global _stopping
+    global _stopping, _thread
     if _stopping is None and conf.RUNNING_SECONDS:
+        running_processes.be_server(True)
         _stopping = threading.Event()
-        threading.Thread(
+        _thread = threading.Thread(
             target=_keep_reporting, args=[_stopping], name="toolbelt-running", daemon=True
-        ).start()
+        )
+        _thread.start()
 
 
 def stop() -> None:
-    """Stop the thread; callers need not wait."""
+    """Stop the thread, which records that the process has ended."""
     global _stopping
-    if _stopping is not None:
+    if _stopping is not None and _thread is not None:
         _stopping.set()
         _stopping = None
+        _thread.join(STOP_SECONDS)
+        running_processes.be_server(False)
 
 
-def report(process: str, tools: Collection[str], *, may_mark_missing: bool = True) -> None:
+def report(
+    process: str,
+    tools: Collection[str],
+    *,
+    problems: Sequence[Problem] | None = None,
+    may_mark_missing: bool = True,
+) -> None:
     """Record what a process can run, and store with each plugin in code which of its tools no process can run.
 
     Without ``may_mark_missing``, tools are only restored, because other processes may be starting at the same time.
+    A server also states its ``problems``.
     """
-    running_processes.record(process, tools)
+    running_processes.record(process, tools, problems)
     can_run = running_processes.runnable() or frozenset()
     for plugin in snapshots.catalog().plugins.values():
         if _missing(plugin, can_run, may_mark_missing) != plugin.not_running:
@@ -111,10 +128,17 @@ def _keep_reporting(stopping: threading.Event) -> None:
     process, is_first, seconds = uuid.uuid4().hex, True, FIRST_REPORT_DELAY
     while not stopping.wait(seconds):
         try:
-            report(process, _runnable(), may_mark_missing=not is_first)
+            report(process, _runnable(), problems=_find_problems(), may_mark_missing=not is_first)
             is_first = False
         except Exception:
             _log.exception("running tools not announced")
         finally:
             connections.close_all()
         seconds = min(REPORT_INTERVAL, conf.RUNNING_SECONDS / 3)
+    if not is_first:
+        try:
+            running_processes.end(process)
+        except Exception:
+            _log.exception("end of the server not announced")
+        finally:
+            connections.close_all()

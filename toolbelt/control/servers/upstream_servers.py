@@ -55,6 +55,11 @@ class Server:
     listing: Listing | None
     error: str
 
+    @property
+    def state(self) -> listings.State:
+        """Return the state of the server."""
+        return listings.state(self.plugin, self.listing)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedTools:

@@ -105,13 +105,5 @@ def _document(all_findings: list[findings.Finding]) -> dict[str, Any]:
     return {
         "ok": not any(finding.level == "problem" for finding in all_findings),
         "version": toolbelt.__version__,
-        "findings": [
-            {
-                "level": finding.level,
-                "code": finding.code,
-                "message": finding.message,
-                "way_out": finding.way_out,
-            }
-            for finding in all_findings
-        ],
+        "findings": [finding.document() for finding in all_findings],
     }

@@ -12,7 +12,9 @@ from django_prometheus import exports
 
 from toolbelt import conf
 from toolbelt.control.config import installation
-from toolbelt.runtime import availability
+from toolbelt.control.doctor import plugins
+from toolbelt.control.servers import states
+from toolbelt.runtime import availability, masking
 
 # Set once this process has found no pending migrations: the check reads every migration, and migrations are not
 # reverted while a process runs.
@@ -36,8 +38,12 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """Return 200 if the database responds and has every migration of this code, otherwise 503.
 
     A process whose database connections are all taken is busy but still ready: removing it from rotation would
-    move its load to the others.
+    move its load to the others. With ``?full``, staff and requests with the metrics token get the findings about
+    plugins and servers, too, which do not change the status.
     """
+    is_full = "full" in request.GET
+    if is_full and not _may_read_details(request):
+        return _login_required("readyz")
     try:
         is_busy = installation.is_database_busy()
         missing = 0 if migrated.is_set() else _unapplied_migrations()
@@ -50,7 +56,13 @@ def readyz(request: HttpRequest) -> HttpResponse:
     if missing:
         return _unavailable(f"pending migrations: {missing}")
     migrated.set()
-    return JsonResponse({"status": "busy" if is_busy else "ok"})
+    status: dict[str, object] = {"status": "busy" if is_busy else "ok"}
+    if is_full:
+        status["findings"] = [
+            {field: masking.mask(text) for field, text in finding.document().items()}
+            for finding in plugins.examine(states.load())
+        ]
+    return JsonResponse(status)
 
 
 def _unavailable(reason: str) -> HttpResponse:
@@ -62,12 +74,20 @@ def _unavailable(reason: str) -> HttpResponse:
 @http.require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """Return the Prometheus metrics, to staff and to requests with the token."""
-    if not (_has_metrics_token(request) or (request.user.is_active and request.user.is_staff)):
-        refusal = HttpResponse("Log in as staff, or send the metrics token.\n", "text/plain", 401)
-        refusal.headers["WWW-Authenticate"] = 'Bearer realm="metrics"'
-        return refusal
+    if not _may_read_details(request):
+        return _login_required("metrics")
     response: HttpResponse = exports.ExportToDjangoView(request)
     return response
+
+
+def _login_required(realm: str) -> HttpResponse:
+    refusal = HttpResponse("Log in as staff, or send the metrics token.\n", "text/plain", 401)
+    refusal.headers["WWW-Authenticate"] = f'Bearer realm="{realm}"'
+    return refusal
+
+
+def _may_read_details(request: HttpRequest) -> bool:
+    return _has_metrics_token(request) or (request.user.is_active and request.user.is_staff)
 
 
 def _has_metrics_token(request: HttpRequest) -> bool:

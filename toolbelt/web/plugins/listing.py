@@ -152,22 +152,27 @@ def state(provider: plugin_overview.Provider) -> pieces.View:
     """
     plugin = provider.plugin
     error = _error(provider.error) if plugin.status == "failed" else ""
-    if plugin.blocked:
-        return pieces.View(shape="denied", word="Blocked", about="blocked for everyone", error=error)
-    if not plugin.active:
-        return pieces.View(shape="denied", word="Off", about="available to no agent", error=error)
-    if plugin.status == "failed":
-        about = "its tools are unavailable" if provider.offered else ""
-        return pieces.View(shape="unavailable", word="Failed", about=about, error=error)
-    if absent := len(plugin.not_running):
-        about = f"no running process can run {absent} of its tools: restart Toolbelt's servers"
-        return pieces.View(shape="unavailable", word="Not running", about=about)
-    if provider.listing is not None and provider.listing.error:
-        error, about = _error(provider.listing.error), "the next call retries"
-        return pieces.View(shape="unavailable", word="Not responding", about=about, error=error)
-    if provider.connection is not None and provider.listing is None and not provider.tools:
-        return pieces.View(shape="dormant", word="On", about="tools not listed yet")
-    return pieces.View(shape="active", word="On")
+    match provider.state:
+        case "blocked":
+            return pieces.View(shape="denied", word="Blocked", about="blocked for everyone", error=error)
+        case "off":
+            return pieces.View(shape="denied", word="Off", about="available to no agent", error=error)
+        case "failed":
+            about = "its tools are unavailable" if provider.offered else ""
+            return pieces.View(shape="unavailable", word="Failed", about=about, error=error)
+        case "not-running":
+            absent = len(plugin.not_running)
+            about = f"no running process can run {absent} of its tools: restart Toolbelt's servers"
+            return pieces.View(shape="unavailable", word="Not running", about=about)
+        case "not-responding":
+            error = _error(provider.listing.error) if provider.listing is not None else ""
+            return pieces.View(
+                shape="unavailable", word="Not responding", about="the next call retries", error=error
+            )
+        case "not-asked" if not provider.tools:
+            return pieces.View(shape="dormant", word="On", about="tools not listed yet")
+        case _:
+            return pieces.View(shape="active", word="On")
 
 
 def reach(provider: plugin_overview.Provider) -> str:

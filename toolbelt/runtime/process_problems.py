@@ -1,0 +1,48 @@
+"""What keeps plugins and upstream servers from running in this process, as far as it knows without connecting."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from toolbelt.core import connections, errors
+from toolbelt.plugins import variables
+from toolbelt.runtime import plugins, upstream_listing
+from toolbelt.store import running_processes, snapshots
+
+Problem = running_processes.Problem
+
+
+def find() -> list[Problem]:
+    """Return the problems of the plugins file, and of the servers that are on. Loads the plugins."""
+    problems = [Problem(code="plugin", subject="", what=str(item)) for item in plugins.loaded().problems]
+    for plugin in snapshots.catalog().plugins.values():
+        if plugin.upstream and plugin.active and not plugin.blocked:
+            connection = connections.read(plugin.upstream)
+            problems += [] if connection is None else _of_server(plugin.name, connection)
+    return problems
+
+
+def _of_server(name: str, connection: connections.Connection) -> Iterator[Problem]:
+    environ = upstream_listing.environ_of(name)
+    for variable in connection.variables():
+        if variable not in environ:
+            yield Problem(code="variable", subject=name, what=variable)
+    if connection.cwd and not Path(connection.cwd).is_dir():
+        yield Problem(code="directory", subject=name, what=connection.cwd)
+    elif connection.command and not _has_command(connection, environ):
+        yield Problem(code="command", subject=name, what=connection.command)
+
+
+def _has_command(connection: connections.Connection, environ: Mapping[str, str]) -> bool:
+    """Return whether the command of a server is found on its PATH, as far as that is known."""
+    path = connection.env.get("PATH")
+    if path is not None:
+        try:
+            path, problems = variables.fill(path, environ)
+        except errors.Refused:
+            return True  # connecting reports it
+        if problems:
+            return True
+    return shutil.which(connection.command, path=path) is not None
