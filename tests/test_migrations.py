@@ -146,3 +146,25 @@ def test_migration_0028_renames_the_list_and_filters_of_saved_views(
         }
         call_command("migrate", "toolbelt", "0027", verbosity=0)
         assert dict(models.SavedView.objects.values_list("page", "query")) == earlier
+
+
+@pytest.mark.slow
+def test_migration_0029_names_who_issued_a_token_from_the_audit_log(
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker
+) -> None:
+    with django_db_blocker.unblock(), Installation(tmp_path, "sqlite://:memory:").used():
+        call_command("migrate", "toolbelt", "0028", verbosity=0)
+        before = ("toolbelt", "0028_saved_views_of_the_audit_log")
+        earlier = MigrationExecutor(connection).loader.project_state(before).apps
+        ada = earlier.get_model("toolbelt", "Agent").objects.create(key="ada")
+        for prefix in ("tb_known", "tb_unknown"):
+            earlier.get_model("toolbelt", "ApiToken").objects.create(prefix=prefix, digest=prefix, agent=ada)
+        earlier.get_model("toolbelt", "AuditEntry").objects.create(
+            action="token.issue", subject_kind="token", subject_key="tb_known", actor="olive", via="screen"
+        )
+        call_command("migrate", "toolbelt", "0029", verbosity=0)
+        assert dict(models.ApiToken.objects.values_list("prefix", "issued_by")) == {
+            "tb_known": "olive",
+            "tb_unknown": "",
+        }
+        call_command("migrate", "toolbelt", "0028", verbosity=0)

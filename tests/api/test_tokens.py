@@ -7,8 +7,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pytest
+from django.contrib import auth
 
 from tests.api.conftest import Asking, of_operator
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.people import tokens
 from toolbelt.control.reports import queries
 from toolbelt.runtime import calls
 
@@ -26,6 +30,18 @@ def test_an_issued_token_is_shown_once_and_works(olga: Asking) -> None:
     entry = queries.changes(action="token.issue").entries[0]
     assert (entry.actor, entry.via, entry.reason) == ("olga", "api", "new worker")
     assert text not in json.dumps([entry.before, entry.after])
+
+
+def test_a_token_says_who_issued_it_and_why_it_is_rejected(olga: Asking) -> None:
+    token = olga.post("/tokens", {"agent": "ada"}).json()["token"]
+    assert (token["issued_by"], token["rejection"]) == ("olga", "")
+    user = auth.get_user_model().objects.create(username="sam", is_active=False)
+    of_sam = tokens.issue(writing.by("root", via="command"), user=user.username, scope="read").token
+    models.Agent.objects.filter(key="ada").update(archived=True)
+    listed = {item["prefix"]: item for item in olga.get("/tokens").json()["items"]}
+    assert listed[token["prefix"]]["rejection"] == "archived"
+    assert (listed[of_sam.prefix]["issued_by"], listed[of_sam.prefix]["rejection"]) == ("root", "deactivated")
+    assert olga.delete(f"/tokens/{token['prefix']}").json()["rejection"] == "revoked"
 
 
 def test_a_revoked_token_is_rejected(olga: Asking) -> None:

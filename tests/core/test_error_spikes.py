@@ -16,7 +16,9 @@ from toolbelt.core.error_spikes import Hour
         pytest.param(Hour(10_000, 40), [], False, id="a small share of a busy server"),
         pytest.param(Hour(400, 400), [Hour(400, 0)] * 4, True, id="nothing failed before"),
         pytest.param(Hour(400, 400), [Hour(400, 400)] * 4, False, id="it fails at this hour every week"),
-        pytest.param(Hour(400, 400), [Hour(0, 0), Hour(400, 400)], False, id="weeks without calls say nothing"),
+        pytest.param(
+            Hour(400, 400), [Hour(0, 0), Hour(400, 400)], False, id="weeks without calls say nothing"
+        ),
         pytest.param(Hour(1000, 100), [Hour(100, 10)] * 4, False, id="ten times the calls, the same share"),
         pytest.param(Hour(1000, 300), [Hour(1000, 90)] * 4, True, id="three times the share"),
         pytest.param(Hour(60, 60), [Hour(10, 6)] * 4, True, id="everything fails, and far more often"),

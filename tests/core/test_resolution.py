@@ -218,3 +218,17 @@ def test_turning_a_switch_on_does_not_override_denials_of_other_rules() -> None:
     context = resolution.build_context(building.snapshot(made, ada))
     holds = {key: resolution.decide(context, key).holds_whatever_the_switch for key in "abc"}
     assert holds == {"a": True, "b": False, "c": False}
+
+
+def test_a_blocked_tool_reads_as_blocked_whatever_else_makes_it_unavailable() -> None:
+    stored = building.catalog_of(
+        [catalog.Tool(key="post", plugin="mail"), catalog.Tool(key="clock", seen=False)],
+        plugins=[catalog.Plugin(name="mail", status="failed", blocked=True)],
+    )
+    context = resolution.build_context(building.snapshot(stored))
+    decided = resolution.decide(context, "post")
+    assert decided.code == "plugin-failed"
+    shown = resolution.as_shown(stored, decided)
+    assert (shown.state, shown.code, shown.origin[:2]) == ("denied", "blocked", ("plugin", "mail"))
+    unseen = resolution.decide(context, "clock")
+    assert resolution.as_shown(stored, unseen) == unseen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import getpass
 import io
 from typing import Any
 
@@ -59,7 +60,8 @@ def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
     assert "There are no tokens" in run("list")[0]
     text = run("issue", "--agent", "ada", "--name", "The chat")[0].strip()
     listed = run("list")[0]
-    assert listed.split() == [text[:11], "valid", "agent", "ada", "not", "used", "yet", "The", "chat"]
+    issued = f"issued by {getpass.getuser()} {timezone.localdate():%Y-%m-%d}"
+    assert " ".join(listed.split()) == f"{text[:11]} valid agent ada {issued} not used yet The chat"
     assert text not in listed
     assert (
         run("revoke", text[:11], "--reason", "lost")[0]
@@ -68,6 +70,18 @@ def test_tokens_are_listed_and_revoked_by_their_prefix(agent):
     assert credentials.recognize(text) is None
     assert "revoked" in run("list")[0]
     assert models.AuditEntry.objects.filter(action="token.revoke", via="command", reason="lost").exists()
+
+
+def test_tokens_of_a_deactivated_user_are_listed_as_not_valid(agent):
+    user = logins.User.objects.create(username="olive")
+    run("issue", "--operator", "olive", "--scope", "read", "--days", "30")
+    assert "valid until" in run("list")[0]
+    user.is_active = False
+    user.save()
+    assert "not valid: user deactivated" in run("list")[0]
+    run("issue", "--agent", "ada")
+    models.Agent.objects.update(archived=True)
+    assert "not valid: agent archived" in run("list")[0]
 
 
 @pytest.mark.parametrize(

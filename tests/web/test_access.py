@@ -193,7 +193,8 @@ def test_no_undo_is_offered_for_old_changes_or_those_of_other_operators(
         ({"show": "overridden"}, {"clock__now"}),
         ({"show": "destructive"}, {"github__merge", "shell"}),
         ({"show": "destructive", "q": "merge"}, {"github__merge"}),
-        ({"q": "no such tool"}, set()),
+        ({"q": "xyzzy"}, set()),
+        ({"q": "which papers were written"}, {"papers"}),
     ],
 )
 def test_tools_are_filtered_by_search_text_and_state(

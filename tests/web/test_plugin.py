@@ -158,8 +158,8 @@ def test_each_tool_shows_its_agents_or_why_there_are_none(plugin_manager: Client
         r'<wbr>(\w+)</code></h3>.*?data-state="(\w+)">([^<]+)</p>(?: <p class="reason">([^<]+))?'
     )
     tools = {key: found for key, *found in row.findall(dashboard.text(plugin_manager.get(FILES)))}
-    assert tools["write"] == ["unavailable", "No agent", "changed since it was approved"]
-    assert tools["help"] == ["unavailable", "No agent", "new, and not reviewed yet"]
+    assert tools["write"] == ["unavailable", "Unavailable", "changed since it was approved"]
+    assert tools["help"] == ["unavailable", "Unavailable", "new, and not reviewed yet"]
     assert tools["read"] == ["dormant", "No agent", ""]
     html = dashboard.text(plugin_manager.get("/plugins/github/"))
     github = {key: found for key, *found in row.findall(html)}

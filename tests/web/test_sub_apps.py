@@ -54,7 +54,7 @@ def test_the_list_shows_bound_tools_agents_and_denied_tools(viewer: Client, oper
 def test_the_page_shows_each_agents_tools_and_missing_tools(viewer: Client, operator: Client) -> None:
     dashboard.override(operator, "papers", "false", "unset")
     page = open_page(viewer)
-    assert [(tool.key, risks.of(tool)) for tool, _ in page.tools] == [
+    assert [(tool.key, risks.of(tool)) for tool, _, _ in page.tools] == [
         ("papers", "read-only"),
         ("github__merge", "destructive"),
     ]

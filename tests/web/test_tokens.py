@@ -66,8 +66,43 @@ def test_each_token_shows_its_owner_and_state(token_manager: Client) -> None:
     html = token_manager.get(TOKENS).content.decode()
     assert re.findall(r"expires <time[^>]*>([^<]+)", html) == ["in 2 d", "in 30 d"]
     assert re.findall(r"used <time[^>]*>([^<]+)", html) == ["3 h ago"]
-    assert len(re.findall(r"expired <time", html)) == 2
+    assert len(re.findall(r"expired <time", html)) == 1
+    assert len(re.findall(r"revoked <time", html)) == 1
     assert soon.text not in html
+
+
+def test_a_token_says_who_issued_it_and_for_whom(token_manager: Client) -> None:
+    issue_for_ada()
+    tokens.issue(writing.by("root", via="command"), user="olive", scope="read")
+    token = issue_for_ada("Older").token
+    models.ApiToken.objects.filter(prefix=token.prefix).update(issued_by="")
+    html = dashboard.text(token_manager.get(TOKENS))
+    assert f"issued by {OPERATOR.actor.name} <time" in html
+    assert "issued by root <time" in html
+    assert "issued by an unknown person <time" in html
+    assert [line.token.user for line in open_page(token_manager, q="root").tokens] == ["olive"]
+
+
+def test_tokens_of_a_deactivated_user_or_an_archived_agent_are_not_valid(
+    token_manager: Client, olive: auth.User
+) -> None:
+    sam = auth.User.objects.create(username="sam", is_active=False)
+    of_sam = tokens.issue(writing.by("root", via="command"), user=sam.username, scope="read").token
+    of_ada = issue_for_ada(days=30).token
+    models.Agent.objects.filter(key="ada").update(archived=True)
+    page = open_page(token_manager)
+    assert page.tokens == ()
+    assert {(line.token.prefix, line.state) for line in page.inactive} == {
+        (of_sam.prefix, "not valid: its user is deactivated"),
+        (of_ada.prefix, "not valid: its agent is archived"),
+    }
+    html = dashboard.text(token_manager.get(TOKENS))
+    assert "2 no longer valid" in html
+    # They would be valid again, so they can still be revoked.
+    assert html.count("Revoke token<") == 2
+    sam.is_active = True
+    sam.save()
+    assert [line.state for line in open_page(token_manager).tokens] == ["valid"]
 
 
 @pytest.mark.parametrize("htmx", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
@@ -137,6 +138,28 @@ def test_a_search_ranks_tools_like_an_agents_search(viewer: Client) -> None:
     factories.tool("zz_other")
     assert keys(listed(viewer, q="merge")) == ["github__merge", "clock__now"]
     assert keys(listed(viewer, q="merge", sort="tool")) == ["clock__now", "github__merge"]
+
+
+def test_a_search_finds_tools_that_do_not_contain_its_words_together(viewer: Client) -> None:
+    factories.tool("slack__post_message", description="Sends a message to a channel.")
+    factories.tool("billing__create", title="New invoice", description="Bills a customer.")
+    factories.tool("zz_other")
+    assert keys(listed(viewer, q="post to slack"))[0] == "slack__post_message"
+    assert keys(listed(viewer, q="create invoice"))[0] == "billing__create"
+    assert keys(listed(viewer, q="create invoice", plugin="github")) == []
+    assert sorted(keys(listed(viewer, q="issue_"))) == ["github__issue_read", "github__issue_write"]
+    assert keys(listed(viewer, q="xyzzy")) == []
+
+
+def test_the_list_the_dialog_and_the_pickers_rank_tools_alike(viewer: Client) -> None:
+    factories.tool("zz_other")
+    for text in ("issue", "read an issue", "merge a pull request", "papers"):
+        in_list = keys(listed(viewer, q=text))
+        groups = viewer.get("/search/", {"q": text}).context["page"].groups
+        [found] = [group.results for group in groups if group.title == "Tools"]
+        options = dashboard.text(viewer.get("/search/tools/", {"q": text}))
+        assert [result.key or result.title for result in found] == in_list[:7], text
+        assert re.findall(r'data-value="([^"]+)"', options) == in_list, text
 
 
 def test_the_state_filter_distinguishes_unavailable_blocked_and_available(viewer: Client) -> None:

@@ -22,13 +22,25 @@ else:
 class ApiTokenAdmin(_Admin):
     """API tokens. The dashboard, the API and ``manage.py token issue`` create them, and show them once."""
 
-    fields = ["prefix", "name", "agent", "user", "scope", "created", "expires", "revoked", "last_used"]
-    list_display = ["prefix", "name", "agent", "user", "scope", "created", "expires", "revoked", "last_used"]
+    fields = [
+        *("prefix", "name", "agent", "user", "scope", "created", "issued_by", "expires", "revoked"),
+        *("last_used", "state"),
+    ]
+    list_display = [
+        *("prefix", "name", "agent", "user", "scope", "state", "created", "issued_by", "expires", "revoked"),
+        "last_used",
+    ]
     list_select_related = ["agent", "user"]
     list_filter = ["scope", ("revoked", admin.EmptyFieldListFilter)]
     search_fields = ["prefix", "name", "agent__key", "user__username"]
     date_hierarchy = "created"
     actions = ["revoke"]
+
+    @admin.display
+    def state(self, token: models.ApiToken) -> str:
+        """Return whether the token is valid, and if not, why."""
+        rejection = tokens.rejection_of(token)
+        return f"not valid: {rejection}" if rejection else "valid"
 
     @admin.action(permissions=["revoke"], description="Revoke selected tokens permanently")
     def revoke(self, request: HttpRequest, queryset: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import ninja
 import pydantic
 from django.http import HttpRequest
+from django.utils import timezone
 
 from toolbelt.api import auth, names, paging, problems, schemas
 from toolbelt.control.people import rights, tokens
@@ -27,6 +28,16 @@ class ApiToken(ninja.Schema):
     expires: dt.datetime | None
     revoked: dt.datetime | None
     last_used: dt.datetime | None
+    issued_by: Annotated[
+        str, pydantic.Field(description="Who issued it, as in the audit log. Empty: not known.")
+    ]
+    rejection: Annotated[
+        tokens.Rejection,
+        pydantic.Field(
+            description="Why requests with it are rejected: it was revoked, it expired, its agent is archived, or its"
+            " operator is deactivated. Empty: it is valid."
+        ),
+    ]
 
 
 class IssuedToken(ninja.Schema):
@@ -96,4 +107,6 @@ def _serialize(token: tokens.Token) -> dict[str, Any]:
         "expires": token.expires,
         "revoked": token.revoked,
         "last_used": token.last_used,
+        "issued_by": token.issued_by,
+        "rejection": token.rejection(timezone.now()),
     }

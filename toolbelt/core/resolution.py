@@ -162,6 +162,16 @@ def decide(context: rules.EvaluationContext, key: str) -> Decision:
     return decision
 
 
+def as_shown(stored: catalog.Catalog, decision: Decision) -> Decision:
+    """Return a decision as people read it: a tool that an operator blocked is blocked, also if rule 1 makes it
+    unavailable at the moment, because then it stays off when that ends.
+    """
+    if decision.rule_number != 1 or decision.tool not in stored.tools:
+        return decision
+    origin = rules.block_over(stored, stored.tools[decision.tool])
+    return decision if origin is None else Decision(decision.tool, "denied", "blocked", 2, origin)
+
+
 def _closed(context: rules.EvaluationContext, key: str) -> Decision | None:
     """Return the decision of the rules that depend only on the catalog, which caches it."""
     cache: dict[str, Decision | None] = context.catalog.derived.setdefault("closed", {})

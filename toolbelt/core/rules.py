@@ -87,6 +87,19 @@ def loaded_by_name(context: EvaluationContext, tool: catalog.Tool) -> Answer | N
     return Answer("active", "loaded", Origin(kind, name, pattern)) if pattern else None
 
 
+def block_over(stored: catalog.Catalog, tool: catalog.Tool) -> Origin | None:
+    """Return what is blocked for everyone: the tool, its plugin or one of its toolkits; None if nothing is."""
+    if tool.blocked:
+        return Origin("tool", tool.key)
+    plugin = stored.plugins.get(tool.plugin)
+    if plugin is not None and plugin.blocked:
+        return Origin("plugin", plugin.name)
+    for toolkit in stored.toolkits_of.get(tool.key, ()):
+        if toolkit.blocked:
+            return Origin("toolkit", toolkit.key)
+    return None
+
+
 def _unavailable(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
     plugin = context.catalog.plugins.get(tool.plugin)
     if plugin is not None and plugin.status == "failed":
@@ -107,15 +120,8 @@ def _unavailable(context: EvaluationContext, tool: catalog.Tool) -> Answer | Non
 
 
 def _blocked(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    if tool.blocked:
-        return Answer("denied", "blocked", Origin("tool", tool.key))
-    plugin = context.catalog.plugins.get(tool.plugin)
-    if plugin is not None and plugin.blocked:
-        return Answer("denied", "blocked", Origin("plugin", plugin.name))
-    for toolkit in context.catalog.toolkits_of.get(tool.key, ()):
-        if toolkit.blocked:
-            return Answer("denied", "blocked", Origin("toolkit", toolkit.key))
-    return None
+    origin = block_over(context.catalog, tool)
+    return Answer("denied", "blocked", origin) if origin is not None else None
 
 
 def _switched_off(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:

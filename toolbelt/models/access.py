@@ -46,6 +46,9 @@ class ApiToken(models.Model):
         max_length=5, choices=Scope, blank=True, help_text="What an operator may do with the token."
     )
     created = models.DateTimeField(auto_now_add=True)
+    issued_by = models.CharField(
+        max_length=150, blank=True, help_text="Who issued the token, as in the audit log. Empty: not known."
+    )
     expires = models.DateTimeField(null=True, blank=True, help_text="When the token expires. Empty: never.")
     revoked = models.DateTimeField(
         null=True, blank=True, help_text="When the token was revoked. Empty: it was not revoked."

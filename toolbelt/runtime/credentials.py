@@ -85,7 +85,7 @@ def last_known(text: str) -> Bearer | None:
 def is_still_valid(stored: credentials.StoredToken) -> bool:
     """Return whether an authenticated token is still valid, and if so, record the use."""
     now = clock.now()
-    if not stored.is_active or not stored.token.is_valid(now):
+    if not stored.token.is_valid(now):
         _valid.pop(stored.token.prefix, None)
         return False
     _valid[stored.token.prefix] = stored, time.monotonic()

@@ -219,7 +219,10 @@ def _token_of(key: RequestKey) -> Hashable:
 def _states(key: RequestKey, probed: state_probe.ProbeResult) -> Iterator[tuple[Hashable, Hashable]]:
     """Yield each part of the state on which an answer depends, with its name."""
     token, state = probed
-    yield _token_of(key), (token.digest, token.is_active, token.token.revoked, token.token.expires)
+    yield (
+        _token_of(key),
+        (token.digest, token.token.is_owner_active, token.token.revoked, token.token.expires),
+    )
     yield "catalog", state.catalog_stamp
     yield ("agent", state.agent_id), state.agent_stamp
     yield ("session", state.agent_id, key.session), (state.loadout, state.state)

@@ -283,6 +283,22 @@ def newest(subject_kind: str, subject_keys: Collection[str]) -> dict[str, Entry]
     return {entry.subject_key: entry for entry in _newest_by("subject_key", rows)}
 
 
+def newest_of_value(
+    subjects: Iterable[tuple[str, str]], field: str, value: object
+) -> dict[tuple[str, str], Entry]:
+    """Return the newest entry that set a field of each of these subjects (kind and key) to this value."""
+    by_kind: dict[str, list[str]] = {}
+    for kind, key in subjects:
+        by_kind.setdefault(kind, []).append(key)
+    any_subject = orm.Q(pk__in=())
+    for kind, keys in by_kind.items():
+        any_subject |= orm.Q(subject_kind=kind, subject_key__in=keys)
+    rows = models.AuditEntry.objects.filter(any_subject, **{f"after__{field}": value})
+    newest = rows.order_by().values("subject_kind", "subject_key").annotate(newest=orm.Max("id"))
+    entries = _entries(models.AuditEntry.objects.filter(pk__in=newest.values("newest")))
+    return {(entry.subject_kind, entry.subject_key): entry for entry in entries}
+
+
 def newest_by_key(subject_kind: str, subject_key: str) -> dict[str, Entry]:
     """Return the newest entry of each toolkit and tool under a subject, by its key."""
     rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key=subject_key)

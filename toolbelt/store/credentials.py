@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib import auth
 from django.db.models import F, Q
@@ -14,10 +14,17 @@ from django.db.models.functions import Coalesce
 from toolbelt import models
 from toolbelt.core import errors
 
+# Why a token is rejected: it was revoked, it expired, its agent is archived, or its user is deactivated.
+Rejection = Literal["", "revoked", "expired", "archived", "deactivated"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """The public data of a token: either ``agent`` or ``user`` is its owner, and the other is empty."""
+    """The public data of a token: either ``agent`` or ``user`` is its owner, and the other is empty.
+
+    ``issued_by`` is who issued it, as in the audit log; empty if that is not known. ``is_owner_active``: its user is
+    active, or its agent is not archived.
+    """
 
     prefix: str
     name: str
@@ -28,27 +35,43 @@ class Token:
     expires: dt.datetime | None
     revoked: dt.datetime | None
     last_used: dt.datetime | None
+    issued_by: str = ""
+    is_owner_active: bool = True
 
     def is_valid(self, now: dt.datetime) -> bool:
-        """Return whether the token is neither revoked nor expired."""
-        return self.revoked is None and (self.expires is None or now < self.expires)
+        """Return whether requests with the token are accepted."""
+        return not self.rejection(now)
+
+    def rejection(self, now: dt.datetime) -> Rejection:
+        """Return why requests with the token are rejected; empty if they are accepted."""
+        if self.revoked is not None:
+            return "revoked"
+        if self.expires is not None and self.expires <= now:
+            return "expired"
+        if self.is_owner_active:
+            return ""
+        return "archived" if self.agent else "deactivated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredToken:
-    """A token with what authenticates it: ``user_id`` is None for an agent's.
-
-    ``is_active``: its user is active, or its agent is not archived.
-    """
+    """A token with what authenticates it: ``user_id`` is None for an agent's."""
 
     token: Token
     digest: str
     user_id: int | None
-    is_active: bool
 
 
 def add(
-    *, prefix: str, digest: str, name: str, agent: str, user: str, scope: str, expires: dt.datetime | None
+    *,
+    prefix: str,
+    digest: str,
+    name: str,
+    agent: str,
+    user: str,
+    scope: str,
+    expires: dt.datetime | None,
+    issued_by: str,
 ) -> Token:
     """Store a token of the agent, or else of the user, with this name; raise errors.NotFound."""
     users = auth.get_user_model()._default_manager
@@ -63,7 +86,13 @@ def add(
             raise errors.NotFound("operator", user, users.values_list(field, flat=True))
         owner["user_id"] = user_row.pk
     models.ApiToken.objects.create(
-        prefix=prefix, digest=digest, name=name, scope=scope, expires=expires, **owner
+        prefix=prefix,
+        digest=digest,
+        name=name,
+        scope=scope,
+        expires=expires,
+        issued_by=issued_by,
+        **owner,
     )
     return _stored(prefix=prefix)[0].token
 
@@ -84,8 +113,8 @@ def is_any_agent_connected() -> bool:
 
 
 def rejected_though_valid(now: dt.datetime) -> list[Token]:
-    """Return the tokens that are valid but rejected: their agent is archived, or their user is not active."""
-    return [stored.token for stored in _stored() if stored.token.is_valid(now) and not stored.is_active]
+    """Return the tokens that are rejected only because their agent is archived, or their user is not active."""
+    return [token for token in listed() if token.rejection(now) in ("archived", "deactivated")]
 
 
 def prefixes() -> list[str]:
@@ -106,8 +135,12 @@ def record_uses(uses: Mapping[str, dt.datetime], min_interval: dt.timedelta) -> 
 
 
 def from_row(row: tuple[Any, ...]) -> StoredToken:
-    """Return the token of a row, with the columns in the order of the queries here."""
-    prefix, name, agent, user, scope, created, expires, revoked, last_used, digest, user_id, is_active = row
+    """Return the token of a row, with the columns in the order of the queries here; the last one, ``issued_by``, may be
+    left out.
+    """
+    prefix, name, agent, user, scope, created, expires, revoked, last_used, digest, user_id, is_active = row[
+        :12
+    ]
     return StoredToken(
         token=Token(
             prefix=prefix,
@@ -119,10 +152,11 @@ def from_row(row: tuple[Any, ...]) -> StoredToken:
             expires=expires,
             revoked=revoked,
             last_used=last_used,
+            issued_by="".join(row[12:]),
+            is_owner_active=bool(is_active),
         ),
         digest=digest,
         user_id=user_id,
-        is_active=bool(is_active),
     )
 
 
@@ -142,5 +176,6 @@ def _stored(**filters: str) -> list[StoredToken]:
         "user_id",
         # A user who is active, or an agent that is not archived.
         Coalesce("user__is_active", ~F("agent__archived")),
+        "issued_by",
     )
     return [from_row(row) for row in rows]

@@ -216,7 +216,8 @@ def _why(result: surface.Surface, tool: str) -> pieces.View:
     """
     context, view = result.resolution.context, pieces.View(tool=tool)
     if tool in context.catalog.tools:
-        view.decision = decision = result.resolution.decision(tool)
+        decision = result.resolution.decision(tool)
+        view.decision = resolution.as_shown(context.catalog, decision)
         view.decisive, view.steps = decision.rule_number, resolution.trace(context, tool)
         if decision.code == "budget":
             question = "Do the tools that are on fit the agent's budget?"

@@ -12,7 +12,17 @@ from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
 from toolbelt.core import belts, catalog, errors, reasons
-from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, titles, words
+from toolbelt.web.kit import (
+    entry_editor,
+    entry_forms,
+    explained,
+    fields,
+    http,
+    pieces,
+    responses,
+    titles,
+    words,
+)
 
 # The most reasons that are shown for an agent.
 _MAX_REASONS = 8
@@ -96,10 +106,11 @@ def page(request: http.Request, sub_app: str) -> HttpResponse:
         raise errors.NotFound("sub-app", sub_app, index.catalog.sub_apps)
     closed = access_index.closed(index.catalog)
     tools = [index.catalog.tools[tool] for tool in _tools(index, stored)]
+    explanations = explained.Explanations(closed.get(tool.key) for tool in tools)
     view = pieces.View(
         sub_app=stored,
         title=stored.title or sub_app,
-        tools=tuple((tool, closed.get(tool.key)) for tool in tools),
+        tools=tuple((tool, (each := closed.get(tool.key)), explanations.of(each)) for tool in tools),
         tokens=words.approx(sum(tool.tokens for tool in tools)),
         agents=tuple(_agents(index, stored)),
         seen=json.dumps(belts.entry("sub_app", stored), ensure_ascii=False),

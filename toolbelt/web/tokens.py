@@ -7,6 +7,7 @@ the response to that form is a page, and not a redirect.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +28,14 @@ SCOPES = {"read": "Read", "write": "Read and write"}
 _SOON_SECONDS = 7 * 24 * 3600
 _ISSUE = rights.permission("add", "api_token")
 _REVOKE = rights.permission("change", "api_token")
+
+
+_REJECTIONS: Mapping[tokens.Rejection, str] = {
+    "revoked": "revoked",
+    "expired": "expired",
+    "archived": "not valid: its agent is archived",
+    "deactivated": "not valid: its user is deactivated",
+}
 
 
 class Token(kit.Fields, kit.Change):
@@ -144,7 +153,7 @@ def _page(request: http.Request, form: Token | None = None) -> pieces.View:
     matching = [
         token
         for token in all_tokens
-        if words.contains(criteria["q"], token.prefix, token.name, token.agent, token.user)
+        if words.contains(criteria["q"], token.prefix, token.name, token.agent, token.user, token.issued_by)
     ]
     valid = paging.part([token for token in matching if token.is_valid(now)], criteria["offset"])
     inactive = paging.part([token for token in matching if not token.is_valid(now)], criteria["gone_offset"])
@@ -179,14 +188,14 @@ def line(token: tokens.Token) -> pieces.View:
         state=state,
         tone=tone,
         is_inactive=tone == "quiet",
+        # A token is valid again if its agent or user is brought back, unless it is revoked.
+        may_be_revoked=token.rejection(timezone.now()) not in ("revoked", "expired"),
     )
 
 
 def _state(token: tokens.Token, now: datetime) -> tuple[str, str]:
-    if token.revoked is not None:
-        return "revoked", "quiet"
-    if not token.is_valid(now):
-        return "expired", "quiet"
+    if rejection := token.rejection(now):
+        return _REJECTIONS[rejection], "quiet"
     if token.expires is not None and (token.expires - now).total_seconds() < _SOON_SECONDS:
         return "expires soon", "warning"
     return "valid", "good"

@@ -84,10 +84,10 @@ class AgentAccess:
         return surface.may_load(self.resolved)
 
     def decision(self, tool: str) -> resolution.Decision:
-        """Return the decision for one tool."""
+        """Return the decision for one tool, as people read it."""
         if tool in self.inventory.deferred:
             return self.resolved.decision(tool)
-        return resolution.decide(self.context, tool)
+        return resolution.as_shown(self.catalog, resolution.decide(self.context, tool))
 
     def never_gets(self, tool: str) -> bool:
         """Return whether nothing grants or offers it a tool: not to itself, its subagents or any of its sessions.
@@ -181,12 +181,16 @@ def catalog_view() -> CatalogView:
 
 
 def closed(stored: catalog.Catalog) -> Mapping[str, resolution.Decision]:
-    """Return the decision for each tool that no agent can have; cached with the catalog."""
+    """Return the decision for each tool that no agent can have, as people read it; cached with the catalog."""
     decisions: Mapping[str, resolution.Decision] | None = stored.derived.get("closed by the catalog")
     if decisions is None:
         context = resolution.build_context(snapshots.of(stored, agents.Agent(key="")))
         closed_keys = inventory.closed(stored)
-        decisions = {key: resolution.decide(context, key) for key in stored.tools if key in closed_keys}
+        decisions = {
+            key: resolution.as_shown(stored, resolution.decide(context, key))
+            for key in stored.tools
+            if key in closed_keys
+        }
         stored.derived["closed by the catalog"] = decisions
     return decisions
 

@@ -5,15 +5,15 @@ No confirmation is needed, because it is for emergencies, and it can be undone l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
-from toolbelt.core import catalog
-from toolbelt.store import snapshots
+from toolbelt.core import catalog, rules
+from toolbelt.store import audit, snapshots
 
 Kind = Literal["tool", "toolkit", "plugin"]
 
@@ -50,6 +50,25 @@ def set_blocked(write: writing.Write, kind: Kind, name: str, on: bool, *, was: b
         agents={agent: count for agent, count in affected.items() if count},
         on_request=tuple(agent for agent, count in affected.items() if not count),
     )
+
+
+def blocked(stored: catalog.Catalog) -> Iterator[tuple[Kind, str]]:
+    """Yield everything that is blocked for everyone, as (kind, name)."""
+    for plugin in stored.plugins.values():
+        if plugin.blocked:
+            yield "plugin", plugin.name
+    for toolkit in stored.toolkits.values():
+        if toolkit.blocked:
+            yield "toolkit", toolkit.key
+    for tool in stored.tools.values():
+        if tool.blocked:
+            yield "tool", tool.key
+
+
+def latest_blocks(origins: Iterable[rules.Origin]) -> Mapping[tuple[str, str], audit.Entry]:
+    """Return the audit entry of each of these blocks, if there is one, by kind and name; none need no query."""
+    subjects = {(origin.kind, origin.name) for origin in origins}
+    return audit.newest_of_value(subjects, "blocked", True) if subjects else {}
 
 
 def _affected_agents(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:

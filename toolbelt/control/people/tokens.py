@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from django.utils import timezone
 
-from toolbelt import conf
+from toolbelt import conf, models
 from toolbelt.control import writing
 from toolbelt.core import api_tokens, errors
 from toolbelt.store import credentials
@@ -26,6 +26,7 @@ MAX_NAME_LENGTH = 100
 
 Scope = Literal["", "read", "write"]
 Token = credentials.Token
+Rejection = credentials.Rejection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ def issue(
             user=user or "",
             scope=scope,
             expires=expires,
+            issued_by=write.actor.name,
         )
         writing.record(
             write, "token", token.prefix, action="token.issue", before=None, after=_described(token)
@@ -101,6 +103,25 @@ def all_tokens() -> Sequence[Token]:
 def of_agent(agent: str) -> Sequence[Token]:
     """Return the tokens of one agent, the newest first, including revoked and expired ones."""
     return credentials.listed(agent)
+
+
+def rejection_of(row: models.ApiToken) -> Rejection:
+    """Return why requests with the token of this row are rejected; empty if they are accepted."""
+    is_active = row.user.is_active if row.user is not None else row.agent is None or not row.agent.archived
+    token = Token(
+        prefix=row.prefix,
+        name=row.name,
+        agent=row.agent.key if row.agent is not None else "",
+        user=row.user.get_username() if row.user is not None else "",
+        scope=row.scope,
+        created=row.created,
+        expires=row.expires,
+        revoked=row.revoked,
+        last_used=row.last_used,
+        issued_by=row.issued_by,
+        is_owner_active=is_active,
+    )
+    return token.rejection(timezone.now())
 
 
 def _check(name: str, agent: str | None, user: str | None, scope: str, expires: dt.datetime | None) -> None:

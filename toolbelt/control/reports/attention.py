@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from toolbelt import conf
 from toolbelt.control.access import access_index
-from toolbelt.control.catalog import unresolved
+from toolbelt.control.catalog import blocking, unresolved
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import approvals, states
 from toolbelt.core import catalog, inventory, reasons, resolution
@@ -73,7 +73,7 @@ def load() -> Attention:
         not_running=tuple(state.plugin for state in all_states if state.state == "not-running"),
         to_review={state.plugin.name: state.to_review for state in all_states if state.to_review},
         findings=_findings(stored),
-        blocked=tuple(_blocked(stored)),
+        blocked=tuple(blocking.blocked(stored)),
         ineffective_overrides=tuple(
             (summary, overrides)
             for summary in summaries
@@ -88,18 +88,6 @@ def _findings(stored: catalog.Catalog) -> dict[str, dict[str, Sequence[str]]]:
     for key, flags in approvals.findings(stored).items():
         by_plugin.setdefault(stored.tools[key].plugin, {})[key] = flags
     return by_plugin
-
-
-def _blocked(stored: catalog.Catalog) -> Iterator[tuple[str, str]]:
-    for plugin in stored.plugins.values():
-        if plugin.blocked:
-            yield "plugin", plugin.name
-    for toolkit in stored.toolkits.values():
-        if toolkit.blocked:
-            yield "toolkit", toolkit.key
-    for tool in stored.tools.values():
-        if tool.blocked:
-            yield "tool", tool.key
 
 
 def explain_ineffective(summary: queries.Summary, override: IneffectiveOverride) -> str:

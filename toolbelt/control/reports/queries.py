@@ -63,8 +63,8 @@ class Access:
     revision: int
 
     def decision(self, tool: str) -> resolution.Decision:
-        """Return the decision for a tool of the catalog."""
-        return self.surface.resolution.decision(tool)
+        """Return the decision for a tool of the catalog, as people read it."""
+        return resolution.as_shown(self.catalog, self.surface.resolution.decision(tool))
 
     @property
     def summary(self) -> Summary:

@@ -83,7 +83,16 @@ def _lines(listed: Sequence[tokens.Token], now: dt.datetime) -> list[str]:
     if not listed:
         return [f"There are no tokens. Issue one with {conf.COMMAND} token issue."]
     return [
-        f"{token.prefix}  {_state(token, now):<22}  {_whose(token)}  {_used(token)}  {token.name}".rstrip()
+        "  ".join(
+            [
+                token.prefix,
+                f"{_state(token, now):<22}",
+                _whose(token),
+                _issued(token),
+                _used(token),
+                token.name,
+            ]
+        ).rstrip()
         for token in listed
     ]
 
@@ -93,11 +102,18 @@ def _whose(token: tokens.Token) -> str:
 
 
 def _state(token: tokens.Token, now: dt.datetime) -> str:
+    rejection = token.rejection(now)
     if token.revoked is not None:
         return f"revoked {token.revoked:%Y-%m-%d}"
-    if token.expires is None:
-        return "valid"
-    return f"{'valid until' if token.is_valid(now) else 'expired'} {token.expires:%Y-%m-%d}"
+    if rejection == "expired":
+        return f"expired {token.expires:%Y-%m-%d}"
+    if rejection:
+        return f"not valid: {'agent' if token.agent else 'user'} {rejection}"
+    return f"valid until {token.expires:%Y-%m-%d}" if token.expires else "valid"
+
+
+def _issued(token: tokens.Token) -> str:
+    return f"issued by {token.issued_by or 'an unknown person'} {token.created:%Y-%m-%d}"
 
 
 def _used(token: tokens.Token) -> str:

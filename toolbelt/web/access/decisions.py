@@ -71,7 +71,11 @@ def _decision(
     shared = set.intersection(
         *({denial[1:] for denial in resolution.denials(context, each.tool)} for each in decisions)
     )
-    further = [denial for denial in resolution.denials(context, decision.tool)[1:] if denial[1:] in shared]
+    further = [
+        denial
+        for denial in resolution.denials(context, decision.tool)
+        if denial[1:] in shared and denial.code != decision.code
+    ]
     return pieces.View(
         decision=decision,
         tools=tuple(decision.tool for decision in decisions[:MAX_NAMES]),

@@ -33,6 +33,7 @@ from toolbelt.web.kit import (
     periods,
     pieces,
     responses,
+    tool_search,
     tool_sections,
     words,
 )
@@ -135,7 +136,7 @@ def render_partial(
             for group in tool_sections.groups(access)
             if group.id in sections
         ),
-        rows=tuple(tool_sections.row(access, key) for key in sorted({*tools} & access.catalog.tools.keys())),
+        rows=tool_sections.rows(access, sorted({*tools} & access.catalog.tools.keys())),
         overridden=len(access.agent.overrides),
         model=model_panel.view(access.surface, message, change),
         notice=notice,
@@ -177,8 +178,12 @@ def _page(request: http.Request, access: queries.Access, criteria: Mapping[str, 
         section = tool_sections.section(access, group)
         section.open, section.matching = group.id in opened or (is_filtered and is_short), len(keys)
         # The rows of a section that is closed are fetched when it is opened.
-        section.tools = [tool_sections.row(access, key) for key in keys] if section.open or is_short else None
+        section.tools = keys if section.open or is_short else None
         sections.append(section)
+    shown = {key for section in sections for key in section.tools or ()}
+    rows = dict(zip(shown, tool_sections.rows(access, shown), strict=True))
+    for section in sections:
+        section.tools = None if section.tools is None else [rows[key] for key in section.tools]
     parameters = {**_address(criteria), "offset": ""}
     return pieces.View(
         agent=_header(request, access),
@@ -260,22 +265,31 @@ def _matching(
     access: queries.Access, criteria: Mapping[str, Any]
 ) -> list[tuple[tool_sections.Group, list[str]]]:
     """Return the matching sections in policy order, with their matching tools."""
-    groups = (
-        (group, [key for key in group.tools if _matches(access, group, key, criteria)])
-        for group in tool_sections.groups(access)
+    groups, query = list(tool_sections.groups(access)), criteria["q"]
+    named = {group.id for group in groups if query and words.contains(query, *_names(group))}
+    # A text that names a section filters; any other text also finds tools by their meaning.
+    find = tool_search.containing if named else tool_search.find
+    found = frozenset(find(access.catalog, query, access.catalog.tools))
+    matching_groups = (
+        (
+            group,
+            [
+                key
+                for key in group.tools
+                if (key in found or group.id in named) and _matches(access, key, criteria["show"])
+            ],
+        )
+        for group in groups
     )
-    return [(group, keys) for group, keys in groups if keys or not (criteria["q"] or criteria["show"])]
+    return [(group, keys) for group, keys in matching_groups if keys or not (query or criteria["show"])]
 
 
-def _matches(
-    access: queries.Access, group: tool_sections.Group, key: str, criteria: Mapping[str, Any]
-) -> bool:
-    if criteria["q"]:
-        tool, toolkit = access.catalog.tools[key], group.toolkit
-        names = (toolkit.key, toolkit.title) if toolkit else (group.key,)
-        if not words.contains(criteria["q"], key, tool.title, tool.description, *names):
-            return False
-    match criteria["show"]:
+def _names(group: tool_sections.Group) -> tuple[str, ...]:
+    return (group.toolkit.key, group.toolkit.title) if group.toolkit else (group.key,)
+
+
+def _matches(access: queries.Access, key: str, show: str) -> bool:
+    match show:
         case "active":
             return key in access.surface.because
         case "overridden":

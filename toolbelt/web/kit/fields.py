@@ -10,8 +10,8 @@ from typing import Any
 from django import forms
 from django.core import validators
 
-from toolbelt.core import catalog, search
-from toolbelt.web.kit import words
+from toolbelt.core import catalog
+from toolbelt.web.kit import tool_search, words
 
 # The most tools that a text finds.
 MAX_TOOLS = 20
@@ -169,11 +169,6 @@ def split_keys(stored: catalog.Catalog, names: Sequence[str]) -> tuple[list[str]
 
 
 def find_tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
-    """Return the tools that match the text: exact keys first, then in the order of an agent's search."""
-    if not text.strip():
-        return []
-    keys = [tool.key for tool in stored.tools.values() if not tool.retired]
-    exact = [name for name in text.split() if name in stored.tools]
-    by_title = [key for key in keys if words.contains(text, key, stored.tools[key].title)][:MAX_TOOLS]
-    by_search = [hit.tool for hit in search.search(stored, keys, text, MAX_TOOLS)]
-    return [stored.tools[key] for key in dict.fromkeys([*exact, *by_title, *by_search])][:MAX_TOOLS]
+    """Return the tools that match the text, the best first; none without a text."""
+    found = tool_search.find(stored, text) if text.strip() else []
+    return [stored.tools[key] for key in found[:MAX_TOOLS]]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from toolbelt.control.reports import queries
 from toolbelt.core import catalog, grants, policy, reasons, resolution, risks
-from toolbelt.web.kit import pieces, words
+from toolbelt.web.kit import explained, pieces, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +86,17 @@ def section(access: queries.Access, group: Group) -> pieces.View:
     )
 
 
-def row(access: queries.Access, key: str) -> pieces.View:
-    """Return one tool's row."""
+def rows(access: queries.Access, keys: Iterable[str]) -> tuple[pieces.View, ...]:
+    """Return the rows of these tools."""
+    decisions = {key: access.decision(key) for key in keys}
+    explanations = explained.Explanations(decisions.values())
+    return tuple(_row(access, key, explanations.of(decision)) for key, decision in decisions.items())
+
+
+def _row(access: queries.Access, key: str, reason: str) -> pieces.View:
     tool, decision = access.catalog.tools[key], access.decision(key)
     stored = access.agent.overrides.get(key)
     inherited = access.inherited.get(key, decision)
-    reason = reasons.explain_briefly(decision)
     if decision.state != "active" and stored is True:
         reason += " (stored: On)"
     return pieces.View(
@@ -193,7 +198,8 @@ def switch(
     active = sum(decision.state == "active" for decision in decisions)
     position = "off" if not active else "on" if active == len(decisions) else "partly"
     is_loadable = any(decision.state == "discoverable" for decision in decisions)
-    off = words.STATES["discoverable" if is_loadable else "denied"]
+    is_blocked = bool(decisions) and all(decision.code == "blocked" for decision in decisions)
+    off = words.BLOCKED if is_blocked else words.STATES["discoverable" if is_loadable else "denied"]
     basis, other, label = "", "unset", "Reset to default"
     if stored is None:
         basis, other, label = "Default", *(("true", "Set to On") if active else ("false", "Set to Off"))

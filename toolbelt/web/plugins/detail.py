@@ -21,7 +21,7 @@ from toolbelt.core import belts, connections, effects, errors
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import secrets, upstream_connections
 from toolbelt.web.access import blocking as block_button
-from toolbelt.web.kit import http, notices, pieces, responses, texts, titles, words
+from toolbelt.web.kit import explained, http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import client_plugins, forms, listing
 from toolbelt.web.review import changes
 
@@ -141,14 +141,17 @@ def _page(request: http.Request, detail: plugin_overview.Detail, **details: Any)
     running_names = {name for name, running_plugin in by_name.items() if running_plugin.state != "failed"}
     offered = [tool for tool in provider.tools if not tool.retired]
     maximum = len(offered) if criteria["all"] else MAX_TOOLS
+    shown = [(tool, detail.closed.get(tool.key)) for tool in offered[:maximum]]
+    explanations = explained.Explanations(closed for _, closed in shown)
+    by = explained.plugins_blocked_by([plugin]).get(plugin.name, "")
     problems = [*(listed.problems if listed else ()), *(running_plugin.problems if running_plugin else ())]
     return pieces.View(
-        plugin=listing.line(provider, running=running_names, since=criteria["asked"]),
+        plugin=listing.line(provider, running=running_names, since=criteria["asked"], blocked_by=by),
         size=f"{words.approx(sum(tool.tokens for tool in offered))} tokens" if offered else "",
         removed=tuple(map(changes.change, detail.gone)),
         all_removed=detail.all_gone,
         tools=[
-            (tool, detail.closed.get(tool.key), detail.users.get(tool.key, ())) for tool in offered[:maximum]
+            (tool, closed, explanations.of(closed), detail.users.get(tool.key, ())) for tool, closed in shown
         ],
         more_tools=max(0, len(offered) - maximum),
         provider=provider,

@@ -21,7 +21,7 @@ from toolbelt.control.servers import plugins as configured
 from toolbelt.core import errors
 from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_listing
-from toolbelt.web.kit import http, notices, paging, pieces, responses, texts, titles, words
+from toolbelt.web.kit import explained, http, notices, paging, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import forms
 
 CHANGE = rights.permission("change", "plugin")
@@ -48,12 +48,14 @@ def page(request: http.Request) -> HttpResponse:
     # Retired tools stay in the catalog, so the overview and the list of tools count them too.
     matches = f"{words.counted(len(filtered), 'plugin')}, {words.tools(offered + retired)}"
     matches += f" ({words.number(retired)} retired)" if retired else ""
+    blocked_by = explained.plugins_blocked_by(provider.plugin for provider in filtered)
     page = pieces.View(
         plugins=[
             line(
                 provider,
                 running=running,
                 since=criteria["asked"] if _is_refreshed(provider, criteria["of"]) else None,
+                blocked_by=blocked_by.get(provider.plugin.name, ""),
             )
             for provider in filtered
         ],
@@ -108,9 +110,13 @@ def start_refresh(request: http.Request, names: Iterable[str]) -> str:
 
 
 def line(
-    provider: plugin_overview.Provider, *, running: Iterable[str] = (), since: datetime | None = None
+    provider: plugin_overview.Provider,
+    *,
+    running: Iterable[str] = (),
+    since: datetime | None = None,
+    blocked_by: str = "",
 ) -> pieces.View:
-    """Return one row; ``since`` is the time of the refresh that the reader waits for."""
+    """Return one row; ``since`` is the time of the refresh that the reader waits for, ``blocked_by`` who blocked it."""
     plugin = provider.plugin
     listing = provider.listing
     return pieces.View(
@@ -135,6 +141,7 @@ def line(
         can_refresh=provider.connection is not None or plugin.status == "failed",
         active=plugin.active,
         blocked=plugin.blocked,
+        blocked_by=blocked_by,
         trusted=plugin.trusted,
     )
 

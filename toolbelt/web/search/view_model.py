@@ -11,8 +11,8 @@ from django.urls import reverse
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
-from toolbelt.core import agents, catalog, search
-from toolbelt.web.kit import pieces, texts, titles, words
+from toolbelt.core import agents, catalog
+from toolbelt.web.kit import pieces, texts, titles, tool_search, words
 from toolbelt.web.search import sentences
 
 MAX_HITS = 30
@@ -74,13 +74,14 @@ def _pages(text: str, user: rights.User) -> Iterator[pieces.View]:
         if page.is_for_staff and not getattr(user, "is_staff", False):
             continue
         if words.contains(text, page.title, page.other_words):
-            yield pieces.View(title=page.title, url=reverse(f"web:{page.name}"), key="", about="")
+            yield pieces.View(title=page.title, url=reverse(f"web:{page.name}"), key="", about="", state="")
 
 
 def page(text: str, user: rights.User) -> pieces.View:
     """Return the results for a text, or every page without one. ``number`` counts the results from 0."""
     sentence = sentences.parse(text)
-    stored = access_index.catalog_view().catalog
+    view = access_index.catalog_view()
+    stored = view.catalog
     target, agent_name = (sentence.target, sentence.agent) if sentence else (text, text)
     is_named = bool(target.strip())
     tools = _tools(stored, target) if is_named else []
@@ -90,12 +91,24 @@ def page(text: str, user: rights.User) -> pieces.View:
     matches = _Matches(target=target, plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
     actions = _actions(sentence, matches, user) if sentence else ()
     found_agents = (_thing("agent_access", agent.key, agent.title, agent.role) for agent in consumers)
-    found_kits = (_thing("toolkit", kit.key, kit.title, words.tools(len(kit.members))) for kit in toolkits)
+    found_kits = (
+        _thing("toolkit", kit.key, kit.title, words.tools(len(kit.members)), _block_word(kit.blocked))
+        for kit in toolkits
+    )
     found_tools = (
-        _thing("tool", tool.key, texts.visible(tool.title), texts.visible(words.cut(tool.description, 90)))
+        _thing(
+            "tool",
+            tool.key,
+            texts.visible(tool.title),
+            texts.visible(words.cut(tool.description, 90)),
+            words.state_of(closed) if (closed := view.closed.get(tool.key)) else "",
+        )
         for tool in tools
     )
-    found_plugins = (_thing("plugin", plugin.name, texts.visible(plugin.title)) for plugin in plugins)
+    found_plugins = (
+        _thing("plugin", plugin.name, texts.visible(plugin.title), state=_block_word(plugin.blocked))
+        for plugin in plugins
+    )
     things = [
         ("Agents", found_agents, len(consumers)),
         ("Toolkits", found_kits, len(toolkits)),
@@ -207,11 +220,10 @@ def _bulk(plugin: catalog.Plugin, verb: str, agent: str) -> str:
 
 
 def _tools(stored: catalog.Catalog, text: str) -> list[catalog.Tool]:
-    """Return the tools that match the text in the order of an agent's search; an exact key comes first."""
-    keys = [tool.key for tool in stored.tools.values() if not tool.retired]
-    matches = [stored.tools[hit.tool] for hit in search.search(stored, keys, text, MAX_HITS)]
+    """Return the tools that match the text, as the list of tools shows them; a retired one only by its exact key."""
     exact = stored.tools.get(text.strip())
-    return list(dict.fromkeys([exact, *matches])) if exact else matches
+    found = [stored.tools[key] for key in tool_search.find(stored, text)[:MAX_HITS]]
+    return list(dict.fromkeys([exact, *found])) if exact else found
 
 
 def _toolkits(stored: catalog.Catalog, text: str, tools: Sequence[catalog.Tool]) -> list[catalog.Toolkit]:
@@ -263,9 +275,14 @@ def _plain(name: str) -> str:
     return name.strip().casefold().replace("_", " ").replace("-", " ")
 
 
-def _thing(view: str, key: str, title: str, about: str = "") -> pieces.View:
-    return _result(title or key, reverse(f"web:{view}", args=[key]), key, about)
+def _block_word(is_blocked: bool) -> str:
+    return words.BLOCKED if is_blocked else ""
 
 
-def _result(title: str, url: str, key: str = "", about: str = "") -> pieces.View:
-    return pieces.View(title=title, url=url, key="" if key == title else key, about=about)
+def _thing(view: str, key: str, title: str, about: str = "", state: str = "") -> pieces.View:
+    return _result(title or key, reverse(f"web:{view}", args=[key]), key, about, state)
+
+
+def _result(title: str, url: str, key: str = "", about: str = "", state: str = "") -> pieces.View:
+    """Return a result; ``state`` is a word if no agent can have it."""
+    return pieces.View(title=title, url=url, key="" if key == title else key, about=about, state=state)

@@ -15,7 +15,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, directives, errors, policy
 from toolbelt.web.access import blocking
-from toolbelt.web.kit import filters, http, model_panel, paging, pieces, responses, titles, words
+from toolbelt.web.kit import explained, filters, http, model_panel, paging, pieces, responses, titles, words
 from toolbelt.web.toolkits import forms, listing
 
 _CHANGE = rights.permission("change", "toolkit")
@@ -45,6 +45,7 @@ def _page(request: http.Request, key: str) -> pieces.View:
         raise errors.NotFound("toolkit", key, index.catalog.toolkits)
     use = listing.use_of(index, toolkit)
     closed = access_index.closed(index.catalog)
+    explanations = explained.Explanations(closed.get(member.tool) for member in toolkit.members)
     page = listing.line(use)
     page.owner, page.examples = toolkit.plugin, toolkit.examples.strip()
     page.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
@@ -56,6 +57,7 @@ def _page(request: http.Request, key: str) -> pieces.View:
             tool=index.catalog.tools.get(member.tool),
             # None if an agent can have it.
             closed=closed.get(member.tool),
+            reason=explanations.of(closed.get(member.tool)),
             note=toolkit.tool_notes.get(member.tool, "").strip(),
             options=forms.options_text(member) if member.options else "",
         )

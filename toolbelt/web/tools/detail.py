@@ -16,7 +16,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, errors, schema
 from toolbelt.web.access import blocking
-from toolbelt.web.kit import fields, filters, http, paging, pieces, responses, texts
+from toolbelt.web.kit import explained, fields, filters, http, paging, pieces, responses, texts
 from toolbelt.web.tools import arguments
 
 _HINTS = {
@@ -62,13 +62,15 @@ def _page(request: http.Request, key: str) -> pieces.View:
     others = paging.part(
         [access for access in matching if access.agent.key not in with_tool], criteria["others_offset"]
     )
+    closed = access_index.closed(stored).get(key)
     may_see_calls = rights.may_read(request.user, "call_record")
     return pieces.View(
         key=key,
         tool=tool,
         category=stored.category(tool),
         toolkits=stored.toolkits_of.get(key, ()),
-        closed=access_index.closed(stored).get(key),
+        closed=closed,
+        reason=explained.Explanations([closed]).of(closed),
         description=texts.text(tool.description) if tool.description.strip() else None,
         arguments=tuple(listed[: arguments.MAX_COUNT]),
         has_more_arguments=len(listed) > arguments.MAX_COUNT,

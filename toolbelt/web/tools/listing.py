@@ -14,9 +14,21 @@ from django.views.decorators.http import require_safe
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries, usage
-from toolbelt.core import catalog, risks, search
+from toolbelt.core import catalog, risks
 from toolbelt.web.calls import views as calls
-from toolbelt.web.kit import fields, filters, http, paging, periods, pieces, responses, saved_views, words
+from toolbelt.web.kit import (
+    explained,
+    fields,
+    filters,
+    http,
+    paging,
+    periods,
+    pieces,
+    responses,
+    saved_views,
+    tool_search,
+    words,
+)
 
 _COLUMNS = {"tool": "Tool", "plugin": "Plugin", "tokens": "Tokens"}
 _SORTS: Mapping[str, Callable[[catalog.Tool], Any]] = {
@@ -69,15 +81,13 @@ def page(request: http.Request) -> HttpResponse:
     view = access_index.CatalogView(catalog=stored, closed=access_index.closed(stored))
     since = first_day(request)
     tools = matching(view, criteria, since)
-    sort = paging.sort(tools, _SORTS, criteria["sort"]) or paging.sort(tools, _SORTS, "tool")
-    if criteria["q"].strip() and sort != criteria["sort"]:
-        sort = ""
-        # The order of an agent's search_tools.
-        hits = search.search(stored, [tool.key for tool in tools], criteria["q"], len(tools))
-        ranks = {hit.tool: rank for rank, hit in enumerate(hits)}
-        tools.sort(key=lambda tool: ranks.get(tool.key, len(tools)))
+    sort = paging.sort(tools, _SORTS, criteria["sort"])
+    if not sort and not criteria["q"].strip():
+        # With a text, the best matches come first.
+        sort = paging.sort(tools, _SORTS, "tool")
     part = paging.part(tools, criteria["offset"])
     tokens = sum(tool.tokens for tool in tools)
+    explanations = explained.Explanations(view.closed.get(tool.key) for tool in part.items)
     called = usage.of_tools([tool.key for tool in part.items], since=periods.midnight(since)) if since else {}
     period = words.counted((today - since).days + 1, "day") if since else ""
     page = pieces.View(
@@ -85,7 +95,8 @@ def page(request: http.Request) -> HttpResponse:
             pieces.View(
                 tool=tool,
                 toolkits=stored.toolkits_of.get(tool.key, ()),
-                closed=view.closed.get(tool.key),
+                closed=(closed := view.closed.get(tool.key)),
+                reason=explanations.of(closed),
                 agents=sum(tool.key in access.granted for access in index.agents),
                 called=called.get(tool.key),
             )
@@ -103,7 +114,8 @@ def page(request: http.Request) -> HttpResponse:
         sort=criteria["sort"],
         total=len(stored.tools),
         matches=(words.count_kinds(tool.kind for tool in tools) or words.tools(0))
-        + (f", {words.approx(tokens)} tokens in total" if tools else ""),
+        + (f", {words.approx(tokens)} tokens in total" if tools else "")
+        + (", best matches first" if len(tools) > 1 and not sort else ""),
         pages=part.pages(criteria, request.path),
         # The menu that sets the selected or all matching tools for agents.
         bulk=pieces.View(
@@ -128,8 +140,12 @@ def first_day(request: http.Request) -> dt.date | None:
 def matching(
     view: access_index.CatalogView, criteria: Mapping[str, Any], since: dt.date | None
 ) -> list[catalog.Tool]:
-    """Return the matching tools; ``since`` is the first day whose calls count, None if the reader may see no calls."""
-    matches = [tool for tool in view.catalog.tools.values() if _matches(view, tool, criteria)]
+    """Return the matching tools, those that match a text best first; ``since`` is the first day whose calls count, None
+    if the reader may see no calls.
+    """
+    stored = view.catalog
+    found = tool_search.find(stored, criteria["q"], among=stored.tools)
+    matches = [stored.tools[key] for key in found if _matches(view, stored.tools[key], criteria)]
     if criteria["called"] and since:
         uncalled = usage.uncalled(view.catalog, since=periods.midnight(since))
         return [tool for tool in matches if tool.key in uncalled]
@@ -137,8 +153,6 @@ def matching(
 
 
 def _matches(view: access_index.CatalogView, tool: catalog.Tool, criteria: Mapping[str, Any]) -> bool:
-    if not words.contains(criteria["q"], tool.key, tool.title, tool.description):
-        return False
     if criteria["plugin"] and tool.plugin != ("" if criteria["plugin"] == NO_PLUGIN else criteria["plugin"]):
         return False
     if criteria["risk"] in _RISKS and risks.stated(tool) != _RISKS[criteria["risk"]]:
