@@ -84,8 +84,8 @@ class Imported:
 
 
 def export() -> dict[str, Any]:
-    """Return the whole configuration as a belt. It contains no sessions, tokens or observations, and secrets in options,
-    which older versions stored, are withheld.
+    """Return the whole configuration as a belt, without sessions, tokens and observations. Secrets in options, which
+    older versions stored, are withheld.
     """
     return {
         section: [
