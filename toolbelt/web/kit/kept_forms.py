@@ -24,7 +24,7 @@ from django.shortcuts import render
 from django.urls import Resolver404, resolve, reverse
 from django_htmx.http import reswap, retarget
 
-from toolbelt.web.kit import http, words
+from toolbelt.web.kit import http
 
 # The name of the hidden field, and of the cookie that names the person who was logged in last.
 FIELD, COOKIE = "kept", "toolbelt-person"
@@ -67,7 +67,7 @@ class KeptForm:
         return [
             (
                 name.replace("_", " ").capitalize(),
-                words.cut(", ".join(filter(None, values)), MAX_SHOWN_LENGTH),
+                ", ".join(filter(None, values))[:MAX_SHOWN_LENGTH].strip(),
             )
             for name, values in self.fields
             if name not in _OF_PAGE and any(values)
