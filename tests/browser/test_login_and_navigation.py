@@ -33,6 +33,21 @@ def test_login_opens_the_requested_page_and_back_does_not_undo_logging_out(
     expect(page).to_have_title("Log in · Toolbelt")
 
 
+def test_what_was_typed_survives_a_login_that_expires(open_page: OpensPage) -> None:
+    page = open_page("/toolkits/issues/edit/")
+    page.get_by_label("Title", exact=True).fill("Issues, typed for long")
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Save changes").click()
+    expect(page.get_by_role("heading", name="Log in again")).to_be_visible()
+    page.get_by_label("User name").fill("olive")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Continue where you were?")).to_be_visible()
+    expect(page.get_by_label("What you entered").get_by_text("Issues, typed for long")).to_be_visible()
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("heading", name="Issues, typed for long")).to_be_visible()
+
+
 @devices.on_phone
 def test_the_navigation_leads_to_pages_and_the_chosen_theme_stays(open_page: OpensPage) -> None:
     page = open_page("/help/")

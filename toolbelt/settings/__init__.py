@@ -128,7 +128,7 @@ MIDDLEWARE = [
     "toolbelt.web.kit.page_shell.htmx_leaves",
     "toolbelt.web.kit.hidden_characters.middleware",
     # Every view requires a login by default, so a forgotten decorator cannot open a page.
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "toolbelt.web.kit.kept_forms.Middleware",
     "toolbelt.web.kit.live.CountsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -45,15 +45,6 @@ _VISIBLE_TO_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})
 _log = structlog.get_logger(__name__)
 
 
-class Login(auth_forms.AuthenticationForm):
-    """Django's form, whose messages name the fields as the page does."""
-
-    error_messages = {
-        **auth_forms.AuthenticationForm.error_messages,
-        "invalid_login": "The user name or the password is incorrect. Both are case-sensitive.",
-    }
-
-
 class AnotherPassword(forms.Fields, auth_forms.PasswordChangeForm):
     """Django's form. The old password is checked like a login, so that guesses are limited in the same way."""
 

@@ -30,6 +30,7 @@ from toolbelt.web.calls import views as calls
 from toolbelt.web.compare import views as compare
 from toolbelt.web.kit import live, saved_views
 from toolbelt.web.loadouts import views as loadouts
+from toolbelt.web.login import views as login
 from toolbelt.web.plugins import adding, client_plugins
 from toolbelt.web.plugins import detail as plugin
 from toolbelt.web.plugins import listing as plugins
@@ -60,9 +61,7 @@ urlpatterns = [
     path("live/", live.stream, name="live"),
     path(
         "login/",
-        auth.LoginView.as_view(
-            template_name="login.html", authentication_form=account.Login, redirect_authenticated_user=True
-        ),
+        login.LoginView.as_view(),
         name="login",
     ),
     path("logout/", auth.LogoutView.as_view(), name="logout"),

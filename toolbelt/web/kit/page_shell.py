@@ -30,7 +30,17 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
 from toolbelt.runtime import availability
-from toolbelt.web.kit import http, notices, pieces, preferences, request_ids, responses, titles, unconfigured
+from toolbelt.web.kit import (
+    http,
+    kept_forms,
+    notices,
+    pieces,
+    preferences,
+    request_ids,
+    responses,
+    titles,
+    unconfigured,
+)
 
 # The error responses under this prefix come from toolbelt.api.problems.
 _API_PREFIX = "/api/"
@@ -138,6 +148,8 @@ def _in_one_chunk(function: Any) -> None:
 
 def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:
     """Reject a form without a valid token with an error page; htmx reloads its page, which then shows a notice."""
+    if (asked := kept_forms.ask_after_login_elsewhere(request)) is not None:
+        return asked
     if not request.htmx:
         return _framed(request, "403_csrf.html", 403)
     if request.user.is_authenticated:

@@ -40,8 +40,13 @@ def containing(stored: catalog.Catalog, text: str, among: Iterable[str]) -> list
 
 
 def _good(hits: Sequence[search.Hit]) -> Iterator[search.Hit]:
-    """Yield the hits that score nearly as well as the best one. Without an index yet, no hit has a score."""
-    yield from (hit for hit in hits if hit.score >= MIN_SHARE * hits[0].score >= 0)
+    """Yield the hits that score nearly as well as the best one; without an index yet, those with as many words."""
+    for hit in hits:
+        best = hits[0]
+        if hit.score >= MIN_SHARE * best.score > 0 or (
+            not best.score and len(hit.matched) == len(best.matched)
+        ):
+            yield hit
 
 
 def _is_part_of_key(text: str, keys: Iterable[str]) -> bool:
