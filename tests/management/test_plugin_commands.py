@@ -316,3 +316,32 @@ def test_a_client_plugin_is_created_with_the_agents_that_may_declare_it(db: None
     assert models.AuditEntry.objects.get().reason == "New shop"
     with pytest.raises(CommandError, match="already exists"):
         run("plugins", "create", "shop")
+
+
+LATE = """
+import toolbelt
+class MyToolPlugin(toolbelt.ToolPlugin):
+    name, namespace, version, tools = "late", "late", "1", ()
+    async def initialize(self, runtime):
+        self.tools = (toolbelt.ToolDefinition(name="late__find", description="Find.", input_schema={"type": "object"}),)
+    async def execute(self, tool_name, args):
+        return {}
+    async def shutdown(self):
+        pass
+"""
+
+
+def test_tools_known_only_after_initialize_are_reported_by_every_command(example: Path) -> None:
+    (example / "my_tool_plugin.py").write_text(LATE)
+    expected = "After initialize(), the plugin 'late'"
+
+    _, err, code = run("plugins", "check")
+    assert (expected in err, "new: late__find" in err, code) == (True, True, 1)
+
+    _, err, _ = run("plugins", "sync")
+    assert expected in err
+
+    out, _, code = run("doctor", "--no-servers", "--json")
+    findings = [finding for finding in json.loads(out)["findings"] if finding["code"] == "plugin-tools"]
+    assert ([expected in finding["message"] for finding in findings], code) == ([True], 1)
+    assert "plugins check" in findings[0]["way_out"]

@@ -270,3 +270,41 @@ def test_only_one_of_many_concurrent_registrations_gets_a_namespace(registry):
     with futures.ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(add, range(16))) == 1
     assert len(registry.list_plugins()) == 1
+
+
+class Late(samples.Sample):
+    """A plugin that knows its tools only after its initialization, as one that asks a server for them."""
+
+    async def initialize(self, runtime: contract.RuntimeAPI) -> None:
+        self.tools = [samples.definition("kb__search", description="Now."), samples.definition("kb__late")]
+
+
+def test_tools_that_a_plugin_has_only_after_its_initialization_are_a_problem(registry, caplog):
+    registry.register(
+        Late("knowledge", "kb", [samples.definition("kb__search"), samples.definition("kb__old")])
+    )
+
+    registry.initialize_sync()
+
+    [info] = registry.list_plugins()
+    [problem] = info.problems
+    assert [tool.name for tool in info.tools] == ["kb__search", "kb__old"]
+    assert problem.path == "knowledge.tools"
+    assert "(new: kb__late; missing: kb__old; changed: kb__search)" in problem.message
+    assert "kb__late" in caplog.text
+
+
+def test_reading_again_what_a_plugin_offers_settles_that(registry):
+    registry.register(Late("knowledge", "kb", []))
+    registry.initialize_sync()
+
+    registry.refresh("knowledge")
+
+    [info] = registry.list_plugins()
+    assert ([tool.name for tool in info.tools], info.problems) == (["kb__search", "kb__late"], ())
+
+
+def test_a_plugin_that_offers_the_same_after_its_initialization_has_no_problem(registry):
+    registry.register(samples.Sample())
+    registry.initialize_sync()
+    assert registry.list_plugins()[0].problems == ()

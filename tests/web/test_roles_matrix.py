@@ -23,14 +23,15 @@ from toolbelt.control.people import roles, tokens
 pytestmark = pytest.mark.django_db
 SETUP = writing.by("setup", via="command")
 # ``own`` operates only ada, and ``other`` only bob; all sample URLs are ada's.
-PEOPLE = ("nobody", "viewer", "other", "own", "operator", "administrator", "superuser")
+PEOPLE = ("nobody", "without a role", "viewer", "other", "own", "operator", "administrator", "superuser")
 MAY: Mapping[str, tuple[str, ...]] = {
     "anyone": PEOPLE,
     "every user": PEOPLE[1:],
-    "operators of any agent": PEOPLE[2:],
-    "operators of this agent": PEOPLE[3:],
-    "operators": PEOPLE[4:],
-    "administrators": PEOPLE[5:],
+    "viewers": PEOPLE[2:],
+    "operators of any agent": PEOPLE[3:],
+    "operators of this agent": PEOPLE[4:],
+    "operators": PEOPLE[5:],
+    "administrators": PEOPLE[6:],
     "nobody": (),
 }
 TABLE: Mapping[str, str] = {
@@ -68,11 +69,11 @@ TABLE: Mapping[str, str] = {
     "loadout": "every user",
     "sub_apps": "every user",
     "sub_app": "every user",
-    "calls": "every user",
+    "calls": "viewers",
     "audit_log": "every user",
     "earlier_audit_log": "every user",
-    "call": "every user",
-    "download_calls": "every user",
+    "call": "viewers",
+    "download_calls": "viewers",
     "download_audit_log": "every user",
     "plugins": "every user",
     "plugin": "every user",
@@ -167,7 +168,7 @@ def cookie(role: str) -> str:
     user = get_user_model().objects.create_user(
         role, is_superuser=role == "superuser", is_staff=role == "superuser"
     )
-    if role != "superuser":
+    if role not in ("superuser", "without a role"):
         roles.assign(SETUP, role, {"own": "viewer", "other": "viewer"}.get(role, role))  # type: ignore[arg-type]
     if role in ("own", "other"):
         roles.set_operators(SETUP, "ada" if role == "own" else "bob", [role])

@@ -14,6 +14,8 @@ from toolbelt.runtime import plugins, process_problems, upstream_listing
 
 def examine(*, ask: bool = True) -> Iterator[findings.Finding]:
     """Yield the findings; ``ask`` connects to each server that is on."""
+    # Only then do plugins have all of their tools. A failure here is not that of a server, and not recorded.
+    plugins.registry().initialize_sync()
     all_states = states.load(runnable=plugins.runnable())
     problems = process_problems.find()
     yield from stored_findings.examine(all_states, problems)

@@ -12,7 +12,8 @@ from toolbelt.plugins import contract, lifecycle, offers
 class PluginInfo:
     """A plugin's tools and toolkits, its state and error, and its source.
 
-    ``problems`` explain which tools were left out when it was registered.
+    ``problems`` explain which tools were left out when it was registered, and which it offers only since it was
+    initialized.
     """
 
     name: str

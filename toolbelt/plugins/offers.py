@@ -123,6 +123,39 @@ def examine(plugin: contract.ToolPlugin, source: str, owners: Owners) -> Examine
     return Examined(offer=offer, fatal=tuple(fatal), left_out=tuple(left_out))
 
 
+def late_changes(plugin: contract.ToolPlugin, before: Offer) -> tuple[errors.Problem, ...]:
+    """Return a problem if the plugin offers something else than before, as after an ``initialize`` that asks a server
+    for its tools; nothing if what it offers cannot be read any more.
+    """
+    examined = examine(plugin, before.source, {})
+    if examined.fatal:
+        return ()
+    after, problems = examined.offer, [*examined.left_out]
+    offers: tuple[tuple[str, dict[str, object], dict[str, object]], ...] = (
+        ("tools", {tool.name: tool for tool in after.tools}, {tool.name: tool for tool in before.tools}),
+        # By their keys: two objects may be one toolkit.
+        (
+            "toolkits",
+            {item.key: item.key for item in after.toolkits},
+            {item.key: item.key for item in before.toolkits},
+        ),
+    )
+    for section, offered, known in offers:
+        changes = {
+            "new": [name for name in offered if name not in known],
+            "missing": [name for name in known if name not in offered],
+            "changed": [name for name in known if name in offered and offered[name] != known[name]],
+        }
+        if any(changes.values()):
+            words = "; ".join(f"{change}: {', '.join(names)}" for change, names in changes.items() if names)
+            message = (
+                f"After initialize(), {before.owner} offers other {section} ({words}). Only those from before count:"
+                " state all of them before initialize()."
+            )
+            problems.append(errors.Problem(path=f"{before.name}.{section}", message=message))
+    return tuple(problems)
+
+
 class _Claims:
     """The names that are taken, while an offer claims its own."""
 

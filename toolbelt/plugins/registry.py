@@ -45,7 +45,9 @@ class _Entry:
 
     @property
     def info(self) -> info.PluginInfo:
-        return info.of(self.running.offer, self.running.status, self.problems)
+        # What a partial plugin offered before is not known: tools were left out.
+        late = () if self.partial else self.running.late_changes
+        return info.of(self.running.offer, self.running.status, (*self.problems, *late))
 
 
 class ToolPluginRegistry:
@@ -125,6 +127,7 @@ class ToolPluginRegistry:
                     for tool in before.tools:
                         self._by_tool.pop(tool.name, None)
                     entry.running.offer, entry.problems = examined.offer, examined.left_out
+                    entry.running.late_changes = ()
                     self._claim(entry)
                     return entry.info
 

@@ -64,6 +64,8 @@ class Running:
         limits: Limits,
     ) -> None:
         self.plugin, self.offer, self.status = plugin, offer, lifecycle.Status()
+        # What it offers only since it was initialized.
+        self.late_changes: tuple[errors.Problem, ...] = ()
         self._moving = threading.Lock()
         self._config, self._runtime_for, self._limits = config, runtime_for, limits
         self._runtime: contract.RuntimeAPI | None = None
@@ -170,6 +172,9 @@ class Running:
     async def _begin(self) -> None:
         self._runtime = await self._threads.run(self._runtime_for, self.offer.home, self._config)
         await background.call(self._threads, self.plugin.initialize, self._runtime)
+        self.late_changes = await self._threads.run(offers.late_changes, self.plugin, self.offer)
+        for problem in self.late_changes:
+            _log.warning("plugin offers something else since it was initialized", problem=str(problem))
 
     async def _wait_for(
         self, coroutine: Coroutine[Any, Any, Any], within: float, name: str

@@ -17,6 +17,11 @@ Problem = running_processes.Problem
 def find() -> list[Problem]:
     """Return the problems of the plugins file, and of the servers that are on. Loads the plugins."""
     problems = [Problem(code="plugin", subject="", what=str(item)) for item in plugins.loaded().problems]
+    problems += [
+        Problem(code="plugin-tools", subject=live.name, what=str(problem))
+        for live in plugins.live()
+        for problem in live.problems
+    ]
     for plugin in snapshots.catalog().plugins.values():
         if plugin.upstream and plugin.active and not plugin.blocked:
             connection = connections.read(plugin.upstream)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-from collections.abc import Iterator
+import itertools
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from django.db import connection
+
+RETRY_SECONDS = 0.2
 
 
 @contextmanager
@@ -37,3 +41,16 @@ def try_lock(name: str) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+@contextmanager
+def wait_for_lock(name: str, on_wait: Callable[[], object]) -> Iterator[None]:
+    """Hold the lock with this name within the block. Call ``on_wait`` once if another process holds it."""
+    for attempt in itertools.count():
+        with try_lock(name) as is_held:
+            if is_held:
+                yield
+                return
+        if not attempt:
+            on_wait()
+        time.sleep(RETRY_SECONDS)

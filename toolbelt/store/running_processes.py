@@ -21,7 +21,8 @@ _kind = "command"
 class Problem:
     """What keeps a plugin or a server (``subject``) from running in a process.
 
-    The ``code`` is "variable", "directory", "command" or "plugin", and ``what`` is what is missing, or the message.
+    The ``code`` is "variable", "directory" or "command", and ``what`` is what is missing; or "plugin" or "plugin-tools"
+    (it offers other tools since it was initialized), and ``what`` is the message.
     """
 
     code: str

@@ -5,11 +5,12 @@ Process details are those of the process that handles the request: behind a load
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import django
@@ -23,7 +24,7 @@ from django.utils import timezone
 import toolbelt
 from toolbelt import conf
 from toolbelt.core import belts, search
-from toolbelt.store import databases, entries, learned_words, retention, revisions
+from toolbelt.store import databases, entries, learned_words, locks, retention, revisions
 
 RetentionStats = retention.RetentionStats
 # When this process started: the module is imported with the first pages.
@@ -102,6 +103,16 @@ def status() -> Installation:
 def is_configured() -> bool:
     """Return whether anything is configured."""
     return any(entries.names(kind) for kind in belts.KINDS)
+
+
+@contextlib.contextmanager
+def migrating(on_wait: Callable[[], object]) -> Iterator[None]:
+    """Let no other process migrate the database within the block. Call ``on_wait`` once if one does."""
+    if connection.vendor == "sqlite" and connection.is_in_memory_db():  # type: ignore[attr-defined]
+        yield
+        return
+    with locks.wait_for_lock("migrate", on_wait):
+        yield
 
 
 def is_database_busy() -> bool:

@@ -15,14 +15,17 @@ MAX_NAMED = 3
 def examine(
     all_states: Sequence[states.PluginState], problems_here: Sequence[states.Problem] | None = None
 ) -> Iterator[findings.Finding]:
-    """Yield the findings. ``problems_here`` are those of this process, which count only if no server runs."""
+    """Yield the findings. ``problems_here`` are those of this process. They count only if no server runs, apart from
+    those of a plugin's code, which is the same everywhere and may not be in use in a server yet.
+    """
     servers = states.servers()
     seen: dict[states.Problem, list[str]] = {}
     for process in servers:
         for problem in process.problems:
             seen.setdefault(problem, []).append(process.name)
-    if not servers:
-        seen = {problem: [] for problem in problems_here or ()}
+    for problem in problems_here or ():
+        if not servers or problem.code == "plugin-tools":
+            seen.setdefault(problem, [])
     for problem, processes in seen.items():
         yield _of_process(problem, processes)
     for state in all_states:
@@ -52,6 +55,13 @@ def _of_process(problem: states.Problem, processes: Collection[str]) -> findings
                 code="server-command",
                 message=f"The command of the server {name} was not found: {what}{seen}.",
                 way_out="Install it, or write its full path. Toolbelt's servers look for it on their own PATH.",
+            )
+        case "plugin-tools":
+            return findings.Finding(
+                code="plugin-tools",
+                message=f"{what}{seen}",
+                way_out=f"Correct the plugin {name}, check it with `{conf.COMMAND} plugins check`, and restart the"
+                " servers.",
             )
     return findings.Finding(
         code="plugin",
