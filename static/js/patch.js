@@ -149,17 +149,17 @@
     if (!fresh) return showFormNote(unit, "This was removed.");
     const [was, is] = [unit, fresh].map((part) => part.querySelector("[name=was]"));
     if (is?.dataset.now) {
-      const by = is.dataset.by || "another operator";
-      showNote(unit, was?.value === is.value ? "" : `Changed by ${by}: now ${is.dataset.now}`, is.dataset.what);
+      const by = is.dataset.by ? `by ${is.dataset.by}` : "in the meantime";
+      showNote(unit, was?.value === is.value ? "" : `Changed ${by}: now ${is.dataset.now}`, is.dataset.what);
     } else if (unit.matches(FORM)) {
-      showFormNote(unit, sourceOf(unit) === sourceOf(fresh) ? "" : "Another operator changed this.");
+      showFormNote(unit, sourceOf(unit) === sourceOf(fresh) ? "" : "This was changed in the meantime.");
     }
   }
 
   function showFormNote(form, text) {
     if (!text || !form.querySelector(FIELD)) return showNote(form, text);
     const button = document.createElement("button");
-    Object.assign(button, { type: "button", className: "link", textContent: "Discard my changes and show theirs" });
+    Object.assign(button, { type: "button", className: "link", textContent: "Discard my changes and show the new values" });
     button.dataset.discards = "";
     showNote(form, `${text} Your unsaved changes are kept.`, "", button);
   }

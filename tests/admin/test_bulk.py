@@ -29,19 +29,26 @@ def active() -> set[str]:
 
 
 def test_tools_can_be_retired_and_restored(stored, client):
+    models.Tool.objects.filter(key="git__status").update(plugin=None)
     tools = conftest.tool("git__status"), conftest.tool("clock")
     assert messages(run_action(client, "retire", *tools)) == ["2 changed."]
     assert active() == {"git__commit", "crm__find"}
     entries = conftest.last_entries(2)
-    assert {(entry.action, entry.via) for entry in entries} == {("tool.change", "admin")}
+    assert {(entry.action, entry.via) for entry in entries} == {("tool.retire", "admin")}
     assert len({entry.batch for entry in entries}) == 1
     run_action(client, "unretire", *tools)
     assert {"git__status", "clock"} <= active()
 
 
+def test_a_tool_of_a_plugin_is_not_retired_by_hand(stored, client):
+    [message] = messages(run_action(client, "retire", conftest.tool("clock"), conftest.tool("git__status")))
+    assert "Block a tool, or turn a plugin off, instead." in message
+    assert "git__status" in active()
+
+
 def test_unchanged_rows_are_counted_and_not_recorded(stored, client):
-    run_action(client, "retire", conftest.tool("clock"))
-    page = run_action(client, "retire", conftest.tool("clock"), conftest.tool("git__wipe"))
+    run_action(client, "block", conftest.tool("clock"))
+    page = run_action(client, "block", conftest.tool("clock"), conftest.tool("git__wipe"))
     assert messages(page) == ["1 changed. 1 already up to date."]
     assert models.AuditEntry.objects.filter(actor="olga").count() == 2
 

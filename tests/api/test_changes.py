@@ -61,6 +61,8 @@ def test_a_change_is_returned_with_all_fields(olga: Asking, changed: list[int]) 
     assert listed == {
         "id": changed[0],
         "actor": "nora",
+        "actor_kind": "person",
+        "asked_by": "",
         "via": "screen",
         "action": "switch.set",
         "kind": "agent",

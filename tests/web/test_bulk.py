@@ -164,7 +164,7 @@ def test_a_concurrent_change_is_not_overwritten(operator: Client) -> None:
     dashboard.post(operator, "/bulk/", htmx=False, **sent)
 
     assert overrides() == {"github__issue_read": True}
-    assert "was changed by another operator" in dashboard.text(operator.get("/agents/ada/"))
+    assert "was changed by you, in another tab" in dashboard.text(operator.get("/agents/ada/"))
 
 
 def test_the_confirmation_names_agents_skipped_by_their_budget(operator: Client) -> None:

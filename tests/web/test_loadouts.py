@@ -314,7 +314,7 @@ def test_only_neighboring_loadouts_are_swapped(editor: Client) -> None:
     assert [line.loadout.name for line in open_page(editor, "/loadouts/").loadouts][:2] == ["annex", "house"]
     # Submitting it again is refused: their order has changed.
     dashboard.post(editor, "/order/loadout/", htmx=False, **swap)
-    assert "changed by another operator" in open_page(editor, "/loadouts/").notice.text
+    assert "changed by you, in another tab" in open_page(editor, "/loadouts/").notice.text
     assert dashboard.post(editor, "/order/toolkit/", htmx=False, **swap).status_code == 403
 
 

@@ -104,7 +104,7 @@ def test_the_form_changes_the_url_and_headers_and_rejects_stale_input(
     )
     again = plugin_manager.post(f"{FILES}connection/", {**fields, "url": "https://third.example/mcp"})
     assert again.status_code == 409
-    assert "Another operator" in again.content.decode()
+    assert "You changed the connection in another tab" in again.content.decode()
     assert upstream_servers.servers()[0].connection.url == "https://other.example/mcp"
 
 

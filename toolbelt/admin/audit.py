@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ else:
     _Admin = admin.ModelAdmin
 
 _MAX_LENGTH = 80
+_HASH = re.compile(r"(rejected:)?sha256:[0-9a-f]{64}")
 
 
 @admin.register(models.AuditEntry)
@@ -30,6 +32,8 @@ class AuditEntryAdmin(_Admin):
     list_display = [
         "at",
         "actor",
+        "actor_kind",
+        "asked_by",
         "via",
         "action",
         "subject_kind",
@@ -41,6 +45,7 @@ class AuditEntryAdmin(_Admin):
     ]
     list_filter = [
         "via",
+        "actor_kind",
         "subject_kind",
         ("action", admin.AllValuesFieldListFilter),
         ("actor", admin.AllValuesFieldListFilter),
@@ -63,8 +68,12 @@ class AuditEntryAdmin(_Admin):
 
     @admin.action(description="Undo selected changes")
     def undo(self, request: HttpRequest, queryset: Any) -> None:
-        """Undo the selected changes, newest first: all of them, or none with an error message."""
-        entries = list(queryset.order_by("-id"))
+        """Undo the selected changes, newest first: all of them, or none with an error message.
+
+        What was observed is left out, unless nothing else is selected.
+        """
+        selected = list(queryset.order_by("-id"))
+        entries = [entry for entry in selected if not undo.is_fact(entry.pk)] or selected
         for entry in entries:
             if not rights.may_undo(request.user, entry):
                 raise exceptions.PermissionDenied
@@ -75,7 +84,9 @@ class AuditEntryAdmin(_Admin):
             self.message_user(request, str(error), messages.ERROR)
             return
         undone = sum(not change.is_nothing for change in changes)
-        self.message_user(request, f"{undone} undone.", messages.SUCCESS)
+        observed = len(selected) - len(entries)
+        note = f" {observed} observed: these cannot be undone, review the tools instead." if observed else ""
+        self.message_user(request, f"{undone} undone.{note}", messages.SUCCESS)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Return False: entries are only added by changes."""
@@ -93,4 +104,5 @@ class AuditEntryAdmin(_Admin):
 def _in_words(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return errors.describe_value(value)
-    return textwrap.shorten(schema.canonical(value), _MAX_LENGTH, placeholder=" …")
+    text = _HASH.sub(lambda found: "rejected version" if found[1] else "version", schema.canonical(value))
+    return textwrap.shorten(text, _MAX_LENGTH, placeholder=" …")

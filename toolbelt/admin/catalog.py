@@ -156,7 +156,7 @@ class ToolAdmin(entry_admin.NonRemovableEntryAdmin):
     @admin.action(permissions=["change"], description="Mark selected tools as reviewed")
     def mark_seen(self, request: HttpRequest, queryset: Any) -> None:
         """Mark the selected tools as reviewed, which makes new tools available."""
-        self.change_each(request, queryset, {"seen": True})
+        self.change_each(request, queryset, {"seen": True}, action="tool.approve")
 
     @admin.action(permissions=["change"], description="Approve the current version of selected tools")
     def approve(self, request: HttpRequest, queryset: Any) -> None:
@@ -169,11 +169,11 @@ class ToolAdmin(entry_admin.NonRemovableEntryAdmin):
             )
             self.message_user(request, message, messages.ERROR)
             return
-        self.change_each(request, queryset, _approval)
+        self.change_each(request, queryset, _approval, action="tool.approve")
 
-    @admin.action(permissions=["change"], description="Retire selected tools")
+    @admin.action(permissions=["change"], description="Retire selected tools of no plugin")
     def retire(self, request: HttpRequest, queryset: Any) -> None:
-        """Retire the selected tools: no agent can use them, but their switches are kept."""
+        """Retire the selected tools of no plugin: no agent can use them, but their switches are kept."""
         self.change_each(request, queryset, {"retired": True})
 
     @admin.action(permissions=["change"], description="Restore selected retired tools")

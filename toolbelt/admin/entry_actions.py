@@ -53,13 +53,17 @@ class EntryActions(_Admin):
         rows: orm.QuerySet[Any] = super().get_queryset(request).annotate(**counted)
         return rows
 
-    def change_each(self, request: HttpRequest, queryset: Any, changes: Changes) -> None:
-        """Change each of the entries: all, or none with an error message."""
+    def change_each(
+        self, request: HttpRequest, queryset: Any, changes: Changes, action: str | None = None
+    ) -> None:
+        """Change each of the entries: all, or none with an error message. ``action`` is that of the audit log."""
         try:
             with writing.begin():
                 # Read once for all entries: such a change neither adds nor removes a name.
                 index = entries.name_index()
-                change = functools.partial(entries.change, write(request).in_batch(), self.kind, index=index)
+                change = functools.partial(
+                    entries.change, write(request).in_batch(), self.kind, index=index, action=action
+                )
                 results = [
                     change(self.name_of(row), changes(row) if callable(changes) else changes)
                     for row in queryset

@@ -121,7 +121,10 @@ class EntryForm(_Form):
             self._refuse(self._placed(name, problem) for problem in error.problems)
         except errors.Stale as error:
             self._refuse(
-                (key, str(errors.Stale(f"{key} of {name}", _shown(loaded.get(key)), _shown(now))))
+                (
+                    key,
+                    str(errors.Stale(f"{key} of {name}", _shown(loaded.get(key)), _shown(now), by=error.by)),
+                )
                 for key, now in error.fields.items()
             )
             # The editor sees these values now: submitting the form again overwrites them.

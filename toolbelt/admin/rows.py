@@ -41,12 +41,12 @@ class RowForm(_RowForm):
 
 
 class _Gone:
-    """Replaces the row of a line that another operator has removed meanwhile."""
+    """Replaces the row of a line that was removed meanwhile."""
 
     pk = None
 
     def __str__(self) -> str:
-        return "removed by another operator in the meantime"
+        return "removed in the meantime"
 
 
 class Rows(_FormSet):

@@ -56,6 +56,12 @@ class ChangeResult(ninja.Schema):
         Effect | None, pydantic.Field(description="Null unless the change affects exactly one agent.")
     ] = None
     dry_run: Annotated[bool, pydantic.Field(description="Whether nothing was written.")] = False
+    left_out: Annotated[
+        list[int],
+        pydantic.Field(
+            description="For an undo, the ids of the changes in the batch that were observed, and stay."
+        ),
+    ] = []
     reasons: Annotated[
         list[str], pydantic.Field(description="For a dry run, why the change would have to be confirmed.")
     ] = []
@@ -87,6 +93,7 @@ def report(change: writing.Change) -> dict[str, Any]:
         "before": change.before,
         "after": change.after,
         "effect": effect(change.effect),
+        "left_out": list(change.left_out),
     }
 
 

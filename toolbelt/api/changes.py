@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from toolbelt.api import auth, change_results, names, paging, problems, schemas
 from toolbelt.control import undo
 from toolbelt.control.reports import audit_serializer, queries
-from toolbelt.core import errors
+from toolbelt.core import errors, facts
 
 router = ninja.Router(tags=["changes"])
 
@@ -25,6 +25,12 @@ class ChangeQuery(paging.LogPageQuery):
     """The filters of the audit log. A change must match all of them."""
 
     actor: Annotated[names.Text, pydantic.Field(description="Only changes by this user.")] = ""
+    actor_kind: Annotated[
+        names.Text,
+        pydantic.Field(
+            description="Only changes by actors of this kind: " + ", ".join(facts.ACTOR_KINDS) + "."
+        ),
+    ] = ""
     agent: Annotated[names.Text, pydantic.Field(description="Only changes to this agent and its access.")] = (
         ""
     )
@@ -64,7 +70,18 @@ class RecordedChange(ninja.Schema):
 
     id: int
     at: dt.datetime
-    actor: Annotated[str, pydantic.Field(description="The user who made the change.")]
+    actor: Annotated[
+        str,
+        pydantic.Field(description="Who made the change; for an observation, the plugin that was observed."),
+    ]
+    actor_kind: Annotated[
+        str,
+        pydantic.Field(
+            description="What the actor is: person, token or agent, or for an observation, which cannot be undone,"
+            " server, program or clock."
+        ),
+    ]
+    asked_by: Annotated[str, pydantic.Field(description="Who asked for an observation; empty if no one did.")]
     via: Annotated[str, pydantic.Field(description="The interface that the change was made through.")]
     action: str
     kind: Annotated[str, pydantic.Field(description="The kind of the object that was changed.")]
@@ -113,7 +130,8 @@ def read_change(request: HttpRequest, change: ChangeId) -> Any:
 def undo_change(request: HttpRequest, change: ChangeId, body: UndoRequest) -> Any:
     """Undo a change. This is itself a change, and can be undone too.
 
-    Requires the permission to make the reverse change. Returns 409 `stale` if the same value has changed since.
+    Requires the permission to make the reverse change. Returns 409 `stale` if the same value has changed since. What
+    was observed cannot be undone: a batch is undone without it, and `left_out` names it.
     """
     undone = [_get_change(change)] if not body.whole else undo.batch_of(change)
     auth.require_undo_permissions(request, undone)

@@ -30,6 +30,12 @@ def batch_of(entry_id: int) -> list[audit.Entry]:
     return [entry for entry in _whole_batch(entry_id) if not entry.is_fact]
 
 
+def is_fact(entry_id: int) -> bool:
+    """Return whether this audit entry records what was observed, so that it cannot be undone."""
+    entry = audit.find(entry_id)
+    return entry is not None and entry.is_fact
+
+
 def undo(write: writing.Write, entry_id: int) -> writing.Change:
     """Undo the change with this audit entry id. Undoing counts as confirmation."""
     with writing.begin():
@@ -97,7 +103,8 @@ def _switched(write: writing.Write, entry: audit.Entry) -> writing.Change:
     now = grants.switch_state(expirations.find(entry.subject_key).agent, entry.key)
     if now != entry.after:
         subject = f"The {entry.action.partition('.')[0]} of {entry.key} for {entry.subject_key}"
-        raise errors.Stale(subject, entry.after, now, entry.before)
+        by = writing.author(write, "agent", entry.subject_key, entry.key)
+        raise errors.Stale(subject, entry.after, now, entry.before, by=by)
     end, value = grants.expiry_of(entry.before), grants.is_on(entry.before)
     if end is not None and end.at <= clock.now():
         # If the earlier value would have expired by now, its later value is restored.
@@ -108,7 +115,8 @@ def _switched(write: writing.Write, entry: audit.Entry) -> writing.Change:
 def _created(write: writing.Write, entry: audit.Entry) -> writing.Change:
     now = entries.read(entry.subject_kind, entry.subject_key)
     if now != entry.after:
-        raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", entry.after, now)
+        by = writing.author(write, entry.subject_kind, entry.subject_key)
+        raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", entry.after, now, by=by)
     return entries.remove(write, entry.subject_kind, entry.subject_key)
 
 
@@ -121,7 +129,8 @@ def _removed(write: writing.Write, entry: audit.Entry) -> writing.Change:
         if entries.POSITION in entry.before:
             ordering.restore(entry.subject_kind, entry.subject_key, entry.before[entries.POSITION])
         return change
-    raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", None, now)
+    by = writing.author(write, entry.subject_kind, entry.subject_key)
+    raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", None, now, by=by)
 
 
 def _changed(write: writing.Write, entry: audit.Entry) -> writing.Change:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict, Unpack
 
 from django.db import transaction
 
-from toolbelt.core import effects, facts
+from toolbelt.core import effects, errors, facts
 from toolbelt.store import audit, commits, revisions
 
 Via = Literal["screen", "admin", "api", "command", "import", "mcp", "system"]
@@ -166,6 +166,25 @@ def record(
         actor_kind=write.actor.kind,
         asked_by=write.asked_by,
     )
+
+
+def author(
+    write: Write, subject_kind: str = "", subject_key: str = "", key: str = "", fields: Collection[str] = ()
+) -> errors.Author:
+    """Return who changed something last, as the writer is told if they saw an older value: the writer themselves, in
+    another tab or program; another operator; or the source of a tool.
+
+    That is a subject, or a toolkit or tool (``key``) or ``fields`` of it, or the configuration as a whole.
+    """
+    last = audit.last_author(subject_kind, subject_key, key, fields)
+    if last is None:
+        return ""
+    name, kind = last
+    if kind in facts.OBSERVERS:
+        return "source" if subject_kind and kind != "clock" else ""
+    is_agent = "agent" in (kind, write.actor.kind)
+    is_same = name == write.actor.name and (not is_agent or kind == write.actor.kind)
+    return "you" if is_same else "operator"
 
 
 def new_batch() -> uuid.UUID:

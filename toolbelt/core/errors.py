@@ -109,21 +109,38 @@ class NotYourAgent(NotFound):
         self.args = (f"There is no agent named {agent!r}, or this token belongs to another agent.",)
 
 
+Author = Literal["", "you", "operator", "source"]
+_AUTHORS: Mapping[Author, str] = {
+    "": "in the meantime",
+    "you": "by you, in another tab or program",
+    "operator": "by another operator",
+    "source": "by its source",
+}
+
+
 class Stale(ToolbeltError):
     """The change was based on an outdated value of this key. ``now`` is the current one.
 
-    ``fields`` holds every key of an entry that another operator changed, with its current value.
+    ``fields`` holds every key of an entry that changed meanwhile, with its current value. ``by`` is who changed it: the
+    writer themselves (``you``), another operator, or the source of a tool; empty if that is not known.
     """
 
     code = "stale"
 
     def __init__(
-        self, key: str, was: Any, now: Any, wanted: Any = None, *, fields: Mapping[str, Any] | None = None
+        self,
+        key: str,
+        was: Any,
+        now: Any,
+        wanted: Any = None,
+        *,
+        fields: Mapping[str, Any] | None = None,
+        by: Author = "",
     ) -> None:
-        self.key, self.was, self.now, self.wanted = key, was, now, wanted
+        self.key, self.was, self.now, self.wanted, self.by = key, was, now, wanted, by
         self.fields = dict(fields or {})
         super().__init__(
-            f"{key} was changed by another operator: you saw {describe_value(was)}, it is {describe_value(now)} now. "
+            f"{key} was changed {_AUTHORS[by]}: you saw {describe_value(was)}, it is {describe_value(now)} now. "
             "Review it, then repeat the change if you still want it."
         )
 

@@ -21,7 +21,7 @@ IN_CODE = "as the installed code has it"
 NOT_RUNNING = "no running process can run these tools"
 RUNNING_AGAIN = "a running process can run these tools again"
 ASKED = "The server asked a user, or announced that it needs to."
-_REASONS = frozenset({LISTED, DECLARED, IN_CODE, NOT_RUNNING, RUNNING_AGAIN, ASKED})
+REASONS = frozenset({LISTED, DECLARED, IN_CODE, NOT_RUNNING, RUNNING_AGAIN, ASKED})
 
 # The fields that only an observation sets, by kind of entry.
 FIELDS: Mapping[str, frozenset[str]] = {
@@ -58,7 +58,7 @@ def is_fact(action: str, before: Any, after: Any, *, reason: str, is_undo: bool)
     kind, _, act = action.partition(".")
     if is_undo or act not in ("create", "change") or kind not in ("plugin", "tool", "toolkit"):
         return False
-    if reason in _REASONS:
+    if reason in REASONS:
         return True
     if act == "create" or not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return False

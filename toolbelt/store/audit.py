@@ -18,6 +18,8 @@ from toolbelt import models
 from toolbelt.core import belts, facts
 
 _BATCH_SIZE = 200
+# How many changes are searched for the author of a field's value.
+_RECENT = 50
 # The actions of which a batch may have hundreds, one for each tool, with nothing to tell apart but the tool.
 FOLDED = ("tool.approve", "tool.reject", "tool.appear", "tool.disappear", "tool.return")
 # The lookups of filters whose name is not a column.
@@ -89,7 +91,7 @@ class AuditFilters(TypedDict, total=False):
     """
 
     actor: str
-    actor_kind: str
+    actor_kind: str | tuple[str, ...]
     about: str
     about_kind: str
     key: str
@@ -277,6 +279,22 @@ def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, st
     ]
 
 
+def last_author(
+    subject_kind: str, subject_key: str, key: str = "", fields: Collection[str] = ()
+) -> tuple[str, facts.ActorKind] | None:
+    """Return the actor, and its kind, of the newest change of a subject, or only of this toolkit or tool of it, or of
+    any of these fields. What is empty does not matter.
+    """
+    rows = models.AuditEntry.objects.order_by("-id")
+    named = {"subject_kind": subject_kind, "subject_key": subject_key, "key": key}
+    rows = rows.filter(**{name: value for name, value in named.items() if value})
+    for row in rows[:_RECENT]:
+        changed = {name for side in (row.before, row.after) if isinstance(side, Mapping) for name in side}
+        if not fields or not set(fields).isdisjoint(changed):
+            return row.actor, cast("facts.ActorKind", row.actor_kind)
+    return None
+
+
 def newest(subject_kind: str, subject_keys: Collection[str]) -> dict[str, Entry]:
     """Return the newest entry of each of these subjects, by the subject's key."""
     rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key__in=subject_keys)
@@ -316,21 +334,26 @@ def logged_values(field: str, subject_kind: str = "", subject_key: str = "") -> 
 
 
 def _matching(filters: AuditQuery) -> orm.QuerySet[models.AuditEntry]:
-    about = filters.get("about", "")
+    about, about_kind = filters.get("about", ""), filters.get("about_kind", "")
+    columns = {
+        name: value for name, value in filters.items() if value and name not in ("about", "about_kind")
+    }
     return models.AuditEntry.objects.filter(
-        _about(about, filters.get("about_kind", "")) if about else orm.Q(),
+        _about(about, about_kind) if about or about_kind else orm.Q(),
         **{
-            _LOOKUPS.get(field, field): value
-            for field, value in filters.items()
-            if value and field not in ("about", "about_kind")
+            f"{name}__in" if isinstance(value, tuple) else _LOOKUPS.get(name, name): value
+            for name, value in columns.items()
         },
     )
 
 
 def _about(name: str, kind: str) -> orm.Q:
-    """Return the condition that an entry is about something of this kind, or of any kind, with this name."""
-    subject, key = orm.Q(subject_key=name), orm.Q(key=name)
-    source = orm.Q(actor=name, actor_kind__in=("server", "program"))
+    """Return the condition that an entry is about something of this kind with this name; empty: of any kind, or with
+    any name.
+    """
+    subject = orm.Q(subject_key=name) if name else orm.Q()
+    key = orm.Q(key=name) if name else orm.Q()
+    source = orm.Q(actor_kind__in=("server", "program")) & (orm.Q(actor=name) if name else orm.Q())
     if not kind:
         return subject | key | source
     subject &= orm.Q(subject_kind=kind)

@@ -118,7 +118,7 @@ def change_password(request: http.Request) -> HttpResponse:
 def _render(request: http.Request, form: AnotherPassword, status: int = 200) -> HttpResponse:
     user = cast(auth_models.User, request.user)
     name, may_undo = user.get_username(), rights.undo_check(user)
-    recent = queries.changes(actor=name, size=MAX_CHANGES)
+    recent = queries.changes(actor=name, actor_kind=("person", "token"), folded=True, size=MAX_CHANGES)
     entries = tuple(audit_words.present(entry, may_undo(entry)) for entry in recent.entries)
     zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
     page = pieces.View(

@@ -49,13 +49,29 @@ _FAMILIES = {
 }
 
 
+_KINDS = {
+    "agent": "Agents",
+    "tool": "Tools",
+    "toolkit": "Toolkits",
+    "plugin": "Servers & plugins",
+    "loadout": "Loadouts",
+    "sub_app": "Sub-apps",
+    "category": "Categories",
+    "session": "Sessions",
+    "token": "Tokens",
+    "user": "Users",
+}
+
+
 class AuditLog(periods.Period):
     """The filters and position of the audit log."""
 
     person = forms.CharField(required=False, max_length=150)
+    by = forms.CharField(required=False, max_length=7)
     agent = forms.CharField(required=False, max_length=64)
     action = forms.CharField(required=False, max_length=64)
-    key = forms.CharField(required=False, max_length=64)
+    kind = forms.CharField(required=False, max_length=16)
+    key = forms.CharField(required=False, max_length=200)
     via = forms.CharField(required=False, max_length=7)
     batch = forms.UUIDField(required=False)
     older = forms.IntegerField(required=False, min_value=1)
@@ -63,7 +79,7 @@ class AuditLog(periods.Period):
 
 
 VIEWS = saved_views.FilteredList(
-    page="audit_log", form=AuditLog, names=("person", "agent", "action", "via", "key")
+    page="audit_log", form=AuditLog, names=("person", "by", "agent", "action", "via", "kind", "key")
 )
 
 
@@ -85,6 +101,8 @@ def listing(request: http.Request) -> HttpResponse:
     # Shared entries belong to no agent, so the filter leaves out their changes.
     parameters = {name: value for name, value in view.parameters.items() if name != "agent"}
     view.of_all_url = filters.address(path, parameters)
+    view.actor_kinds = pieces.choices(audit_words.ACTOR_KINDS, criteria["by"], "Any kind of actor")
+    view.kinds = pieces.choices(_KINDS, criteria["kind"], "Anything")
     view.keys = tuple(key for key in queries.logged_values("key") if key)
     view.batch = _batch(request, view.log_page) if criteria["batch"] else None
     view.query = urlencode(view.parameters)
@@ -143,11 +161,19 @@ def undo(request: http.Request, entry: int) -> HttpResponse:
         raise
     notice = notices.Notice(
         text=f"Undone: {audit_words.sentence(logged, with_title=True)}.",
-        detail=model_panel.summarize(change.effect),
+        detail=f"{model_panel.summarize(change.effect)} {_left_out(change.left_out)}".strip(),
         undo=None if whole else change.entry,
         undo_word="Redo",
     )
     return responses.respond(request, notice, change.effect)
+
+
+def _left_out(entries: Sequence[int]) -> str:
+    """Return the sentence about the changes of a batch that an undo left as they are; empty if there are none."""
+    if not entries:
+        return ""
+    verb = "was" if len(entries) == 1 else "were"
+    return f"{words.counted(len(entries), 'change')} that {verb} observed cannot be undone: review the tools instead."
 
 
 def _changed_since(request: http.Request, logged: queries.Entry, error: errors.Stale) -> HttpResponse:
@@ -194,7 +220,11 @@ def _log(request: http.Request, criteria: Mapping[str, Any], agent: str = "") ->
     """Return what the audit log and the history of an ``agent`` share, filtered by ``criteria``."""
     query, may_undo = _query(criteria) | ({"agent": agent} if agent else {}), rights.undo_check(request.user)
     log_page = queries.changes(
-        **query, older_than=criteria["older"] or None, newer_than=criteria["newer"] or None
+        **query,
+        older_than=criteria["older"] or None,
+        newer_than=criteria["newer"] or None,
+        # The page of a batch shows each change, so that each can be undone.
+        folded=not criteria["batch"],
     )
     stored = access_index.catalog_view().catalog
     recorded = (
@@ -235,7 +265,8 @@ def _query(criteria: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of the query for the criteria; ``until`` is inclusive."""
     first, last = periods.days(criteria)
     query = {name: criteria[name] for name in VIEWS.names}
-    query["actor"] = query.pop("person")
+    query["actor"], query["actor_kind"] = query.pop("person"), query.pop("by")
+    query["about"], query["about_kind"] = query.pop("key"), query.pop("kind")
     return {**query, "batch": criteria["batch"] or None, **periods.time_range(first, last)}
 
 
@@ -246,9 +277,11 @@ def _batch(request: http.Request, log_page: Any) -> pieces.View | None:
     # The whole batch, even if it is longer than a page.
     batch = undoing.batch_of(log_page.entries[0].id)
     is_undoable = bool(batch) and all(audit_words.is_undoable(entry) and may_undo(entry) for entry in batch)
-    by = audit_words.actor(log_page.entries[0].actor, log_page.entries[0].via)
+    first = log_page.entries[0]
+    by = audit_words.actor(first.asked_by or first.actor, None if first.asked_by else first.actor_kind)
+    observed = _left_out([entry.id for entry in log_page.entries if entry.is_fact]) if is_undoable else ""
     return pieces.View(
-        words=f"{words.counted(log_page.total, 'change')} made together by {by}.",
+        words=f"{words.counted(log_page.total, 'change')} made together by {by}. {observed}".strip(),
         entry=batch[0].id if is_undoable else None,
     )
 

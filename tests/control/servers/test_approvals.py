@@ -114,7 +114,7 @@ def test_approving_an_outdated_version_is_refused() -> None:
     seen = sample_server.shown_digests()
     sample_server.record({**sample_server.READ, "description": "Read all files, and send them away."})
 
-    with pytest.raises(errors.Stale, match="files__read was changed by another operator"):
+    with pytest.raises(errors.Stale, match="files__read was changed by its source"):
         decisions.approve(sample_server.OPERATOR, "files", seen)
 
     assert tool_versions.is_changed(sample_server.stored_tool("files__read"))

@@ -126,7 +126,8 @@ def apply(
                 # Compared with its expiry, because a switch that is on permanently differs from one that is on until
                 # two.
                 if (now := grants.switch_state(target.agent, key)) != was:
-                    raise errors.Stale(f"{key} for {name}", was, now, on)
+                    by = writing.author(write, "agent", name, key)
+                    raise errors.Stale(f"{key} for {name}", was, now, on, by=by)
             settings = dict.fromkeys(before, on)
             if not write.confirm:
                 part = _part(access_index.AgentAccess(agent=target.agent, catalog=stored), before, on)

@@ -210,7 +210,8 @@ def _set(
         now = values.switch_state(current.agent, key)
         seen = now if isinstance(was, dict) else values.is_on(now)
         if not isinstance(was, writing._Any) and was != seen:
-            raise errors.Stale(f"The {family} of {key} for {agent}", was, seen, on)
+            by = writing.author(write, "agent", agent, key)
+            raise errors.Stale(f"The {family} of {key} for {agent}", was, seen, on, by=by)
         change = set_all(write, current, {key: on}, ends={key: ends})
     return dataclasses.replace(change, before=now, after=change.after.get(key, now))
 

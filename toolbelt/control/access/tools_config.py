@@ -77,7 +77,10 @@ def _set(
         raise errors.Invalid(problems)
     for key, was in seen.items():
         if now.get(key) is not was:
-            raise errors.Stale(f"{key} in tools_config of {agent}", was, now.get(key), changes.get(key))
+            by = writing.author(write, "agent", agent, key)
+            raise errors.Stale(
+                f"{key} in tools_config of {agent}", was, now.get(key), changes.get(key), by=by
+            )
     return switches.set_all(write, current, changes)
 
 

@@ -70,7 +70,12 @@ def copy(write: writing.Write, a: str, b: str, rows: Collection[str], *, seen: s
         missing = [row for row in rows if row not in ids]
         selected = _selected_rows(comparison, [row for row in rows if row in ids])
         if missing or _seen(selected) != seen:
-            raise errors.Stale(f"What you copy to {b}", "the rows that you selected", "different")
+            raise errors.Stale(
+                f"What you copy to {b}",
+                "the rows that you selected",
+                "different",
+                by=writing.author(write, "agent", comparison.b.key),
+            )
         now = comparison.b.entry
         merged = belts.copy_rows(now, selected)
         changed = [key for key in {**now, **merged} if now.get(key) != merged.get(key)]

@@ -89,7 +89,12 @@ def equip(
                 doing = f"replace the loadout {session_.loadout} of session {session}"
                 raise _refused(agent, doing, among)
             if was is not None and session_.loadout != was:
-                raise errors.Stale(f"The loadout of session {session}", was or None, session_.loadout or None)
+                raise errors.Stale(
+                    f"The loadout of session {session}",
+                    was or None,
+                    session_.loadout or None,
+                    by=writing.author(write, "session", agent, session),
+                )
             # An operator's choice stays the operator's; a loadout that an operator sets again becomes one.
             by_agent = (
                 bool(loadout) and among is not None and (session_.by_agent or session_.loadout != loadout)

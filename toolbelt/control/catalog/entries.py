@@ -70,7 +70,7 @@ def put(
         whole = entries.read(kind, name, with_secrets=True) if isinstance(name, str) else None
         now = belts.withheld(whole)
         before = expirations.find(str(name)) if kind == "agent" and now is not None else None
-        refuse_stale(kind, str(name), now, was or {}, entry)
+        refuse_stale(write, kind, str(name), now, was or {}, entry)
         entry = belts.restored(kind, entry, whole)
         written = name if kind == "category" else dict(entry)
         problems = belts.check_entry(_kind(kind), written, index or name_index(), stored=whole)
@@ -153,7 +153,7 @@ def change(
         raise errors.Invalid([errors.Problem(path=path, message=message)])
     with writing.begin():
         now = read(kind, name)
-        refuse_stale(kind, name, now, was or {}, changes)
+        refuse_stale(write, kind, name, now, was or {}, changes)
         if kind == "agent" and any(key.startswith(tools_config.SINGLE) for key in changes):
             changes = tools_config.merge_single(write.actor, expirations.find(name).agent, now, changes)
         merged = {**now, **changes}
@@ -163,14 +163,19 @@ def change(
         return put(write, kind, entry, action=action, index=index)
 
 
-def refuse_stale(kind: str, name: str, now: Entry | None, was: Entry, entry: Entry) -> None:
+def refuse_stale(
+    write: writing.Write | None, kind: str, name: str, now: Entry | None, was: Entry, entry: Entry
+) -> None:
     """Raise Stale, with every key that differs, if the entry is not as ``was`` states."""
     current = {**(now or {}), **tools_config.as_single(now or {})}
     was = belts.withheld(was)
     stale = {key: current.get(key) for key, seen in was.items() if current.get(key) != seen}
     for key, value in stale.items():
         subject = f"{key} of {belts.KINDS[_kind(kind)].word} {name}"
-        raise errors.Stale(subject, was[key], value, entry.get(key), fields=stale)
+        # A switch or override is logged by its own key.
+        single = key.removeprefix(tools_config.SINGLE) if key.startswith(tools_config.SINGLE) else ""
+        by = writing.author(write, kind, name, single, () if single else [key]) if write else ""
+        raise errors.Stale(subject, was[key], value, entry.get(key), fields=stale, by=by)
 
 
 def _remaining_ends(now: Entry, merged: Entry) -> dict[str, Any] | None:
@@ -195,7 +200,8 @@ def remove(write: writing.Write, kind: str, name: str, *, was: Entry | None = No
     with writing.begin():
         now = read(kind, name)
         if was is not None and now != belts.withheld(was):
-            raise errors.Stale(f"{belts.KINDS[_kind(kind)].word} {name}", was, now)
+            by = writing.author(write, kind, name)
+            raise errors.Stale(f"{belts.KINDS[_kind(kind)].word} {name}", was, now, by=by)
         refuse_while_used(kind, name)
         # The position is stored as well: undoing restores it.
         removed = {**now, POSITION: entries.names(kind).index(name)} if entries.is_ordered(kind) else now

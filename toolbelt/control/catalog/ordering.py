@@ -32,7 +32,12 @@ def set_order(
         name_set, requested = set(names), list(names)
         before = [name for name in stored if name in name_set]
         if was is not None and list(was) != before:
-            raise errors.Stale(f"The order of {kind} entries", ", ".join(was), ", ".join(before))
+            raise errors.Stale(
+                f"The order of {kind} entries",
+                ", ".join(was),
+                ", ".join(before),
+                by=writing.author(write, kind, fields=["order"]),
+            )
         if before == requested:
             return writing.Change(entry=None, before=before, after=requested)
         entries.order(kind, merge_order(stored, requested))

@@ -62,13 +62,20 @@ class UnseenEffect(errors.ConfirmationRequired):
 
 
 def propose(
-    kind: Kind, name: str, changes: Entry, *, was: Entry | None = None, new: bool = False
+    kind: Kind,
+    name: str,
+    changes: Entry,
+    *,
+    was: Entry | None = None,
+    new: bool = False,
+    write: writing.Write | None = None,
 ) -> Proposal:
     """Return the effects of changing these keys (None resets a key to its default); ``new``: the entry does not exist
     yet.
 
     Raise what the change itself would: NotFound, Invalid with every problem, Refused (also if an agent would exceed a
-    budget that refuses), or Stale if ``was`` (keys with their values) has changed.
+    budget that refuses), or Stale if ``was`` (keys with their values) has changed. ``write`` is the one that would make
+    the change, if there is one already.
     """
     naming = entries.name_field(kind)
     stored = snapshots.catalog()
@@ -77,7 +84,7 @@ def propose(
         raise entries.NameTaken(f"{name!r} already exists: choose another name.")
     if not new and now is None:
         entries.read(kind, name)  # raises NotFound
-    entries.refuse_stale(kind, name, now, was or {}, changes)
+    entries.refuse_stale(write, kind, name, now, was or {}, changes)
     merged = {**(now or {naming: name}), **changes}
     entry = belts.restored(kind, {key: value for key, value in merged.items() if value is not None}, now)
     if problems := belts.check_entry(kind, entry, entries.name_index(), stored=now):
@@ -121,7 +128,7 @@ def save(
     does, or UnseenEffect.
     """
     with writing.begin():
-        proposal = propose(kind, name, changes, was=was, new=new)
+        proposal = propose(kind, name, changes, was=was, new=new, write=write)
         _require_seen(proposal, seen_digest)
         write = write.replace(confirm=True)
         if new:

@@ -202,7 +202,9 @@ def import_(
     with writing.begin():
         now = revision()
         if was is not None and now != was:
-            raise errors.Stale("The configuration", f"revision {was}", f"revision {now}")
+            raise errors.Stale(
+                "The configuration", f"revision {was}", f"revision {now}", by=writing.author(write)
+            )
         if now != checked:
             imported = preview(write, document, is_state=is_state)
         if not write.confirm:

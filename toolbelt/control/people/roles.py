@@ -118,7 +118,12 @@ def put(write: writing.Write, user: str, new_roles: Iterable[str], *, was: Any =
         before, names = _roles(row), set(new_roles)
         after = tuple(role for role in ROLES if role in names)
         if was is not writing.ANY and set(was) != set(before):
-            raise errors.Stale(f"The roles of {user}", ", ".join(was) or "none", ", ".join(before) or "none")
+            raise errors.Stale(
+                f"The roles of {user}",
+                ", ".join(was) or "none",
+                ", ".join(before) or "none",
+                by=writing.author(write, "user", user),
+            )
         if before == after:
             return False
         row.groups.remove(*logins.Group.objects.filter(name__in=set(before) - names))
@@ -165,7 +170,8 @@ def set_operators(
     with writing.begin():
         before, after = list(operators.of_agent(agent)), sorted(set(users))
         if was is not writing.ANY and sorted(was) != before:
-            raise errors.Stale(f"The operators of {agent}", ", ".join(was), ", ".join(before))
+            by = writing.author(write, "agent", agent, fields=["operators"])
+            raise errors.Stale(f"The operators of {agent}", ", ".join(was), ", ".join(before), by=by)
         # Also if nothing changes, because it raises NotFound for an unknown agent.
         operators.put(agent, after)
         if before == after:

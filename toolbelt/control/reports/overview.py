@@ -33,7 +33,7 @@ def load(*, today: dt.datetime, maximum: int, max_agents: int, calls_since: dt.d
     since ``calls_since``, if given.
     """
     needs_attention = attention.load()
-    changes = audit.page(since=today, size=maximum)
+    changes = audit.page(since=today, size=maximum, folded=True)
     last = next(iter(changes.entries), None) or audit.last()
     return Overview(
         attention=needs_attention,

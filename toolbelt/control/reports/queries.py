@@ -226,7 +226,7 @@ def unrecorded(*, agent: str = "", **filters: Unpack[audit.AuditFilters]) -> lis
         entry
         for entry in expirations.unrecorded(agent)
         if filters.get("actor", "") in ("", entry.actor)
-        and filters.get("actor_kind", "") in ("", entry.actor_kind)
+        and filters.get("actor_kind") in (None, "", entry.actor_kind)
         and filters.get("about", "") in ("", entry.key, entry.subject_key)
         and filters.get("about_kind", "") in ("", *_about_kinds(entry))
         and filters.get("action", "") in ("", entry.action)

@@ -192,7 +192,7 @@ def check_hashes(name: str, reviewed_hashes: Mapping[str, str], stored: catalog.
             raise errors.NotFound(f"tool of {name}", key, stored.tools_of_plugin.get(name, ()))
         now = "retired" if tool.retired else tool_versions.shown_version(tool)
         if now != reviewed_hash:
-            raise errors.Stale(key, reviewed_hash, now)
+            raise errors.Stale(key, reviewed_hash, now, by="source")
 
 
 def rejection(tool: catalog.Tool) -> dict[str, Any]:

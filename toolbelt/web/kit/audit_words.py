@@ -12,17 +12,17 @@ from typing import Any
 from django.contrib.auth import models as auth
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 
+from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog, grants, tool_versions
+from toolbelt.core import catalog, facts, grants, tool_versions
 from toolbelt.web.kit import differences, pieces, texts, titles, words
 
 # How long a page offers users to undo their own last change.
 QUICK_UNDO_TIME = dt.timedelta(hours=1)
 _KINDS = {"sub_app": "sub-app"}
-# Toolbelt as the author of a change: when a time ends, or when the state of a plugin changes.
-_OWN_NAMES = frozenset({"system", "toolbelt"})
 # If a list gained or lost more names than this, only the first ones are shown.
 MAX_NAMES = 3
 _ARGUMENT = "input_schema.properties."
@@ -36,6 +36,17 @@ VERBS = {
     "evict": "evicted",
     "activate": "activated",
     "deactivate": "deactivated",
+    "approve": "approved",
+    "reject": "rejected",
+    "retire": "retired",
+    "restore": "restored",
+    "appear": "new at its source",
+    "update": "changed by its source",
+    "disappear": "gone from its source",
+    "return": "back at its source",
+    "fail": "failed",
+    "recover": "works again",
+    "running": "running or not running",
 }
 _FLIPS: Mapping[str, Mapping[bool | None, str]] = {
     "switch": {True: "turned on", False: "turned off", None: "reset the switch of"},
@@ -46,8 +57,28 @@ _ACTIONS = {
     "agent.operators": "changed the operators of",
     "user.roles": "changed the roles of",
 }
-# Fields with a hash, and how much of it identifies a version to a reader.
-_HASHES, _HASH_LENGTH = frozenset({"approved", "details_approved"}), len("sha256:") + 12
+# Fields with the hash of a version, which says nothing to a reader.
+_HASHES = frozenset({"approved", "details_approved"})
+# What a decision or an observation writes beside the texts of a tool: the sentence says it.
+_OF_REVIEW = _HASHES | {"seen", "retired"}
+# The fields of an entry that its source states, in words.
+_STATED = {
+    "title": "title",
+    "description": "description",
+    "input_schema": "arguments",
+    "output_schema": "result",
+    "annotations": "hints",
+    "details": "details",
+    "upstream_name": "name",
+}
+ACTOR_KINDS: Mapping[str, str] = {
+    "person": "People",
+    "token": "Tokens",
+    "agent": "Agents",
+    "server": "Servers",
+    "program": "Programs",
+    "clock": "Toolbelt",
+}
 # Changes that cannot be undone, or whose undo would remove an entry that is only retired.
 _IRREVERSIBLE = frozenset(
     {
@@ -64,6 +95,7 @@ _IRREVERSIBLE = frozenset(
         "override.end",
     }
 )
+_DECISIONS = frozenset({"tool.approve", "tool.reject"})
 # Changes of an agent that result in no version to compare with.
 _NO_VERSIONS = frozenset({"agent.order", "agent.remove", "agent.operators"})
 _VIA = {
@@ -77,15 +109,20 @@ _VIA = {
 }
 
 
-def actor(name: str, via: str = "") -> str:
-    """Return who made a change: a person or client by name, Toolbelt itself, or the program of an agent.
-
-    A change is by Toolbelt only if its source is "system": a person may have the same name.
+def actor(name: str, kind: facts.ActorKind | None = None, stored: catalog.Catalog | None = None) -> str:
+    """Return who made a change: a person by name, a server or program by the title of its plugin, or Toolbelt itself.
+    Without ``kind``, only an agent is told from the others, by its prefix.
     """
-    if name in _OWN_NAMES and via == "system":
-        return "Toolbelt"
-    kind, _, agent = name.partition(":")
-    return f"Agent {agent}" if kind == "agent" and agent else name
+    match kind:
+        case "clock":
+            return "Toolbelt"
+        case "server" | "program":
+            known = stored if stored is not None else access_index.catalog_view().catalog
+            return titles.title_of(known, "plugin", name) or texts.visible(name)
+        case "token":
+            return f"{name} (token)"
+    prefix, _, agent = name.partition(":")
+    return f"Agent {agent}" if prefix == "agent" and agent else name
 
 
 def action_phrase(entry: queries.Entry) -> str:
@@ -101,8 +138,11 @@ def subject(entry: queries.Entry) -> str:
 
 def sentence(entry: queries.Entry, *, with_title: bool = False) -> str:
     """Return the entry as a clause: ``olive turned off devops``, or ``olive turned off DevOps `devops```."""
+    who = actor(entry.actor, entry.actor_kind)
+    if _is_about_itself(entry):
+        return f"{who} {_verb_phrase(entry)}"
     object_name = titles.label(_kind(entry), subject(entry)) if with_title else subject(entry)
-    return f"{actor(entry.actor)} {_verb_phrase(entry)} {object_name}"
+    return f"{who} {_verb_phrase(entry)} {object_name}"
 
 
 def last_change(entry: queries.Entry | None, may_undo: bool, stored: catalog.Catalog) -> pieces.View | None:
@@ -114,7 +154,7 @@ def last_change(entry: queries.Entry | None, may_undo: bool, stored: catalog.Cat
     title = titles.title_of(stored, _kind(entry), entry.key) or entry.key
     action = f"{_verb_phrase(entry)} {title}" if entry.key else _agent_action(entry)
     return pieces.View(
-        who=actor(entry.actor, entry.via),
+        who=actor(entry.actor, entry.actor_kind, stored),
         actor=entry.actor,
         action=f"{action} (an undo)" if entry.undoes else action,
         when=entry.at,
@@ -132,12 +172,15 @@ def is_quickly_undone(user: auth.AbstractUser | auth.AnonymousUser, entry: queri
     """Return whether a page offers to undo the change in place: a user's own change in the last hour. Other changes are
     undone from the history and the audit log, which show them in full.
     """
-    return entry.actor == user.get_username() and timezone.now() - entry.at < QUICK_UNDO_TIME
+    is_own = entry.actor == user.get_username() and entry.actor_kind in ("person", "token")
+    return is_own and timezone.now() - entry.at < QUICK_UNDO_TIME
 
 
 def is_undoable(entry: queries.Entry) -> bool:
-    """Return whether the change can be undone: once, and not if that would remove an entry that is only retired."""
-    return entry.undone is None and entry.action not in _IRREVERSIBLE
+    """Return whether the change can be undone: once, if it was decided, and not if that would remove an entry that is
+    only retired.
+    """
+    return entry.undone is None and entry.action not in _IRREVERSIBLE and not entry.is_fact
 
 
 def present(
@@ -151,7 +194,13 @@ def present(
     is_version = entry.id and entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
     return pieces.View(
         id=entry.id,
-        who=actor(entry.actor, entry.via),
+        who=actor(entry.actor, entry.actor_kind, stored),
+        by_itself=_is_about_itself(entry),
+        asked_by=actor(entry.asked_by),
+        is_fact=entry.is_fact,
+        members=entry.members,
+        members_of=_members_of(entry, stored),
+        review_url=_review_url(entry, stored),
         via=source(entry.via),
         when=entry.at,
         action=action_phrase(entry),
@@ -161,12 +210,40 @@ def present(
         is_flip=entry.action.partition(".")[0] in ("switch", "override"),
         agent=_agent(entry, is_open=is_open),
         differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
-        reason=entry.reason,
+        # The actor and the verb of what was observed say it already.
+        reason="" if entry.is_fact and entry.reason in facts.REASONS else entry.reason,
         undoable=may_undo and is_undoable(entry),
         undone=f"undone by {actor(undone.actor)}, {words.since(undone.at)}" if undone else "",
         batch=entry.batch if entry.of_several else None,
         version_of=entry.subject_key if is_version else "",
     )
+
+
+def _is_about_itself(entry: queries.Entry) -> bool:
+    """Return whether the actor is the plugin that the entry is about, so that it is named once."""
+    is_source = entry.actor_kind in ("server", "program")
+    return is_source and entry.subject_kind == "plugin" and entry.subject_key == entry.actor
+
+
+def _members_of(entry: queries.Entry, stored: catalog.Catalog | None) -> str:
+    """Return what an entry that stands for several is about: ``27 tools of Billing``."""
+    if not entry.members:
+        return ""
+    known = stored.tools if stored is not None else {}
+    plugins = dict.fromkeys(known[key].plugin for key in entry.members if key in known)
+    names = [actor(name, "server", stored) for name in plugins if name and not entry.is_fact]
+    count = len(entry.members)
+    noun = "new tool" if entry.action == "tool.appear" else "tool"
+    return words.counted(count, noun) + (f" of {words.listing(names)}" if names else "")
+
+
+def _review_url(entry: queries.Entry, stored: catalog.Catalog | None) -> str:
+    """Return the address of the review of what was observed, while it awaits one."""
+    if stored is None or not entry.is_fact or entry.subject_kind != "tool":
+        return ""
+    observed = [stored.tools[key] for key in entry.members or (entry.subject_key,) if key in stored.tools]
+    waiting = [tool for tool in observed if tool_versions.awaits_review(tool)]
+    return f"{reverse('web:review')}?{urlencode({'plugin': waiting[0].plugin})}" if waiting else ""
 
 
 def _kind(entry: queries.Entry) -> str:
@@ -208,6 +285,10 @@ def _verb_phrase(entry: queries.Entry) -> str:
     if entry.action in _ACTIONS:
         return _ACTIONS[entry.action]
     kind = _KINDS.get(family, family)
+    if entry.is_fact:
+        return _observation(entry, kind)
+    if operation in ("approve", "reject"):
+        return _decision(entry, operation)
     if operation == "change" and (verb := _single_field_verb(entry, kind)):
         return verb
     if operation == "order":
@@ -222,12 +303,51 @@ def _single_field_verb(entry: queries.Entry, kind: str) -> str:
         return "archived" if after["archived"] is True else "restored"
     if {*before, *after} == {"blocked"}:
         return f"{'blocked' if after.get('blocked') is True else 'unblocked'} {kind}"
-    if entry.action == "plugin.change" and set(after) == {"not_running"}:
-        stopped = len(after["not_running"] or ()) > len(before.get("not_running") or ())
-        return f"found tools {'not running' if stopped else 'running again'} in plugin"
-    if str(after.get("approved", "")).startswith(tool_versions.REJECTED):
-        return f"rejected the current version of {kind}"
+    if kind == "tool" and facts.LISTED_FIELDS.isdisjoint(after):
+        # As it was recorded before decisions had actions of their own.
+        approved = str(after.get("approved") or after.get("details_approved") or "")
+        if approved.startswith(tool_versions.REJECTED):
+            return _decision(entry, "reject")
+        if approved or ("seen" in after and after["seen"] is None):
+            return _decision(entry, "approve")
     return ""
+
+
+def _decision(entry: queries.Entry, operation: str) -> str:
+    verb = VERBS[operation]
+    return verb if entry.members else f"{verb} tool"
+
+
+def _observation(entry: queries.Entry, kind: str) -> str:
+    """Return the verb phrase of what was observed, whose actor is its source."""
+    before, after = (side if isinstance(side, Mapping) else None for side in (entry.before, entry.after))
+    action = entry.action
+    if action not in facts.ACTIONS:
+        action = facts.action_of(entry.subject_kind, before, after or {})
+    several = bool(entry.members)
+    offers = "declares" if entry.asked_by.startswith("agent:") else "lists"
+    match action:
+        case "tool.appear":
+            return offers if several else f"{offers} the new tool"
+        case "tool.disappear":
+            return f"no longer {offers}" if several else f"no longer {offers} tool"
+        case "tool.return":
+            return f"{offers} again" if several else f"{offers} again tool"
+        case "plugin.appear":
+            return "was found in the installed code"
+        case "plugin.fail":
+            return "failed"
+        case "plugin.recover":
+            return "works again"
+        case "plugin.running":
+            now, then = ((side or {}).get("not_running") or () for side in (after, before))
+            return f"found tools {'not running' if len(now) > len(then) else 'running again'} in plugin"
+        case "toolkit.appear":
+            return "has the new toolkit"
+    stated = [word for field, word in _STATED.items() if field in (after or {})]
+    if _is_about_itself(entry):
+        return f"changed its {words.listing(stated)}" if stated else "changed"
+    return f"changed the {words.listing(stated)} of {kind}" if stated else f"changed {kind}"
 
 
 def _agent_action(entry: queries.Entry) -> str:
@@ -251,10 +371,11 @@ def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
         to_text = words.state if family in ("switch", "override") else words.value
         return (pieces.Difference(label=family, before=to_text(entry.before), after=to_text(entry.after)),)
     before, after = (side if isinstance(side, dict) else {} for side in (entry.before, entry.after))
-    if entry.before is None or entry.after is None:
+    if entry.members or entry.before is None or entry.after is None:
         # A whole entry was created or removed: its name is enough, and its fields would fill pages.
         return ()
-    before, after = dict(_abbreviate(before)), dict(_abbreviate(after))
+    if entry.subject_kind == "tool":
+        before, after = _without_hashes(entry, before, after)
     listed = {
         field: summary
         for field in {**before, **after}
@@ -293,10 +414,30 @@ def _field_label(path: str) -> str:
     return field.replace("_", " ") + path.removeprefix(field)
 
 
-def _abbreviate(side: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields without the copy of an approved version, and with shortened hashes."""
-    return {
-        field: value[:_HASH_LENGTH] + "…" if field in _HASHES and value else value
-        for field, value in side.items()
-        if field != "approved_version"
-    }
+def _without_hashes(
+    entry: queries.Entry, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of a tool without the copy of an approved version, and with words for hashes; without any of
+    them if the sentence says what was decided or observed.
+    """
+    is_said = entry.is_fact or bool(_single_field_verb(entry, "tool")) or entry.action in _DECISIONS
+    left_out = {"approved_version", *(_OF_REVIEW if is_said else ())}
+    sides = []
+    for side, other in ((before, None), (after, before)):
+        sides.append(
+            {
+                name: _version_words(value, (other or {}).get(name)) if name in _HASHES else value
+                for name, value in side.items()
+                if name not in left_out
+            }
+        )
+    return sides[0], sides[1]
+
+
+def _version_words(value: Any, before: Any) -> Any:
+    """Return the words for the hash of a version, after another one (None: there was none)."""
+    if not value:
+        return value
+    if str(value).startswith(tool_versions.REJECTED):
+        return "a rejected version"
+    return "another version" if before else "a version"

@@ -33,7 +33,10 @@ _SHARED_BY = {
     "": "Shared by everyone, or one for each session if the server uses session ids",
     **forms.SHARING_LABELS,
 }
-_CHANGED_MEANWHILE = "Another operator changed the connection: the form shows the new values."
+_CHANGED_MEANWHILE = {
+    "you": "You changed the connection in another tab or program: the form shows the new values.",
+    "operator": "Another operator changed the connection: the form shows the new values.",
+}
 # The state of a plugin after one of its switches was turned off or on.
 _RESULTS = {
     "active": ("off for everyone", "on"),
@@ -56,7 +59,7 @@ def reconnect(request: http.Request, plugin: str) -> HttpResponse:
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         if isinstance(error, errors.Stale):
-            form.add_error("url", _CHANGED_MEANWHILE)
+            form.add_error("url", _CHANGED_MEANWHILE.get(error.by, _CHANGED_MEANWHILE["operator"]))
         else:
             form.refuse(error, default_field="url")
         return _render(request, plugin, "plugins/plugin.html", status=status, form=form)
