@@ -86,7 +86,9 @@ def _obstacles(server: upstream_servers.Server) -> Iterator[findings.Finding]:
         yield findings.Finding(
             code="server-command",
             message=f"The command of the server {name} was not found: {connection.command}.",
-            way_out="Install it, or write its full path. Toolbelt's servers look for it on their own PATH.",
+            way_out="Install it, or correct its path."
+            if Path(connection.command).is_absolute()
+            else "Install it, or write its full path. Toolbelt's servers look for it on their own PATH.",
         )
 
 
