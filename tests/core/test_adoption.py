@@ -140,7 +140,7 @@ def test_default_tools_are_added_to_each_agent_that_includes_them() -> None:
 
 def test_a_stored_agent_keeps_fields_that_the_file_omits() -> None:
     stored = {
-        "tools": [{"key": "file"}, {"key": "shell"}],
+        "tools": [{"key": "file", "description": "Read."}, {"key": "shell", "plugin": "os"}],
         "agents": [
             {"key": "assistant", "budget": {"max_tools": 9}, "tools_config": {"shell": False}, "role": "x"}
         ],
@@ -240,10 +240,78 @@ CONFIG = {"self_evolution_toolkit": True, "github_commit_push": False}
 def test_converting_tools_config_keeps_the_agents_other_fields(document: Any, options: Any) -> None:
     stored = {"agents": [{"key": "ada", "role": "Helps."}]}
     adopted = adopt(document, stored, **options)
-    assert (adopted.kind, adopted.belt) == (
+    assert (adopted.kind, adopted.belt["agents"]) == (
         "seajelly",
-        {"agents": [{"key": "ada", "role": "Helps.", "tools_config": CONFIG}]},
+        [{"key": "ada", "role": "Helps.", "tools_config": CONFIG}],
     )
+
+
+def test_the_tools_and_toolkits_that_a_tools_config_names_are_created_to_be_declared() -> None:
+    adopted = adopt({"agent": "ada", "tools_config": SWITCHES})
+    assert adopted.belt["plugins"] == [{"name": "seajelly", "title": "SeaJelly", "declared_by": ["ada"]}]
+    assert adopted.belt["tools"] == [{"key": "github_commit_push", "plugin": "seajelly", "seen": False}]
+    assert adopted.belt["toolkits"] == [{"key": "self_evolution_toolkit"}]
+    assert belts.check(adopted.belt) == []
+    stored = {
+        "tools": [{"key": "github_commit_push", "plugin": "git"}],
+        "toolkits": [{"key": "self_evolution_toolkit"}],
+        "plugins": [{"name": "git"}],
+    }
+    assert adopt({"agent": "ada", "tools_config": SWITCHES}, stored).belt.keys() == {"agents"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"agent": "ada", "tools_config": {"push": True, "web": False}, "aliases": {"push": "git_push"}},
+        {
+            "aliases": {"push": "git_push"},
+            "agents": [{"agent": "ada", "tools_config": {"push": True, "web": False}}],
+        },
+        {
+            "agent": "ada",
+            "tools_config": {"push": True, "git_push": True, "web": False},
+            "aliases": {"push": "git_push"},
+        },
+    ],
+)
+def test_an_old_name_stands_for_the_one_that_the_alias_table_gives(document: Any) -> None:
+    adopted = adopt(document)
+    [agent] = adopted.belt["agents"]
+    assert agent["tools_config"] == {"git_push": True, "web": False}
+    assert [tool["key"] for tool in adopted.belt["tools"]] == ["git_push", "web"]
+
+
+def test_an_old_and_a_new_name_with_different_values_are_refused() -> None:
+    config = {"git_push": False, "push": True}
+    assert problems({"agent": "ada", "tools_config": config, "aliases": {"push": "git_push"}}) == [
+        "tools_config.push"
+    ]
+
+
+def test_mindrooms_tools_belong_to_a_plugin_that_its_agents_may_declare() -> None:
+    adopted = adopt(MINDROOM)
+    assert adopted.belt["plugins"] == [
+        {"name": "mindroom", "title": "MindRoom", "declared_by": ["assistant"]}
+    ]
+    assert {"key": "docker", "plugin": "mindroom", "seen": False} in adopted.belt["tools"]
+    assert belts.check(adopted.belt) == []
+
+
+def test_tools_that_an_earlier_adoption_left_without_a_plugin_get_it() -> None:
+    stored = {
+        "plugins": [{"name": "mindroom", "declared_by": ["other"], "trusted": True}],
+        "tools": [{"key": "docker", "default_on": True}, {"key": "shell", "description": "Run."}],
+    }
+    belt = adopt(MINDROOM, stored).belt
+    assert belt["plugins"] == [{"name": "mindroom", "declared_by": ["other", "assistant"], "trusted": True}]
+    assert {"key": "docker", "default_on": True, "plugin": "mindroom"} in belt["tools"]
+    assert "shell" not in {tool["key"] for tool in belt["tools"]}
+
+
+def test_a_server_with_the_name_of_the_program_is_not_taken_over() -> None:
+    stored = {"plugins": [{"name": "mindroom", "upstream": {"url": "https://x.example/mcp"}}]}
+    assert problems(MINDROOM, stored) == [""]
 
 
 def test_a_switch_that_is_not_a_boolean_is_refused_at_its_key() -> None:
@@ -251,9 +319,8 @@ def test_a_switch_that_is_not_a_boolean_is_refused_at_its_key() -> None:
     assert problems(document) == ["tools_config.run_sql"]
 
 
-def test_an_unknown_switch_is_reported_at_its_path_in_a_flat_file() -> None:
-    adopted = adopt({"run_sqll": True}, agent="ada")
-    assert [adopted.in_file(problem).path for problem in belts.check(adopted.belt)] == ["run_sqll"]
+def test_a_misspelt_switch_is_reported_at_its_path_in_a_flat_file() -> None:
+    assert problems({"run_sqll": True}, {"tools": [{"key": "run_sql"}]}, agent="ada") == ["run_sqll"]
 
 
 def test_a_file_without_an_agent_requires_the_agent_option() -> None:

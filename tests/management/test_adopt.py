@@ -35,8 +35,77 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.json"
 
 
+def declare(file: Path, plugin: str, *names: str) -> None:
+    """Declare tools as the agent's program does, by the command."""
+    tools = [
+        {
+            "name": name,
+            "description": f"Use {name}.",
+            "input_schema": {"type": "object", "properties": {"cmd": {"type": "string"}}},
+        }
+        for name in names
+    ]
+    listed = file.with_name("tools.json")
+    listed.write_text(json.dumps(tools), encoding="utf-8")
+    management.call_command("declare", plugin, str(listed), stdout=io.StringIO())
+
+
+MINDROOM_TOOLS = ("file", "shell", "docker", "aws_lambda", "github", "duckduckgo", "arxiv", "wikipedia")
+
+
+def test_adopted_tools_wait_for_their_declaration_and_then_for_review(file: Path) -> None:
+    adopt(file, examples.MINDROOM, "--import")
+    assert surfaces.ask("assistant").resolution.decision("file").code == "tool-unseen"
+
+    declare(file, "mindroom", *MINDROOM_TOOLS)
+    assert active("assistant") == set()
+
+    management.call_command("mcp", "approve", "mindroom", "--as-they-are", stdout=io.StringIO())
+    tool = surfaces.ask("assistant").resolution.context.catalog.tools["docker"]
+    assert (tool.plugin, tool.description, "cmd" in tool.input_schema) == ("mindroom", "Use docker.", True)
+    assert active("assistant") == {"file", "shell", "duckduckgo", "arxiv", "wikipedia"}
+
+
+def test_a_declaration_is_enough_where_the_operator_trusts_the_program(file: Path) -> None:
+    adopt(file, examples.MINDROOM, "--import")
+    entries.change(OPERATOR.replace(confirm=True), "plugin", "mindroom", {"trusted": True})
+
+    declare(file, "mindroom", *MINDROOM_TOOLS)
+
+    assert "file" in active("assistant")
+
+
+def test_adopting_the_same_file_again_changes_nothing(file: Path) -> None:
+    adopt(file, examples.MINDROOM, "--import")
+    declare(file, "mindroom", *MINDROOM_TOOLS)
+
+    printed, _ = adopt(file, examples.MINDROOM, "--import")
+
+    assert "0 created, 0 changed" in printed
+
+
+def test_the_permissions_of_seajelly_hold_for_tools_that_are_declared_later(file: Path) -> None:
+    config = {"self_evolution_toolkit": True, "push": True, "web_fetch": False}
+    document = {"agent": "ada", "tools_config": config, "aliases": {"push": "git_push"}}
+    belts.import_(OPERATOR, {"agents": [{"key": "ada"}]})
+
+    adopt(file, document, "--import")
+    declare(file, "seajelly", "git_push", "web_fetch")
+    management.call_command("mcp", "approve", "seajelly", "--as-they-are", stdout=io.StringIO())
+
+    assert entries.read("agent", "ada")["tools_config"] == {
+        "git_push": True,
+        "self_evolution_toolkit": True,
+        "web_fetch": False,
+    }
+    assert active("ada") == {"git_push"}
+    assert entries.read("toolkit", "self_evolution_toolkit") == {"key": "self_evolution_toolkit"}
+
+
 def test_mindrooms_assistant_starts_and_loads_tools_as_documented(file: Path) -> None:
     adopt(file, examples.MINDROOM, "--import")
+    declare(file, "mindroom", *MINDROOM_TOOLS)
+    management.call_command("mcp", "approve", "mindroom", "--as-they-are", stdout=io.StringIO())
     research = {"file", "shell", "duckduckgo", "arxiv", "wikipedia"}
     assert active("assistant", "s", "1") == research
     loaded: Any = meta_tools.call("assistant", "load_tools", {"toolkit": "devops"}, "s", "1")
@@ -50,9 +119,9 @@ def test_mindrooms_assistant_starts_and_loads_tools_as_documented(file: Path) ->
 def test_adopting_without_import_prints_a_belt_and_writes_nothing(file: Path) -> None:
     revision = belts.revision()
     printed, notes = adopt(file, examples.MINDROOM)
-    assert printed.startswith("tools:")
+    assert printed.startswith("plugins:")
     assert "agents.assistant.rooms" in notes
-    assert "11 created" in notes
+    assert "12 created" in notes
     assert belts.revision() == revision
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -228,3 +229,33 @@ def test_the_guide_lists_each_client_with_its_usual_file() -> None:
     page = (locations.ASSETS / "docs/how-to/connect-an-mcp-client.md").read_text(encoding="utf-8")
     for client in mcp_clients.CLIENTS:
         assert f"| `{client.id}` | `{client.file}` |" in page
+
+
+def test_a_file_that_holds_a_token_becomes_its_owners_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLBELT_TOKEN", "tb_sesame")
+    file = tmp_path / "mcp-config.json"
+    file.write_text("{}")
+    file.chmod(0o644)
+
+    printed = connect("copilot-cli", "--write", str(file))
+
+    assert "tb_sesame" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "now only you can" in printed
+    assert "now only you can" not in connect("copilot-cli", "--write", str(file), "--replace")
+
+
+@pytest.mark.parametrize(("ignored", "is_told"), [("", True), ("mcp-config.json", False)])
+def test_a_token_in_a_repository_is_warned_of(tmp_path: Path, ignored: str, is_told: bool) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text(ignored)
+    file, warned = tmp_path / "mcp-config.json", io.StringIO()
+
+    call_command(
+        "connect", "ada", "--client", "copilot-cli", "--url", URL, "--write", str(file),
+        stdout=io.StringIO(), stderr=warned,
+    )  # fmt: skip
+
+    assert ("is in a git repository" in warned.getvalue()) == is_told

@@ -249,6 +249,10 @@ def a_server_with_a_missing_command(settings: Any, patch: pytest.MonkeyPatch, pa
     add("files", command="no-such-command-of-toolbelt")
 
 
+def a_server_whose_program_is_not_at_its_path(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    add("files", command=str(path / "no-such-command"))
+
+
 def a_server_with_a_missing_variable(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     add("github", url="https://example.com/mcp", headers={"Authorization": "Bearer ${NO_SUCH_VARIABLE}"})
 
@@ -311,6 +315,11 @@ FAULTS: list[tuple[Callable[..., None], str, str]] = [
     (a_token_of_an_inactive_user, "useless-tokens: 1 token is rejected", "token revoke"),
     (a_missing_plugins_file, "plugin: ", "plugins check"),
     (a_server_with_a_missing_command, "server-command: The command of the server files", "Install it"),
+    (
+        a_server_whose_program_is_not_at_its_path,
+        "server-command: The command of the server files",
+        "correct its path",
+    ),
     (a_server_with_a_missing_directory, "server-command: The directory of the server files", "Create it"),
     (
         a_server_with_a_missing_variable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 from toolbelt import conf
 from toolbelt.control.doctor import findings
@@ -54,7 +55,9 @@ def _of_process(problem: states.Problem, processes: Collection[str]) -> findings
             return findings.Finding(
                 code="server-command",
                 message=f"The command of the server {name} was not found: {what}{seen}.",
-                way_out="Install it, or write its full path. Toolbelt's servers look for it on their own PATH.",
+                way_out="Install it, or correct its path."
+                if Path(what).is_absolute()
+                else "Install it, or write its full path. Toolbelt's servers look for it on their own PATH.",
             )
         case "plugin-tools":
             return findings.Finding(

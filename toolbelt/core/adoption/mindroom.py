@@ -1,7 +1,7 @@
 """MindRoom's configuration (seed: Dynamic Toolkits): ``toolkits`` and ``agents`` as mappings.
 
-Each name in a list of tools is a tool. One that is not stored becomes a tool without a plugin, which the agent's own
-program runs.
+Each name in a list of tools is a tool. One that is not stored belongs to the client plugin ``mindroom``, for which the
+file's agents declare what their program runs.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def convert(document: Any, stored: Mapping[str, Any], reader: reading.Reader) ->
             for key, entry in reader.mapping(agents, agents_at).items()
         ],
     }
-    return reader.adopted("mindroom", {"tools": conversion.new_tools(), **belt})
+    declared = reading.DeclaredTools("mindroom", "MindRoom", stored, reader)
+    keys_of_agents = [entry["key"] for entry in belt["agents"]]
+    return reader.adopted("mindroom", {**declared.entries(conversion.tools, keys_of_agents), **belt})
 
 
 class _Conversion:
@@ -77,9 +79,9 @@ class _Conversion:
         self._reader = reader
         self._stored = {
             section: {entry["key"]: entry for entry in stored.get(section, ())}
-            for section in ("tools", "toolkits", "agents")
+            for section in ("toolkits", "agents")
         }
-        self._tools: dict[str, str] = {}
+        self.tools: dict[str, str] = {}
 
     def refuse_nested(self, toolkits_at: str, toolkits: Any, agents_at: str, agents: Any) -> None:
         """Report a section that is indented into the other one, where it would be read as an entry."""
@@ -129,20 +131,6 @@ class _Conversion:
             entry[name] = reader.texts(value, at)
         return entry
 
-    def new_tools(self) -> list[dict[str, Any]]:
-        """Return an entry for each tool that is not stored."""
-        new = [key for key in self._tools if key not in self._stored["tools"]]
-        for key in new:
-            self._reader.paths[f"tools.{key}"] = self._tools[key]
-            self._reader.paths[f"tools.{key}.key"] = self._tools[key]
-        if new:
-            self._reader.note(
-                "",
-                f"New tools without a plugin, which the agent's own program runs: {', '.join(new)}."
-                " It declares their descriptions and schemas.",
-            )
-        return [{"key": key} for key in new]
-
     def _uses(self, path: str, value: Any) -> list[tuple[str, Any]]:
         """Return the uses of a list, each with its path: a tool's name, or a mapping of one name to its options."""
         reader = self._reader
@@ -158,7 +146,7 @@ class _Conversion:
             if name in _BUILT_IN_TOOLS:
                 reader.skip(at, f"{name} is MindRoom's own; Toolbelt adds its own tools for loading.")
                 continue
-            self._tools.setdefault(name, at)
+            self.tools.setdefault(name, at)
             options = self._options(options, reading.join(at, name))
             uses.append((at, name if options is None else {"tool": name, "options": options}))
         return uses

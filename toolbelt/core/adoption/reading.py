@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -135,6 +135,56 @@ class Reader:
             else:
                 self.skip(at, unused)
         return fields
+
+
+class DeclaredTools:
+    """The tools that a file names and nothing here has: they belong to a client plugin, named after the program, and
+    wait until the program declares them (docs/how-to/run-tools-in-your-program.md).
+
+    A tool that is stored without a plugin, a description and a schema came from such a file before there was a plugin.
+    """
+
+    def __init__(self, name: str, title: str, stored: Mapping[str, Any], reader: Reader) -> None:
+        self._name, self._title, self._reader = name, title, reader
+        self._plugin = next((dict(it) for it in stored.get("plugins", ()) if it["name"] == name), None)
+        self._stored = {entry["key"]: entry for entry in stored.get("tools", ())}
+
+    def entries(self, tools: Mapping[str, str], agents: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+        """Return the entries of the plugin and of its tools, given their places in the file by key.
+
+        ``agents`` may declare them: those of the file, besides those that may already.
+        """
+        new = {key: at for key, at in tools.items() if key not in self._stored}
+        hollow = {key: at for key, at in tools.items() if key in self._stored and self._is_hollow(key)}
+        if not new and not hollow:
+            return {}
+        if self._plugin is not None and (self._plugin.get("upstream") or self._plugin.get("namespace")):
+            message = (
+                f"The tools of this file would belong to a plugin named {self._name!r}, which is another one here:"
+                " rename that one, or add the tools first."
+            )
+            self._reader.report("", message)
+            return {}
+        for key, at in {**new, **hollow}.items():
+            self._reader.paths |= {f"tools.{key}": at, f"tools.{key}.key": at}
+        self._reader.note(
+            "",
+            f"The agent's own program runs these tools, and declares them for the plugin {self._name}:"
+            f" {', '.join([*new, *hollow])}. They are unavailable until it does, and you approve them.",
+        )
+        plugin = self._plugin or {"name": self._name, "title": self._title}
+        declared_by = dict.fromkeys((*plugin.get("declared_by", ()), *agents))
+        return {
+            "plugins": [{**plugin, "declared_by": [*declared_by]}],
+            "tools": [
+                *({"key": key, "plugin": self._name, "seen": False} for key in new),
+                *({**self._stored[key], "plugin": self._name} for key in hollow),
+            ],
+        }
+
+    def _is_hollow(self, key: str) -> bool:
+        entry = self._stored[key]
+        return not any(entry.get(field) for field in ("plugin", "description", "input_schema"))
 
 
 def normal(key: str) -> str:

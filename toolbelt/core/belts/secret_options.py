@@ -19,7 +19,9 @@ _WAY_OUT = (
     "The option {option!r} looks like a secret, which options never hold: set it as a secret of the tool's plugin or as"
     " a variable, and write ${{NAME}} instead."
 )
-_WITHHELD = "The value of the option {option!r} was withheld, and none is stored here: write ${{NAME}}, or leave the option out."
+_WITHHELD = (
+    "The value of the option {option!r} was withheld, and none is stored: write ${{NAME}}, or leave it out."
+)
 
 
 def withheld_use(use: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -69,11 +70,20 @@ class Command(terminal.Command):
             return
         file = Path(options["write"] or client.file).expanduser()
         text = mcp_clients.text(client, origin, options["agent"], for_file=True)
+        # The placeholder will be replaced by the token.
+        holds_token = mcp_clients.PLACEHOLDER in text
         text = text.replace(
             mcp_clients.PLACEHOLDER, os.environ.get("TOOLBELT_TOKEN") or mcp_clients.PLACEHOLDER
         )
-        _write(file, text, replace=options["replace"])
+        was_readable = _write(file, text, replace=options["replace"], is_private=holds_token)
         self.stdout.write(f"{client.label} is configured in {file}.")
+        if was_readable:
+            self.stdout.write("Other users could read the file: now only you can, because it is for a token.")
+        if holds_token and _is_in_repository(file):
+            self.stderr.write(
+                f"{file} is in a git repository that does not ignore it: add it to .gitignore, so that the token is"
+                " not committed."
+            )
         if mcp_clients.PLACEHOLDER in text:
             self.stdout.write(f"Replace {mcp_clients.PLACEHOLDER} there by a token:")
         elif "TOOLBELT_TOKEN" in text:
@@ -100,8 +110,11 @@ def _origin(url: str | None) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _write(file: Path, text: str, *, replace: bool) -> None:
-    """Add the configuration to the file. Raise CommandError, and leave the file unchanged then."""
+def _write(file: Path, text: str, *, replace: bool, is_private: bool) -> bool:
+    """Add the configuration to the file. Raise CommandError, and leave the file unchanged then.
+
+    A file that ``is_private`` becomes its owner's alone; return whether others could read or write it before.
+    """
     try:
         existing = file.read_text(encoding="utf-8-sig") if file.exists() else ""
         merged = mcp_clients.merge(existing, text, is_toml=file.suffix == ".toml", replace=replace)
@@ -111,9 +124,10 @@ def _write(file: Path, text: str, *, replace: bool) -> None:
         try:
             with open(handle, "w", encoding="utf-8") as opened:
                 opened.write(merged)
-            # A new file is its owner's alone, because it may contain the token.
-            os.chmod(draft, target.stat().st_mode & 0o777 if target.exists() else 0o600)
+            before = target.stat().st_mode & 0o777 if target.exists() else 0o600
+            os.chmod(draft, before & 0o700 if is_private else before)
             os.replace(draft, target)
+            return is_private and bool(before & 0o077)
         finally:
             Path(draft).unlink(missing_ok=True)
     except errors.ToolbeltError as error:
@@ -121,3 +135,15 @@ def _write(file: Path, text: str, *, replace: bool) -> None:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise CommandError(f"{file} cannot be written: {reason}.") from error
+
+
+def _is_in_repository(file: Path) -> bool:
+    """Return whether git tracks the file, or would with the next `git add`. False without git."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", file.name]
+    try:
+        listed = subprocess.run(  # noqa: S603
+            words, cwd=file.resolve().parent, capture_output=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return listed.returncode == 0 and bool(listed.stdout)

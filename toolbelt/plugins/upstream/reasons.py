@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 from toolbelt.core import connections, errors
 from toolbelt.plugins import lifecycle
@@ -31,6 +32,11 @@ def describe(
             reason = "The connection ended"
         case TimeoutError():
             reason = f"The server did not answer within {settings.timeout:g} s"
+        case FileNotFoundError() if os.path.isabs(settings.command):
+            reason = (
+                f"The program {settings.command!r} does not exist, or its directory does not: install it, or correct"
+                " the path"
+            )
         case FileNotFoundError():
             reason = (
                 f"The program {settings.command!r} was not found, or its directory was not: give its full path, or put"

@@ -1,0 +1,18 @@
+"""Tests of the sentences that explain why a server cannot be reached."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolbelt.core import connections
+from toolbelt.plugins.upstream import reasons
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"), [("fake-mcp", "give its full path"), ("/opt/fake-mcp", "correct the path")]
+)
+def test_a_missing_program_is_explained_by_how_it_was_given(command: str, advice: str) -> None:
+    reason = reasons.describe(FileNotFoundError(), connections.Connection(command=command))
+
+    assert advice in reason
+    assert ("full path" in reason) == (not command.startswith("/"))
