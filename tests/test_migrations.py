@@ -17,7 +17,9 @@ from pytest_django import DjangoDbBlocker
 from tests import rows
 from tests.installation import Installation, postgresql
 from toolbelt import models
+from toolbelt.core import catalog, tool_versions
 from toolbelt.runtime import surfaces
+from toolbelt.store import catalog as store
 from toolbelt.store import revisions, triggers
 
 
@@ -146,3 +148,30 @@ def test_migration_0028_renames_the_list_and_filters_of_saved_views(
         }
         call_command("migrate", "toolbelt", "0027", verbosity=0)
         assert dict(models.SavedView.objects.values_list("page", "query")) == earlier
+
+
+def test_migration_0029_numbers_the_hashes_of_approvals_and_holds_no_tool(
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
+) -> None:
+    with django_db_blocker.unblock(), Installation(tmp_path, address).used():
+        call_command("migrate", verbosity=0)
+        call_command("migrate", "toolbelt", "0028", verbosity=0)
+        state = MigrationExecutor(connection).loader.project_state(
+            ("toolbelt", "0028_saved_views_of_the_audit_log")
+        )
+        earlier = state.apps.get_model("toolbelt", "Tool")
+        for number in range(500):
+            value = catalog.Tool(key=f"files__t{number}", description=f"Tool {number}.")
+            earlier.objects.create(
+                key=value.key,
+                description=value.description,
+                approved=tool_versions.unnumbered_version(value),
+            )
+        earlier.objects.create(key="held", description="New.", approved=OLD)
+
+        call_command("migrate", verbosity=0)
+
+        stored = store.load().tools
+        assert sum(tool.approved.startswith("2:sha256:") for tool in stored.values()) == 500
+        changed = [tool.key for tool in stored.values() if tool_versions.is_changed(tool)]
+        assert changed == ["held"]

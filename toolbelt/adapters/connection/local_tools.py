@@ -98,6 +98,7 @@ class LocalTools:
         self._plugin, self._offline, self._stale_seconds = plugin, offline, stale_seconds
         self._by_key: dict[str, LocalTool] | None = None if self._tools else {}
         self._surfaces: caches.LruCache[_SessionKey, _LastSurface] = caches.LruCache(MAX_SURFACES)
+        self._versions: dict[str, str] = {}
         self._last_options: dict[str, Mapping[str, Any] | None] = {}
         self._unsent: collections.deque[_Unsent] = collections.deque(maxlen=MAX_UNSENT)
 
@@ -142,8 +143,25 @@ class LocalTools:
     def _declare(self) -> exchanges.Exchange:
         if self._by_key is None:
             declared = yield "declare", (self._plugin, [tool.declaration() for tool in self._tools]), {}
+            versions = declared.get("versions", {})
+            self._versions = {
+                declared["keys"][name]: version
+                for name, version in versions.items()
+                if name in declared["keys"]
+            }
             self._by_key = {declared["keys"][tool.name]: tool for tool in self._tools}
+            self._warn(declared)
         return self._by_key
+
+    def _warn(self, declared: protocol.Document) -> None:
+        """Write one warning to the log if an operator has to decide about some of the tools."""
+        states = {"wait for a review": "waiting", "are rejected or blocked": "withdrawn"}
+        found = [f"{', '.join(declared[key])} {words}" for words, key in states.items() if declared.get(key)]
+        if found:
+            message = (
+                "Tools of the plugin %s that agents do not have as this program has them: %s. To see why: %s"
+            )
+            _log.warning(message, self._plugin, "; ".join(found), declared.get("show", ""))
 
     def _fetch(self, run: protocol.Run, message: str | None) -> exchanges.Exchange:
         session_key = (run.session, run.subagent)
@@ -177,7 +195,8 @@ class LocalTools:
 
     def _admit(self, run: protocol.Run, key: str, arguments: Any) -> exchanges.Exchange:
         try:
-            answer = yield "admit", (run, key, arguments), {}
+            version = self._versions.get(key)
+            answer = yield "admit", (run, key, arguments, *([version] if version else [])), {}
         except (protocol.Unreachable, errors.Unavailable):
             return self._admit_offline(run, key)
         except errors.ToolbeltError as error:

@@ -17,6 +17,7 @@ from django.db import connections
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
+from toolbelt.control.servers import client_plugins
 from toolbelt.core import catalog
 from toolbelt.store import running_processes, snapshots
 
@@ -107,6 +108,7 @@ def _keep_reporting(stopping: threading.Event, runnable: Runnable) -> None:
         try:
             report(process, runnable(), may_mark_missing=not is_first)
             is_first = False
+            client_plugins.end_versions()
         except Exception:
             _log.exception("running tools not announced")
         finally:

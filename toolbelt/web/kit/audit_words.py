@@ -47,7 +47,7 @@ _ACTIONS = {
     "user.roles": "changed the roles of",
 }
 # Fields with a hash, and how much of it identifies a version to a reader.
-_HASHES, _HASH_LENGTH = frozenset({"approved", "details_approved"}), len("sha256:") + 12
+_HASHES, _HASH_LENGTH = frozenset({"approved", "details_approved"}), len("2:sha256:") + 12
 # Changes that cannot be undone, or whose undo would remove an entry that is only retired.
 _IRREVERSIBLE = frozenset(
     {
