@@ -17,7 +17,9 @@ from pytest_django import DjangoDbBlocker
 from tests import rows
 from tests.installation import Installation, postgresql
 from toolbelt import models
+from toolbelt.core import catalog, tool_versions
 from toolbelt.runtime import surfaces
+from toolbelt.store import catalog as store
 from toolbelt.store import revisions, triggers
 
 
@@ -149,12 +151,12 @@ def test_migration_0028_renames_the_list_and_filters_of_saved_views(
 
 
 @pytest.mark.slow
-def test_migration_0029_names_who_issued_a_token_from_the_audit_log(
+def test_migration_0031_names_who_issued_a_token_from_the_audit_log(
     tmp_path: Path, django_db_blocker: DjangoDbBlocker
 ) -> None:
     with django_db_blocker.unblock(), Installation(tmp_path, "sqlite://:memory:").used():
-        call_command("migrate", "toolbelt", "0028", verbosity=0)
-        before = ("toolbelt", "0028_saved_views_of_the_audit_log")
+        call_command("migrate", "toolbelt", "0030", verbosity=0)
+        before = ("toolbelt", "0030_what_processes_see")
         earlier = MigrationExecutor(connection).loader.project_state(before).apps
         ada = earlier.get_model("toolbelt", "Agent").objects.create(key="ada")
         for prefix in ("tb_known", "tb_unknown"):
@@ -162,9 +164,34 @@ def test_migration_0029_names_who_issued_a_token_from_the_audit_log(
         earlier.get_model("toolbelt", "AuditEntry").objects.create(
             action="token.issue", subject_kind="token", subject_key="tb_known", actor="olive", via="screen"
         )
-        call_command("migrate", "toolbelt", "0029", verbosity=0)
+        call_command("migrate", "toolbelt", "0031", verbosity=0)
         assert dict(models.ApiToken.objects.values_list("prefix", "issued_by")) == {
             "tb_known": "olive",
             "tb_unknown": "",
         }
-        call_command("migrate", "toolbelt", "0028", verbosity=0)
+        call_command("migrate", "toolbelt", "0030", verbosity=0)
+
+
+def test_migration_0032_numbers_the_hashes_of_approvals_and_holds_no_tool(
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
+) -> None:
+    with django_db_blocker.unblock(), Installation(tmp_path, address).used():
+        call_command("migrate", verbosity=0)
+        call_command("migrate", "toolbelt", "0031", verbosity=0)
+        state = MigrationExecutor(connection).loader.project_state(("toolbelt", "0031_who_issued_tokens"))
+        earlier = state.apps.get_model("toolbelt", "Tool")
+        for number in range(500):
+            value = catalog.Tool(key=f"files__t{number}", description=f"Tool {number}.")
+            earlier.objects.create(
+                key=value.key,
+                description=value.description,
+                approved=tool_versions.unnumbered_version(value),
+            )
+        earlier.objects.create(key="held", description="New.", approved=OLD)
+
+        call_command("migrate", verbosity=0)
+
+        stored = store.load().tools
+        assert sum(tool.approved.startswith("2:sha256:") for tool in stored.values()) == 500
+        changed = [tool.key for tool in stored.values() if tool_versions.is_changed(tool)]
+        assert changed == ["held"]

@@ -61,6 +61,7 @@ EVERYTHING: dict[str, Any] = {
             "in_code": True,
             "declared_by": ["ada"],
             "not_running": ["git__log"],
+            "preapproved": {"git__log": "2:sha256:0"},
         }
     ],
     "tools": [

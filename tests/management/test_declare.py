@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core import management
 
-from toolbelt import testing
+from toolbelt import models, testing
 from toolbelt.control.config import belts
 
 
@@ -17,10 +17,10 @@ def stored(db: None) -> None:
     belts.import_(testing.OPERATOR, {"plugins": [{"name": "shop", "namespace": "shop"}]})
 
 
-def run(file: Path, text: str) -> str:
+def run(file: Path, text: str, *options: str) -> str:
     file.write_text(text, encoding="utf-8")
     out = io.StringIO()
-    management.call_command("declare", "shop", str(file), stdout=out)
+    management.call_command("declare", "shop", str(file), *options, stdout=out)
     return out.getvalue()
 
 
@@ -29,7 +29,21 @@ def test_a_file_is_declared_and_repeating_it_changes_nothing(tmp_path: Path) -> 
     text = "- name: refund\n  description: Refund an order.\n"
     assert run(file, text) == "created shop__refund\nTo review: 1. See the page of the plugin shop.\n"
     assert run(file, text) == "No changes: these tools were declared already.\n"
-    assert run(file, "[]") == "retired shop__refund\n"
+    assert run(file, "[]") == "No changes: these tools were declared already.\n"
+    assert run(file, "[]", "--complete") == "retired shop__refund\n"
+
+
+def test_the_hashes_of_a_file_are_printed_and_approve_its_tools_in_advance(tmp_path: Path) -> None:
+    tools, hashes = tmp_path / "tools.yaml", tmp_path / "hashes.json"
+    text = "- name: refund\n  description: Refund an order.\n"
+    hashes.write_text(run(tools, text, "--hashes"), encoding="utf-8")
+    assert not models.Tool.objects.exists()
+    out = io.StringIO()
+    management.call_command("mcp", "approve", "shop", "--file", str(hashes), stdout=out)
+    assert out.getvalue() == "Approved shop__refund in advance.\n"
+    assert run(tools, text) == "created shop__refund\n"
+    assert models.Tool.objects.get().seen
+    assert "To review: 1" in run(tools, text.replace("an order", "it all"))
 
 
 @pytest.mark.parametrize("text", ["name: refund", "[refund]"])

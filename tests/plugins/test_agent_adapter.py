@@ -86,6 +86,7 @@ def test_an_instance_of_a_plugin_for_agent_adapter_can_be_registered(installed):
     plugin = importlib.import_module("my_tool_plugin").MyToolPlugin()
 
     assert registry.register(plugin).tool_count == 1
+    assert registry.resolve_tool("mytool__search") is plugin
 
 
 def test_an_object_that_is_not_a_plugin_is_refused_with_its_missing_attributes():

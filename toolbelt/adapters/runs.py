@@ -70,8 +70,12 @@ class CallResult:
         """Return the result as text for the model: a refusal in words, a string unchanged, anything else as JSON."""
         if self.is_error:
             summary = f"{self.content['code']}: {self.content['message']}"
-            details = (f"- {error['path']}: {error['message']}" for error in self.content.get("errors", ()))
-            return "\n".join((summary, *details))
+            details = (
+                f"{error['path']}: {error['message']}" if error["path"] else error["message"]
+                for error in self.content.get("errors", ())
+            )
+            # The message of a refusal contains the first of them.
+            return "\n".join((summary, *(f"- {detail}" for detail in details if detail not in summary)))
         return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
 
     @property

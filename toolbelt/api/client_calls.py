@@ -41,6 +41,19 @@ class ToolCall(schemas.Body):
     ] = {}
 
 
+class CallToAdmit(ToolCall):
+    """A tool with its arguments, in the version that the program has."""
+
+    version: Annotated[
+        str,
+        pydantic.Field(
+            max_length=admissions.MAX_VERSION_LENGTH,
+            description="The tool's version in `versions` of the program's declaration. Default: the version that"
+            " agents have.",
+        ),
+    ] = ""
+
+
 class AdmissionRequest(schemas.Body):
     """The calls that the agent's program is about to run."""
 
@@ -48,7 +61,7 @@ class AdmissionRequest(schemas.Body):
     request_id: surfaces.Request = None
     subagent: surfaces.Subagent = None
     calls: Annotated[
-        list[ToolCall],
+        list[CallToAdmit],
         pydantic.Field(min_length=1, max_length=MAX_CALLS, description="The calls, each checked on its own."),
     ]
 
@@ -142,6 +155,7 @@ def admit_calls(request: HttpRequest, agent: str, body: AdmissionRequest) -> Htt
                 body.request_id,
                 body.subagent,
                 sender=bearer.kind,
+                version=call.version,
             )
         )
         for call in body.calls

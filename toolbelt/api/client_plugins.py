@@ -39,9 +39,15 @@ class DeclaredTool(schemas.Body):
 
 
 class Declaration(schemas.Body):
-    """All tools of a plugin that the agent's own program runs."""
+    """Tools of a plugin that the agent's own program runs."""
 
     tools: Annotated[list[DeclaredTool], pydantic.Field(max_length=limits.Limits().tools)]
+    complete: Annotated[
+        bool,
+        pydantic.Field(
+            description="Whether these are all tools of the plugin. If so, its other tools are retired."
+        ),
+    ] = False
     reason: names.Reason = ""
 
 
@@ -54,13 +60,32 @@ class DeclaredTools(ninja.Schema):
 
 
 class DeclarationResult(ninja.Schema):
-    """The keys of the declared tools, and what the declaration changed. If it changed nothing, all lists are empty."""
+    """The keys and versions of the declared tools, what waits for an operator, and what the declaration changed.
+
+    If it changed nothing, the lists from `created` on are empty.
+    """
 
     keys: Annotated[
         dict[str, str],
         pydantic.Field(
             description="The key of each tool, by the name in the declaration: models call it by its key."
         ),
+    ]
+    versions: Annotated[
+        dict[str, str],
+        pydantic.Field(
+            description="The version of each tool, by the name in the declaration. Name it when you have a call"
+            " admitted."
+        ),
+    ]
+    waiting: Annotated[
+        list[str], pydantic.Field(description="The tools that no agent has in this version before a review.")
+    ]
+    withdrawn: Annotated[
+        list[str], pydantic.Field(description="The tools that an operator rejected or blocked.")
+    ]
+    show: Annotated[
+        str, pydantic.Field(description="The command that shows why tools wait or are withdrawn, if any are.")
     ]
     created: list[str]
     changed: list[str]
@@ -70,7 +95,9 @@ class DeclarationResult(ninja.Schema):
     unseen: Annotated[
         list[str], pydantic.Field(description="New tools that are off until they are reviewed.")
     ]
-    retired: Annotated[list[str], pydantic.Field(description="Tools that are no longer declared.")]
+    retired: Annotated[
+        list[str], pydantic.Field(description="Tools that a complete declaration does not have.")
+    ]
 
 
 @router.get("/client-plugins/{plugin}/tools", auth=auth.declaring(), response={200: DeclaredTools, 304: None})
@@ -92,16 +119,23 @@ def read_declared_tools(request: HttpRequest, plugin: names.Name, response: Http
     response={200: DeclarationResult, **problems.documented(409, 412)},
 )
 def declare_tools(request: HttpRequest, plugin: names.Name, body: Declaration, response: HttpResponse) -> Any:
-    """Declare all tools of a plugin that the agent's own program runs, in place of those declared before.
+    """Declare the tools of a plugin that the agent's own program runs.
 
-    A declaration grants nothing. New and changed tools await review, unless the plugin is trusted; a tool that is no
-    longer declared is retired. The same declaration again changes nothing.
+    A declaration grants nothing. New and changed tools await review, unless the plugin is trusted. While a changed tool
+    does, agents keep the version that was approved, until 24 hours after a program declared that last. Other tools of
+    the plugin stay, unless the declaration is `complete`: then they are retired. The same declaration again changes
+    nothing.
     """
     agent = auth.bearer(request).agent
     tools = [tool.model_dump(exclude_none=True) for tool in body.tools]
     with preconditions.checked(request, client_plugins.declared(plugin, agent)) as current:
         declaration = client_plugins.declare(
-            auth.write(request, reason=body.reason), plugin, tools, agent=agent, was=current
+            auth.write(request, reason=body.reason),
+            plugin,
+            tools,
+            agent=agent,
+            was=current,
+            complete=body.complete,
         )
     response["ETag"] = preconditions.tag(client_plugins.declared(plugin, agent))
-    return client_plugins.document(declaration, client_plugins.keys_by_name(plugin, tools))
+    return client_plugins.document(declaration, plugin, tools)

@@ -137,7 +137,7 @@ class ToolDecision(schemas.Body):
     """The versions to decide on."""
 
     tools: Annotated[
-        dict[names.Name, Annotated[str, pydantic.Field(pattern=r"^sha256:[0-9a-f]{64}$")]],
+        dict[names.Name, Annotated[str, pydantic.Field(pattern=r"^([0-9]+:)?sha256:[0-9a-f]{64}$")]],
         pydantic.Field(
             min_length=1,
             max_length=limits.Limits().tools,

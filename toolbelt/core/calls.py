@@ -13,6 +13,7 @@ from typing import Any
 from toolbelt.core import (
     budgets,
     catalog,
+    declared_versions,
     loading,
     meta_tools,
     resolution,
@@ -91,11 +92,13 @@ def admit(
     *,
     hide_denied: bool = False,
     is_quick: bool = False,
+    input_schema: str = "",
 ) -> Admission | Refusal:
     """Admit or refuse a call of a tool that is not a meta-tool.
 
-    With ``hide_denied``, denied tools are reported as ``unknown-tool``. With ``is_quick``, raise schema.TooComplexError
-    if checking the arguments takes long.
+    ``input_schema`` is that of the version which is called; by default, of the one that agents have. With
+    ``hide_denied``, denied tools are reported as ``unknown-tool``. With ``is_quick``, raise schema.TooComplexError if
+    checking the arguments takes long.
     """
     context = resolved.context
     if tool not in context.catalog.tools or tool in context.catalog.non_tools:
@@ -103,7 +106,7 @@ def admit(
     if refusal := not_active(resolved, tool, hide_denied=hide_denied):
         return refusal
     violations = schema.violations(
-        context.catalog.tools[tool].input_schema,
+        input_schema or declared_versions.offered(context.catalog.tools[tool]).input_schema,
         filled(context.catalog, tool, arguments),
         is_quick=is_quick,
     )
@@ -197,6 +200,14 @@ def _how_to_get(resolved: budgets.Resolution, decision: resolution.Decision) -> 
 def unknown(tool: str) -> Refusal:
     """Return the refusal of a tool that does not exist, or not for this agent."""
     return Refusal(code="unknown-tool", message=f"There is no tool named {tool!r}.")
+
+
+def other_version(tool: str) -> Refusal:
+    """Return the refusal of a call in a version of the tool that is not approved, or no longer."""
+    return Refusal(
+        code="tool-unavailable",
+        message=f"{tool} is not available now: this program has a version of it that is not approved.",
+    )
 
 
 def run_by_client(tool: str) -> Refusal:

@@ -81,7 +81,8 @@ class Plugin:
     ``upstream`` is the JSON of the connection (:mod:`toolbelt.core.connections`) of an MCP server. The synchronization
     with installed code sets ``in_code``. A plugin with neither is the client's: the agent's own program runs its tools,
     and ``declared_by`` names the agents whose tokens may declare them. ``not_running`` are those of its
-    tools that no running process can run.
+    tools that no running process can run. ``preapproved`` are versions of tools that an operator approved by their
+    hash, before they are declared or listed.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Plugin:
     in_code: bool = False
     declared_by: tuple[str, ...] = ()
     not_running: tuple[str, ...] = ()
+    preapproved: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def runner(self) -> Runner:
@@ -119,6 +121,7 @@ class Tool:
     operator approved; empty if none was ever held for approval. The ``details`` of a tool are its full output schema,
     icons and ``_meta``. They reach clients only while ``details_approved`` is their hash; ``rejected:`` before the hash
     means that an operator rejected them. ``approved_version`` is the approved version while another waits for approval.
+    ``declared_versions`` are those that agents' programs declared lately (:mod:`toolbelt.core.declared_versions`).
     """
 
     key: str
@@ -141,6 +144,7 @@ class Tool:
     approved_version: str = ""
     upstream_name: str = ""
     tokens: int = 0
+    declared_versions: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

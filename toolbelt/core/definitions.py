@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import catalog, details, schema, tool_versions
+from toolbelt.core import catalog, declared_versions, details, schema, tool_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +95,7 @@ def define(
 
 
 def _of_tool(stored: catalog.Catalog, tool: catalog.Tool) -> Definition:
+    tool = declared_versions.offered(tool)
     approved = details.read(tool.details if tool_versions.has_approved_details(tool) else "")
     return define(
         name=tool.key,

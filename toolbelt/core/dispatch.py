@@ -13,6 +13,7 @@ from typing import Any
 from toolbelt.core import (
     budgets,
     calls,
+    declared_versions,
     meta_tools,
     resolution,
     rules,
@@ -52,7 +53,9 @@ def admit(
         or (decision := resolved.decision(tool)).state != "discoverable"
     ):
         return calls.admit(resolved, tool, arguments, hide_denied=hide_denied)
-    violations = schema.violations(stored.tools[tool].input_schema, calls.filled(stored, tool, arguments))
+    violations = schema.violations(
+        declared_versions.offered(stored.tools[tool]).input_schema, calls.filled(stored, tool, arguments)
+    )
     if violations:
         return calls.invalid(tool, violations)
     context = resolved.context if decision.code == "budget" else _loaded(snapshot, decision)

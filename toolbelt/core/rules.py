@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from toolbelt.core import agents, catalog, grants, loadouts, sessions, tool_versions
+from toolbelt.core import agents, catalog, declared_versions, grants, loadouts, sessions, tool_versions
 
 State = Literal["active", "discoverable", "denied", "dormant", "unavailable"]
 STATES: tuple[State, ...] = ("active", "discoverable", "denied", "dormant", "unavailable")
@@ -114,7 +114,7 @@ def _unavailable(context: EvaluationContext, tool: catalog.Tool) -> Answer | Non
         return None  # blocked until it is reviewed again
     if not tool.seen and not (plugin is not None and plugin.trusted):
         return Answer("unavailable", "tool-unseen", Origin("tool", tool.key))
-    if tool_versions.is_changed(tool):
+    if tool_versions.is_changed(declared_versions.offered(tool)):
         return Answer("unavailable", "tool-changed", Origin("tool", tool.key))
     return None
 

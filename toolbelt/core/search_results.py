@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolbelt.core import budgets, catalog, definitions, meta_tools, resolution, schema, search, targets
+from toolbelt.core import (
+    budgets,
+    catalog,
+    declared_versions,
+    definitions,
+    meta_tools,
+    resolution,
+    schema,
+    search,
+    targets,
+)
 from toolbelt.core.search import documents
 
 # The whole answer, as JSON. Only a tool that is searched by its exact name may bring a larger schema.
@@ -116,7 +126,7 @@ class _Lines:
         return self.is_active(tool) or bool(self.load(tool))
 
     def of(self, tool: str, matched: Sequence[str]) -> dict[str, Any]:
-        stored = self._stored.tools[tool]
+        stored = declared_versions.offered(self._stored.tools[tool])
         result = {"tool": tool, "description": _line(self._stored, stored.description or stored.title)}
         if toolkits := self._toolkits(tool):
             result["toolkit"] = toolkits[0]
@@ -131,7 +141,7 @@ class _Lines:
         """Return the line of a tool that was searched by its name, with all that a call needs."""
         return {
             **self.of(tool, ("its name",)),
-            "description": self._stored.tools[tool].description,
+            "description": definitions.of(self._stored, tool).description,
             "input_schema": definitions.of(self._stored, tool).input_schema,
         }
 

@@ -1,15 +1,23 @@
 """The version of a tool: the hash of what an operator approves, so that a change awaits review.
 
 A tool's name, description and schema are approved together, and what else its server lists (its details) beside them.
+The hash is that of a normal form, and begins with the number of the form: a schema that only looks different is no
+change, and a later form can tell which hashes are older. Hashes without a number are of the exact text.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 
-from toolbelt.core import catalog, schema
+from toolbelt.core import catalog, keys, schema
+from toolbelt.core.schema import normal_form
 
+# The number of the form, which begins each hash of a version.
+NUMBER = "2:"
+# How many versions are cached: the rules compare that of every tool.
+MAX_CACHED = 16_384
 # Prefix of the hash of a version, or of details, that an operator rejected.
 REJECTED = "rejected:"
 
@@ -19,20 +27,79 @@ def version(tool: catalog.Tool) -> str:
     other entry.
     """
     if tool.kind != "tool":
+        return NUMBER + unnumbered_version(tool)
+    return NUMBER + _normal(tool.upstream_name or tool.key, tool.description, tool.input_schema, False)
+
+
+def unnumbered_version(tool: catalog.Tool) -> str:
+    """Return the hash of the tool's exact texts, as approvals referred to before hashes were numbered."""
+    if tool.kind != "tool":
         listed = [tool.kind, tool.upstream_name or tool.key, tool.title, tool.description, tool.details]
-        return "sha256:" + hashlib.sha256(schema.canonical(listed).encode()).hexdigest()
-    return _version(tool.upstream_name or tool.key, tool.description, tool.input_schema)
+        return _hash(schema.canonical(listed))
+    return _exact(tool.upstream_name or tool.key, tool.description, tool.input_schema)
 
 
-@functools.lru_cache(maxsize=1024)
-def _version(name: str, description: str, input_schema: str) -> str:
-    text = catalog.model_json(name, description, schema.mapping(input_schema, schema.EMPTY))
+def is_version(tool: catalog.Tool, approved: str) -> bool:
+    """Return whether a hash, with or without a number, is that of the tool as it is now."""
+    return approved == (version(tool) if approved.startswith(NUMBER) else unnumbered_version(tool))
+
+
+def renumbered(tool: catalog.Tool) -> catalog.Tool:
+    """Return the tool with its approval or rejection numbered, if that refers to a version whose texts are stored."""
+    prefix = REJECTED if tool.approved.startswith(REJECTED) else ""
+    approved = tool.approved.removeprefix(prefix)
+    if not approved or approved.startswith(NUMBER):
+        return tool
+    for stored in (tool, approved_texts(tool)):
+        if stored is not None and is_version(stored, approved):
+            return dataclasses.replace(tool, approved=prefix + version(stored))
+    return tool
+
+
+def approved_texts(tool: catalog.Tool) -> catalog.Tool | None:
+    """Return the tool as it was approved, while another version awaits review; None if that is not stored."""
+    fields = schema.mapping(tool.approved_version, {})
+    if not fields:
+        return None
+    texts = {name: fields.get(name) or "" for name in ("title", "description")}
+    documents = {
+        name: schema.canonical(fields[name]) if fields.get(name) else ""
+        for name in ("output_schema", "annotations", "details")
+    }
+    input_schema = schema.canonical(fields.get("input_schema", schema.EMPTY))
+    return dataclasses.replace(tool, **texts, **documents, input_schema=input_schema, approved_version="")
+
+
+def is_same_declaration(one: catalog.Tool, other: catalog.Tool) -> bool:
+    """Return whether a program's tool is the same in two forms, as frameworks write the schema of one function."""
+    return _open(one) == _open(other)
+
+
+def _open(tool: catalog.Tool) -> str:
+    return _normal(tool.upstream_name or tool.key, tool.description, tool.input_schema, True)
+
+
+@functools.lru_cache(maxsize=MAX_CACHED)
+def _normal(name: str, description: str, input_schema: str, is_open: bool) -> str:
+    bare = name.partition(keys.SEPARATOR)[2] or name
+    takes = normal_form.of(
+        schema.mapping(input_schema, schema.EMPTY), (name, bare), description, is_open=is_open
+    )
+    return _hash(catalog.model_json(name, description.strip(), takes))
+
+
+@functools.lru_cache(maxsize=MAX_CACHED)
+def _exact(name: str, description: str, input_schema: str) -> str:
+    return _hash(catalog.model_json(name, description, schema.mapping(input_schema, schema.EMPTY)))
+
+
+def _hash(text: str) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def details_version(tool: catalog.Tool) -> str:
     """Return the hash of the tool's details; empty if it has none."""
-    return "sha256:" + hashlib.sha256(tool.details.encode()).hexdigest() if tool.details else ""
+    return _hash(tool.details) if tool.details else ""
 
 
 def shown_version(tool: catalog.Tool) -> str:
@@ -42,8 +109,7 @@ def shown_version(tool: catalog.Tool) -> str:
     beside = details_version(tool) + (tool.annotations if tool.approved_version else "")
     if not beside or tool.kind != "tool":
         return version(tool)
-    text = version(tool) + beside
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return NUMBER + _hash(version(tool) + beside)
 
 
 def has_approved_details(tool: catalog.Tool) -> bool:
@@ -62,7 +128,7 @@ def is_rejected(tool: catalog.Tool) -> bool:
     """Return whether an operator rejected the tool as it is now. A rejected tool is blocked; if it is unblocked, or if
     its server changes it, it awaits review again.
     """
-    return tool.approved.startswith(REJECTED) and tool.approved == REJECTED + version(tool)
+    return tool.approved.startswith(REJECTED) and is_version(tool, tool.approved.removeprefix(REJECTED))
 
 
 def awaits_review(tool: catalog.Tool) -> bool:
@@ -79,4 +145,4 @@ def awaits_review(tool: catalog.Tool) -> bool:
 
 def is_changed(tool: catalog.Tool) -> bool:
     """Return whether the tool differs from the version that an operator approved."""
-    return bool(tool.approved) and version(tool) != tool.approved
+    return bool(tool.approved) and not is_version(tool, tool.approved)

@@ -17,7 +17,7 @@ PATH = re.compile(r"/api/v1/agents/([A-Za-z0-9_.-]{1,64})/calls/admit")
 VIEW = "api:admit_calls"
 
 _BODY = frozenset({"session", "request_id", "subagent", "calls"})
-_CALL = frozenset({"tool", "arguments"})
+_CALL = frozenset({"tool", "arguments", "version"})
 _MAX_TOOL_LENGTH = 200
 
 
@@ -36,10 +36,20 @@ def parse(request: requests.Request, body: bytes) -> admissions.Request | None:
     if not isinstance(call, dict) or not call.keys() <= _CALL:
         return None
     tool, arguments, get = call.get("tool"), call.get("arguments", {}), document.get
+    version = call.get("version") or ""
     if not isinstance(tool, str) or len(tool) > _MAX_TOOL_LENGTH:
         return None
+    if not isinstance(version, str) or len(version) > admissions.MAX_VERSION_LENGTH:
+        return None
     return admissions.Request(
-        request.agent, tool, arguments, get("session"), get("request_id"), get("subagent"), sender="agent"
+        request.agent,
+        tool,
+        arguments,
+        get("session"),
+        get("request_id"),
+        get("subagent"),
+        sender="agent",
+        version=version,
     )
 
 

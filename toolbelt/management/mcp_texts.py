@@ -18,8 +18,8 @@ MAX_NAMED = 5
 
 
 def digits(version: str) -> str:
-    """Return a version's hash without its algorithm."""
-    return version.removeprefix("sha256:")
+    """Return the hex digits of a version's hash, without its number and its algorithm."""
+    return version.rpartition(":")[2]
 
 
 def on_for(key: str, gains: Iterable[inbox.NewAccess]) -> str:

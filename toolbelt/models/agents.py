@@ -33,7 +33,10 @@ class Agent(naming.Named):
     title = models.CharField(blank=True, help_text="The display name.")
     description = models.TextField(blank=True, help_text="What the agent is for.")
     role = models.CharField(blank=True, help_text="The agent's role, for operators.")
-    model = models.CharField(blank=True, help_text="The language model that the agent uses, for operators.")
+    model = models.CharField(
+        blank=True,
+        help_text="The language model that the agent uses. Its name decides the form of a directive.",
+    )
     kind = models.CharField(
         max_length=7,
         choices=Kind,

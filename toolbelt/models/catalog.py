@@ -92,6 +92,12 @@ class Plugin(naming.Named):
         shape="array",
         help_text="The tools of a plugin in code that no running process can run. Servers write this.",
     )
+    preapproved = fields.JSONText(
+        default=dict,
+        blank=True,
+        shape="object",
+        help_text="Versions of tools, by key, that need no review once they are declared or listed.",
+    )
     position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:
@@ -196,6 +202,13 @@ class Tool(naming.Named):
         default=0,
         editable=False,
         help_text="The size of the tool's definition in o200k tokens, counted when it is stored.",
+    )
+    declared_versions = fields.JSONText(
+        shape="object",
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="The versions that agents' programs declared within 24 hours, by hash.",
     )
 
     class Meta:

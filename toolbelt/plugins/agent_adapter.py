@@ -39,6 +39,11 @@ def adapt(plugin: Any) -> contract.ToolPlugin:
     return _Adapted(plugin)
 
 
+def original(plugin: contract.ToolPlugin) -> Any:
+    """Return the plugin that was registered, which :func:`adapt` may have adapted."""
+    return plugin._plugin if isinstance(plugin, _Adapted) else plugin
+
+
 class _Adapted(contract.ToolPlugin):
     """A plugin that has the members of ToolPlugin."""
 

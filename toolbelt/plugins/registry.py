@@ -141,10 +141,11 @@ class ToolPluginRegistry:
         ]
 
     def resolve_tool(self, tool_name: str) -> contract.ToolPlugin | None:
-        """Return the plugin that has the tool, or None."""
+        """Return the plugin that has the tool, as it was registered, or None."""
         with self._lock:
             entry = self._by_tool.get(tool_name)
-        return entry.running.plugin if entry else None
+        plugin: contract.ToolPlugin | None = agent_adapter.original(entry.running.plugin) if entry else None
+        return plugin
 
     def list_plugins(self) -> list[info.PluginInfo]:
         """Return all plugins in the order of registration, including failed plugins.

@@ -25,7 +25,16 @@ from django.conf import settings
 
 from toolbelt import conf
 from toolbelt.adapters.connection import protocol
-from toolbelt.core import budgets, calls, errors, meta_tools, resolution, schema
+from toolbelt.core import (
+    budgets,
+    calls,
+    catalog,
+    declared_versions,
+    errors,
+    meta_tools,
+    resolution,
+    schema,
+)
 from toolbelt.runtime import (
     call_metrics,
     gates,
@@ -38,7 +47,7 @@ from toolbelt.runtime import (
     surfaces,
 )
 from toolbelt.store import calls as records
-from toolbelt.store import databases
+from toolbelt.store import clock, databases
 
 _log = structlog.get_logger(__name__)
 
@@ -51,12 +60,16 @@ Sender = Literal["agent", "operator", "program"]
 FLUSH_SECONDS = 2.0
 RETRY_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
 _KEY_LENGTH = 32
+MAX_VERSION_LENGTH = 100
 # Prefix of the error text of calls that were recorded without an admission.
 UNADMITTED = "Ran without an admission, because Toolbelt could not be reached."
 
 
 class Request(NamedTuple):
-    """A call to be admitted. ``sender`` is who asks: an agent's token, an operator's, or a program in this process."""
+    """A call to be admitted. ``sender`` is who asks: an agent's token, an operator's, or a program in this process.
+
+    ``version`` is the one that the program declared; empty: the one that agents have.
+    """
 
     agent: str
     tool: str
@@ -65,6 +78,7 @@ class Request(NamedTuple):
     request_id: str | None = None
     subagent: str | None = None
     sender: Sender = "program"
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +135,7 @@ def admit_at_once(request: Request, context: request_contexts.RequestContext) ->
     if surface is None or not record_writer.has_room():
         return None
     tool = context.snapshot.catalog.tools.get(request.tool)
-    if tool is not None and not schema.is_ready(tool.input_schema):
+    if tool is not None and not schema.is_ready(_schema(request, tool) or schema.EMPTY_TEXT):
         return None
     recording = _recording(request)
     recording.revision = context.probed.state.number
@@ -300,8 +314,14 @@ def _admit(
     admission: calls.Admission | calls.Refusal
     if request.tool in meta_tools.DEFINITIONS:
         admission = calls.run_by_toolbelt(request.tool)
+    elif tool is not None and (takes := _schema(request, tool)) is None:
+        # Not described to an agent that does not have the tool.
+        admission = calls.not_active(resolved, tool.key, hide_denied=conf.HIDE_DENIED) or calls.other_version(
+            tool.key
+        )
     else:
-        admission = gate.admit(resolved, snapshot, is_quick=is_quick)
+        takes = "" if tool is None else _schema(request, tool) or ""
+        admission = gate.admit(resolved, snapshot, is_quick=is_quick, input_schema=takes)
         if isinstance(admission, calls.Admission) and stored.runner(stored.tools[request.tool]) != "client":
             admission = calls.run_by_toolbelt(request.tool)
     if isinstance(admission, calls.Refusal):
@@ -320,6 +340,13 @@ def _admit(
         options=admission.options,
         report_by=recording.report_by,
     )
+
+
+def _schema(request: Request, tool: catalog.Tool) -> str | None:
+    """Return the schema of the version that the program runs; None if that version may not be called."""
+    if not request.version:
+        return declared_versions.offered(tool).input_schema
+    return declared_versions.schema_of(tool, request.version, clock.now())
 
 
 def _recording(request: Request) -> recordings.Recording:

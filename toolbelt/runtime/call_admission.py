@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from toolbelt import conf
-from toolbelt.core import budgets, calls, dispatch, meta_tools, resolution, schema
+from toolbelt.core import budgets, calls, declared_versions, dispatch, meta_tools, resolution, schema
 from toolbelt.plugins import contract
 from toolbelt.runtime import (
     call_answers,
@@ -32,7 +32,7 @@ def admit_at_once(gate: gates.CallGate) -> Answer | gates.Admitted | None:
         return None
     stored = cached[0].catalog
     tool = stored.tools.get(gate.recording.tool)
-    if tool is None or not schema.is_ready(tool.input_schema):
+    if tool is None or not schema.is_ready(declared_versions.offered(tool).input_schema):
         return None
     plugin = stored.plugins.get(tool.plugin)
     if plugin is None or not plugin.upstream or upstream_connections.is_backing_off(plugin):

@@ -54,9 +54,10 @@ class BlockingLocal:
             raise RuntimeError("Toolbelt's Django app is not installed: add 'toolbelt' to INSTALLED_APPS.")
         return _declare(self._agent, plugin, tools)
 
-    def admit(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+    def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> protocol.Document:
         """Have a call admitted. See protocol.Connection."""
-        return admissions.admit(self._request(run, tool, arguments)).document()
+        request = self._request(run, tool, arguments)._replace(version=version)
+        return admissions.admit(request).document()
 
     def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See protocol.Connection."""
@@ -119,9 +120,11 @@ class Local:
         """Declare the program's own tools. See protocol.Connection."""
         return await sync_to_async(self._blocking.declare)(plugin, tools)
 
-    async def admit(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+    async def admit(
+        self, run: protocol.Run, tool: str, arguments: Any, version: str = ""
+    ) -> protocol.Document:
         """Have a call admitted. See protocol.Connection."""
-        return await sync_to_async(self._blocking.admit)(run, tool, arguments)
+        return await sync_to_async(self._blocking.admit)(run, tool, arguments, version)
 
     async def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See protocol.Connection."""

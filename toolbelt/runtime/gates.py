@@ -102,14 +102,29 @@ class CallGate:
         return snapshot, probed.state
 
     def admit(
-        self, resolved: budgets.Resolution, snapshot: resolution.Snapshot, *, is_quick: bool = False
+        self,
+        resolved: budgets.Resolution,
+        snapshot: resolution.Snapshot,
+        *,
+        is_quick: bool = False,
+        input_schema: str = "",
     ) -> calls.Admission | calls.Refusal:
-        """Admit the call or refuse it; with ``is_quick``, raise schema.TooComplexError where that takes long."""
+        """Admit the call or refuse it; with ``is_quick``, raise schema.TooComplexError where that takes long.
+
+        ``input_schema`` is that of the version which is called; by default, of the one that agents have.
+        """
         tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
         if self.is_dispatched:
             admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
         else:
-            admission = calls.admit(resolved, tool, arguments, hide_denied=hide_denied, is_quick=is_quick)
+            admission = calls.admit(
+                resolved,
+                tool,
+                arguments,
+                hide_denied=hide_denied,
+                is_quick=is_quick,
+                input_schema=input_schema,
+            )
         if isinstance(admission, calls.Refusal) and not admission.errors:
             self.recording.explain(resolved)
         return admission

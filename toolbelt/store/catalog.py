@@ -24,8 +24,22 @@ NOTHING = catalog.compile_()
 _QUERY_SIZE = 2000
 # Columns of tools: those with JSON, which is read as text; those that may be null; and those with keys and short texts
 # that many tools share, of which one copy is kept.
-_JSON_OF_TOOLS = ("input_schema", "output_schema", "annotations", "details", "approved_version")
-_EMPTY_IF_NULL = ("plugin", "output_schema", "annotations", "details", "approved_version")
+_JSON_OF_TOOLS = (
+    "input_schema",
+    "output_schema",
+    "annotations",
+    "details",
+    "approved_version",
+    "declared_versions",
+)
+_EMPTY_IF_NULL = (
+    "plugin",
+    "output_schema",
+    "annotations",
+    "details",
+    "approved_version",
+    "declared_versions",
+)
 _SHARED = ("key", "plugin", "category", "input_schema", "annotations")
 
 
@@ -61,6 +75,7 @@ def plugins(**filters: Any) -> list[catalog.Plugin]:
             upstream=row.pop("connection") or "",
             declared_by=_texts(row.pop("declared_by")),
             not_running=_texts(row.pop("not_running")),
+            preapproved=row.pop("preapproved") or {},
             **row,
         )
         for row in rows.values(*sorted(fields), "connection")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -37,6 +38,22 @@ def put(values: Sequence[catalog.Tool]) -> None:
     models.Tool.objects.bulk_create(new, batch_size=_BATCH_SIZE)
     for changed, rows in differing.items():
         models.Tool.objects.bulk_update(rows, changed, batch_size=_BATCH_SIZE)
+
+
+def put_declared(versions: Mapping[str, str]) -> None:
+    """Store the declared versions of tools, by key, as JSON; empty for none. Other columns stay as they are."""
+    differing = []
+    for row in _rows(versions):
+        stored = json.loads(versions[row.key]) if versions[row.key] else None
+        if row.declared_versions != stored:
+            row.declared_versions = stored
+            differing.append(row)
+    models.Tool.objects.bulk_update(differing, ["declared_versions"], batch_size=_BATCH_SIZE)
+
+
+def with_declared_versions() -> list[str]:
+    """Return the keys of the tools that agents' programs declared lately."""
+    return list(models.Tool.objects.exclude(declared_versions=None).values_list("key", flat=True))
 
 
 def _rows(keys: Iterable[str]) -> Iterable[models.Tool]:

@@ -19,6 +19,7 @@ class Toolbelt:
         self.requests: list[tuple[Any, ...]] = []
         self.error: errors.ToolbeltError | None = None
         self.active, self.policy = [KEY, "clock"], ""
+        self.declared: dict[str, Any] = {}
         self.admission: dict[str, Any] = {"is_error": False, "call_id": "c1", "options": {"limit": 50}}
 
     def blocking(self) -> Toolbelt:
@@ -31,7 +32,7 @@ class Toolbelt:
 
     def declare(self, plugin: str, tools: Any) -> Any:
         self._record("declare", plugin, [tool["name"] for tool in tools])
-        return {"keys": {tool["name"]: f"shop__{tool['name']}" for tool in tools}}
+        return {"keys": {tool["name"]: f"shop__{tool['name']}" for tool in tools}, **self.declared}
 
     def surface(self, run: protocol.Run, *, message: str | None = None) -> Any:
         self._record("surface", run.session)
@@ -41,8 +42,8 @@ class Toolbelt:
             "active_tools": self.active,
         }
 
-    def admit(self, run: protocol.Run, tool: str, arguments: Any) -> Any:
-        self._record("admit", tool)
+    def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> Any:
+        self._record("admit", tool, *([version] if version else []))
         return self.admission
 
     def report(self, call_id: str, outcome: protocol.Outcome) -> None:

@@ -317,3 +317,37 @@ def test_a_rejected_outcome_is_logged_and_not_reported_again(
     program.toolbelt.error = None
     program.surface()
     assert len(program.toolbelt.requests_named("report")) == 1
+
+
+def test_a_call_is_admitted_in_the_version_that_the_program_declared(start: Start) -> None:
+    program = start()
+    program.toolbelt.declared = {"versions": {"refund": "2:sha256:a"}}
+    program.surface()
+    program.call(ok)
+    assert program.toolbelt.requests_named("admit") == [("admit", KEY, "2:sha256:a")]
+
+
+def test_one_warning_names_what_waits_what_is_withdrawn_and_the_command(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = start()
+    show = "toolbelt mcp review shop"
+    program.toolbelt.declared = {"waiting": [KEY], "withdrawn": ["shop__void"], "show": show}
+    program.surface()
+    program.surface()
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    for part in (f"waiting for a review: {KEY}", "rejected or blocked: shop__void", show):
+        assert part in record.getMessage()
+
+
+def test_a_program_that_runs_for_long_declares_its_tools_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = start()
+    program.surface()
+    monkeypatch.setattr(local_tools, "DECLARED_AGAIN", 0.0)
+    program.surface()
+    assert len(program.toolbelt.requests_named("declare")) == 2
+    program.toolbelt.error = UNREACHABLE
+    assert program.find(KEY) is REFUND

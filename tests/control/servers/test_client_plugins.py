@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -9,10 +10,10 @@ import pytest
 from tests.runtime.conftest import OPERATOR
 from toolbelt import models
 from toolbelt.control.config import belts
-from toolbelt.control.servers import client_plugins, inbox, plugin_overview
-from toolbelt.core import errors
-from toolbelt.runtime import explain
-from toolbelt.store import revisions
+from toolbelt.control.servers import client_plugins, decisions, inbox, plugin_overview
+from toolbelt.core import definitions, errors, tool_versions
+from toolbelt.runtime import admissions, explain
+from toolbelt.store import clock, revisions, snapshots
 
 REFUND = {
     "name": "refund",
@@ -50,6 +51,10 @@ def code(tool: str) -> str:
     return explain.why("ada", tool).decision.code
 
 
+def shown(key: str) -> definitions.Definition:
+    return definitions.of(snapshots.catalog(), key)
+
+
 def problems(*tools: Any) -> list[str]:
     with pytest.raises(errors.Invalid) as raised:
         declare(*tools)
@@ -78,17 +83,20 @@ def test_a_changed_tool_is_held_at_the_approved_version() -> None:
     approve("shop__refund")
     done = declare({**REFUND, "description": "Refund an order, twice."})
     assert done.held == ("shop__refund",)
-    assert code("shop__refund") == "tool-changed"
+    assert code("shop__refund") == "not-granted"
+    assert shown("shop__refund").description == "Refund an order."
     (change,) = inbox.load("shop", maximum=50).changes
     assert [difference.field for difference in change.differences] == ["description"]
-    declare(REFUND)
-    assert code("shop__refund") == "not-granted"
+    # The older version is declared again, and changes nothing.
+    assert declare(REFUND).changed == ()
+    assert inbox.load("shop", maximum=50).changes
 
 
 def test_a_tool_that_is_not_declared_is_retired_until_it_is_declared_again() -> None:
     declare(REFUND, SHIP)
     approve("shop__refund")
-    assert declare(SHIP).retired == ("shop__refund",)
+    assert declare(SHIP).retired == ()
+    assert declare(SHIP, complete=True).retired == ("shop__refund",)
     assert code("shop__refund") == "tool-retired"
     declare(REFUND, SHIP)
     assert code("shop__refund") == "not-granted"
@@ -170,7 +178,8 @@ def test_a_declaration_based_on_an_outdated_list_is_refused() -> None:
     declare(SHIP)
     with pytest.raises(errors.Stale):
         declare(REFUND, was=seen)
-    assert declare(REFUND, was=client_plugins.declared("shop")).retired == ("shop__ship",)
+    done = declare(REFUND, was=client_plugins.declared("shop"), complete=True)
+    assert done.retired == ("shop__ship",)
 
 
 def test_the_time_of_the_last_declaration_is_stored() -> None:
@@ -183,3 +192,138 @@ def test_declared_by_is_refused_for_plugins_in_code_and_upstream_servers() -> No
     for fields in ({"in_code": True}, {"upstream": {"url": "https://example.com/mcp"}}):
         with pytest.raises(errors.Invalid, match=r"plugins.x.declared_by"):
             belts.import_(OPERATOR, {"plugins": [{"name": "x", "declared_by": ["ada"], **fields}]})
+
+
+ORDER = {"order": 7}
+TWICE = {**REFUND, "description": "Refund an order, twice."}
+CLOSED: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "refundArguments",
+    "type": "object",
+    "properties": {"order": {"type": "integer", "title": "Order"}},
+    "required": [],
+    "additionalProperties": False,
+}
+
+
+def later(monkeypatch: pytest.MonkeyPatch, **time: int) -> None:
+    now = clock.now() + dt.timedelta(**time)
+    monkeypatch.setattr(clock, "now", lambda: now)
+
+
+def admit(version: str, arguments: Any = ORDER) -> str:
+    belts.import_(OPERATOR, {"agents": [{"key": "ada", "tools": ["shop__refund"]}]})
+    answer = admissions.admit(admissions.Request("ada", "shop__refund", arguments, version=version))
+    return "admitted" if isinstance(answer, admissions.Admission) else answer.code
+
+
+def versions(*tools: Any) -> dict[str, str]:
+    return dict(client_plugins.state_of("shop", tools).versions)
+
+
+@pytest.mark.parametrize("form", [CLOSED, {**CLOSED, "additionalProperties": True}])
+def test_the_same_schema_in_another_form_changes_nothing(form: Any) -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    number = revisions.number()
+    for _ in range(2):
+        done = declare({**REFUND, "input_schema": form})
+        assert (done.changed, done.held) == ((), ())
+        declare(REFUND)
+    assert revisions.number() == number
+    assert versions({**REFUND, "input_schema": form}) == versions(REFUND)
+
+
+def test_both_versions_of_a_rolling_deploy_run_once_the_newer_one_is_approved() -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    old = versions(REFUND)["refund"]
+    needs = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+    newer = {**REFUND, "input_schema": needs}
+    declare(newer)
+    new = versions(newer)["refund"]
+    assert (admit(old), admit(new, {"id": 7}), admit("")) == ("admitted", "tool-unavailable", "admitted")
+    approve("shop__refund")
+    assert shown("shop__refund").input_schema == needs
+    declare(REFUND)
+    assert shown("shop__refund").input_schema == needs
+    # Each is checked against its own version.
+    assert (admit(old), admit(new, {"id": 7})) == ("admitted", "admitted")
+    assert (admit(old, {"order": "x"}), admit(new)) == ("invalid-arguments", "invalid-arguments")
+    assert admit("2:sha256:" + "0" * 64) == "tool-unavailable"
+
+
+def test_the_approved_version_ends_24_hours_after_its_last_declaration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    declare(TWICE)
+    later(monkeypatch, hours=23)
+    declare(REFUND)
+    assert client_plugins.end_versions() == 0
+    later(monkeypatch, hours=23)
+    assert client_plugins.end_versions() == 1
+    assert code("shop__refund") == "not-granted"
+    later(monkeypatch, hours=2)
+    assert client_plugins.end_versions() == 1
+    assert code("shop__refund") == "tool-changed"
+
+
+def test_an_older_version_that_was_not_declared_for_24_hours_is_not_admitted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    old = versions(REFUND)["refund"]
+    declare(TWICE)
+    approve("shop__refund")
+    assert admit(old) == "admitted"
+    later(monkeypatch, hours=25)
+    assert admit(old) == "tool-unavailable"
+
+
+def test_the_answer_names_what_waits_and_what_is_withdrawn() -> None:
+    declare(REFUND, SHIP)
+    approve("shop__refund")
+    state = client_plugins.state_of("shop", [TWICE, SHIP])
+    assert (state.waiting, state.withdrawn) == (("shop__refund", "shop__ship"), ())
+    assert state.show.endswith(" mcp review shop")
+    models.Tool.objects.filter(key="shop__ship").update(blocked=True)
+    assert client_plugins.state_of("shop", [SHIP]).withdrawn == ("shop__ship",)
+    assert client_plugins.state_of("shop", [REFUND]).show == ""
+
+
+def test_a_version_that_is_approved_in_advance_is_available_at_once() -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    decisions.preapprove(OPERATOR, "shop", client_plugins.hashes("shop", [TWICE, SHIP]))
+    done = declare(TWICE, SHIP)
+    assert (done.held, done.unseen) == ((), ())
+    assert shown("shop__refund").description == "Refund an order, twice."
+    assert (code("shop__refund"), code("shop__ship")) == ("not-granted", "not-granted")
+    # The version from before stays beside it.
+    assert admit(versions(REFUND)["refund"]) == "admitted"
+    assert declare({**SHIP, "description": "Ship it all."}).held == ("shop__ship",)
+
+
+def test_a_rejected_version_stays_rejected_although_it_was_approved_in_advance() -> None:
+    declare(REFUND)
+    shown_ = {change.key: change.version_hash for change in inbox.load("shop", maximum=50).changes}
+    decisions.reject(OPERATOR, "shop", shown_)
+    with pytest.raises(errors.Invalid, match="is not the hash of a version"):
+        decisions.preapprove(OPERATOR, "shop", {"shop__refund": "sha256:0"})
+    decisions.preapprove(OPERATOR, "shop", client_plugins.hashes("shop", [REFUND]))
+    declare(REFUND)
+    assert code("shop__refund") == "blocked"
+
+
+def test_an_old_belt_with_hashes_without_a_number_holds_nothing() -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    [entry] = belts.export()["tools"]
+    old = tool_versions.unnumbered_version(snapshots.catalog().tools["shop__refund"])
+    assert entry["approved"].startswith("2:sha256:")
+    belts.import_(OPERATOR, {"tools": [{**entry, "approved": old}]})
+    assert code("shop__refund") == "not-granted"
+    assert models.Tool.objects.get().approved == entry["approved"]

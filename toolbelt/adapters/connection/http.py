@@ -68,9 +68,11 @@ class Http:
         """Declare the program's own tools. See Connection."""
         return await self._exchange(self._wire.declare(plugin, tools))
 
-    async def admit(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+    async def admit(
+        self, run: protocol.Run, tool: str, arguments: Any, version: str = ""
+    ) -> protocol.Document:
         """Have a call admitted. See Connection."""
-        return await self._exchange(self._wire.admit(run, tool, arguments))
+        return await self._exchange(self._wire.admit(run, tool, arguments, version))
 
     async def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See Connection."""
@@ -167,9 +169,9 @@ class BlockingHttp:
         """Declare the program's own tools. See Connection."""
         return self._exchange(self._wire.declare(plugin, tools))
 
-    def admit(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+    def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> protocol.Document:
         """Have a call admitted. See Connection."""
-        return self._exchange(self._wire.admit(run, tool, arguments))
+        return self._exchange(self._wire.admit(run, tool, arguments, version))
 
     def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See Connection."""

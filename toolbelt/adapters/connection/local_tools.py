@@ -26,6 +26,9 @@ options = admitted_calls.options
 STALE_SECONDS = 300.0
 # How many conversations' surfaces are remembered, and how many outcomes wait until Toolbelt can be reached.
 MAX_SURFACES, MAX_UNSENT = 256, 1000
+# A version stays valid beside a newer one until a day after its last declaration, so a program that runs for longer
+# declares it again, in seconds.
+DECLARED_AGAIN = 6 * 60 * 60.0
 # How many of these are sent at a time, because a model waits meanwhile.
 BATCH_SIZE = 20
 
@@ -98,6 +101,8 @@ class LocalTools:
         self._plugin, self._offline, self._stale_seconds = plugin, offline, stale_seconds
         self._by_key: dict[str, LocalTool] | None = None if self._tools else {}
         self._surfaces: caches.LruCache[_SessionKey, _LastSurface] = caches.LruCache(MAX_SURFACES)
+        self._versions: dict[str, str] = {}
+        self._declared_at = 0.0
         self._last_options: dict[str, Mapping[str, Any] | None] = {}
         self._unsent: collections.deque[_Unsent] = collections.deque(maxlen=MAX_UNSENT)
 
@@ -140,10 +145,35 @@ class LocalTools:
             return None
 
     def _declare(self) -> exchanges.Exchange:
-        if self._by_key is None:
-            declared = yield "declare", (self._plugin, [tool.declaration() for tool in self._tools]), {}
+        is_first = self._by_key is None
+        if is_first or (self._tools and time.monotonic() - self._declared_at >= DECLARED_AGAIN):
+            try:
+                declared = yield "declare", (self._plugin, [tool.declaration() for tool in self._tools]), {}
+            except errors.ToolbeltError:
+                if is_first:
+                    raise
+                return self._by_key
+            self._declared_at = time.monotonic()
+            versions = declared.get("versions", {})
+            self._versions = {
+                declared["keys"][name]: version
+                for name, version in versions.items()
+                if name in declared["keys"]
+            }
             self._by_key = {declared["keys"][tool.name]: tool for tool in self._tools}
+            if is_first:
+                self._warn(declared)
         return self._by_key
+
+    def _warn(self, declared: protocol.Document) -> None:
+        """Write one warning to the log if an operator has to decide about some of the tools."""
+        states = {"waiting for a review": "waiting", "rejected or blocked": "withdrawn"}
+        found = [f"{words}: {', '.join(declared[key])}" for words, key in states.items() if declared.get(key)]
+        if found:
+            message = (
+                "Agents do not have all tools of the plugin %s as this program has them (%s). To see why: %s"
+            )
+            _log.warning(message, self._plugin, "; ".join(found), declared.get("show", ""))
 
     def _fetch(self, run: protocol.Run, message: str | None) -> exchanges.Exchange:
         session_key = (run.session, run.subagent)
@@ -177,7 +207,8 @@ class LocalTools:
 
     def _admit(self, run: protocol.Run, key: str, arguments: Any) -> exchanges.Exchange:
         try:
-            answer = yield "admit", (run, key, arguments), {}
+            version = self._versions.get(key)
+            answer = yield "admit", (run, key, arguments, *([version] if version else [])), {}
         except (protocol.Unreachable, errors.Unavailable):
             return self._admit_offline(run, key)
         except errors.ToolbeltError as error:

@@ -147,14 +147,15 @@ class Connection(Protocol):
         """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""
 
     async def declare(self, plugin: str, tools: Sequence[Document]) -> Document:
-        """Declare all tools that the program itself runs, for a plugin; the same again changes nothing.
+        """Declare tools that the program itself runs, for a plugin; the same again changes nothing.
 
-        Return ``keys``: the key of each tool by its name. Raise NotFound if the agent may not declare the plugin's
-        tools.
+        Return ``keys`` and ``versions``: the key and the version of each tool by its name; and the keys that are
+        ``waiting`` for a review or ``withdrawn``, with the command that can ``show`` why. Raise NotFound if the agent
+        may not declare the plugin's tools.
         """
 
-    async def admit(self, run: Run, tool: str, arguments: Any) -> Document:
-        """Have a call admitted that the program is about to run.
+    async def admit(self, run: Run, tool: str, arguments: Any, version: str = "") -> Document:
+        """Have a call admitted that the program is about to run, in the ``version`` that it declared.
 
         Return ``call_id`` and ``options``, or ``is_error`` with the ``code`` and ``message`` of a refusal.
         """
@@ -190,14 +191,15 @@ class BlockingConnection(Protocol):
         """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""
 
     def declare(self, plugin: str, tools: Sequence[Document]) -> Document:
-        """Declare all tools that the program itself runs, for a plugin; the same again changes nothing.
+        """Declare tools that the program itself runs, for a plugin; the same again changes nothing.
 
-        Return ``keys``: the key of each tool by its name. Raise NotFound if the agent may not declare the plugin's
-        tools.
+        Return ``keys`` and ``versions``: the key and the version of each tool by its name; and the keys that are
+        ``waiting`` for a review or ``withdrawn``, with the command that can ``show`` why. Raise NotFound if the agent
+        may not declare the plugin's tools.
         """
 
-    def admit(self, run: Run, tool: str, arguments: Any) -> Document:
-        """Have a call admitted that the program is about to run.
+    def admit(self, run: Run, tool: str, arguments: Any, version: str = "") -> Document:
+        """Have a call admitted that the program is about to run, in the ``version`` that it declared.
 
         Return ``call_id`` and ``options``, or ``is_error`` with the ``code`` and ``message`` of a refusal.
         """

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries, renaming
-from toolbelt.control.servers import approvals, tool_writes
+from toolbelt.control.servers import approvals, client_plugins, tool_writes
 from toolbelt.core import belts, catalog, errors, tool_versions
 from toolbelt.store import snapshots
+
+_VERSION = re.compile(re.escape(tool_versions.NUMBER) + "sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ def approve(
     with writing.begin():
         write = write.in_batch()
         decided = _decided(name, reviewed_hashes)
+        approved_before = {key: change.tool.approved for key, change in decided.items()}
         renamed = {key: decided[key].previous for key in decided if decided[key].previous}
         changes = {
             key: {
@@ -47,12 +51,40 @@ def approve(
             for key, change in decided.items()
         }
         _write(write, changes, "approve")
+        client_plugins.supersede(approved_before)
         problems: list[errors.Problem] = []
         if carry_over and renamed:
             over = {old: new for new, old in renamed.items()}
             problems = renaming.carry_over(write, over)
     carried = tuple((old, new) for new, old in renamed.items()) if carry_over else ()
     return Approved(keys=tuple(decided), carried=carried, problems=tuple(problems))
+
+
+def preapprove(write: writing.Write, name: str, versions: Mapping[str, str]) -> Approved:
+    """Approve versions by their hash, also those that are not declared or listed yet: they need no review then.
+
+    Return what was approved now. A tool has one version that is approved in advance: the last. Raise errors.Invalid for
+    what is not the hash of a version.
+    """
+    problems = [
+        errors.Problem(path=key, message=f"{version!r} is not the hash of a version, such as 2:sha256:….")
+        for key, version in versions.items()
+        if not _VERSION.fullmatch(version)
+    ]
+    if problems:
+        raise errors.Invalid(problems)
+    with writing.begin():
+        write = write.in_batch()
+        stored = snapshots.catalog()
+        plugin = approvals.find_reviewed_plugin(name, stored)
+        listed = {
+            item.tool.key: item.version_hash
+            for item in approvals.to_review(name, stored)
+            if tool_versions.version(item.tool) == versions.get(item.tool.key)
+        }
+        approved = approve(write, name, listed) if listed else Approved(keys=())
+        entries.change(write, "plugin", name, {"preapproved": {**plugin.preapproved, **versions}})
+    return approved
 
 
 def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:

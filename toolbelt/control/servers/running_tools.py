@@ -17,6 +17,7 @@ from django.db import connections
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
+from toolbelt.control.servers import client_plugins
 from toolbelt.core import catalog, facts
 from toolbelt.store import running_processes, snapshots
 
@@ -130,6 +131,7 @@ def _keep_reporting(stopping: threading.Event) -> None:
         try:
             report(process, _runnable(), problems=_find_problems(), may_mark_missing=not is_first)
             is_first = False
+            client_plugins.end_versions()
         except Exception:
             _log.exception("running tools not announced")
         finally:

@@ -101,6 +101,7 @@ class ToolImporter:
         }
         entry.pop("retired", None)
         entry.pop("kind", None)
+        entry.pop("seen", None)
         if now.upstream_name != definition.name:
             entry.pop("upstream_name", None)
         # The version depends on the key, which an existing tool keeps.
@@ -122,7 +123,10 @@ class ToolImporter:
         approval: dict[str, Any] = {"approved": definition.version()}
         if definition.details and definition.kind == "tool":
             approval["details_approved"] = _details_version(definition)
-        if before is not None or not self._plugin.trusted:
+        if self._is_preapproved(definition):
+            # Its hash does not cover the details.
+            approval.pop("details_approved", None)
+        elif before is not None or not self._plugin.trusted:
             self.unseen.append(definition.key)
             # Trust covers tools that are unseen, but not those that are held to another version.
             approval = {"seen": False} | ({} if before is None else {"approved": before})
@@ -130,24 +134,26 @@ class ToolImporter:
 
     def _approval(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
-        if not now.seen:
-            return {}
+        now = tool_versions.renumbered(now)
         stored_version = tool_versions.version(now)
         if tool_versions.is_rejected(now) and definition.version() == stored_version:
-            return {"approved": now.approved}
-        approved = now.approved or stored_version
+            return {"approved": now.approved} | ({} if now.seen else {"seen": False})
+        is_preapproved = self._is_preapproved(definition)
+        if not now.seen and not is_preapproved:
+            return {"seen": False}
+        approved = definition.version() if is_preapproved else now.approved or stored_version
         approval: dict[str, Any] = {"approved": approved}
         approved_details = now.details_approved
         if self._plugin.trusted and definition.details and definition.kind == "tool":
             approved_details = _details_version(definition)
         if approved_details:
             approval["details_approved"] = approved_details
-        is_held = definition.version() != approved
+        is_held = not tool_versions.is_version(definition.tool(), approved)
         if is_held:
             self.held.append(now.key)
         # If a version is in review already, the approved texts are kept, not those of that version.
         is_in_review = (
-            stored_version != approved
+            not tool_versions.is_version(now, now.approved or stored_version)
             or bool(now.approved_version)
             or tool_versions.has_undecided_details(now)
         )
@@ -156,6 +162,7 @@ class ToolImporter:
         )
         listed = dataclasses.replace(
             now,
+            approved=approved,
             annotations=schema.canonical(definition.annotations) if definition.annotations else "",
             details=definition.details_text,
             details_approved=approved_details,
@@ -166,6 +173,10 @@ class ToolImporter:
                 return approval | {"approved_version": None}
             self.still_available.append(now.key)
         return approval | {"approved_version": dict(approved_fields)}
+
+    def _is_preapproved(self, definition: importing.Definition) -> bool:
+        """Return whether an operator approved this version before it was listed."""
+        return self._plugin.preapproved.get(definition.key) == definition.version()
 
 
 def _name(definition: importing.Definition) -> tuple[catalog.Kind, str]:

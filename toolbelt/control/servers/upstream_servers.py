@@ -41,6 +41,7 @@ MAX_NOTIFIED = 200
 ServerListing = importing.ServerListing
 Listing = listings.Listing
 Review = approvals.Review
+Definitions = Sequence[importing.Definition]
 review = approvals.review
 
 
@@ -199,11 +200,13 @@ def store(
     source: str,
     note: Callable[[Iterable[errors.Problem]], None],
     check: Callable[[catalog.Catalog], None] = lambda stored: None,
+    adapt: Callable[[catalog.Catalog, Definitions], Definitions] = lambda stored, listed: listed,
 ) -> RecordedTools:
     """Update the rows with what the source of a plugin's tools offers, by the rules above.
 
     Of the ``complete`` kinds, tools that it does not offer are retired. ``note`` stores the answer with its problems,
-    and ``check`` raises if the tools may not be stored; both run within the transaction. Tokens are counted before it.
+    and ``check`` raises if the tools may not be stored; ``adapt`` returns the definitions to store, given what is
+    stored. All of these run within the transaction. Tokens are counted before it.
     """
     counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
@@ -213,6 +216,7 @@ def store(
             message = f"{plugin.name} changed while its tools were listed: try again."
             raise errors.Refused(message)
         check(stored)
+        definitions = adapt(stored, definitions)
         write = write.observed_by(plugin.name, "server" if now.runner == "upstream" else "program").in_batch()
         if now.status == "failed":
             entries.change(write, "plugin", plugin.name, {"status": None})

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import agents, catalog, grants, keys, schema
+from toolbelt.core import agents, catalog, grants, keys, schema, tool_versions
 from toolbelt.core.belts import vocabulary
 
 CountTokens = Callable[[str], int]
@@ -77,6 +77,9 @@ def plugin(fields: Mapping[str, Any], categories: Iterable[str]) -> catalog.Plug
                 field: tuple(name for name in fields.get(field, ()) if name is not None)
                 for field in ("declared_by", "not_running")
             },
+            "preapproved": {
+                key: version for key, version in fields.get("preapproved", {}).items() if version is not None
+            },
         }
     )
 
@@ -98,7 +101,9 @@ def tool(
     if count_tokens is not None and fields.get("kind", "tool") == "tool":
         described = fields.get("description", ""), fields.get("input_schema", schema.EMPTY)
         tokens = count_tokens(catalog.model_json(fields["key"], *described))
-    return catalog.Tool(**{**fields, "category": _spelled(fields, categories), **texts, "tokens": tokens})
+    read = catalog.Tool(**{**fields, "category": _spelled(fields, categories), **texts, "tokens": tokens})
+    # Older files have hashes without a number.
+    return tool_versions.renumbered(read)
 
 
 def toolkit(fields: Mapping[str, Any], tools: Container[str]) -> catalog.Toolkit:

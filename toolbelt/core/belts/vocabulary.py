@@ -73,6 +73,7 @@ _PLUGIN: Mapping[str, shapes.Shape] = {
     "declared_by": _TEXTS,
     # Tools that no running process can run; servers write it.
     "not_running": _TEXTS,
+    "preapproved": shapes.Pairs(_TEXT),
 }
 _TOOL: Mapping[str, shapes.Shape] = {
     "key": _TEXT,

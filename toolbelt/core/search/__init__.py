@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from toolbelt.core import catalog
+from toolbelt.core import catalog, declared_versions
 from toolbelt.core.search import (
     current,
     features,
@@ -86,7 +86,7 @@ def _ranked(
 def _unranked(stored: catalog.Catalog, keys: Iterable[str], query: queries.Query) -> tuple[Hit, ...]:
     hits = []
     for key in keys:
-        tool = stored.tools[key]
+        tool = declared_versions.offered(stored.tools[key])
         text = words.fold(f"{key} {tool.title} {tool.description}").casefold()
         matched = tuple(word for word in query.words.values() if word in text)
         if matched:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Mapping
 
-from toolbelt.core import catalog
+from toolbelt.core import catalog, declared_versions
 from toolbelt.core.search import sentences, tool_index
 
 # A catalog of at most this many entries is indexed at once.
@@ -94,7 +94,7 @@ def _texts(stored: catalog.Catalog) -> _Texts:
             _plugin(stored.plugins.get(tool.plugin)),
             tuple((kit.key, kit.title, kit.description) for kit in stored.toolkits_of.get(key, ())),
         )
-        for key, tool in stored.tools.items()
+        for key, tool in ((key, declared_versions.offered(tool)) for key, tool in stored.tools.items())
         if key not in stored.non_tools
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import catalog, schema
+from toolbelt.core import catalog, declared_versions, schema
 from toolbelt.core.search import words
 
 # Upstream servers send texts of any length; this much of each is indexed.
@@ -36,6 +36,7 @@ class Document:
 
 def of(stored: catalog.Catalog, tool: catalog.Tool) -> Document:
     """Return the document of a tool of the catalog."""
+    tool = declared_versions.offered(tool)
     plugin = stored.plugins.get(tool.plugin)
     name = catalog.name_at_server(tool, plugin.namespace) if plugin else tool.key
     toolkits = stored.toolkits_of.get(tool.key, ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import json
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -18,8 +19,8 @@ class Command(terminal.Command):
     """Declare the tools of a plugin that an agent's own program runs."""
 
     help = (
-        "Declare all tools of a plugin that an agent's own program runs, in place of those declared before. New and"
-        " changed tools await review, unless the plugin is trusted."
+        "Declare tools of a plugin that an agent's own program runs. New and changed tools await review, unless the"
+        " plugin is trusted."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -28,15 +29,28 @@ class Command(terminal.Command):
         parser.add_argument(
             "file", metavar="FILE", help="a JSON or YAML list of tools; - reads it from standard input"
         )
+        parser.add_argument(
+            "--complete", action="store_true", help="these are all tools of the plugin: retire the others"
+        )
+        parser.add_argument(
+            "--hashes",
+            action="store_true",
+            help="store nothing, and print the hash of each tool, for `mcp approve --file`",
+        )
         parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the audit log")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Declare the tools, and print what changed."""
         try:
+            if options["hashes"]:
+                hashes = client_plugins.hashes(options["plugin"], _tools(options["file"]))
+                self.stdout.write_json(json.dumps(hashes, indent=2, sort_keys=True))
+                return
             declaration = client_plugins.declare(
                 writing.by(getpass.getuser(), via="command", reason=options["reason"]),
                 options["plugin"],
                 _tools(options["file"]),
+                complete=options["complete"],
             )
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error

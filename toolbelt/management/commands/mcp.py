@@ -17,7 +17,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.servers import decisions, elicitation, inbox, plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import connections, errors
-from toolbelt.management import columns, mcp_import, mcp_texts, terminal
+from toolbelt.management import columns, files, mcp_import, mcp_texts, terminal
 from toolbelt.runtime import plugins, upstream_listing
 
 # The minimum of hex digits of a version's hash that identifies it.
@@ -65,6 +65,12 @@ class Command(terminal.Command):
                     "--as-they-are",
                     action="store_true",
                     help="approve tools without a hash, or all tools to review, in their current version",
+                )
+                command.add_argument(
+                    "--file",
+                    metavar="FILE",
+                    help="approve the versions in a JSON or YAML file of hashes by tool, also those that are not"
+                    " declared yet",
                 )
 
         elicit = commands.add_parser(
@@ -165,6 +171,9 @@ class Command(terminal.Command):
 
     def _approve(self, options: dict[str, Any]) -> None:
         name, tools = options["name"], options["tools"]
+        if options["file"]:
+            self._preapprove(options)
+            return
         versions = self._shown(name, tools)
         if not versions:
             return
@@ -182,6 +191,20 @@ class Command(terminal.Command):
         self._print(mcp_texts.not_granted(approval.keys, gains))
         for problem in approval.problems:
             self.stderr.write(str(problem))
+
+    def _preapprove(self, options: dict[str, Any]) -> None:
+        name, versions = options["name"], files.read(options["file"])
+        if options["tools"] or options["as_they_are"]:
+            raise errors.Refused("--file names the tools and their versions: leave out the others.")
+        if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
+            raise errors.Refused(f"{options['file']} is not a mapping of tools to hashes.")
+        approval = decisions.preapprove(_write(options), name, versions)
+        gains = inbox.new_access(approval.keys)
+        for key in versions:
+            if key in approval.keys:
+                self.stdout.write(f"Approved {key}.{mcp_texts.on_for(key, gains)}")
+            else:
+                self.stdout.write(f"Approved {key} in advance.")
 
     def _shown(self, name: str, tools: list[str]) -> Mapping[str, str]:
         """Return the versions of the named tools, or of all to review. Raise errors.Refused for another hash."""

@@ -100,16 +100,18 @@ class Definition:
 
     def version(self) -> str:
         """Return the hash that an approval refers to (see :func:`tool_versions.version`)."""
-        return tool_versions.version(
-            catalog.Tool(
-                key=self.key,
-                kind=self.kind,
-                upstream_name=self.upstream_name,
-                title=self.title,
-                description=self.description,
-                input_schema=schema.canonical(self.input_schema),
-                details=self.details_text,
-            )
+        return tool_versions.version(self.tool())
+
+    def tool(self) -> catalog.Tool:
+        """Return the tool that the definition describes, without what is stored of it."""
+        return catalog.Tool(
+            key=self.key,
+            kind=self.kind,
+            upstream_name=self.upstream_name,
+            title=self.title,
+            description=self.description,
+            input_schema=schema.canonical(self.input_schema),
+            details=self.details_text,
         )
 
     @property
