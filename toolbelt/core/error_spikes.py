@@ -1,4 +1,4 @@
-"""Whether the errors of an hour are a spike, judged against the same hour of the weeks before."""
+"""Whether the errors of an hour are a spike, compared with the same hour of the weeks before."""
 
 from __future__ import annotations
 

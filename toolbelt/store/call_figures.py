@@ -58,7 +58,7 @@ class OfDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfHour:
-    """The calls of one hour: ``hour`` counts from the beginning of the period."""
+    """The calls of one hour; ``hour`` is its number since the beginning of the period, from 0."""
 
     hour: int
     calls: int

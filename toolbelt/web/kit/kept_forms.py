@@ -202,7 +202,7 @@ def _may_be_sent_again(path: str) -> bool:
 
 
 def _read_cookie(request: http.Request) -> tuple[str, bool]:
-    """Return who was logged in last (empty: not known), and whether nobody else was in this browser."""
+    """Return who was logged in last (empty: not known), and whether no other person was in this browser."""
     try:
         person, is_alone = signing.loads(request.COOKIES.get(COOKIE, ""), salt=_COOKIE_SALT)
     except (signing.BadSignature, ValueError):
