@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from tests.installation import Installation
 from toolbelt import processes, wsgi
 from toolbelt.front import application as front
-from toolbelt.runtime import plugins
+from toolbelt.runtime import plugins, record_writer
 
 SERVER = [
     "telemetry",
@@ -118,7 +118,7 @@ def test_a_part_that_does_not_stop_does_not_keep_the_others_running(
         raise RuntimeError("no")
 
     monkeypatch.setattr(plugins, "stop", fail)
-    monkeypatch.setattr(processes.record_writer, "stop", lambda: stopped.append("record_writer"))
+    monkeypatch.setattr(record_writer, "stop", lambda: stopped.append("record_writer"))
 
     processes.stop_all()
 

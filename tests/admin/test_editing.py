@@ -152,10 +152,10 @@ def test_editing_an_agent_changes_its_tools_toolkits_loadout_and_budget(open_for
 
 
 def test_an_edit_that_adds_a_destructive_tool_must_be_confirmed_as_shown(open_form):
-    page = open_form(conftest.agent("ada")).type(title="Ada L.")
+    page = open_form(conftest.agent("ada")).type(title="Ada L.", session_loadouts="full")
     page = page.line("tools", tool=conftest.tool("git__wipe")).send()
     [message] = page.errors["confirm"]
-    assert message.startswith("title, tools: ")
+    assert message.startswith("session loadouts, title, tools: ")
     assert "Adds: git__wipe." in message
     # Another title is another edit, so the confirmation no longer applies.
     page = page.tick("confirm").type(title="Ada Lovelace").send()
@@ -246,3 +246,12 @@ def test_a_form_without_the_loaded_values_is_accepted(open_form):
 def test_the_admins_own_log_names_the_changed_fields(open_form, client):
     open_form(conftest.toolkit("dev")).type(title="Code", policy="Short.").send()
     assert admin_log.LogEntry.objects.get().get_change_message() == "Changed title and policy."
+
+
+def test_a_confirmation_names_what_does_not_exist_without_paths_of_files(open_form):
+    page = open_form(models.Loadout.objects.get(name="house")).type(disabled="gti").send()
+    [message] = page.errors["confirm"]
+    assert message.startswith("disabled: ")
+    assert "'gti'" in message
+    assert "loadouts.house" not in message
+    assert page.tick("confirm").send().was_saved

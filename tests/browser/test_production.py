@@ -20,7 +20,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Page, expect
 
-from tests.browser import console, dashboard
+from tests.browser import console, dashboard, serving
 from tests.browser.conftest import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -65,7 +65,7 @@ def production(demo_database: Path, tmp_path: Path) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(serving.SECONDS_TO_END)
 
 
 def test_a_flip_works_in_place_with_collected_and_hashed_files(production: str, page: Page) -> None:

@@ -209,10 +209,13 @@ def _effect(changes: Mapping[str, Any], error: errors.ConfirmationRequired) -> s
     parts = [
         f"{key.removeprefix(tools_config.SINGLE)} {errors.describe_value(changes[key])}"
         if key.startswith(tools_config.SINGLE)
-        else key
+        # As the dashboard names fields: "policy when off".
+        else key.replace("_", " ")
         for key in sorted(changes)
     ]
-    words = [f"{', '.join(parts)}: {error}"]
+    # Without the paths, which are for files.
+    reasons = [problem["message"] for problem in effect.get("unresolved", ())] or error.reasons
+    words = [f"{', '.join(parts)}: {' '.join(reasons)}"]
     if "tools" not in effect:
         return words[0]
     words.append("Tools {} → {}, tokens {} → {}.".format(*effect["tools"], *effect["tokens"]))
