@@ -150,6 +150,82 @@ def test_migration_0028_renames_the_list_and_filters_of_saved_views(
         assert dict(models.SavedView.objects.values_list("page", "query")) == earlier
 
 
+LISTED = "as the server lists it"
+# Entries by their key: what they were, and the actor, its kind and who asked afterwards.
+ACTORS: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
+    "pressed": (
+        {
+            "actor": "olive",
+            "via": "screen",
+            "reason": LISTED,
+            "subject_kind": "tool",
+            "subject_key": "fs__read",
+        },
+        ("files", "server", "olive"),
+    ),
+    "found": (
+        {
+            "actor": "toolbelt",
+            "via": "system",
+            "reason": LISTED,
+            "subject_kind": "tool",
+            "subject_key": "fs__read",
+        },
+        ("files", "server", ""),
+    ),
+    "failed": (
+        {
+            "actor": "toolbelt",
+            "via": "system",
+            "reason": "Exit code 1.",
+            "subject_kind": "plugin",
+            "subject_key": "kb",
+            "action": "plugin.change",
+            "after": {"status": "failed"},
+        },
+        ("kb", "program", ""),
+    ),
+    "ended": ({"actor": "system", "via": "system", "action": "switch.end"}, ("system", "clock", "")),
+    "by agent": ({"actor": "agent:ada", "via": "api"}, ("agent:ada", "agent", "")),
+    "by token": ({"actor": "olive", "via": "api"}, ("olive", "token", "")),
+    "by person": ({"actor": "toolbelt", "via": "screen"}, ("toolbelt", "person", "")),
+    "approved": (
+        {"actor": "olive", "via": "screen", "subject_kind": "tool", "subject_key": "fs__read"},
+        ("olive", "person", ""),
+    ),
+}
+
+
+def test_migration_0029_says_who_observed_and_who_asked(
+    tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
+) -> None:
+    with django_db_blocker.unblock(), Installation(tmp_path, address).used():
+        call_command("migrate", "toolbelt", "0028", verbosity=0)
+        state = MigrationExecutor(connection).loader.project_state(
+            ("toolbelt", "0028_saved_views_of_the_audit_log")
+        )
+        plugins, tools, log = (
+            state.apps.get_model("toolbelt", name).objects for name in ("Plugin", "Tool", "AuditEntry")
+        )
+        files = plugins.create(name="files", namespace="fs", upstream={"url": "https://files.example"})
+        plugins.create(name="kb", namespace="kb")
+        tools.create(key="fs__read", plugin=files)
+        before = {}
+        for key, (entry, _) in ACTORS.items():
+            defaults = {"action": "tool.change", "subject_kind": "agent", "subject_key": "ada"}
+            log.create(key=key, **(defaults | entry))
+            before[key] = entry["actor"]
+
+        call_command("migrate", "toolbelt", "0029", verbosity=0)
+
+        migrated = models.AuditEntry.objects.values_list("key", "actor", "actor_kind", "asked_by")
+        assert {key: tuple(actor) for key, *actor in migrated} == {
+            key: expected for key, (_, expected) in ACTORS.items()
+        }
+        call_command("migrate", "toolbelt", "0028", verbosity=0)
+        assert dict(log.values_list("key", "actor")) == before
+
+
 @pytest.mark.slow
 def test_migration_0031_names_who_issued_a_token_from_the_audit_log(
     tmp_path: Path, django_db_blocker: DjangoDbBlocker

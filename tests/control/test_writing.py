@@ -1,4 +1,4 @@
-"""Tests that a writer who saw an older value is told who changed it meanwhile."""
+"""Tests that a writer who saw an older value learns who changed it meanwhile."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ CASES: dict[str, tuple[Change, Change]] = {
 @pytest.mark.parametrize(
     ("first", "by"), [(OLIVE, "you"), (writing.by("olive", via="api"), "you"), (SAM, "operator")]
 )
-def test_a_writer_is_told_whether_they_changed_it_themselves(
-    case: str, first: writing.Write, by: str
-) -> None:
+def test_a_writer_learns_whether_they_changed_it_themselves(case: str, first: writing.Write, by: str) -> None:
     change, change_again = CASES[case]
     change(first)
 

@@ -1,4 +1,4 @@
-"""Tests that what was observed is told from what was decided."""
+"""Tests that observations are distinguished from decisions."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ from django.core import management
 from tests.docs import pages
 from toolbelt import adapters, conf
 from toolbelt.control import writing
-from toolbelt.core import belts, calls, errors, loading, reasons, surface
+from toolbelt.core import belts, calls, errors, facts, loading, reasons, surface
 from toolbelt.core.belts import vocabulary
 
 TOOLBELT = pages.ROOT / "toolbelt"
@@ -154,6 +154,10 @@ def possible_texts(node: ast.expr) -> Iterator[str]:
             yield from possible_texts(inner)
         case ast.IfExp(body=first, orelse=second) | ast.BoolOp(values=[first, second]):
             yield from itertools.chain(possible_texts(first), possible_texts(second))
+        case ast.Call(func=ast.Name(id="_action")):
+            # What a change is called if its caller does not name it.
+            yield from (*facts.ACTIONS, "tool.retire", "tool.restore")
+            yield from (f"{kind}.{act}" for kind in VALUES["kind"] for act in VALUES["act"])
         case ast.JoinedStr(values=parts):
             yield from map("".join, itertools.product(*(list(possible_texts(part)) for part in parts)))
         case _:

@@ -171,7 +171,7 @@ def record(
 def author(
     write: Write, subject_kind: str = "", subject_key: str = "", key: str = "", fields: Collection[str] = ()
 ) -> errors.Author:
-    """Return who changed something last, as the writer is told if they saw an older value: the writer themselves, in
+    """Return who changed something last, for a message to a writer who saw an older value: the writer themselves, in
     another tab or program; another operator; or the source of a tool.
 
     That is a subject, or a toolkit or tool (``key``) or ``fields`` of it, or the configuration as a whole.

@@ -50,7 +50,7 @@ Entry = Mapping[str, Any]
 def is_fact(action: str, before: Any, after: Any, *, reason: str, is_undo: bool) -> bool:
     """Return whether an audit entry records what was observed, so that it cannot be undone.
 
-    An entry from before facts had their own actions is recognized by its reason, or by what changed: only what nobody
+    An entry from before facts had their own actions is recognized by its reason, or by what changed: only what no one
     decides, or the texts of a tool that came into review with them.
     """
     if action in ACTIONS:
@@ -88,7 +88,7 @@ def action_of(kind: str, before: Entry | None, after: Entry) -> str:
 
 
 def observed(kind: str, entry: Any) -> dict[str, Any]:
-    """Return the fields of an entry that only an observation sets; none of an entry that is no mapping."""
+    """Return the fields of an entry that only an observation sets; none of what is not an entry."""
     fields = FIELDS.get(kind, frozenset())
     if not fields or not isinstance(entry, Mapping):
         return {}

@@ -111,7 +111,7 @@ _VIA = {
 
 def actor(name: str, kind: facts.ActorKind | None = None, stored: catalog.Catalog | None = None) -> str:
     """Return who made a change: a person by name, a server or program by the title of its plugin, or Toolbelt itself.
-    Without ``kind``, only an agent is told from the others, by its prefix.
+    Without ``kind``, only an agent is recognized, by its prefix.
     """
     match kind:
         case "clock":
