@@ -63,7 +63,7 @@ class ImportResult(ninja.Schema):
 def export_belt(request: HttpRequest) -> Any:
     """Export the whole configuration, as JSON, or as YAML if the Accept header prefers it.
 
-    A belt contains no secrets, sessions or tokens.
+    A belt contains no sessions or tokens, and `[withheld]` in place of a secret in options.
     """
     media_type = request.get_preferred_type([JSON, YAML]) or JSON
     revision, document = belts.export_with_revision()

@@ -209,11 +209,9 @@ def _has_secret_in_query(url: str) -> bool:
 
 
 def _is_meant_as_secret(name: str, value: str, *, may_be_path: bool) -> bool:
-    """Return whether the name announces a secret, and the value is literal."""
-    if secret_texts.is_secret(name, value):
-        return secret_texts.is_name(name)
-    is_path = not may_be_path and value.startswith((".", "/", "~"))
-    return is_path and secret_texts.is_name(name) and _literal(value)
+    """Return whether the name announces a secret, and the value is literal and long enough to be one."""
+    is_path = may_be_path and value.startswith((".", "/", "~"))
+    return secret_texts.is_name(name) and not is_path and not _SHORT.fullmatch(value) and _literal(value)
 
 
 def _literal(value: str) -> bool:

@@ -173,7 +173,7 @@ _ASSIGNED = (
 )
 _REFERENCES = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _ESCAPED = "$${"
-# What may stand beside a reference without being a secret.
+# What may surround a reference without being a secret.
 _SCHEME = re.compile(r"(?:(?:bearer|basic|token|digest|api-?key)\s*)?[:\s]*", re.IGNORECASE)
 _NOTHING = re.compile(
     r"|true|false|on|off|yes|no|none|null|auto|default|inherit|optional|required|\*{3,}|x{3,}|<[^>]*>|\.\.\.|…|\[withheld\]",

@@ -221,3 +221,15 @@ def test_doctor_has_nothing_to_say_about_references(operator: writing.Write) -> 
     entries.create(operator, "toolkit", {"key": "new", "members": [member({"apiKey": "${KEY}"})]})
 
     assert [*doctor.examine()] == []
+
+
+def test_a_connection_that_newer_rules_refuse_does_not_prevent_an_import(operator: writing.Write) -> None:
+    connection = {"headers": {"X-Api-Key": "opensesame"}, "url": "https://y.example/mcp"}
+    models.Plugin.objects.filter(name="git").update(upstream=connection)
+    refused = belts.check({"plugins": [{"name": "new", "upstream": connection}]})
+    assert [problem.path for problem in refused] == ["plugins.new.upstream.headers.X-Api-Key"]
+
+    belts.import_(operator, {"agents": [{"key": "new"}]})
+    belts.import_(operator, {"plugins": [{**entries.read("plugin", "git"), "active": False}]})
+
+    assert entries.read("plugin", "git")["active"] is False

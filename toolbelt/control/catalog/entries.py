@@ -74,10 +74,6 @@ def put(
         entry = belts.restored(kind, entry, whole)
         written = name if kind == "category" else dict(entry)
         problems = belts.check_entry(_kind(kind), written, index or name_index(), stored=whole)
-        if kind == "plugin" and now is not None and now.get("upstream") == entry.get("upstream"):
-            # A rule that is newer than the connection must not prevent operators from switching the server off.
-            at = f"{belts.address(_kind(kind), now)}.upstream"
-            problems = [problem for problem in problems if not problem.path.startswith(at)]
         if problems:
             raise errors.Invalid(problems)
         if kind == "loadout" and not write.confirm and write.undoes is None:

@@ -48,7 +48,7 @@ has_withheld = secret_options.has_withheld
 def check(document: Any, *, stored: Any = None) -> list[errors.Problem]:
     """Return every problem of a whole document that is to be saved, in its order.
 
-    ``stored`` is the document of what is stored, with its secrets: those may stay.
+    ``stored`` is the document of what is stored, with its secrets: those may stay, as connections may.
     """
     return checking.document(document, reading.belt(document), is_saved=True, stored=stored)
 
@@ -90,7 +90,7 @@ def check_entry(
 ) -> list[errors.Problem]:
     """Return the problems of one entry, checked against what exists, which may include an older form of it.
 
-    ``stored`` is that older form, with its secrets: those may stay.
+    ``stored`` is that older form, with its secrets: those may stay, as its connection may.
     """
     return checking.entry(kind, written, index, stored)
 

@@ -33,8 +33,7 @@ def entry(
     kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, stored: Any = None
 ) -> list[errors.Problem]:
     """Return the problems of one entry, checked against what is stored, which may include an older form of it."""
-    items = list(_inside(kind, written, index, is_saved=True))
-    items += secret_options.check(kind, vocabulary.KINDS[kind].shape.read(written), stored)
+    items = list(_inside(kind, written, index, is_saved=True, stored=stored))
     fields = reading.clean(kind, written)
     if kind == "plugin" and fields is not None:
         items += catalog_rules.namespace_of_tools(fields, index)
@@ -91,11 +90,9 @@ def _section(
     spec = vocabulary.KINDS[kind]
     first: dict[str, int] = {}
     for position, written in enumerate(entries):
-        items = list(_inside(kind, written, index, is_saved=is_saved))
         name = spec.name_of(written)
-        if is_saved:
-            older = stored.get(name) if isinstance(name, str) else None
-            items += secret_options.check(kind, spec.shape.read(written), older)
+        older = stored.get(name) if isinstance(name, str) else None
+        items = list(_inside(kind, written, index, is_saved=is_saved, stored=older))
         if isinstance(name, str) and name.strip():
             earlier = first.setdefault(name, position)
             if earlier != position:
@@ -107,7 +104,7 @@ def _section(
 
 
 def _inside(
-    kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, *, is_saved: bool
+    kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, *, is_saved: bool, stored: Any
 ) -> Iterator[findings.Finding]:
     shape = vocabulary.KINDS[kind].shape
     misfits = list(shape.problems(written, ()))
@@ -116,11 +113,17 @@ def _inside(
     if fields is not None:
         # A command or URL that does not fit is not missing.
         is_given = any(misfit.at in (("upstream", "command"), ("upstream", "url")) for misfit in misfits)
+        # A rule that is newer than a stored connection must not prevent other changes, such as switching it off.
+        is_kept = kind == "plugin" and bool(stored) and written.get("upstream") == stored.get("upstream")
         for finding in _RULES[kind](fields, index):
-            if not (is_given and finding.at == ("upstream",)):
+            if not (is_given and finding.at == ("upstream",)) and not (
+                is_kept and finding.at[:1] == ("upstream",)
+            ):
                 yield finding
         if kind == "loadout" and is_saved and isinstance(fields, Mapping):
             yield from profile_rules.patterns(fields)
+        if is_saved:
+            yield from secret_options.check(kind, fields, stored)
 
 
 def _names(written: Mapping[str, Any]) -> Iterator[name_index.Owner]:

@@ -2,7 +2,7 @@
 
 An option is configuration, which is exported, logged and shown. A secret in one is written as a reference to a
 variable, ``${NAME}``. One that was stored before this rule keeps working: in an entry, :data:`secret_texts.WITHHELD`
-stands for it, and whoever writes that back keeps what is stored.
+stands for it, and an entry that is written with that keeps what is stored.
 """
 
 from __future__ import annotations
