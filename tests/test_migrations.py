@@ -108,12 +108,14 @@ def test_migration_0026_marks_versions_that_were_rejected_earlier(
     with django_db_blocker.unblock(), Installation(tmp_path, address).used():
         call_command("migrate", verbosity=0)
         call_command("migrate", "toolbelt", "0025", verbosity=0)
+        state = MigrationExecutor(connection).loader.project_state(("toolbelt", "0025_context_use"))
+        earlier = state.apps.get_model("toolbelt", "Tool").objects
         for key, history in HISTORIES.items():
-            models.Tool.objects.create(key=key, approved=NEW, blocked=True)
+            earlier.create(key=key, approved=NEW, blocked=True)
             for entry in history:
                 fields = {"action": "tool.change", "actor": "olive", "via": "screen", **entry}
                 models.AuditEntry.objects.create(subject_kind="tool", subject_key=key, **fields)
-        models.Tool.objects.create(key="available", approved=NEW)
+        earlier.create(key="available", approved=NEW)
 
         call_command("migrate", "toolbelt", "0026", verbosity=0)
 
