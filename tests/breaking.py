@@ -24,13 +24,17 @@ ON_POSTGRESQL = pytest.mark.skipif("postgresql" not in _ENGINE, reason="about Po
 
 
 class Proxy:
-    """A TCP proxy in front of a server that can cut open connections and refuse new ones."""
+    """A TCP proxy in front of a server that can cut open connections, refuse new ones, or hang: accept connections and
+    data, and pass nothing on.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self._target = host, port
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._listening: socket.socket | None = None
+        self._passes = threading.Event()
+        self._passes.set()
         self.port = 0
         self.connections = 0
         self.restore()
@@ -50,6 +54,15 @@ class Proxy:
             self._listening.close()
             self._listening = None
         self.cut()
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Pass nothing on within the block."""
+        self._passes.clear()
+        try:
+            yield
+        finally:
+            self._passes.set()
 
     def cut(self) -> None:
         """Cut the open connections."""
@@ -80,6 +93,7 @@ class Proxy:
     def _forward(self, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
+                self._passes.wait()
                 target.sendall(data)
         for connection_ in (source, target):
             with contextlib.suppress(OSError):

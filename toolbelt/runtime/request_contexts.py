@@ -28,7 +28,7 @@ MAX_CONTEXTS = 8192
 # The last probes, per token, agent and session.
 MAX_LAST_PROBES = 16_384
 # How long a fallback query may take before the last known state is used, and how long no other is tried then.
-FALLBACK_SECONDS, PAUSE_SECONDS = 3.0, 1.0
+FALLBACK_SECONDS, PAUSE_SECONDS = 1.5, 1.0
 
 T = TypeVar("T")
 

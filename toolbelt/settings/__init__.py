@@ -203,7 +203,8 @@ def database() -> dict[str, Any]:
                 " postgres://user:password@host:5432/name."
             )
         settings["ENGINE"] = "toolbelt.store.postgresql"
-        # An unavailable server is noticed within 4 seconds, which leaves one second for the error page.
+        # An unavailable server is noticed within 4 seconds, which leaves one second for the error page. What comes
+        # before (the probe of requests for surfaces, and the wait for an agent's share of the pool) counts, too.
         options.setdefault("connect_timeout", 3)
         options.setdefault("tcp_user_timeout", 4000)
         # A connection that was closed while it was idle is replaced before its next use.
@@ -212,7 +213,7 @@ def database() -> dict[str, Any]:
             options["pool"] = {
                 "min_size": 1,
                 "max_size": size,
-                "timeout": 3,
+                "timeout": 2,
                 # Then the next request tries again, because the pool's own pauses grow to minutes.
                 "reconnect_timeout": 3,
                 "connection_class": pooling.Connection,

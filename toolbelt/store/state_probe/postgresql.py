@@ -9,19 +9,23 @@ fail immediately.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Generator
+from typing import Any, TypeVar
 
 import psycopg
+from psycopg import waiting
 
 from toolbelt.store import state_probe
 
-# The maximum time of a probe, and how long to wait before trying again when a server could not be reached.
-SECONDS = 2.0
-PAUSE_SECONDS = 1.0
+# The maximum time of a probe, and how long to wait before trying again when a server could not be reached. What follows
+# (the last known state, or Django's connection) has to be answered within 5 seconds of the request, too.
+SECONDS = 1.5
+PAUSE_SECONDS = 3.0
 
 # Errors of a pooler that changes connections between transactions and does not support prepared statements.
 _POOLER_ERRORS = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
 
+T = TypeVar("T")
 _Request = tuple[str, str, str | None]
 _Waiting = dict[_Request, asyncio.Future[state_probe.ProbeResult | None]]
 
@@ -40,6 +44,14 @@ def parameters(connection: Any) -> dict[str, Any]:
     for name in ("cursor_factory", "context", "prepare_threshold"):
         parameters_.pop(name, None)
     return parameters_
+
+
+class Connection(psycopg.AsyncConnection[Any]):
+    """A connection that stops waiting at once if it is cancelled."""
+
+    async def wait(self, gen: Generator[Any, Any, T], interval: float = 0.1, *more: Any, **options: Any) -> T:
+        """Wait for a statement. psycopg would cancel it at the server first, which does not answer if it hangs."""
+        return await waiting.wait_async(gen, self.pgconn.socket, interval, *more, **options)
 
 
 class StateProbe:
@@ -120,7 +132,7 @@ class StateProbe:
 
     async def _read(self, columns: list[list[str | None]]) -> dict[_Request, state_probe.ProbeResult]:
         if self._open is None:
-            connection = await psycopg.AsyncConnection.connect(**self._parameters, autocommit=True)
+            connection = await Connection.connect(**self._parameters, autocommit=True)
             self._open = psycopg.AsyncRawCursor(connection)
         await self._open.execute(self._statement, columns)
         return {row[:3]: state_probe.from_row(row[3:]) for row in await self._open.fetchall()}
