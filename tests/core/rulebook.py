@@ -228,7 +228,8 @@ class Rulebook:
             if (name if kind == "tool" else tool) == tool and (kind == "tool" or self.plugin_of(tool) == name)
         ]
 
-    def has_meta_tools(self, at: At, subagent: str | None = None) -> bool:
+    def answers_meta_tools(self, at: At, subagent: str | None = None) -> bool:
+        """Return whether calls of meta-tools are answered with their status, even if all refuse."""
         offered = any(state == "discoverable" for state, _ in self.all_decisions(at, subagent).values())
         by_name = any(kind != "toolkit" for kind, _ in self.loaded_targets(at))
         return bool(self.agents[at[0]]["allowed_toolkits"]) or offered or by_name
@@ -243,10 +244,33 @@ class Rulebook:
             has_policy = kit.get("policy") or any(kit.get("tool_notes", {}).get(tool) for tool in members)
             if members and has_policy:
                 sections.append({"toolkit": key, "state": "on"})
-            elif not members and kit.get("policy_when_off"):
+            elif not members and kit.get("policy_when_off") and self.concerns(at, key, subagent):
                 sections.append({"toolkit": key, "state": "off"})
         own = [tool for tool in sorted(active) if self.tools[tool].get("policy") and not self.kits_of(tool)]
         return sections + [{"tool": tool, "state": "on"} for tool in own]
+
+    def concerns(self, at: At, kit: str, subagent: str | None = None) -> bool:
+        """Return whether the agent's configuration, its loadout or its session names the toolkit or a member."""
+        agent, ada = at[0], self.agents[at[0]]
+        if kit in ada["tools_config"] or kit in ada["allowed_toolkits"]:
+            return True
+        always = [use if isinstance(use, str) else use["tool"] for use in ada["tools"]]
+        loadout = self.in_force(agent, subagent)
+        for tool in self.members(kit):
+            names = {tool.lower(), self.plugin_of(tool).lower() or tool.lower()}
+            included = self.plugin_of(tool).lower() in self.union(loadout, "plugins") or (
+                self.category(tool) in self.union(loadout, "categories")
+            )
+            bound = any(agent in app["agents"] and tool in app["tool_names"] for app in self.sub_apps)
+            brought = (
+                included and not names & self.union(loadout, "disabled")
+                if loadout
+                else self.tools[tool]["default_on"]
+            )
+            own = not subagent and (tool in always or bound or self.is_loaded_by_name(at, tool))
+            if tool in ada["tools_config"] or brought or own:
+                return True
+        return False
 
     def directive(self, at: At, message: str | None, subagent: str | None = None) -> Entry | None:
         """Return the directive for a message, if all patterns are plain words."""

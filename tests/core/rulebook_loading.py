@@ -55,6 +55,30 @@ class Loading(Rulebook):
         self.history.setdefault((agent, session), []).append((kind, name, False, request_id))
         return "unloaded"
 
+    def has_meta_tools(self, at: At, subagent: str | None = None) -> bool:
+        """Return whether trying all names finds a load that succeeds (of a tool: one that is not active), or an
+        unload.
+        """
+        agent, session, request_id = at
+        if subagent or not session:
+            return False
+        original = self.history
+        earlier = [
+            change
+            for change in original.get((agent, session), [])
+            if change[3] is None or change[3] != request_id
+        ]
+        decisions = self.all_decisions(at)
+        names = [*self.kits, *self.plugins, *self.tools]
+        loadable = [*self.kits, *(tool for tool in self.tools if decisions[tool][0] == "discoverable")]
+        found = False
+        for answers, attempts, success in ((self.load, loadable, "loaded"), (self.unload, names, "unloaded")):
+            for name in attempts:
+                self.history = {(agent, session): list(earlier)}
+                found = found or answers((agent, session, None), name) == success
+        self.history = original
+        return found
+
     def _target(self, upcoming: At, name: str) -> tuple[str, list[str], bool, bool]:
         """Return the kind of a name (empty if unknown), its tools, and whether it is allowed and whether closed."""
         agent, decisions = upcoming[0], self.all_decisions(upcoming)

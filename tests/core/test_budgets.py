@@ -74,8 +74,10 @@ def test_policy_texts_count_toward_the_token_budget() -> None:
     )
     on = budgets.resolve(building.snapshot(stored, building.agent(tools="a"))).spent
     assert (on.tokens, on.policy_tokens) == (18, 8)
-    off = budgets.resolve(building.snapshot(stored, building.agent())).spent
+    off = budgets.resolve(building.snapshot(stored, building.agent(switches={"kit": False}))).spent
     assert (off.tools, off.tokens) == (0, 4)
+    unconcerned = budgets.resolve(building.snapshot(stored, building.agent())).spent
+    assert (unconcerned.tools, unconcerned.tokens) == (0, 0)
     most = agents.Budget(max_tokens=17, on_exceed="defer")
     resolved = budgets.resolve(
         building.snapshot(stored, building.agent(allowed="kit", initial="kit", budget=most))
@@ -86,7 +88,7 @@ def test_policy_texts_count_toward_the_token_budget() -> None:
 def test_policy_tokens_are_counted_only_near_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
-    def count(stored: catalog.Catalog, active: Collection[str]) -> int:
+    def count(stored: catalog.Catalog, active: Collection[str], concerned: Collection[str]) -> int:
         counted.append(len(active))
         return 5
 

@@ -163,7 +163,7 @@ def test_a_subagent_is_not_advised_to_load_tools() -> None:
     assert isinstance(refusal, calls.Refusal)
     assert refusal.message.endswith(loading.NOT_FOR_SUBAGENTS)
     search_answer = meta_content("search_tools", {"query": "crawl"}, subagent="task")
-    assert search_answer["message"] == loading.NOT_FOR_SUBAGENTS
+    assert (search_answer["results"], search_answer["message"]) == ([], loading.NOT_FOR_SUBAGENTS)
 
 
 def meta(

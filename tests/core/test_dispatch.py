@@ -71,11 +71,40 @@ def test_an_agent_without_loadable_tools_has_no_call_tool():
         assert answer.code == "unknown-tool"
 
 
-def test_search_results_do_not_name_anything_to_load():
-    answer = dispatch.search_tools(resolved()[0], {"query": "fetch a page"})
+@pytest.mark.parametrize(
+    ("fields", "load"),
+    [
+        ({"session": None}, None),
+        ({}, "net"),
+        ({"ada": dataclasses.replace(ADA, budget=agents.Budget(max_tools=0, on_exceed="refuse"))}, None),
+        ({"subagent": "task"}, None),
+    ],
+)
+def test_search_results_name_what_to_load_only_where_a_load_would_succeed(
+    fields: dict[str, Any], load: str | None
+):
+    answer = dispatch.search_tools(resolved(**fields)[0], {"query": "fetch a page"})
     assert isinstance(answer, calls.MetaAnswer)
-    (hit,) = answer.content["results"]
-    assert (hit["tool"], "load" in hit) == ("web__get", False)
+    (hit,) = [hit for hit in answer.content["results"] if hit["tool"] == "web__get"] or [{}]
+    assert hit.get("load") == load
+    assert ("'load'" in answer.content["message"]) is (load is not None)
+
+
+@pytest.mark.parametrize("fields", [{"session": None}, {}])
+def test_call_tool_is_listed_while_something_could_be_called_or_loaded(fields: dict[str, Any]):
+    def names(ada: agents.Agent, **more: Any) -> list[str]:
+        built = surface.build(building.snapshot(STORED, ada, **fields, **more))
+        return [definition.name for definition in tool_lists.of(built, "dispatch").tools]
+
+    full = dataclasses.replace(ADA, budget=agents.Budget(max_tools=0, on_exceed="refuse"))
+    for ada in (ADA, full):
+        assert {"call_tool", "search_tools"} <= {*names(ada)}
+    for ada in (
+        building.agent(),
+        building.agent(allowed="net", initial="net"),
+        building.agent(allowed="hush", switches={"hush": False}),
+    ):
+        assert "call_tool" not in names(ada)
 
 
 @pytest.mark.parametrize(

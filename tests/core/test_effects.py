@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import building, values
-from toolbelt.core import agents, catalog, effects, inventory, resolution, surface
+from toolbelt.core import agents, catalog, effects, inventory, resolution, sessions, surface
 
 pytestmark = pytest.mark.slow
 
@@ -45,18 +45,24 @@ def test_the_effect_of_a_denial_lists_the_removed_tools() -> None:
 
 
 def test_a_switch_that_does_not_change_the_surface_has_no_effect() -> None:
-    assert effect(building.agent(), building.agent(switches={"repo": False})).is_nothing
+    silent = building.catalog_of(["read"], toolkits={"repo": "read"})
+    assert effect(building.agent(), building.agent(switches={"repo": False}), silent).is_nothing
 
 
-def outside_a_session(snapshot: resolution.Snapshot, agent: agents.Agent) -> resolution.Snapshot:
-    return dataclasses.replace(snapshot, agent=agent, session=None, request_id=None, subagent=None)
+def test_a_switch_that_is_off_brings_the_off_text_to_an_agent_that_did_not_have_the_toolkit() -> None:
+    difference = effect(building.agent(), building.agent(switches={"repo": False}))
+    assert (difference.policy, difference.breaks) == ((("repo", "none", "off"),), ("system text",))
+
+
+def in_a_new_session(snapshot: resolution.Snapshot, agent: agents.Agent) -> resolution.Snapshot:
+    return dataclasses.replace(snapshot, agent=agent, session=sessions.NEW, request_id=None, subagent=None)
 
 
 def assert_inventories_and_surfaces_agree(snapshot: resolution.Snapshot, other: agents.Agent) -> None:
     stored, kinds = snapshot.catalog, snapshot.kind_loadouts
     for before, after in ((snapshot.agent, other), (other, snapshot.agent)):
         exact = effects.compare(
-            *(surface.build(outside_a_session(snapshot, agent)) for agent in (before, after))
+            *(surface.build(in_a_new_session(snapshot, agent)) for agent in (before, after))
         )
         inventories = (inventory.take(stored, agent, kinds) for agent in (before, after))
         assert effects.of_inventories(stored, *inventories) == exact

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import values
-from toolbelt.core import agents, budgets, inventory, loadouts, resolution, surface, targets
+from toolbelt.core import agents, budgets, inventory, loadouts, resolution, sessions, surface, targets
 
 pytestmark = pytest.mark.slow
 
@@ -25,12 +25,13 @@ def resolved(snapshot: resolution.Snapshot) -> inventory.Inventory:
         spent=answer.spent,
         conflicts=tuple(warning.message for warning in answer.warnings if warning.code == "options-conflict"),
         loadable=tuple(targets.loadable(answer.resolution)),
+        concerned=answer.resolution.context.concerned,
     )
 
 
 @given(values.snapshots())
-def test_an_inventory_equals_a_resolution_without_a_session(snapshot: resolution.Snapshot) -> None:
-    outside = dataclasses.replace(snapshot, session=None, request_id=None, subagent=None)
+def test_an_inventory_equals_the_resolution_of_a_new_session(snapshot: resolution.Snapshot) -> None:
+    outside = dataclasses.replace(snapshot, session=sessions.NEW, request_id=None, subagent=None)
     counted = inventory.take(outside.catalog, outside.agent, outside.kind_loadouts)
     assert counted == resolved(outside)
     active = {key for key, toolkits in outside.catalog.toolkits_of.items() if key in counted.active}
@@ -48,7 +49,7 @@ def test_the_tools_on_request_are_those_that_a_resolution_decides_as_discoverabl
 ) -> None:
     budget = agents.Budget(max_tools=max_tools, on_exceed="defer")
     agent = dataclasses.replace(snapshot.agent, budget=budget)
-    outside = dataclasses.replace(snapshot, agent=agent, session=None, request_id=None, subagent=None)
+    outside = dataclasses.replace(snapshot, agent=agent, session=sessions.NEW, request_id=None, subagent=None)
     counted = inventory.take(outside.catalog, agent, outside.kind_loadouts)
     decided = budgets.resolve(outside)
     assert inventory.on_request(outside.catalog, agent, outside.kind_loadouts, now=counted) == {
@@ -82,7 +83,9 @@ def test_an_inventory_follows_grants_that_expire(snapshot: resolution.Snapshot, 
     ending = dataclasses.replace(ada, ends=ends)
     for hours in (-3, 0, 1, 3):
         context = ending.as_of(NOON + dt.timedelta(hours=hours))
-        now = dataclasses.replace(snapshot, agent=context, session=None, request_id=None, subagent=None)
+        now = dataclasses.replace(
+            snapshot, agent=context, session=sessions.NEW, request_id=None, subagent=None
+        )
         assert inventory.take(now.catalog, context, now.kind_loadouts) == resolved(now)
 
 
@@ -90,7 +93,7 @@ def test_an_inventory_follows_grants_that_expire(snapshot: resolution.Snapshot, 
 def test_closed_and_denied_tools_are_those_that_rules_1_to_5_decide(
     snapshot: resolution.Snapshot,
 ) -> None:
-    outside = dataclasses.replace(snapshot, session=None, request_id=None, subagent=None)
+    outside = dataclasses.replace(snapshot, session=sessions.NEW, request_id=None, subagent=None)
     stored = outside.catalog
     context = resolution.build_context(outside)
     decided = {key: resolution.decide(context, key) for key in stored.tools}
@@ -107,7 +110,7 @@ def test_an_inventory_and_a_resolution_defer_the_same_tools(snapshot: resolution
     for most in (0, 1, 3):
         budget = agents.Budget(max_tools=most, on_exceed="defer")
         agent = dataclasses.replace(snapshot.agent, budget=budget)
-        now = dataclasses.replace(snapshot, agent=agent, session=None, request_id=None, subagent=None)
+        now = dataclasses.replace(snapshot, agent=agent, session=sessions.NEW, request_id=None, subagent=None)
         counted = inventory.take(now.catalog, agent, now.kind_loadouts)
         assert counted.deferred == budgets.resolve(now).deferred.keys()
         assert counted == resolved(now)

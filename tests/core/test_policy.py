@@ -10,7 +10,7 @@ from toolbelt.core import catalog, policy
 
 def build_policy(stored: catalog.Catalog, active: str) -> policy.Policy:
     keys = dict.fromkeys(sorted(active.split()))
-    return policy.build(stored, keys, policy.active_members(stored, keys))
+    return policy.build(stored, keys, policy.active_members(stored, keys), stored.with_off_text)
 
 
 REPO = building.toolkit(

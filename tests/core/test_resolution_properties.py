@@ -278,3 +278,42 @@ def test_a_load_applies_from_the_next_request_not_its_own(snapshot: resolution.S
         assert content(after_load) == content(within)
         following = dataclasses.replace(after_load, request_id="next")
         assert list(loaded.loaded_toolkits) == loading.list_toolkits(following)["loaded_toolkits"]
+
+
+@given(values.snapshots(), st.sampled_from((None, 0, 1, 2, 4)), st.sampled_from((None, 30, 80)))
+def test_the_decision_without_one_override_is_that_of_resolving_without_it(
+    snapshot: resolution.Snapshot, max_tools: int | None, max_tokens: int | None
+) -> None:
+    stored = dataclasses.replace(snapshot.catalog, count_tokens=len, derived={})
+    budget = agents.Budget(max_tools=max_tools, max_tokens=max_tokens, on_exceed="defer")
+    for limited in (snapshot.agent.budget, budget):
+        ada = dataclasses.replace(snapshot.agent, budget=limited)
+        now = dataclasses.replace(snapshot, catalog=stored, agent=ada)
+        found = budgets.without_each_override(now)
+        assert found.keys() == ada.overrides.keys() & stored.tools.keys()
+        for tool, decision in found.items():
+            others = {key: on for key, on in ada.overrides.items() if key != tool}
+            alone = dataclasses.replace(now, agent=dataclasses.replace(ada, overrides=others))
+            assert decision == budgets.resolve(alone).decision(tool)
+
+
+@pytest.mark.parametrize("on_exceed", ["warn", "defer"])
+def test_the_decisions_without_each_override_resolve_no_more_often_for_more_overrides(
+    on_exceed: agents.OnExceed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = catalog.compile_(tools=[catalog.Tool(key=f"t{n}", default_on=True) for n in range(60)])
+    built: list[resolution.Snapshot] = []
+    build_context = resolution.build_context
+    monkeypatch.setattr(
+        resolution, "build_context", lambda snapshot: built.append(snapshot) or build_context(snapshot)
+    )
+    counts = []
+    for number in (2, 60):
+        overrides = {f"t{n}": n % 2 == 0 for n in range(number)}
+        ada = agents.Agent(
+            key="ada", overrides=overrides, budget=agents.Budget(max_tools=9, on_exceed=on_exceed)
+        )
+        built.clear()
+        budgets.without_each_override(resolution.Snapshot(catalog=stored, agent=ada))
+        counts.append(len(built))
+    assert counts[0] == counts[1]

@@ -146,12 +146,12 @@ def actual_answer(world: scenarios.CoreWorld, at: rulebook.At, tool: str, name: 
 
 
 def expected_answer(rules: rulebook_loading.Loading, at: rulebook.At, tool: str, name: str) -> str:
-    if not rules.has_meta_tools(at):
+    if not rules.answers_meta_tools(at):
         return "unknown-tool"
     return rules.load(at, name) if tool == "load_tools" else rules.unload(at, name)
 
 
-def check(world: scenarios.CoreWorld, rules: rulebook.Rulebook, at: rulebook.At, request: Any) -> None:
+def check(world: scenarios.CoreWorld, rules: rulebook_loading.Loading, at: rulebook.At, request: Any) -> None:
     subagent, message = request
     answer = world.surface(*at, message, subagent)
     decisions = rules.all_decisions(at, subagent)

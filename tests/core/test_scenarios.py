@@ -82,7 +82,7 @@ HOLDING: dict[str, Any] = {
     "policy_includes": ["Use read."],
     "policy_excludes": ["push"],
     "directive": {"active_tools": ["read"], "tool_choice": "required"},
-    "meta_tools": ["load_tools", "unload_tools", "list_toolkits", "search_tools"],
+    "meta_tools": [],
 }
 
 
@@ -121,7 +121,7 @@ def test_expectations_that_hold_are_not_reported() -> None:
         ("directive", {"active_tools": ["push"]}, "expected directive active_tools = ['push']"),
         ("directive", {"tool_choice": "auto"}, "expected directive tool_choice = 'auto', got 'required'"),
         ("directive", {"tool_chioce": "required"}, "expected directive tool_chioce"),
-        ("meta_tools", [], "expected meta_tools = []"),
+        ("meta_tools", ["search_tools"], "expected meta_tools = ['search_tools'], got []"),
         ("meta_tools", ["load_tools"], "expected meta_tools ="),
         (
             "activ",

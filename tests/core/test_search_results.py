@@ -24,7 +24,7 @@ def answer(
     resolved = budgets.resolve(snapshot)
     given = {"query": query, **arguments}
     if is_dispatch:
-        response = dispatch.search_tools(resolved, given, has_session=True)
+        response = dispatch.search_tools(resolved, given)
     else:
         response = calls.meta(resolved, snapshot, "search_tools", given)
     assert isinstance(response, calls.MetaAnswer)

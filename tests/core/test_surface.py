@@ -30,6 +30,8 @@ def catalog_with(**fields: Any) -> catalog.Catalog:
 
 
 ADA = building.agent(allowed="net", initial="net")
+# Has the same tools, and can load another.
+LOADING = building.agent(allowed="net", initial="net", loadout="sums", overrides={"clock": True})
 
 
 def surface_of(
@@ -39,7 +41,7 @@ def surface_of(
 
 
 def test_a_surface_contains_everything_that_the_model_receives() -> None:
-    document = surface_of(message="fetch it", request_id="r1").document()
+    document = surface_of(LOADING, message="fetch it", request_id="r1").document()
     names = ["clock", "list_toolkits", "load_tools", "search_tools", "unload_tools", "web__get"]
     assert document["active_tools"] == names
     assert [tool["name"] for tool in document["tools"]] == names
@@ -61,7 +63,7 @@ def test_a_surface_contains_everything_that_the_model_receives() -> None:
 
 
 def test_a_directive_excludes_meta_tools_which_stay_available() -> None:
-    result = surface_of(message="fetch it")
+    result = surface_of(LOADING, message="fetch it")
     assert result.directive is not None
     assert result.directive.active_tools == ("web__get",)
     assert len(result.meta_tools) == 4
@@ -75,16 +77,19 @@ def test_without_a_message_there_is_no_directive() -> None:
 @pytest.mark.parametrize(
     ("fields", "has_them"),
     [
-        ({"allowed": "net", "initial": "net"}, True),
+        ({"allowed": "net"}, True),
+        ({"allowed": "net", "switches": {"net": False}}, False),
+        ({"allowed": "net", "initial": "net"}, False),
         ({"loadout": "sums"}, True),
         ({"loadout": "sums", "overrides": {"calc": False}, "tools": "web__get"}, False),
         ({}, False),
         ({"switches": {"net": True}}, False),
-        ({"budget": agents.Budget(max_tools=0, on_exceed="defer")}, True),
+        ({"budget": agents.Budget(max_tools=0, on_exceed="defer")}, False),
     ],
 )
 def test_meta_tools_are_present_only_if_something_can_be_loaded(fields: Any, has_them: bool) -> None:
     assert bool(surface_of(building.agent(**fields)).meta_tools) is has_them
+    assert not surface_of(building.agent(**fields), session=None).meta_tools
 
 
 def test_a_tool_loaded_by_name_keeps_the_meta_tools_to_unload_it() -> None:
@@ -125,7 +130,7 @@ def test_the_fingerprint_does_not_depend_on_session_request_or_revision(fields: 
         surface_of(stored=catalog_with(input_schema='{"type":"object"}')),
         surface_of(stored=catalog_with(annotations='{"readOnlyHint":true}')),
         surface_of(stored=catalog_with(output_schema='{"type":"object"}')),
-        surface_of(building.agent(switches={"net": True})),
+        surface_of(LOADING),
         surface_of(building.agent(switches={"net": True}, overrides={"clock": False}, allowed="net")),
         surface_of(
             stored=building.catalog_of(
@@ -253,5 +258,5 @@ def test_loadable_toolkits_follow_the_policy_in_allowed_order() -> None:
 def test_a_subagent_is_not_offered_loading() -> None:
     ada = building.agent(allowed="net", subagent_kinds=("explore",))
     result = surface_of(ada, subagent="explore")
-    assert {"load_tools", "unload_tools"}.isdisjoint(tool.name for tool in result.meta_tools)
+    assert result.meta_tools == ()
     assert "<loadable_toolkits>" not in result.policy.text

@@ -132,7 +132,10 @@ def test_a_blocked_tool_or_plugin_is_denied_even_if_unavailable(name: str, block
 
 def test_the_name_to_load_is_that_of_the_toolkit_or_tool() -> None:
     resolved_budget = resolved(allowed="dev", loadout="minimal")
-    names = {decision.tool: targets.name_to_load(decision) for decision in resolved_budget.discoverable()}
+    names = {
+        decision.tool: targets.name_to_load(resolved_budget, decision)
+        for decision in resolved_budget.discoverable()
+    }
     assert names == {
         "calc": "dev",
         "docker": "docker",

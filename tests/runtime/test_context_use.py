@@ -73,7 +73,7 @@ def cost(*keys: str) -> int:
 def test_a_surface_counts_its_own_tools_and_all_allowed_tools(
     records: Records,
 ) -> None:
-    built = surfaces.ask("ada")
+    built = surfaces.ask("ada", "s")
     tokens = context_use.count(built)
 
     policy = built.resolution.spent.policy_tokens
@@ -84,7 +84,7 @@ def test_a_surface_counts_its_own_tools_and_all_allowed_tools(
 
 def test_an_mcp_list_counts_its_own_tools(records: Records) -> None:
     listed = tool_lists.ask("ada", None, may_grow=False)
-    built = surfaces.ask("ada")
+    built = surfaces.ask("ada", "s")
 
     assert {"search_tools", "call_tool"} < set(listed.names)
     assert listed.tokens.allowed == context_use.count(built).allowed

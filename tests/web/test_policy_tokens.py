@@ -63,5 +63,9 @@ def test_a_toolkit_shows_the_tokens_of_its_policy(operator: Client) -> None:
 
 def test_the_pages_show_the_loadable_toolkits(operator: Client) -> None:
     assert "research" in open_page(operator, "/agents/ada/").model.loadable
-    assert "<loadable_toolkits>" in open_page(operator, "/agents/ada/preview/?view=policy").model.loadable
+    assert (
+        "<loadable_toolkits>"
+        in open_page(operator, "/agents/ada/preview/?view=policy&session=s").model.loadable
+    )
+    assert open_page(operator, "/agents/ada/preview/?view=policy").model.loadable == ""
     assert open_page(operator, "/agents/bob/").model.loadable == ""

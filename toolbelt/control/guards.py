@@ -20,6 +20,7 @@ from toolbelt.core import (
     effects,
     errors,
     risks,
+    sessions,
     surface,
 )
 from toolbelt.store import snapshots
@@ -95,7 +96,7 @@ def _describe_excess(agent: str, after: budgets.Spent) -> str:
 
 
 def effect(stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent) -> effects.Effect:
-    """Return the effect on what the model sees, outside any session, of changing the agent to ``proposed``."""
+    """Return the effect on what the model sees, in a new session, of changing the agent to ``proposed``."""
     return _effect(stored, agent, proposed)[2]
 
 
@@ -173,5 +174,7 @@ def _ask_to_confirm(
 def _effect(
     stored: catalog.Catalog, agent: agents.Agent, proposed: agents.Agent
 ) -> tuple[surface.Surface, surface.Surface, effects.Effect]:
-    before, after = (surface.build(snapshots.of(stored, version)) for version in (agent, proposed))
+    before, after = (
+        surface.build(snapshots.of(stored, version, session=sessions.NEW)) for version in (agent, proposed)
+    )
     return before, after, effects.compare(before, after)

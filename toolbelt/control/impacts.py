@@ -26,10 +26,11 @@ def with_sessions(
     effect: effects.Effect | None = None,
 ) -> effects.Effect:
     """Return the effect of changing the agent to ``proposed``, with the number of live sessions concerned. ``effect``
-    is that outside any session, if it is known.
+    is that in a new session, if it is known.
     """
     if effect is None:
-        effect = effects.compare(*(_surface(stored, version, None) for version in (agent, proposed)))
+        versions = (agent, proposed)
+        effect = effects.compare(*(_surface(stored, version, conversations.NEW) for version in versions))
     live, total = sessions.live(agent.key, clock.now() - LIVE, MAX_SESSIONS)
     affected, breaks = 0, set(effect.breaks)
     for session in live:
@@ -44,7 +45,5 @@ def with_sessions(
     )
 
 
-def _surface(
-    stored: catalog.Catalog, agent: agents.Agent, session: conversations.Session | None
-) -> surface.Surface:
+def _surface(stored: catalog.Catalog, agent: agents.Agent, session: conversations.Session) -> surface.Surface:
     return surface.build(snapshots.of(stored, agent, session=session))

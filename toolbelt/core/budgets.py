@@ -8,6 +8,7 @@ and what the session loaded (the oldest load first).
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -57,7 +58,13 @@ class Resolution:
     @functools.cached_property
     def spent(self) -> Spent:
         """The number of active tools and tokens. Counted when it is needed: most calls do not."""
-        return spend(self.context.catalog, self.active, self.context.agent.budget)
+        context = self.context
+        return spend(context.catalog, self.active, context.concerned, context.agent.budget)
+
+    @functools.cached_property
+    def never_deferred(self) -> frozenset[str]:
+        """The active tools that an operator granted by name, which no budget removes."""
+        return frozenset(key for key, decision in self.active.items() if decision.code in NEVER_DEFERRED)
 
     @functools.cached_property
     def allowed_tokens(self) -> int:
@@ -80,13 +87,16 @@ class Resolution:
 
     def has_discoverable(self) -> bool:
         """Return whether any tool could be loaded; stops at the first."""
-        if self.deferred:
-            return True
-        return any(
-            self.decision(key).state == "discoverable"
-            for key in self._candidates()
-            if key not in self.active and key not in self.context.catalog.non_tools
-        )
+        return any(True for _ in self.offered())
+
+    def offered(self) -> Iterator[resolution.Decision]:
+        """Yield the decisions of :meth:`discoverable` as they are found, in any order, some of them twice."""
+        yield from self.deferred.values()
+        for key in self._candidates():
+            if key not in self.active and key not in self.context.catalog.non_tools:
+                decision = self.decision(key)
+                if decision.state == "discoverable":
+                    yield decision
 
     def discoverable(self) -> Iterator[resolution.Decision]:
         """Yield what could be loaded: from allowed toolkits, by pattern, and what the budget deferred."""
@@ -130,9 +140,16 @@ def resolve(snapshot: resolution.Snapshot) -> Resolution:
     return fit(context, resolution.active(context))
 
 
-def spend(stored: catalog.Catalog, active: Collection[str], budget: agents.Budget | None = None) -> Spent:
-    """Return the part of the budget that these active tools spend. None of them is a prompt or a resource."""
-    policy_tokens = policy.tokens(stored, active)
+def spend(
+    stored: catalog.Catalog,
+    active: Collection[str],
+    concerned: Collection[str],
+    budget: agents.Budget | None = None,
+) -> Spent:
+    """Return the part of the budget that these active tools spend, with the off texts of the toolkits that concern the
+    agent. None of the tools is a prompt or a resource.
+    """
+    policy_tokens = policy.tokens(stored, active, concerned)
     tokens = policy_tokens + _definition_tokens(stored, active)
     return Spent(tools=len(active), tokens=tokens, policy_tokens=policy_tokens, budget=budget)
 
@@ -142,10 +159,14 @@ def spend_after(
     spent: Spent,
     before: Set[str],
     after: Set[str],
+    concerned_before: Set[str],
+    concerned_after: Set[str],
     budget: agents.Budget | None = None,
 ) -> Spent:
     """Return the spending of the tools ``after`` a change, given that of those ``before`` it; like :func:`spend`."""
-    policy_tokens = spent.policy_tokens + policy.tokens_added(stored, before, after)
+    policy_tokens = spent.policy_tokens + policy.tokens_added(
+        stored, before, after, concerned_before, concerned_after
+    )
     definition_tokens = (
         spent.tokens
         - spent.policy_tokens
@@ -162,12 +183,16 @@ def _definition_tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
 
 
 def _is_exceeded(
-    stored: catalog.Catalog, active: Collection[str], budget: agents.Budget, definition_tokens: int
+    stored: catalog.Catalog,
+    active: Collection[str],
+    concerned: Collection[str],
+    budget: agents.Budget,
+    definition_tokens: int,
 ) -> bool:
     """Return whether these active tools exceed the budget. The policy is only counted if that decides."""
     if budget.exceeded_by(len(active), definition_tokens):
         return True
-    return budget.max_tokens is not None and spend(stored, active, budget).is_exceeded
+    return budget.max_tokens is not None and spend(stored, active, concerned, budget).is_exceeded
 
 
 def fit(context: rules.EvaluationContext, active: dict[str, resolution.Decision]) -> Resolution:
@@ -179,15 +204,73 @@ def fit(context: rules.EvaluationContext, active: dict[str, resolution.Decision]
     removed: Mapping[str, rules.Origin] = {}
     if budget is not None and budget.on_exceed == "defer":
         fixed = {key for key, decision in active.items() if decision.code in NEVER_DEFERRED}
-        initial = () if context.subagent else initial_toolkits(stored, context.initial)
-        loads = () if context.subagent else tuple(_loads(context))
-        removed = deferred_tools(stored, budget, active, fixed, initial, loads)
+        removed = deferred_tools(stored, budget, active, fixed, context.concerned, *_requested(context))
     deferred = {
         key: resolution.Decision(key, "discoverable", "budget", 10, removed[key]) for key in sorted(removed)
     }
     if removed:
         active = {key: decision for key, decision in active.items() if key not in removed}
     return Resolution(context=context, active=active, deferred=deferred, non_tools=non_tools)
+
+
+def without_each_override(snapshot: resolution.Snapshot) -> dict[str, resolution.Decision]:
+    """Return the decision for each overridden tool without its override, while all other overrides apply.
+
+    The rules decide about one tool at a time, so one context without any override serves them all. Only a budget that
+    defers depends on the other tools.
+    """
+    stored, agent = snapshot.catalog, snapshot.agent
+    cleared = dataclasses.replace(snapshot, agent=dataclasses.replace(agent, overrides={}))
+    without = resolution.build_context(cleared)
+    decisions = {key: resolution.decide(without, key) for key in agent.overrides if key in stored.tools}
+    if agent.budget is not None and agent.budget.on_exceed == "defer":
+        decisions |= _deferred_alone(resolution.build_context(snapshot), agent.budget, decisions)
+    return decisions
+
+
+def _deferred_alone(
+    context: rules.EvaluationContext, budget: agents.Budget, decisions: Mapping[str, resolution.Decision]
+) -> dict[str, resolution.Decision]:
+    """Return which of these tools the budget would defer if this one, and only it, had the given decision.
+
+    One pass in the order of deferral: a tool is deferred if what is left when it is its turn is still too much.
+    """
+    stored = context.catalog
+    asked = {key for key, decision in decisions.items() if _is_deferrable(stored, decision)}
+    active = {key: d for key, d in resolution.active(context).items() if key not in stored.non_tools}
+    deferrable = {key for key, decision in active.items() if _is_deferrable(stored, decision)}
+    left, deferred = set(active), {}
+    spent = spend(stored, left, context.concerned, budget)
+    for origin, group in _removal_order(stored, deferrable | asked, *_requested(context)):
+        for key in asked.intersection(group):
+            with_it = _spend_changed(context, spent, left, left | {key})
+            if with_it.is_exceeded:
+                deferred[key] = resolution.Decision(key, "discoverable", "budget", 10, origin)
+        after = left.difference(deferrable.intersection(group))
+        spent, left = _spend_changed(context, spent, left, after), after
+    return deferred
+
+
+def _is_deferrable(stored: catalog.Catalog, decision: resolution.Decision) -> bool:
+    return (
+        decision.state == "active"
+        and decision.code not in NEVER_DEFERRED
+        and decision.tool not in stored.non_tools
+    )
+
+
+def _spend_changed(
+    context: rules.EvaluationContext, spent: Spent, before: Set[str], after: Set[str]
+) -> Spent:
+    concerned = context.concerned
+    return spend_after(context.catalog, spent, before, after, concerned, concerned, context.agent.budget)
+
+
+def _requested(context: rules.EvaluationContext) -> tuple[Requested, Requested]:
+    """Return the initial toolkits and the loads of the session; a subagent has neither."""
+    if context.subagent:
+        return (), ()
+    return initial_toolkits(context.catalog, context.initial), tuple(_loads(context))
 
 
 def has_room(resolved: Resolution, tools: Collection[str]) -> bool:
@@ -205,8 +288,9 @@ def has_room(resolved: Resolution, tools: Collection[str]) -> bool:
         if key not in context.catalog.non_tools
         and resolved.decision(key).state not in ("denied", "unavailable")
     }
-    fixed = {key for key, decision in resolved.active.items() if decision.code in NEVER_DEFERRED}
-    return fits(context.catalog, budget, resolved.active.keys(), fixed, added)
+    return fits(
+        context.catalog, budget, resolved.active.keys(), resolved.never_deferred, added, context.concerned
+    )
 
 
 def fits(
@@ -215,6 +299,7 @@ def fits(
     active: Set[str],
     fixed: Set[str],
     added: Set[str],
+    concerned: Collection[str],
 ) -> bool:
     """Return whether the budget has room for the ``added`` tools beside what is active, or ``fixed`` if it defers."""
     if budget is None or budget.on_exceed == "warn":
@@ -223,7 +308,9 @@ def fits(
     if added <= stays:
         return True
     both = stays | added
-    return not _is_exceeded(stored, both, budget, _definition_tokens(stored, both))
+    if budget.exceeded_by(len(both), 0):
+        return False
+    return not _is_exceeded(stored, both, concerned, budget, _definition_tokens(stored, both))
 
 
 def in_short(names: Sequence[str]) -> str:
@@ -259,6 +346,7 @@ def deferred_tools(
     budget: agents.Budget | None,
     active: Collection[str],
     fixed: Collection[str],
+    concerned: Collection[str],
     initial: Requested,
     loads: Requested = (),
 ) -> dict[str, rules.Origin]:
@@ -270,13 +358,13 @@ def deferred_tools(
     if budget is None or budget.on_exceed != "defer":
         return removed
     left, tokens = set(active), _definition_tokens(stored, active)
-    if not _is_exceeded(stored, left, budget, tokens):
+    if not _is_exceeded(stored, left, concerned, budget, tokens):
         return removed
     for origin, group in _removal_order(stored, left.difference(fixed), initial, loads):
         removed.update(dict.fromkeys(group, origin))
         left.difference_update(group)
         tokens -= _definition_tokens(stored, group)
-        if not _is_exceeded(stored, left, budget, tokens):
+        if not _is_exceeded(stored, left, concerned, budget, tokens):
             break
     return removed
 

@@ -172,9 +172,14 @@ def _list(_: budgets.Resolution, snapshot: resolution.Snapshot, arguments: Any, 
 
 
 def _search(resolved: budgets.Resolution, _: resolution.Snapshot, arguments: Any, at: str) -> MetaAnswer:
-    how = loading.NOT_FOR_SUBAGENTS if resolved.context.subagent else "Give a result's 'load' to load_tools."
-    page = search_results.of(resolved, arguments, longest_message=how, loads="always")
-    message = how if page.results else search_results.NOTHING
+    page = search_results.of(resolved, arguments, longest_message=loading.NOT_FOR_SUBAGENTS)
+    if not page.results:
+        is_subagent = resolved.context.subagent
+        message = loading.NOT_FOR_SUBAGENTS if is_subagent else search_results.NOTHING
+    elif any("load" in result for result in page.results):
+        message = "Give a result's 'load' to load_tools."
+    else:
+        message = "You have these tools: call them directly."
     return MetaAnswer(content=page.answer(message))
 
 
@@ -187,14 +192,16 @@ _META: Mapping[str, Callable[[budgets.Resolution, resolution.Snapshot, Any, str]
 
 
 def _how_to_get(resolved: budgets.Resolution, decision: resolution.Decision) -> str:
-    name = targets.name_to_load(decision)
-    state = "deferred by the budget" if decision.code == "budget" else "not loaded"
-    if resolved.context.subagent:
-        return f"{decision.tool} is {state}. {loading.NOT_FOR_SUBAGENTS}"
-    if not targets.may_load(resolved, name):
-        return f"{decision.tool} is {state}, and the budget has no room for it. An operator can change that."
-    way = f'Call load_tools with toolkit "{name}"'
-    return f"{decision.tool} is {state}. {way}: its tools are available from the next request."
+    context = resolved.context
+    is_ = f"{decision.tool} is {'deferred by the budget' if decision.code == 'budget' else 'not loaded'}"
+    if context.subagent:
+        return f"{is_}. {loading.NOT_FOR_SUBAGENTS}"
+    if name := targets.name_to_load(resolved, decision):
+        way = f'Call load_tools with toolkit "{name}"'
+        return f"{is_}. {way}: its tools are available from the next request."
+    if not context.has_session:
+        return f"{is_}. {loading.NO_SESSION}"
+    return f"{is_}, and cannot be loaded beside the tools that you have. An operator can change that."
 
 
 def unknown(tool: str) -> Refusal:

@@ -279,7 +279,7 @@ class Catalog:
     default_on: tuple[str, ...]
     non_tools: frozenset[str]
     bound: Mapping[str, tuple[tuple[str, str], ...]]
-    with_off_text: tuple[Toolkit, ...]
+    with_off_text: Mapping[str, Toolkit]
     with_options: frozenset[str]
     with_own_policy: frozenset[str]
     code: toolkit_hooks.HooksByToolkit = field(default_factory=dict)
@@ -380,7 +380,7 @@ def compile_(
         default_on=tuple(tool.key for tool in tool_by_key.values() if tool.default_on),
         non_tools=frozenset(tool.key for tool in tool_by_key.values() if tool.kind != "tool"),
         bound={agent: tuple(pairs) for agent, pairs in bound.items()},
-        with_off_text=tuple(toolkit for toolkit in toolkit_by_key.values() if toolkit.policy_when_off),
+        with_off_text={key: toolkit for key, toolkit in toolkit_by_key.items() if toolkit.policy_when_off},
         with_options=frozenset(with_options),
         with_own_policy=frozenset(
             t.key for t in tool_by_key.values() if t.policy.strip() and t.key not in kits_of

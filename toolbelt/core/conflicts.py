@@ -69,14 +69,14 @@ def sources(
     kits = stored.toolkits_of.get(tool, ())
     for toolkit in kits:
         if agent.switches.get(toolkit.key):
-            yield Source(kind="switch", name=toolkit.key, options=_options(toolkit, tool))
+            yield Source(kind="switch", name=toolkit.key, options=options_of(toolkit, tool))
     for toolkit in kits:
         if toolkit.key in agent.initial_toolkits and toolkit.key in agent.allowed_toolkits:
-            yield Source(kind="initial", name=toolkit.key, options=_options(toolkit, tool))
+            yield Source(kind="initial", name=toolkit.key, options=options_of(toolkit, tool))
     loaded = set(loaded)
     for toolkit in kits:
         if toolkit.key in loaded:
-            yield Source(kind="loaded", name=toolkit.key, options=_options(toolkit, tool))
+            yield Source(kind="loaded", name=toolkit.key, options=options_of(toolkit, tool))
     if tool in set(loaded_by_name):
         yield Source(kind="loaded", name=tool, options=None)
 
@@ -114,7 +114,8 @@ def of_agent(stored: catalog.Catalog, agent: agents.Agent) -> tuple[Conflict, ..
     return tuple(result)
 
 
-def _options(toolkit: catalog.Toolkit, tool: str) -> Mapping[str, Any] | None:
+def options_of(toolkit: catalog.Toolkit, tool: str) -> Mapping[str, Any] | None:
+    """Return the options that the toolkit passes to its member (None: no options)."""
     return next((member.options or None for member in toolkit.members if member.tool == tool), None)
 
 

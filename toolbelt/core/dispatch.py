@@ -21,7 +21,6 @@ from toolbelt.core import (
     search_results,
     sessions,
     surface,
-    targets,
 )
 
 # The meta-tools that call_tool takes in a session.
@@ -69,23 +68,15 @@ def parse_call(resolved: budgets.Resolution, arguments: Any) -> tuple[str, Any] 
     return arguments["tool"], arguments.get("arguments", {})
 
 
-def search_tools(
-    resolved: budgets.Resolution, arguments: Any, *, has_session: bool = False
-) -> calls.MetaAnswer | calls.Refusal:
+def search_tools(resolved: budgets.Resolution, arguments: Any) -> calls.MetaAnswer | calls.Refusal:
     """Return the answer of ``search_tools``: what can be called through ``call_tool``, the best with their schemas.
 
-    In a session, it also says which name to load.
+    In a session, it also says which name to load, where a load would succeed.
     """
     if refusal := _refusal(resolved, meta_tools.SEARCH, arguments):
         return refusal
-    message = _HOW_TO_CALL + (_HOW_TO_LOAD if has_session else "")
-    page = search_results.of(
-        resolved,
-        arguments,
-        longest_message=message,
-        loads="where possible" if has_session else "never",
-        is_dispatch=True,
-    )
+    message = _HOW_TO_CALL + (_HOW_TO_LOAD if resolved.context.has_session else "")
+    page = search_results.of(resolved, arguments, longest_message=message, is_dispatch=True)
     if not any("load" in result for result in page.results):
         message = _HOW_TO_CALL if page.results else search_results.NOTHING
     return calls.MetaAnswer(content=page.answer(message))
@@ -102,5 +93,6 @@ def _loaded(snapshot: resolution.Snapshot, decision: resolution.Decision) -> rul
     """Return the context with the tool loaded."""
     kind: sessions.Kind = "toolkit" if decision.code == "loadable" else "tool"
     session = snapshot.session or sessions.Session(key="")
-    after = sessions.with_change(session, kind, targets.name_to_load(decision), True, None)
+    name = decision.origin.name if decision.code == "loadable" else decision.tool
+    after = sessions.with_change(session, kind, name, True, None)
     return resolution.build_context(dataclasses.replace(snapshot, session=after))

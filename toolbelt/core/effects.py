@@ -68,10 +68,8 @@ def of_inventories(
     """
     added, removed = after.active - before.active, before.active - after.active
     changed = added | removed
-    touched = inventory.toolkits(stored, changed)
-    policy_before, policy_after = (
-        _policy_of(stored, inv.active, touched, changed) for inv in (before, after)
-    )
+    touched = inventory.toolkits(stored, changed) | (before.concerned ^ after.concerned)
+    policy_before, policy_after = (_policy_of(stored, inv, touched, changed) for inv in (before, after))
     return Effect(
         tools_before=before.spent.tools,
         tools_after=after.spent.tools,
@@ -109,16 +107,19 @@ def _policy_changes(before: policy.Policy, after: policy.Policy) -> tuple[tuple[
 
 
 def _policy_of(
-    stored: catalog.Catalog, active: frozenset[str], touched: frozenset[str], changed: frozenset[str]
+    stored: catalog.Catalog, has: inventory.Inventory, touched: frozenset[str], changed: frozenset[str]
 ) -> policy.Policy:
     """Return the policy in which the sections of these toolkits and of the changed tools are correct.
 
     Every other section is left out or is its toolkit's off text: it is the same before and after.
     """
-    if not changed:
+    if not changed and not touched:
         return policy.EMPTY
     members = frozenset(member.tool for key in touched for member in stored.toolkits[key].members)
-    by_toolkit = policy.active_members(stored, sorted(active & members))
+    by_toolkit = policy.active_members(stored, sorted(has.active & members))
     return policy.build(
-        stored, active & changed, {key: tools for key, tools in by_toolkit.items() if key in touched}
+        stored,
+        has.active & changed,
+        {key: tools for key, tools in by_toolkit.items() if key in touched},
+        has.concerned,
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from toolbelt.core import agents, budgets, catalog, conflicts, keys, loadouts, resolution, sessions
+from toolbelt.core import agents, budgets, catalog, conflicts, keys, loadouts, resolution, schema, sessions
 
 _NOTHING: frozenset[str] = frozenset()
 _Value = TypeVar("_Value")
@@ -20,7 +20,8 @@ _Value = TypeVar("_Value")
 class Inventory:
     """The active and deferred tools, the budget's use, and a warning for each conflict.
 
-    ``non_tools`` are the active prompts, resources and so on, ``loadable`` the toolkits that the agent may load.
+    ``non_tools`` are the active prompts, resources and so on, ``loadable`` the toolkits that a new session can load,
+    ``concerned`` those whose off texts the agent gets while they are off.
     """
 
     active: frozenset[str]
@@ -29,6 +30,7 @@ class Inventory:
     conflicts: tuple[str, ...] = ()
     non_tools: frozenset[str] = _NOTHING
     loadable: tuple[str, ...] = ()
+    concerned: frozenset[str] = _NOTHING
 
 
 def take(
@@ -42,7 +44,9 @@ def take(
 
     With ``before``, an inventory with the same catalog, only the differences from it are counted.
     """
-    shared = _shared(stored, agent.loadout_name(kind_loadouts))
+    loadout = agent.loadout_name(kind_loadouts)
+    shared = _shared(stored, loadout)
+    concerned = resolution.toolkits_that_concern(stored, agent, loadout or None)
     # The tools that agents share are many, and those of a single agent few: only the latter are computed here.
     denied_tools = denied(stored, agent, kind_loadouts)
     granted = _granted(stored, agent)
@@ -52,19 +56,22 @@ def take(
     non_tools = active & stored.non_tools
     active -= non_tools
     initial = budgets.initial_toolkits(stored, _initial_toolkits(agent))
-    deferred = budgets.deferred_tools(stored, agent.budget, active, granted, initial)
+    deferred = budgets.deferred_tools(stored, agent.budget, active, granted, concerned, initial)
     active = active.difference(deferred)
     if before is None:
-        spent = budgets.spend(stored, active, agent.budget)
+        spent = budgets.spend(stored, active, concerned, agent.budget)
     else:
-        spent = budgets.spend_after(stored, before.spent, before.active, active, agent.budget)
+        spent = budgets.spend_after(
+            stored, before.spent, before.active, active, before.concerned, concerned, agent.budget
+        )
     return Inventory(
         active=active,
         deferred=frozenset(deferred),
         spent=spent,
         conflicts=tuple(_conflicts(stored, agent, active)),
         non_tools=non_tools,
-        loadable=tuple(_loadable(stored, agent, active, granted & active, denied_tools)),
+        loadable=tuple(_loadable(stored, agent, active, granted & active, denied_tools, concerned)),
+        concerned=concerned,
     )
 
 
@@ -149,16 +156,30 @@ def _loadable(
     active: frozenset[str],
     fixed: frozenset[str],
     denied_tools: frozenset[str],
+    concerned: frozenset[str],
 ) -> Iterable[str]:
-    """Yield what :func:`toolbelt.core.targets.loadable` yields outside any session."""
+    """Yield what :func:`toolbelt.core.targets.loadable` yields in a session that has loaded nothing."""
     initial = _initial_toolkits(agent)
+    with_options = conflicts.tools_with_options(stored, agent)
     for key in agent.allowed_toolkits:
         toolkit = stored.toolkits.get(key)
         if toolkit is None or key in initial or toolkit.blocked or agent.switches.get(key) is False:
             continue
         added = _members(stored, key) - closed(stored) - denied_tools
-        if added and budgets.fits(stored, agent.budget, active, fixed, added - stored.non_tools):
+        if not added or not budgets.fits(
+            stored, agent.budget, active, fixed, added - stored.non_tools, concerned
+        ):
+            continue
+        if not any(_conflicts_with(stored, agent, toolkit, tool) for tool in added & with_options):
             yield key
+
+
+def _conflicts_with(
+    stored: catalog.Catalog, agent: agents.Agent, toolkit: catalog.Toolkit, tool: str
+) -> bool:
+    """Return whether loading the toolkit would pass the tool other options than its first source does."""
+    first = next(conflicts.sources(stored, agent, tool), None)
+    return first is not None and not schema.same(conflicts.options_of(toolkit, tool), first.options)
 
 
 def _shared(stored: catalog.Catalog, loadout: str) -> frozenset[str]:

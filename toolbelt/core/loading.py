@@ -10,17 +10,18 @@ could become active: a load is ``denied``, and there is nothing to unload. The s
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import (
-    agents,
     budgets,
     catalog,
     conflicts,
+    counting,
     resolution,
     rules,
-    schema,
     secret_texts,
     sessions,
     targets,
@@ -28,9 +29,17 @@ from toolbelt.core import (
 
 NEXT_REQUEST = "next_request"
 NOT_FOR_SUBAGENTS = "A subagent has the tools of its kind and cannot load others: leave that to the agent."
-_CLOSED = {
+NO_SESSION = "Nothing can be loaded without a session."
+_REFUSALS = {
     "denied": "{name} is not granted to you. An operator can change that.",
     "unavailable": "The tools of {name} are not available now.",
+    "already_loaded": "{name} is already loaded.",
+    "no_session": NO_SESSION,
+}
+# Why something else has to be unloaded before a toolkit can be loaded.
+_WHY_UNLOAD: Mapping[str | None, str] = {
+    "over_budget": "The budget has no room for it beside what is loaded.",
+    "conflict": "It passes other options to a tool of something that is loaded.",
 }
 
 
@@ -71,23 +80,21 @@ def load(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
     target = targets.find(resolved, name)
     if target is None:
         return _unknown(resolved, name)
-    if not target.is_allowed:
-        return _answer(context, "not_allowed", name, f"You may not load {name}. {_offer(resolved)}")
-    if context.subagent:
-        return _answer(context, "denied", name, NOT_FOR_SUBAGENTS)
-    closed = targets.closed_state(context, target)
-    if closed is not None:
-        return _answer(context, closed, name, _CLOSED[closed].format(name=name))
-    if not budgets.has_room(resolved, target.tools):
-        return _answer(context, "over_budget", name, _over_budget(context.agent.budget, name))
-    if targets.is_loaded(context, target) and resolved.deferred.keys().isdisjoint(target.tools):
-        return _answer(context, "already_loaded", name, f"{name} is already loaded.")
+    match targets.refusal(resolved, target):
+        case "not_allowed":
+            return _answer(context, "not_allowed", name, f"You may not load {name}. {_offer(resolved)}")
+        case "denied" if context.subagent:
+            return _answer(context, "denied", name, NOT_FOR_SUBAGENTS)
+        case "over_budget":
+            return _answer(context, "over_budget", name, _over_budget(upcoming, target))
+        case "conflict":
+            conflict = targets.conflict(context, target)
+            message = f"{name} cannot be loaded: {conflict.message if conflict else ''}"
+            return dataclasses.replace(_answer(context, "conflict", name, message), conflict=conflict)
+        case str(status):
+            return _answer(context, status, name, _REFUSALS[status].format(name=name))
     if snapshot.session is None:
-        return _answer(context, "no_session", name, "Nothing can be loaded without a session.")
-    conflict = _conflict(context, target)
-    if conflict is not None:
-        message = f"{name} cannot be loaded: {conflict.message}"
-        return dataclasses.replace(_answer(context, "conflict", name, message), conflict=conflict)
+        raise AssertionError("a load without a session is refused")
     after = sessions.with_change(snapshot.session, target.kind, target.name, True, snapshot.request_id, at)
     message = f"{name} is loaded: its tools are available from the next request."
     then = budgets.resolve(dataclasses.replace(upcoming, session=after))
@@ -97,10 +104,21 @@ def load(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
     return _changed(snapshot, after, "loaded", name, message)
 
 
-def _over_budget(budget: agents.Budget | None, name: str) -> str:
-    if budget is not None and budget.on_exceed == "defer":
-        return f"{name} does not fit the budget, even with everything else unloaded. An operator can change that."
-    return f"Loading {name} would exceed the budget: unload something first, or ask an operator."
+def _over_budget(upcoming: resolution.Snapshot, target: targets.Target) -> str:
+    if targets.refusal(_resolved_with_nothing_loaded(upcoming), target) == "over_budget":
+        return (
+            f"{target.name} does not fit the budget, even with everything else unloaded."
+            " An operator can change that."
+        )
+    return f"Loading {target.name} would exceed the budget: unload something first, or ask an operator."
+
+
+def _resolved_with_nothing_loaded(upcoming: resolution.Snapshot) -> budgets.Resolution:
+    """Return what the session would have if it unloaded everything."""
+    if upcoming.session is None:
+        return budgets.resolve(upcoming)
+    session = dataclasses.replace(upcoming.session, changes=())
+    return budgets.resolve(dataclasses.replace(upcoming, session=session))
 
 
 def unload(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
@@ -129,33 +147,57 @@ def unload(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
 
 
 def list_toolkits(snapshot: resolution.Snapshot) -> dict[str, Any]:
-    """Return the allowed toolkits in their order, as of the next request, and what was loaded by name."""
-    resolved = budgets.resolve(_upcoming(snapshot))
+    """Return the allowed toolkits in their order, as of the next request, and what was loaded by name.
+
+    What cannot be loaded, even with everything else unloaded, is only counted.
+    """
+    upcoming = _upcoming(snapshot)
+    resolved = budgets.resolve(upcoming)
     context = resolved.context
-    by_name = (
-        targets.find(resolved, name, prefer_loaded=True)
-        for name in sorted(context.tools_by_name | context.plugins_by_name)
-    )
-    listed = []
-    for key in context.agent.allowed_toolkits:
-        toolkit = context.catalog.toolkits.get(key)
-        if toolkit is not None:
-            listed.append(
-                {
-                    "name": key,
-                    "description": toolkit.description,
-                    "tool_names": _visible_members(context, toolkit),
-                    "loaded": key in context.toolkits,
-                    "sticky": key in context.initial,
-                    **_deferred_members(resolved, toolkit),
-                }
-            )
-    return {
+    by_name = sorted(context.tools_by_name | context.plugins_by_name)
+    existing = [kit for key in context.agent.allowed_toolkits if (kit := context.catalog.toolkits.get(key))]
+    listed = list(_listed(resolved, upcoming, existing))
+    answer = {
         "status": "ok",
         "toolkits": listed,
         "loaded_toolkits": list(context.toolkits),
-        "loaded_by_name": [target.name for target in by_name if target is not None and target.is_allowed],
+        "loaded_by_name": [name for name in by_name if targets.is_unloadable(resolved, name)],
     }
+    if left_out := len(existing) - len(listed):
+        is_one = left_out == 1
+        why = f"{'It' if is_one else 'They'} cannot be loaded now."
+        if context.subagent:
+            why = NOT_FOR_SUBAGENTS
+        elif not context.has_session:
+            why = NO_SESSION
+        number = counting.counted(left_out, "more toolkit")
+        answer["message"] = f"{number} {'is' if is_one else 'are'} left out. {why}"
+    return answer
+
+
+def _listed(
+    resolved: budgets.Resolution, upcoming: resolution.Snapshot, toolkits: list[catalog.Toolkit]
+) -> Iterator[dict[str, Any]]:
+    """Yield the entry of each toolkit that is loaded, can be loaded, or could be after an unload."""
+    context = resolved.context
+    nothing_loaded = functools.cache(functools.partial(_resolved_with_nothing_loaded, upcoming))
+    for toolkit in toolkits:
+        target = targets.of_toolkit(context, toolkit)
+        why_not = targets.refusal(resolved, target)
+        if why_not in ("over_budget", "conflict"):
+            if targets.refusal(nothing_loaded(), target) is not None:
+                continue
+        elif why_not not in (None, "already_loaded"):
+            continue
+        yield {
+            "name": toolkit.key,
+            "description": toolkit.description,
+            "tool_names": _visible_members(context, toolkit),
+            "loaded": toolkit.key in context.toolkits,
+            "sticky": toolkit.key in context.initial,
+            **_deferred_members(resolved, toolkit),
+            **({"unload_first": _WHY_UNLOAD[why_not]} if why_not in _WHY_UNLOAD else {}),
+        }
 
 
 def _deferred_members(resolved: budgets.Resolution, toolkit: catalog.Toolkit) -> dict[str, list[str]]:
@@ -179,25 +221,6 @@ def _upcoming(snapshot: resolution.Snapshot) -> resolution.Snapshot:
     return dataclasses.replace(snapshot, request_id=None)
 
 
-def _conflict(context: rules.EvaluationContext, target: targets.Target) -> conflicts.Conflict | None:
-    for tool in target.tools:
-        if tool not in conflicts.tools_with_options(context.catalog, context.agent):
-            continue
-        if resolution.decide(context, tool).state in ("denied", "unavailable"):
-            continue
-        existing = resolution.sources(context, tool)
-        if not existing:
-            continue
-        toolkit = context.catalog.toolkits[target.name] if target.kind == "toolkit" else None
-        requested = (
-            next((m.options or None for m in toolkit.members if m.tool == tool), None) if toolkit else None
-        )
-        if not schema.same(requested, existing[0].options):
-            candidate = conflicts.Source(kind="loaded", name=target.name, options=requested)
-            return conflicts.Conflict(tool=tool, first=existing[0], second=candidate)
-    return None
-
-
 def _answer(context: rules.EvaluationContext, status: str, name: str, message: str) -> Outcome:
     return Outcome(status=status, toolkit=name, loaded_toolkits=context.toolkits, message=message)
 
@@ -216,5 +239,13 @@ def _unknown(resolved: budgets.Resolution, name: str) -> Outcome:
 
 
 def _offer(resolved: budgets.Resolution) -> str:
+    context = resolved.context
+    if context.subagent:
+        return NOT_FOR_SUBAGENTS
+    if not context.has_session:
+        return NO_SESSION
     allowed = ", ".join(targets.loadable(resolved))
-    return f"You may load: {allowed}." if allowed else "Use search_tools to find what you may load."
+    if allowed:
+        return f"You may load: {allowed}."
+    is_offered = any(targets.name_to_load(resolved, decision) for decision in resolved.offered())
+    return "Use search_tools to find what you may load." if is_offered else "There is nothing to load now."

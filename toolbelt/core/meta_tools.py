@@ -14,8 +14,6 @@ from toolbelt.core import definitions, schema
 
 LIST, LOAD, UNLOAD, SEARCH = "list_toolkits", "load_tools", "unload_tools", "search_tools"
 CALL = "call_tool"
-# Those that change a session.
-CHANGING = frozenset({LOAD, UNLOAD})
 SEARCH_LIMIT = 10
 MAX_HITS = 50
 MAX_OFFSET = 1000

@@ -52,15 +52,19 @@ EMPTY = Policy(text="", sections=())
 MAX_CACHED = 10_000
 
 
-def build(stored: catalog.Catalog, active: Collection[str], members: Mapping[str, Sequence[str]]) -> Policy:
+def build(
+    stored: catalog.Catalog,
+    active: Collection[str],
+    members: Mapping[str, Sequence[str]],
+    concerned: Collection[str],
+) -> Policy:
     """Return the policy for the ``active`` tools (by key): sections of toolkits in order, then those of tools.
 
-    ``members`` is the result of :func:`active_members` for the same tools.
+    ``members`` is the result of :func:`active_members` for the same tools, ``concerned`` that of
+    :func:`toolbelt.core.resolution.toolkits_that_concern`: only these give their off texts.
     """
     placed = [(stored.position[key], section(stored, key, tuple(tools))) for key, tools in members.items()]
-    placed += [
-        (stored.position[key], section) for key, section in _sections_off(stored) if key not in members
-    ]
+    placed += [(stored.position[key], _section_off(stored, key)) for key in concerned if key not in members]
     placed.sort(key=lambda pair: pair[0])
     sections = [section for _, section in placed if section.text]
     sections += [_section_of_tool(stored, key) for key in sorted(stored.with_own_policy.intersection(active))]
@@ -79,28 +83,36 @@ def with_loadable(policy: Policy, toolkits: Iterable[catalog.Toolkit]) -> Policy
     return Policy(text=text, sections=policy.sections, loadable=loadable)
 
 
-def tokens(stored: catalog.Catalog, active: Iterable[str]) -> int:
+def tokens(stored: catalog.Catalog, active: Iterable[str], concerned: Collection[str]) -> int:
     """Return the number of tokens of the policy for the ``active`` tools, off texts included."""
     if stored.count_tokens is None:
         return 0
     in_order = sorted(active)
-    built = build(stored, in_order, active_members(stored, in_order))
+    built = build(stored, in_order, active_members(stored, in_order), concerned)
     return sum(section_tokens(stored, section) for section in built.sections)
 
 
-def tokens_added(stored: catalog.Catalog, before: Set[str], after: Set[str]) -> int:
-    """Return by how many tokens the policy grows from one set of active tools to another: only sections that differ are
-    counted.
+def tokens_added(
+    stored: catalog.Catalog,
+    before: Set[str],
+    after: Set[str],
+    concerned_before: Set[str],
+    concerned_after: Set[str],
+) -> int:
+    """Return by how many tokens the policy grows from one set of active tools to another, and from the toolkits that
+    concern the agent before to those after: only sections that differ are counted.
     """
     if stored.count_tokens is None:
         return 0
     changed = before ^ after
     touched = {toolkit.key: toolkit for tool in changed for toolkit in stored.toolkits_of.get(tool, ())}
+    touched |= {key: stored.toolkits[key] for key in concerned_before ^ concerned_after}
     added = 0
-    for sign, active in ((1, after), (-1, before)):
+    for sign, active, concerned in ((1, after, concerned_after), (-1, before, concerned_before)):
         for toolkit in touched.values():
-            members = {member.tool for member in toolkit.members}
-            added += sign * section_tokens(stored, section_of(stored, toolkit, members & active))
+            members = {member.tool for member in toolkit.members} & active
+            if members or toolkit.key in concerned:
+                added += sign * section_tokens(stored, section_of(stored, toolkit, members))
         added += sign * sum(
             section_tokens(stored, _section_of_tool(stored, key))
             for key in stored.with_own_policy & changed & active
@@ -169,7 +181,7 @@ def section_of(stored: catalog.Catalog, toolkit: catalog.Toolkit, active: Iterab
     """Return the toolkit's text for the policy while these members are active; without any, its off text."""
     if tools := tuple(sorted(active)):
         return section(stored, toolkit.key, tools)
-    return Section(toolkit=toolkit.key, tool="", state="off", text=off_text(toolkit))
+    return _section_off(stored, toolkit.key)
 
 
 def _section_of_tool(stored: catalog.Catalog, key: str) -> Section:
@@ -177,11 +189,11 @@ def _section_of_tool(stored: catalog.Catalog, key: str) -> Section:
     return Section(toolkit="", tool=key, state="on", text=stored.tools[key].policy.strip())
 
 
-def _sections_off(stored: catalog.Catalog) -> tuple[tuple[str, Section], ...]:
-    """Return the section of each toolkit with an off text."""
-    cached: tuple[tuple[str, Section], ...] | None = stored.derived.get("sections off")
+def _section_off(stored: catalog.Catalog, key: str) -> Section:
+    """Return the toolkit's off text as a section; computed once and cached with the catalog."""
+    cache: dict[str, Section] = stored.derived.setdefault("sections off", {})
+    cached = cache.get(key)
     if cached is None:
-        texts = ((kit.key, off_text(kit)) for kit in stored.with_off_text)
-        cached = tuple((key, Section(toolkit=key, tool="", state="off", text=text)) for key, text in texts)
-        stored.derived["sections off"] = cached
+        text = off_text(stored.toolkits[key])
+        cached = cache[key] = Section(toolkit=key, tool="", state="off", text=text)
     return cached

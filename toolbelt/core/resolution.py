@@ -80,6 +80,8 @@ def build_context(snapshot: Snapshot) -> rules.EvaluationContext:
     initial = frozenset(agent.initial_toolkits).intersection(toolkits)
     granted_alone = {} if subagent else _granted_alone(stored, agent)
     switched_on = {} if subagent else _switched_on(stored, agent)
+    tools_by_name = sessions.loaded(session, "tool", snapshot.request_id)
+    plugins_by_name = sessions.loaded(session, "plugin", snapshot.request_id)
     inapplicable = {
         3: False not in agent.switches.values(),
         4: False not in agent.overrides.values(),
@@ -92,20 +94,78 @@ def build_context(snapshot: Snapshot) -> rules.EvaluationContext:
         catalog=stored,
         agent=agent,
         subagent=subagent,
+        has_session=session is not None,
+        concerned=toolkits_that_concern(
+            stored,
+            agent,
+            in_force if has_loadout else None,
+            is_subagent=subagent,
+            loaded=_matched(stored, in_force, tools_by_name, plugins_by_name),
+        ),
         denying=denying,
         loadout=loadouts.view_in(stored, in_force) if has_loadout else None,
         loadout_name=in_force,
         toolkits=toolkits,
         initial=initial,
         loadable=frozenset(agent.allowed_toolkits).difference(toolkits),
-        tools_by_name=sessions.loaded(session, "tool", snapshot.request_id),
-        plugins_by_name=sessions.loaded(session, "plugin", snapshot.request_id),
+        tools_by_name=tools_by_name,
+        plugins_by_name=plugins_by_name,
         load_order=sessions.load_order(session, snapshot.request_id),
         granted_alone=granted_alone,
         switched_on=switched_on,
         loaded={} if subagent else _loaded(stored, toolkits, initial),
         rules=tuple([rule for rule in rules.AGENT_RULES if not inapplicable.get(rule.number)]),
     )
+
+
+def toolkits_that_concern(
+    stored: catalog.Catalog,
+    agent: agents.Agent,
+    loadout: str | None,
+    *,
+    is_subagent: bool = False,
+    loaded: Iterable[str] = (),
+) -> frozenset[str]:
+    """Return the toolkits with an off text that concern the agent, whose off text it gets while no member is active.
+
+    The agent's configuration names them (with a switch, or in its allowed toolkits) or one of their members (with an
+    override, as an always-on tool, or in a sub-app), or its ``loadout`` (None: what is on by default) includes one, or
+    the session has one of the tools ``loaded`` by name. It does not matter whether a block, a denial or an outage takes
+    that away.
+    """
+    if not stored.with_off_text:
+        return frozenset()
+    tools = {*agent.overrides}
+    if not is_subagent:
+        tools.update(loaded)
+        tools.update(always.tool for always in agent.tools)
+        tools.update(tool for tool, _ in stored.bound.get(agent.key, ()))
+    named = {*agent.switches, *agent.allowed_toolkits}
+    named.update(kit.key for tool in tools for kit in stored.toolkits_of.get(tool, ()))
+    return _brought(stored, loadout).union(named & stored.with_off_text.keys())
+
+
+def _matched(
+    stored: catalog.Catalog, loadout: str, tools: Iterable[str], plugins: Iterable[str]
+) -> list[str]:
+    """Return the tools that were loaded by these names and that a pattern of the loadout still matches."""
+    named = [*tools, *(tool for plugin in plugins for tool in stored.tools_of_plugin.get(plugin, ()))]
+    matched = loadouts.tools_discoverable(stored, loadout) if named and loadout else ()
+    return [tool for tool in named if tool in matched]
+
+
+def _brought(stored: catalog.Catalog, loadout: str | None) -> frozenset[str]:
+    """Return the toolkits with an off text of which the loadout includes a member; cached with the catalog."""
+    slot = ("off texts", loadout)
+    cached: frozenset[str] | None = stored.derived.get(slot)
+    if cached is None:
+        included = {*(stored.default_on if loadout is None else loadouts.tools_included(stored, loadout))}
+        cached = stored.derived[slot] = frozenset(
+            key
+            for key, toolkit in stored.with_off_text.items()
+            if any(member.tool in included for member in toolkit.members)
+        )
+    return cached
 
 
 def _granted_alone(stored: catalog.Catalog, agent: agents.Agent) -> dict[str, rules.Answer]:

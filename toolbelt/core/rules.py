@@ -47,12 +47,15 @@ class EvaluationContext:
     ``denying`` are the views of all loadouts whose disabled entries apply, ``loadout`` is the one in force.
     ``granted_alone``, ``switched_on`` and ``loaded`` hold the answers of rules 6, 7 and 8 by tool; a subagent has none.
     ``rules`` are the rules from 3 on that can apply to this agent. ``load_order`` is what the session loaded, the
-    oldest load first.
+    oldest load first. ``has_session``: the request has a session, in which something can be loaded.
+    ``concerned`` are the toolkits whose off texts the agent gets.
     """
 
     catalog: catalog.Catalog
     agent: agents.Agent
     subagent: bool
+    has_session: bool
+    concerned: frozenset[str]
     denying: tuple[loadouts.View, ...]
     loadout: loadouts.View | None
     loadout_name: str

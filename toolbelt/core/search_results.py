@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from toolbelt.core import (
     budgets,
@@ -30,9 +30,6 @@ _MAX_DESCRIPTION_TOKENS, _MAX_DESCRIPTION_LENGTH = 30, 160
 _MAX_MATCHED, _MAX_MATCHED_LENGTH = 4, 20
 # How many toolkits are named, and how many of the best tools count for them.
 _MAX_TOOLKITS, _COUNTED = 3, 30
-
-# Whether results say which name to load: not at all, where a load is possible, or leaving out what cannot be loaded.
-Loads = Literal["never", "where possible", "always"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +55,19 @@ def of(
     arguments: Mapping[str, Any],
     *,
     longest_message: str,
-    loads: Loads,
     is_dispatch: bool = False,
 ) -> Page:
-    """Return a page of the tools that match the arguments of ``search_tools``.
+    """Return a page of the tools that match the arguments of ``search_tools``: those that the agent has, and those that
+    a load would bring.
 
-    For ``call_tool`` (``is_dispatch``), results bring their schemas, the best first, where there is room, and
-    tools that the agent's own program runs are left out.
+    For ``call_tool`` (``is_dispatch``), they are those whose call would succeed, so nothing has to be loaded, and tools
+    that the agent's own program runs are left out. Results bring their schemas, the best first, where there is room.
     """
     stored = resolved.context.catalog
     decisions = {**resolved.active, **{decision.tool: decision for decision in resolved.discoverable()}}
     if is_dispatch:
         decisions = {key: d for key, d in decisions.items() if stored.runner(stored.tools[key]) != "client"}
-    lines = _Lines(resolved, decisions, loads)
+    lines = _Lines(resolved, decisions, is_dispatch)
     query = arguments["query"]
     if is_dispatch and query.strip() in decisions:
         return Page(results=[lines.complete(query.strip())])
@@ -78,7 +75,7 @@ def of(
     limit = arguments.get("limit", meta_tools.SEARCH_LIMIT)
     count = offset + max(limit + 1, _COUNTED)
     hits = search.search(stored, decisions, query, count)
-    if loads == "always" and not all(lines.is_usable(hit.tool) for hit in hits):
+    if not all(lines.is_usable(hit.tool) for hit in hits):
         # Only now, because to check them all costs more than a search.
         hits = search.search(stored, filter(lines.is_usable, decisions), query, count)
     toolkits = lines.best_toolkits([hit.tool for hit in hits[:_COUNTED]])
@@ -105,25 +102,23 @@ class _Lines:
     """The lines of results for an agent; ``decisions`` are those for the tools that it has or could load."""
 
     def __init__(
-        self, resolved: budgets.Resolution, decisions: Mapping[str, resolution.Decision], loads: Loads
+        self, resolved: budgets.Resolution, decisions: Mapping[str, resolution.Decision], is_dispatch: bool
     ) -> None:
-        self._resolved, self._decisions, self._loads = resolved, decisions, loads
+        self._resolved, self._decisions, self._is_dispatch = resolved, decisions, is_dispatch
         self._stored = resolved.context.catalog
-        self._may_load = functools.cache(functools.partial(targets.may_load, resolved))
+        self._would_load = functools.cache(functools.partial(targets.would_load, resolved))
+        self._name_to_load = functools.cache(functools.partial(targets.name_to_load, resolved))
 
     def is_active(self, tool: str) -> bool:
         return self._decisions[tool].state == "active"
 
     def load(self, tool: str) -> str:
         """Return the name to load for a tool; nothing if it is active or cannot be loaded."""
-        if self._loads == "never" or self.is_active(tool):
-            return ""
-        name = targets.name_to_load(self._decisions[tool])
-        return name if self._may_load(name) else ""
+        return "" if self.is_active(tool) else self._name_to_load(self._decisions[tool])
 
     def is_usable(self, tool: str) -> bool:
         """Return whether the agent can use a tool now, or after a load."""
-        return self.is_active(tool) or bool(self.load(tool))
+        return self._is_dispatch or self.is_active(tool) or bool(self.load(tool))
 
     def of(self, tool: str, matched: Sequence[str]) -> dict[str, Any]:
         stored = declared_versions.offered(self._stored.tools[tool])
@@ -159,7 +154,8 @@ class _Lines:
         return [
             toolkit.key
             for toolkit in self._stored.toolkits_of.get(tool, ())
-            if toolkit.key in context.loadable or toolkit.key in context.toolkits
+            if toolkit.key in context.toolkits
+            or (toolkit.key in context.loadable and (self._is_dispatch or self._would_load(toolkit.key)))
         ]
 
 

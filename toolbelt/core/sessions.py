@@ -51,6 +51,10 @@ class Session:
     changes: tuple[Change, ...] = ()
 
 
+# A conversation that has loaded nothing yet.
+NEW = Session(key="")
+
+
 def id_problem(text: str) -> str | None:
     """Return the problem of the id of a session or a request, or None."""
     if 0 < len(text) <= MAX_ID_LENGTH and text.isprintable():

@@ -26,6 +26,7 @@ from toolbelt.core import (
 
 MAX_NAMES = 50
 TOKENIZER = "o200k_base"
+_META_TOOLS = tuple(meta_tools.DEFINITIONS.values())
 
 Because = Mapping[str, resolution.Decision]
 
@@ -164,12 +165,13 @@ def of(
     """Return the surface of a snapshot that is already resolved."""
     stored, active = snapshot.catalog, resolved.active
     members = policy.active_members(stored, active)
-    policy_ = policy.build(stored, active, members)
-    if not resolved.context.subagent and snapshot.agent.allowed_toolkits:
-        policy_ = policy.with_loadable(policy_, [stored.toolkits[key] for key in targets.loadable(resolved)])
+    policy_ = policy.build(stored, active, members, resolved.context.concerned)
+    loadable = [stored.toolkits[key] for key in targets.loadable(resolved)]
+    policy_ = policy.with_loadable(policy_, loadable)
     directive = directives.build(stored, members, active, message)
     tools = tuple([definitions.of(stored, key) for key in active])
-    meta_tools_ = _meta_tools(resolved)
+    # A toolkit in the list can be loaded, or is loaded and can be unloaded.
+    meta_tools_ = _META_TOOLS if loadable or targets.is_anything_to_change(resolved) else ()
     tool_choice: Literal["auto", "none"] = "auto" if tools or meta_tools_ else "none"
     return Surface(
         agent=snapshot.agent.key,
@@ -187,18 +189,12 @@ def of(
     )
 
 
-def _meta_tools(resolved: budgets.Resolution) -> tuple[definitions.Definition, ...]:
-    """Return Toolbelt's own tools for this agent. A subagent gets none that would only refuse."""
-    if not may_load(resolved):
-        return ()
-    left_out = meta_tools.CHANGING if resolved.context.subagent else frozenset()
-    return tuple([d for name, d in meta_tools.DEFINITIONS.items() if name not in left_out])
-
-
 def may_load(resolved: budgets.Resolution) -> bool:
-    """Return whether the agent gets the meta-tools: it has allowed toolkits, or something is discoverable.
+    """Return whether the agent's configuration lets it load anything: it has allowed toolkits, or something is
+    discoverable, or was loaded by name.
 
-    Tools that the session loaded by name also count, so that they can be unloaded.
+    Calls of the meta-tools are then answered with their status, also while a surface has none because all would
+    refuse; the model may remember them from earlier in the conversation.
     """
     context = resolved.context
     return (

@@ -1,7 +1,9 @@
-"""Targets: what a name that an agent loads refers to, and which names it may load (docs/semantics.md: Sessions).
+"""Targets: what a name that an agent loads refers to, and whether a load of it would succeed (docs/semantics.md:
+Sessions).
 
-``load_tools`` takes the name of a toolkit, or of a discoverable plugin or tool. Hints never reveal what an agent may
-not load.
+``load_tools`` takes the name of a toolkit, or of a discoverable plugin or tool. :func:`refusal` is the one answer to
+"would this load succeed": for the load itself, the meta-tools of a surface, lists, search results and hints. Hints
+never reveal what an agent may not load.
 """
 
 from __future__ import annotations
@@ -10,7 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbelt.core import budgets, catalog, errors, loadouts, resolution, rules, sessions
+from toolbelt.core import budgets, catalog, conflicts, errors, loadouts, resolution, rules, schema, sessions
+
+Refusal = Literal[
+    "not_allowed", "denied", "unavailable", "over_budget", "already_loaded", "no_session", "conflict"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +47,7 @@ def find(resolved: budgets.Resolution, name: str, *, prefer_loaded: bool = False
     targets: list[Target] = []
     toolkit = stored.toolkits.get(name)
     if toolkit is not None:
-        allowed = name in context.agent.allowed_toolkits
-        targets.append(Target(kind="toolkit", name=name, tools=members(stored, toolkit), is_allowed=allowed))
+        targets.append(of_toolkit(context, toolkit))
     if name in stored.tools and name not in stored.non_tools:
         targets.append(Target(kind="tool", name=name, tools=(name,), is_allowed=is_offered(name)))
     if name in stored.plugins:
@@ -52,6 +57,16 @@ def find(resolved: budgets.Resolution, name: str, *, prefer_loaded: bool = False
         targets, key=lambda target: (not target.is_allowed, prefer_loaded and not is_loaded(context, target))
     )
     return ranked[0] if ranked else None
+
+
+def of_toolkit(context: rules.EvaluationContext, toolkit: catalog.Toolkit) -> Target:
+    """Return the target of a toolkit's name."""
+    return Target(
+        kind="toolkit",
+        name=toolkit.key,
+        tools=members(context.catalog, toolkit),
+        is_allowed=toolkit.key in context.agent.allowed_toolkits,
+    )
 
 
 def members(stored: catalog.Catalog, toolkit: catalog.Toolkit) -> tuple[str, ...]:
@@ -90,32 +105,101 @@ def _is_closed(context: rules.EvaluationContext, target: Target) -> bool:
             return stored.tools[name].blocked
 
 
-def name_to_load(decision: resolution.Decision) -> str:
-    """Return the name to load for a discoverable tool: its toolkit's, or its own."""
-    return decision.origin.name if decision.code == "loadable" else decision.tool
+def refusal(resolved: budgets.Resolution, target: Target) -> Refusal | None:
+    """Return the status with which a load of the target is answered if it changes nothing; None if it succeeds."""
+    context = resolved.context
+    if not target.is_allowed:
+        return "not_allowed"
+    if context.subagent:
+        return "denied"
+    if closed := closed_state(context, target):
+        return closed
+    if not budgets.has_room(resolved, target.tools):
+        return "over_budget"
+    if is_loaded(context, target) and resolved.deferred.keys().isdisjoint(target.tools):
+        return "already_loaded"
+    if not context.has_session:
+        return "no_session"
+    return "conflict" if conflict(context, target) else None
+
+
+def conflict(context: rules.EvaluationContext, target: Target) -> conflicts.Conflict | None:
+    """Return the first conflict that a load of the target would cause, or None."""
+    with_options = conflicts.tools_with_options(context.catalog, context.agent)
+    for tool in target.tools if with_options else ():
+        if tool not in with_options:
+            continue
+        if resolution.decide(context, tool).state in ("denied", "unavailable"):
+            continue
+        existing = resolution.sources(context, tool)
+        if not existing:
+            continue
+        toolkit = context.catalog.toolkits[target.name] if target.kind == "toolkit" else None
+        requested = conflicts.options_of(toolkit, tool) if toolkit else None
+        if not schema.same(requested, existing[0].options):
+            candidate = conflicts.Source(kind="loaded", name=target.name, options=requested)
+            return conflicts.Conflict(tool=tool, first=existing[0], second=candidate)
+    return None
+
+
+def name_to_load(resolved: budgets.Resolution, decision: resolution.Decision) -> str:
+    """Return a name whose load would make a discoverable tool active: a toolkit's, or its own; empty if there is
+    none.
+    """
+    context = resolved.context
+    if context.subagent or not context.has_session:
+        return ""
+    for toolkit in context.catalog.toolkits_of.get(decision.tool, ()):
+        if (
+            decision.code == "loadable"
+            and toolkit.key in context.loadable
+            and refusal(resolved, of_toolkit(context, toolkit)) is None
+        ):
+            return toolkit.key
+    return decision.tool if would_load(resolved, decision.tool) else ""
+
+
+def is_anything_to_change(resolved: budgets.Resolution) -> bool:
+    """Return whether any load or unload would succeed: only then are there meta-tools."""
+    context = resolved.context
+    if context.subagent or not context.has_session:
+        return False
+    return (
+        any(key not in context.initial for key in context.toolkits)
+        or any(is_unloadable(resolved, name) for name in context.tools_by_name | context.plugins_by_name)
+        or any(would_load(resolved, key) for key in context.agent.allowed_toolkits)
+        or any(name_to_load(resolved, decision) for decision in resolved.offered())
+    )
+
+
+def is_unloadable(resolved: budgets.Resolution, name: str) -> bool:
+    """Return whether what was loaded as ``name`` can be unloaded. A load by name that no pattern covers any more
+    counts for nothing.
+    """
+    target = find(resolved, name, prefer_loaded=True)
+    return target is not None and target.is_allowed and is_loaded(resolved.context, target)
 
 
 def nearest(resolved: budgets.Resolution, name: str) -> tuple[str, ...]:
     """Return the names most similar to ``name`` that this agent may load."""
-    return tuple(near for near in errors.nearest(name, _names(resolved)) if may_load(resolved, near))
+    return tuple(near for near in errors.nearest(name, _names(resolved)) if would_load(resolved, near))
 
 
 def loadable(resolved: budgets.Resolution) -> Iterator[str]:
-    """Yield the toolkits that this agent may load or has loaded, in the allowed order, without initial ones."""
-    for key in resolved.context.agent.allowed_toolkits:
-        if key not in resolved.context.initial and may_load(resolved, key):
+    """Yield the toolkits that the session can load or has loaded, in the allowed order, without initial ones."""
+    context = resolved.context
+    for key in context.agent.allowed_toolkits if context.has_session else ():
+        toolkit = context.catalog.toolkits.get(key)
+        if toolkit is None or key in context.initial:
+            continue
+        if refusal(resolved, of_toolkit(context, toolkit)) in (None, "already_loaded"):
             yield key
 
 
-def may_load(resolved: budgets.Resolution, name: str) -> bool:
-    """Return whether loading ``name`` could add tools: it is allowed and not closed, and the budget has room."""
+def would_load(resolved: budgets.Resolution, name: str) -> bool:
+    """Return whether a load of ``name`` would succeed."""
     target = find(resolved, name)
-    return (
-        target is not None
-        and target.is_allowed
-        and closed_state(resolved.context, target) is None
-        and budgets.has_room(resolved, target.tools)
-    )
+    return target is not None and refusal(resolved, target) is None
 
 
 def _names(resolved: budgets.Resolution) -> Iterator[str]:

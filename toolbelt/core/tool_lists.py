@@ -2,7 +2,8 @@
 
 There are two forms. ``dispatch``: the active tools, with ``search_tools`` and ``call_tool`` for everything else that
 the agent could have; loading does not change the list, so this is the only form for clients without a session.
-``list``: the surface with its meta-tools, so that the list grows. An agent that cannot load anything gets neither.
+``list``: the surface with its meta-tools, so that the list grows. An agent that has nothing to load, unload or call
+gets neither.
 Tools that the agent's own program runs are in neither form: an MCP client could not call them.
 """
 
@@ -33,10 +34,20 @@ def form(loading: agents.McpLoading, *, has_session: bool, may_grow: bool) -> Fo
 def of(answer: surface.Surface, form: Form) -> ToolList:
     """Return the tools of a surface in this form."""
     meta_tools_ = answer.meta_tools
-    if meta_tools_ and form == "dispatch":
-        meta_tools_ = tuple(meta_tools.DISPATCHING.values())
+    if form == "dispatch":
+        meta_tools_ = tuple(meta_tools.DISPATCHING.values()) if _may_dispatch(answer) else ()
     stored = answer.resolution.context.catalog
     run_here = [tool for tool in answer.tools if stored.runner(stored.tools[tool.name]) != "client"]
     tools = tuple(sorted((*run_here, *meta_tools_), key=lambda definition: definition.name))
     digest = hashlib.sha256(b"".join([definition.digest for definition in tools])).hexdigest()
     return ToolList(tools=tools, digest=digest[:32])
+
+
+def _may_dispatch(answer: surface.Surface) -> bool:
+    """Return whether ``call_tool`` can do something that the listed tools cannot: call a tool that is not active, or
+    load or unload in the session.
+    """
+    stored = answer.resolution.context.catalog
+    return bool(answer.meta_tools) or any(
+        stored.runner(stored.tools[decision.tool]) != "client" for decision in answer.resolution.offered()
+    )

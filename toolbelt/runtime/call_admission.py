@@ -60,10 +60,7 @@ def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
         return _call_meta_tool(recording, subagent)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and recording.tool == meta_tools.SEARCH:
-        result = dispatch.search_tools(
-            resolved, recording.arguments, has_session=recording.session is not None
-        )
-        return _end(recording, result)
+        return _end(recording, dispatch.search_tools(resolved, recording.arguments))
     if by_dispatch and recording.tool == meta_tools.CALL:
         parsed_call = dispatch.parse_call(resolved, recording.arguments)
         if isinstance(parsed_call, calls.Refusal):

@@ -76,7 +76,7 @@ def _page(request: http.Request, agent: str) -> pieces.View:
         period=periods.present(criteria, any_label="Any time"),
         is_filtered=bool(periods.address_parameters(criteria)),
         initial=initial,
-        loadable=tuple(key for key in summary.agent.allowed_toolkits if key not in initial),
+        loadable=summary.inventory.loadable,
         may_discover=summary.access.may_load,
         matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
         pages=part.pages(periods.address_parameters(criteria), reverse("web:sessions", args=[agent])),

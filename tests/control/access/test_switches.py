@@ -29,7 +29,7 @@ def test_turning_a_toolkit_on_adds_its_tools_and_policy_to_the_next_surface(oper
     assert "Look before you write: git__status, git__log." in answer.policy.text
     assert change.effect is not None
     assert change.effect.added == ("git__log", "git__status")
-    assert change.effect.policy == (("reading", "off", "on"),)
+    assert change.effect.policy == (("reading", "none", "on"),)
 
 
 def test_turning_on_a_destructive_tool_requires_confirmation(operator: writing.Write) -> None:

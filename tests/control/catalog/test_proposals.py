@@ -133,7 +133,10 @@ def test_a_toolkit_affects_agents_with_its_switch_on_and_lists_destructive_tools
     assert proposal.touched[0].destructive == ("git__push",)
 
 
-def test_a_policy_text_affects_the_agents_that_receive_it() -> None:
+def test_a_policy_text_affects_the_agents_that_receive_it(operator: writing.Write) -> None:
+    off = proposals.propose("toolkit", "reading", {"policy_when_off": "Ask somebody else."})
+    assert effects_by_agent(off) == {}
+    entries.change(operator, "agent", "ada", {"tools_config": {"reading": False}})
     proposal = proposals.propose("toolkit", "reading", {"policy_when_off": "Ask somebody else."})
     assert effects_by_agent(proposal) == {"ada": ((), (), (), ())}
     assert proposal.touched[0].effect.policy == (("reading", "off", "off"),)

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from toolbelt import conf
-from toolbelt.core import agents, budgets, caches, catalog, inventory, resolution, rules, surface
+from toolbelt.core import (
+    agents,
+    budgets,
+    caches,
+    catalog,
+    inventory,
+    resolution,
+    rules,
+    sessions,
+    targets,
+)
 from toolbelt.core.catalog import Toolkit
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
@@ -80,8 +90,9 @@ class AgentAccess:
 
     @property
     def may_load(self) -> bool:
-        """Whether it gets the meta-tools, with which an agent loads others."""
-        return surface.may_load(self.resolved)
+        """Whether a new session gets the meta-tools, with which an agent loads tools."""
+        snapshot = snapshots.of(self.catalog, self.agent, session=sessions.NEW)
+        return targets.is_anything_to_change(budgets.resolve(snapshot))
 
     def decision(self, tool: str) -> resolution.Decision:
         """Return the decision for one tool, as people read it."""

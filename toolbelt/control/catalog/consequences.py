@@ -19,6 +19,7 @@ from toolbelt.core import (
     keys,
     loadouts,
     risks,
+    sessions,
     surface,
 )
 from toolbelt.store import snapshots
@@ -28,7 +29,7 @@ Kind = Literal["loadout", "toolkit", "sub_app"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consequence:
-    """The consequences for one agent outside any session. ``gained`` and ``lost`` are tools that it may load now, or no
+    """The consequences for one agent in a new session. ``gained`` and ``lost`` are tools that it may load now, or no
     longer; ``destructive`` are its new destructive tools. ``spent_before`` and ``spent_after`` are its use of the
     budget.
     """
@@ -124,7 +125,9 @@ def _loadable_candidates(
 def _consequence(
     agent: agents.Agent, stored: catalog.Catalog, proposed: catalog.Catalog, candidates: Collection[str]
 ) -> Consequence:
-    before, after = (surface.build(snapshots.of(side, agent)) for side in (stored, proposed))
+    before, after = (
+        surface.build(snapshots.of(side, agent, session=sessions.NEW)) for side in (stored, proposed)
+    )
     loadable_before, loadable_after = (
         {key for key in candidates if side.resolution.decision(key).state == "discoverable"}
         for side in (before, after)

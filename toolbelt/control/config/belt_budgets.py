@@ -68,7 +68,7 @@ def _spent(belt: belts.Belt, agent: str, count: Callable[[catalog.Tool], int]) -
     counting = dataclasses.replace(
         belt.catalog, code=snapshots.catalog().code, count_tokens=token_counts.count_policy, derived={}
     )
-    policy_tokens = policy.tokens(counting, resolved.active)
+    policy_tokens = policy.tokens(counting, resolved.active, resolved.context.concerned)
     spent = policy_tokens + sum(count(belt.catalog.tools[key]) for key in resolved.active)
     return dataclasses.replace(resolved.spent, tokens=spent, policy_tokens=policy_tokens)
 

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from toolbelt import conf
 from toolbelt.control.access import access_index, expirations
 from toolbelt.core import agents, belts, budgets, catalog, inventory, loadouts, resolution, surface
+from toolbelt.core import sessions as conversations
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import audit, calls, counts, entries, revisions, snapshots
 
@@ -49,7 +50,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """One agent's access: the surface of a request outside any session, the decision for each overridden tool without
+    """One agent's access: the surface of a new session, the decision for each overridden tool without
     its override, and the newest audit entries of the agent and of each of its switches and overrides (by key).
     """
 
@@ -105,7 +106,7 @@ def settings(agent: str) -> Settings:
     current = snapshots.find(agent, None)
     return Settings(
         summary=_summary(current),
-        surface=surface.build(snapshots.of(current.catalog, current.agent)),
+        surface=surface.build(snapshots.of(current.catalog, current.agent, session=conversations.NEW)),
         entry=belts.entry("agent", current.agent),
         loadouts=loadouts.all_names(current.catalog),
     )
@@ -114,14 +115,14 @@ def settings(agent: str) -> Settings:
 def access(agent: str, message: str | None = None) -> Access:
     """Return one agent's access, and the directive for ``message``; raise errors.NotFound."""
     current = snapshots.find(agent, None)
-    snapshot = snapshots.of(current.catalog, current.agent)
+    snapshot = snapshots.of(current.catalog, current.agent, session=conversations.NEW)
     resolved = budgets.resolve(snapshot)
     return Access(
         agent=current.agent,
         loadout=current.agent.loadout_name(conf.KIND_LOADOUTS),
         catalog=current.catalog,
         surface=surface.of(resolved, snapshot, message, revision=current.number),
-        inherited=_inherited(snapshot),
+        inherited=budgets.without_each_override(snapshot),
         last=_last(agent),
         switched=audit.newest_by_key("agent", agent),
         revision=current.number,
@@ -266,15 +267,3 @@ def _summary(current: snapshots.StoredState) -> Summary:
 
 def _last(agent: str) -> Entry | None:
     return next(iter(audit.page(subject_kind="agent", subject_key=agent, size=1).entries), None)
-
-
-def _inherited(snapshot: resolution.Snapshot) -> dict[str, Any]:
-    """Return the decision for each overridden tool without its override, one by one."""
-    agent = snapshot.agent
-    decisions = {}
-    for tool in agent.overrides:
-        if tool in snapshot.catalog.tools:
-            others = {key: on for key, on in agent.overrides.items() if key != tool}
-            without = dataclasses.replace(snapshot, agent=dataclasses.replace(agent, overrides=others))
-            decisions[tool] = budgets.resolve(without).decision(tool)
-    return decisions

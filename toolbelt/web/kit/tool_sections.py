@@ -116,8 +116,9 @@ def _row(access: queries.Access, key: str, reason: str) -> pieces.View:
 def _tokens(access: queries.Access, group: Group, active: Sequence[str]) -> pieces.View | None:
     """Return the tokens of the active tools and of the toolkit's policy: their sum, and each of them."""
     stored, tools = access.catalog, sum(access.catalog.tools[key].tokens for key in active)
-    section_of = policy.section_of(stored, group.toolkit, active) if group.toolkit is not None else None
-    in_policy = policy.section_tokens(stored, section_of) if section_of is not None else 0
+    in_policy = 0
+    if group.toolkit is not None and (active or group.key in access.surface.resolution.context.concerned):
+        in_policy = policy.section_tokens(stored, policy.section_of(stored, group.toolkit, active))
     if not tools and not in_policy:
         return None
     parts = f"tools {words.approx(tools)} + policy {words.approx(in_policy)}" if in_policy else ""

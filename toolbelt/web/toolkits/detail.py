@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -111,6 +112,8 @@ def preview(
     trial = directives.try_message(stored, toolkit, reach, criteria["message"])
     in_python = stored.hooks(toolkit) is not None
     section = policy.section_of(stored, toolkit, active)
+    if not active and access is not None and toolkit.key not in access.context.concerned:
+        section = dataclasses.replace(section, text="")
     return pieces.View(
         policy=section.text,
         tokens=model_panel.section_tokens(stored, section),
