@@ -40,7 +40,8 @@ def test_an_allowed_agent_can_declare_and_read_its_tools(ada: Asking) -> None:
     assert (read["ETag"], read.json()["last_declared"] is not None) == (declared["ETag"], True)
     assert read.json()["tools"][0]["name"] == "refund"
     assert ada.get(TOOLS, **{"If-None-Match": declared["ETag"]}).status_code == 304
-    assert models.AuditEntry.objects.filter(action="tool.create").get().actor == "agent:ada"
+    declared = models.AuditEntry.objects.filter(action="tool.appear").get()
+    assert (declared.actor_kind, declared.asked_by) == ("program", "agent:ada")
 
 
 def test_a_declaration_returns_the_keys_of_its_tools_by_name(ada: Asking) -> None:

@@ -11,10 +11,13 @@ from django import test
 from django.core.management import call_command
 
 from tests import demo_plugins, fast_fixtures
+from toolbelt.control import undo
 from toolbelt.control.reports import attention, error_spikes, queries, usage
 from toolbelt.control.servers import approvals, client_plugins
+from toolbelt.core import errors
 from toolbelt.runtime import plugins
 from toolbelt.store import snapshots
+from toolbelt.testing import OPERATOR
 
 
 @pytest.fixture
@@ -33,6 +36,18 @@ def demo(
     yield
     plugins.stop()
     snapshots.forget()
+
+
+def test_the_declaration_of_the_help_desk_is_by_its_program_and_cannot_be_undone(demo: None) -> None:
+    declared = queries.changes(about="helpdesk__refund_order").entries[0]
+    assert (declared.actor, declared.actor_kind, declared.asked_by) == (
+        "helpdesk",
+        "program",
+        "agent:support-desk",
+    )
+    assert (declared.action, declared.is_fact) == ("tool.update", True)
+    with pytest.raises(errors.Refused, match="approve or reject the tool in the review"):
+        undo.undo(OPERATOR, declared.id)
 
 
 def test_the_demo_has_something_of_each_kind_that_needs_attention(demo: None) -> None:
@@ -117,7 +132,7 @@ def test_a_tool_is_on_on_request_and_off_for_different_agents(demo: None) -> Non
 
 
 def test_the_audit_log_shows_the_declared_change_briefly(demo: None, admin_client: test.Client) -> None:
-    page = admin_client.get("/audit/?person=agent:support-desk").context["page"]
+    page = admin_client.get("/audit/?person=helpdesk").context["page"]
     [entry] = [entry for day in page.days for entry in day.entries]
     assert entry.subject == "helpdesk__refund_order"
     assert {difference.label for difference in entry.differences} == {

@@ -319,7 +319,7 @@ def test_a_plugin_that_fails_to_initialize_is_recorded_as_failed(db: None, insta
     row = models.Plugin.objects.get(name="broken")
     assert (row.status, row.error) == ("failed", "ConnectionError: the index is not there")
     entry = models.AuditEntry.objects.filter(subject_key="broken", via="system").get()
-    assert (entry.actor, entry.after) == ("toolbelt", {"status": "failed"})
+    assert (entry.actor, entry.actor_kind, entry.action) == ("broken", "program", "plugin.fail")
     assert content(call("kb__search", {"query": "x"}))
 
 

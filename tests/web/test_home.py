@@ -304,5 +304,5 @@ def test_only_your_own_changes_can_be_undone_from_the_overview(call_viewer: Clie
     dashboard.switch(call_viewer, "issues", "true", "false")
     assert [(entry.who, entry.undoable) for entry in open_page(call_viewer).entries] == [
         ("olive", True),
-        ("sam", False),
+        ("sam (token)", False),
     ]

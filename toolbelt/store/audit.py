@@ -380,15 +380,15 @@ def _with_members(entries: tuple[Entry, ...], matching: orm.QuerySet[models.Audi
     if not batches:
         return entries
     rows = matching.filter(batch__in=batches, action__in=FOLDED).order_by("id")
-    members: dict[tuple[Any, str, str], dict[int, str]] = {}
-    for row, *group, subject in rows.values_list("pk", "batch", "action", "actor", "subject_key"):
-        members.setdefault((group[0], group[1], group[2]), {})[row] = subject
-    undone = _undone(row for group in members.values() for row in group)
+    members: dict[tuple[uuid.UUID | None, str, str], dict[int, str]] = {}
+    for row in rows.only("batch", "action", "actor", "subject_key"):
+        members.setdefault((row.batch, row.action, row.actor), {})[row.pk] = row.subject_key
+    undone = _undone(number for stands_for in members.values() for number in stands_for)
     result = []
     for entry in entries:
         group = members.get((entry.batch, entry.action, entry.actor), {})
         if len(group) > 1:
-            undoings = [undone.get(row) for row in group]
+            undoings = [undone.get(number) for number in group]
             entry = dataclasses.replace(
                 entry,
                 members=tuple(group.values()),

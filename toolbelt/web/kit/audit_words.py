@@ -197,6 +197,7 @@ def present(
         who=actor(entry.actor, entry.actor_kind, stored),
         by_itself=_is_about_itself(entry),
         asked_by=actor(entry.asked_by),
+        asked="declared" if entry.asked_by.startswith("agent:") else "asked",
         is_fact=entry.is_fact,
         members=entry.members,
         members_of=_members_of(entry, stored),
@@ -345,9 +346,10 @@ def _observation(entry: queries.Entry, kind: str) -> str:
         case "toolkit.appear":
             return "has the new toolkit"
     stated = [word for field, word in _STATED.items() if field in (after or {})]
+    fields = " and ".join(filter(None, (", ".join(stated[:-1]), *stated[-1:])))
     if _is_about_itself(entry):
-        return f"changed its {words.listing(stated)}" if stated else "changed"
-    return f"changed the {words.listing(stated)} of {kind}" if stated else f"changed {kind}"
+        return f"changed its {fields}" if fields else "changed"
+    return f"changed the {fields} of {kind}" if fields else f"changed {kind}"
 
 
 def _agent_action(entry: queries.Entry) -> str:
