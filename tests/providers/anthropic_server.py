@@ -70,11 +70,12 @@ class Judge:
 
     def __init__(self, body: dict[str, Any], betas: set[str]) -> None:
         self.body, self.betas = body, betas
-        self.model = CLAUDE.get(body.get("model", ""))
-        if self.model is None:
+        if body.get("model") not in CLAUDE:
             raise Refused(f"model: {body.get('model')}")
+        self.model = CLAUDE[body["model"]]
         self.tools, self.messages = body.get("tools") or [], body["messages"]
-        self.offered, self.transformations = Offered(), []
+        self.offered = Offered()
+        self.transformations: list[dict[str, Any]] = []
         self.visible_system: list[str] = [b["text"] for b in blocks(body.get("system") or [])]
         self._declared()
         self._choice()
@@ -258,7 +259,7 @@ class Judge:
                 )
 
     def _reference(self, where: str, block: dict[str, Any]) -> str:
-        name = block["tool"]["name"]
+        name: str = block["tool"]["name"]
         if block["tool"]["type"] != "tool_reference" or name not in self.offered.defined:
             raise Refused(
                 f"{where}: tool_addition/tool_removal references unknown tool '{name}'",
@@ -468,11 +469,12 @@ class Handler(BaseHTTPRequestHandler):
             {"type": "message_start", "message": {**document, "content": [], "stop_reason": None}}
         ]
         for index, block in enumerate(document["content"]):
-            empty = {
+            empty_blocks: dict[str, dict[str, Any]] = {
                 "text": {"text": ""},
                 "thinking": {"thinking": "", "signature": ""},
                 "tool_use": {"input": {}},
-            }[block["type"]]
+            }
+            empty = empty_blocks[block["type"]]
             events.append(
                 {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
             )

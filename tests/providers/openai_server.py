@@ -25,9 +25,9 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 class Judge:
     def __init__(self, body: dict[str, Any]) -> None:
         self.body = body
-        self.model = OPENAI.get(body.get("model", ""))
-        if self.model is None:
+        if body.get("model") not in OPENAI:
             raise Refused(f"The requested model '{body.get('model')}' does not exist.")
+        self.model = OPENAI[body["model"]]
         self.tools = body.get("tools") or []
         items = body["input"]
         self.items = [{"role": "user", "content": items}] if isinstance(items, str) else items

@@ -61,13 +61,20 @@ def approved_texts(tool: catalog.Tool) -> catalog.Tool | None:
     fields = schema.mapping(tool.approved_version, {})
     if not fields:
         return None
-    texts = {name: fields.get(name) or "" for name in ("title", "description")}
     documents = {
         name: schema.canonical(fields[name]) if fields.get(name) else ""
         for name in ("output_schema", "annotations", "details")
     }
-    input_schema = schema.canonical(fields.get("input_schema", schema.EMPTY))
-    return dataclasses.replace(tool, **texts, **documents, input_schema=input_schema, approved_version="")
+    return dataclasses.replace(
+        tool,
+        title=fields.get("title") or "",
+        description=fields.get("description") or "",
+        input_schema=schema.canonical(fields.get("input_schema", schema.EMPTY)),
+        output_schema=documents["output_schema"],
+        annotations=documents["annotations"],
+        details=documents["details"],
+        approved_version="",
+    )
 
 
 def is_same_declaration(one: catalog.Tool, other: catalog.Tool) -> bool:

@@ -108,9 +108,10 @@ def _with_types(normal: dict[str, Any]) -> dict[str, Any]:
     if (types := _types_of_choice(normal.get("anyOf"))) and "type" not in normal:
         del normal["anyOf"]
         normal["type"] = types
-    if isinstance(types := normal.get("type"), list) and all(isinstance(name, str) for name in types):
-        types = sorted({*types})
-        normal["type"] = types[0] if len(types) == 1 else types
+    kind = normal.get("type")
+    if isinstance(kind, list) and all(isinstance(name, str) for name in kind):
+        names = sorted({*kind})
+        normal["type"] = names[0] if len(names) == 1 else names
     return normal
 
 
