@@ -20,6 +20,7 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.core import api_tokens
 from toolbelt.runtime import surfaces
+from toolbelt.store import holds
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Answers take up to 5 s, with some reserve for a loaded machine.
@@ -131,6 +132,83 @@ def test_a_write_to_a_locked_database_is_refused_as_busy(database, olga):
         assert time.monotonic() - start < SOON
         assert problem_of(answer) == (503, "database-busy")
     assert flip(olga).status_code == 200
+
+
+@pytest.fixture
+def holding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Try to store what is held only when the test says so."""
+    monkeypatch.setattr(holds, "_keep_storing", lambda retry_seconds: None)
+    yield
+    holds.forget()
+
+
+def block(asking: Asking, value: bool | None = True) -> Any:
+    return asking.patch("/tools/clock", {"changes": {"blocked": value}})
+
+
+def refusal_of_a_call(asking: Asking) -> str:
+    answer = asking.post("/agents/ada/calls", {"tool": "clock", "arguments": {}}).json()
+    return str(answer["code"])
+
+
+@breaking.ON_SQLITE
+@pytest.mark.parametrize("fault", ["locked", "read_only"])
+def test_a_stop_that_cannot_be_stored_holds_in_its_process_until_it_can_be(
+    database, ada, olga, holding, fault
+):
+    assert refusal_of_a_call(ada) == "tool-unavailable"  # no process of this test runs it
+    with getattr(database, fault)():
+        answer = block(olga)
+        assert answer.status_code == 503
+        assert answer.json()["stored"] is False
+        assert "The tool clock is blocked in this process of Toolbelt only" in answer.json()["detail"]
+        holds.store_all()
+        assert holds.any_held()
+        assert refusal_of_a_call(ada) == "tool-denied"
+    assert not models.Tool.objects.get(key="clock").blocked
+    holds.store_all()
+    assert models.Tool.objects.get(key="clock").blocked
+    assert not holds.any_held()
+    assert refusal_of_a_call(ada) == "tool-denied"
+
+
+@breaking.ON_SQLITE
+@pytest.mark.parametrize("over", ["/plugins/base", "/toolkits/telling"])
+def test_a_held_stop_covers_what_is_under_it(database, ada, olga, holding, over):
+    belts.import_(SETUP, {"toolkits": [{"key": "telling", "members": ["clock"]}]})
+    with database.locked():
+        assert olga.patch(over, {"changes": {"blocked": True}}).json()["stored"] is False
+        assert refusal_of_a_call(ada) == "tool-denied"
+
+
+@breaking.ON_SQLITE
+def test_a_held_stop_ends_if_it_is_withdrawn(database, ada, olga, holding):
+    with database.locked():
+        block(olga)
+        assert refusal_of_a_call(ada) == "tool-denied"
+        assert block(olga, None).status_code == 503
+        assert refusal_of_a_call(ada) == "tool-unavailable"
+    assert not holds.any_held()
+
+
+@breaking.ON_SQLITE
+def test_only_a_stop_of_something_that_exists_is_held(database, olga, holding):
+    with database.locked():
+        olga.patch("/tools/nonsense", {"changes": {"blocked": True}})
+        olga.patch("/tools/clock", {"changes": {"title": "Time"}})
+        assert not holds.any_held()
+
+
+@breaking.ON_SQLITE
+def test_the_dashboard_says_that_a_stop_is_not_stored(database, olive, holding):
+    with database.locked():
+        page = olive.post("/tools/clock/block/", {"on": "true", "was": "false"})
+        script = olive.post(
+            "/tools/clock/block/", {"on": "true", "was": "false"}, headers={"HX-Request": "true"}
+        )
+    assert (page.status_code, script.status_code) == (503, 503)
+    assert "Blocked, but not stored yet" in page.content.decode()
+    assert script.content.decode().startswith("The tool clock is blocked in this process of Toolbelt only")
 
 
 @breaking.ON_SQLITE

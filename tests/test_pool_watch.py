@@ -28,7 +28,7 @@ def statement(rounds: int) -> Generator[int, int, str]:
 
 
 def run(watch: pooling.Watch, clock: Clock, rounds: int, error: psycopg.Error | None, ready: int = 0) -> Any:
-    """Run a statement, whose rounds take half of its patience each. Return its result, and how often someone connected."""
+    """Run a statement whose rounds take half of its patience each. Return its result, and the number of connections."""
     connected = []
 
     def connect() -> None:

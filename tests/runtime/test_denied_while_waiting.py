@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from toolbelt.control.catalog import blocking, entries
 from toolbelt.control.config import belts
 from toolbelt.core import calls as gate
 from toolbelt.runtime import call_watch, calls, snapshots, upstream_connections
+from toolbelt.store import holds
 
 # Calls and denials come from separate threads.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -121,6 +122,44 @@ def test_blocking_a_tool_cancels_its_running_call(kb: None) -> None:
     assert answer.code == "tool-denied"
     assert sample_plugins.CANCELLED.wait(5)
     assert models.CallRecord.objects.get().error.startswith("Cancelled while it ran: ")
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Yield a function that holds a block of the plugin, as if it could not be stored."""
+    monkeypatch.setattr(holds, "_keep_storing", lambda retry_seconds: None)
+    yield lambda: holds.add("plugin", "kb", lambda: None)
+    holds.forget()
+
+
+def test_a_stop_that_is_not_stored_cancels_running_calls(kb: None, held: Callable[[], None]) -> None:
+    async def stopped_while_running() -> calls.Answer:
+        task = asyncio.create_task(calls.arun("ada", "kb__hang", {}))
+        await until(sample_plugins.STARTED.is_set)
+        await asyncio.sleep(2 * call_watch.WATCH_AFTER)
+        await concurrently.do(held)
+        return await asyncio.wait_for(task, 20)
+
+    answer = async_to_sync(stopped_while_running)()
+
+    assert isinstance(answer, gate.Refusal)
+    assert answer.code == "tool-denied"
+    assert sample_plugins.CANCELLED.wait(5)
+
+
+def test_a_stop_that_is_not_stored_reaches_calls_that_wait_for_a_slot(
+    kb: None, held: Callable[[], None]
+) -> None:
+    async def stopped_while_waiting() -> list[calls.Answer]:
+        tasks = await queued(2)
+        await concurrently.do(held)
+        sample_plugins.RELEASED.set()
+        return list(await asyncio.gather(*tasks))
+
+    answers = async_to_sync(stopped_while_waiting)()
+
+    assert len(sample_plugins.HOLDING) == 1
+    assert [answer.document().get("code") for answer in answers[1:]] == ["tool-denied", "tool-denied"]
 
 
 def test_blocking_a_tool_cancels_a_call_that_has_just_started(kb: None) -> None:

@@ -102,6 +102,9 @@ def from_error(error: errors.ToolbeltError) -> HttpProblem:
         case errors.ConfirmationRequired():
             reasons, differences = list(error.reasons), error.differences
             return HttpProblem("confirmation-required", str(error), reasons=reasons, differences=differences)
+        case errors.NotStored():
+            headers = {"Retry-After": str(error.retry_after)}
+            return HttpProblem(error.code, str(error), headers=headers, stored=False)
         case errors.Unavailable():
             return HttpProblem(error.code, str(error), headers={"Retry-After": str(error.retry_after)})
     return HttpProblem("refused", str(error))

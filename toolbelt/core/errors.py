@@ -165,6 +165,8 @@ class Unavailable(ToolbeltError):
     """The database cannot be used now. ``retry_after`` is when to try again, in seconds."""
 
     code: UnavailableCode = "database-unavailable"
+    # Whether what was asked for holds in this process meanwhile.
+    is_held = False
 
     def __init__(self, code: UnavailableCode, message: str, retry_after: int) -> None:
         self.code = code
@@ -175,6 +177,21 @@ class Unavailable(ToolbeltError):
     def status(self) -> int:
         """Return the HTTP status of this error."""
         return 507 if self.code == "storage-full" else 503
+
+
+class NotStored(Unavailable):
+    """An emergency stop could not be stored; it holds in this process until it can be."""
+
+    is_held = True
+
+    def __init__(self, subject: str, reason: Unavailable) -> None:
+        code: UnavailableCode = "database-unavailable" if reason.status != 503 else reason.code
+        super().__init__(
+            code,
+            f"{subject} is blocked in this process of Toolbelt only, because the block could not be stored. {reason}"
+            " Toolbelt stores it as soon as it can. To be sure, stop the other processes.",
+            reason.retry_after,
+        )
 
 
 def describe_value(value: Any) -> str:

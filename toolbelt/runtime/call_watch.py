@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from typing import Any, cast
 
 import structlog
 
 from toolbelt.runtime import feed, gates
+from toolbelt.store import holds
 
 _log = structlog.get_logger(__name__)
 
@@ -57,18 +59,30 @@ async def run_until_blocked(admitted: gates.Admitted, running: Coroutine[Any, An
 
 async def _wait_until_blocked(admitted: gates.Admitted) -> gates.DeniedError:
     """Return why the call has to end, as soon as an operator blocks its tool, plugin or a toolkit over it."""
+    loop = asyncio.get_running_loop()
     async with feed.changes(admitted.context.agent) as changes:
-        while True:
-            try:
-                denied = await admitted.gate.in_thread(gates.blocked, admitted)
-            except Exception:
-                # For example, the database cannot be read. The call is checked again after the next change.
-                _log.exception("running call not checked", tool=admitted.tool)
-                denied = None
-            if denied is not None:
-                return denied
-            try:
-                await anext(changes)
-            except StopAsyncIteration:
-                # The server is shutting down, which ends the call in its own way.
-                await asyncio.Future()
+
+        def notify() -> None:
+            # The loop may have ended.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(changes.notify, feed.Changes(revision=0, catalog=True))
+
+        with holds.notifying(notify):
+            return await _check_after_each(admitted, changes)
+
+
+async def _check_after_each(admitted: gates.Admitted, changes: feed.Following) -> gates.DeniedError:
+    while True:
+        try:
+            denied = await admitted.gate.in_thread(gates.blocked, admitted)
+        except Exception:
+            # For example, the database cannot be read. The call is checked again after the next change.
+            _log.exception("running call not checked", tool=admitted.tool)
+            denied = None
+        if denied is not None:
+            return denied
+        try:
+            await anext(changes)
+        except StopAsyncIteration:
+            # The server is shutting down, which ends the call in its own way.
+            await asyncio.Future()

@@ -18,7 +18,7 @@ from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, dispatch, errors, resolution
 from toolbelt.plugins import contract
 from toolbelt.runtime import recordings, request_contexts, snapshots, surfaces, threads
-from toolbelt.store import databases
+from toolbelt.store import databases, holds
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class CallGate:
 
     async def is_unchanged(self) -> bool:
         """Return whether nothing that could affect the call was committed since :meth:`probe`. False if unknown."""
-        if self._probe is None or self._context is None:
+        if self._probe is None or self._context is None or holds.any_held():
             return False
         now = await self._probe()
         return (
@@ -114,6 +114,8 @@ class CallGate:
         ``input_schema`` is that of the version which is called; by default, of the one that agents have.
         """
         tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
+        if holds.is_stopped(snapshot.catalog, tool):
+            return stopped(tool)
         if self.is_dispatched:
             admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
         else:
@@ -174,6 +176,15 @@ class UnauthorizedError(Exception):
     """The caller may no longer call; ``__cause__`` is the reason."""
 
 
+def stopped(tool: str) -> calls.Refusal:
+    """Return the refusal of a call of a tool whose block this process holds without having stored it."""
+    if conf.HIDE_DENIED:
+        return calls.unknown(tool)
+    return calls.Refusal(
+        code="tool-denied", message=f"You are not granted {tool}. An operator can change that."
+    )
+
+
 def check_again(admitted: Admitted) -> None:
     """Raise DeniedError or UnauthorizedError if the call may no longer run, and UncheckedError if that is unknown."""
     try:
@@ -184,7 +195,7 @@ def check_again(admitted: Admitted) -> None:
         except Exception as error:
             raise UnauthorizedError from error
         snapshot, state = admitted.gate.take()
-        if state == admitted.state:
+        if state == admitted.state and not holds.any_held():
             return
         admission = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
         if isinstance(admission, calls.Refusal):
@@ -208,7 +219,8 @@ def blocked(admitted: Admitted) -> DeniedError | None:
         snapshot, _ = admitted.gate.take()
         resolved = budgets.resolve(snapshot)
         is_known = admitted.tool in snapshot.catalog.tools
-        if is_known and resolved.decision(admitted.tool).code != "blocked":
+        is_stopped = holds.is_stopped(snapshot.catalog, admitted.tool)
+        if is_known and resolved.decision(admitted.tool).code != "blocked" and not is_stopped:
             return None
         admission = admitted.gate.admit(resolved, snapshot)
     except (errors.NotFound, errors.Archived) as error:

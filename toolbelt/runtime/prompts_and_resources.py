@@ -15,7 +15,7 @@ from toolbelt.core import budgets, calls, resolution
 from toolbelt.plugins import contract
 from toolbelt.runtime import call_answers, elicitation, gates, record_writer, recordings, upstream_calls
 from toolbelt.runtime import calls as running
-from toolbelt.store import databases
+from toolbelt.store import databases, holds
 
 Answer = running.Answer
 # Returns the key of the requested entry in the current state; None if there is none.
@@ -46,6 +46,8 @@ class NonToolGate(gates.CallGate):
         key = self._find(resolved)
         if key is None or key != self.recording.tool or key not in snapshot.catalog.non_tools:
             return calls.unknown(self.recording.tool)
+        if holds.is_stopped(snapshot.catalog, key):
+            return gates.stopped(key)
         return calls.not_active(resolved, key, hide_denied=conf.HIDE_DENIED) or calls.Admission(tool=key)
 
 

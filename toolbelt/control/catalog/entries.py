@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django import db
+
 from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, tools_config
 from toolbelt.control.catalog import budget_checks, connection_policy, unresolved
 from toolbelt.core import agents, belts, budgets, conflicts, errors, facts
-from toolbelt.store import entries, snapshots
+from toolbelt.store import entries, faults, holds, snapshots
 
 KINDS_WITH_NAME = frozenset({"category", "plugin", "loadout"})
 RETIRED_NOT_REMOVED = frozenset({"plugin", "tool"})
@@ -147,6 +149,25 @@ def change(
         path = f"{belts.address(_kind(kind), {name_field(kind): name})}.{name_field(kind)}"
         message = "It cannot be renamed, because others refer to it: create a new one, and remove this one."
         raise errors.Invalid([errors.Problem(path=path, message=message)])
+    try:
+        changed = _change(write, kind, name, changes, was, action, index)
+    except db.Error as error:
+        _hold(write, kind, name, changes, error)
+        raise
+    if kind in holds.KINDS and "blocked" in changes:
+        holds.release(kind, name)
+    return changed
+
+
+def _change(
+    write: writing.Write,
+    kind: str,
+    name: str,
+    changes: Entry,
+    was: Entry | None,
+    action: str | None,
+    index: belts.NameIndex | None,
+) -> writing.Change:
     with writing.begin():
         now = read(kind, name)
         refuse_stale(write, kind, name, now, was or {}, changes)
@@ -157,6 +178,25 @@ def change(
             merged["ends"] = _remaining_ends(now, merged)
         entry = {key: value for key, value in merged.items() if value is not None}
         return put(write, kind, entry, action=action, index=index)
+
+
+def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.Error) -> None:
+    """Hold a stop that could not be stored, in this process; raise errors.NotStored then."""
+    fault = faults.classify(error)
+    if kind not in holds.KINDS or "blocked" not in changes or fault is None:
+        return
+    if not changes["blocked"]:
+        # What is stored is not blocked.
+        holds.release(kind, name)
+        return
+    # What cannot be read runs nowhere, and what does not exist cannot be stopped.
+    read(kind, name)
+    holds.add(
+        kind,
+        name,
+        lambda: _change(write.replace(confirm=True), kind, name, {"blocked": True}, None, None, None),
+    )
+    raise errors.NotStored(f"The {belts.KINDS[_kind(kind)].word} {name}", fault) from error
 
 
 def refuse_stale(
