@@ -197,6 +197,12 @@ class Tool(naming.Named):
         editable=False,
         help_text="The size of the tool's definition in o200k tokens, counted when it is stored.",
     )
+    schema_problem = models.TextField(
+        blank=True,
+        default="",
+        editable=False,
+        help_text="Why no model can be given the tool, checked when it is stored. Empty: nothing.",
+    )
 
     class Meta:
         ordering = ["key"]

@@ -98,7 +98,13 @@ def tool(
     if count_tokens is not None and fields.get("kind", "tool") == "tool":
         described = fields.get("description", ""), fields.get("input_schema", schema.EMPTY)
         tokens = count_tokens(catalog.model_json(fields["key"], *described))
-    return catalog.Tool(**{**fields, "category": _spelled(fields, categories), **texts, "tokens": tokens})
+    problem = catalog.schema_problem(
+        fields.get("kind", "tool"),
+        texts.get("input_schema", schema.EMPTY_TEXT),
+        texts.get("output_schema", ""),
+    )
+    read = {**fields, "category": _spelled(fields, categories), **texts, "tokens": tokens}
+    return catalog.Tool(**read, schema_problem=problem)
 
 
 def toolkit(fields: Mapping[str, Any], tools: Container[str]) -> catalog.Toolkit:
