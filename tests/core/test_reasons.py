@@ -8,7 +8,15 @@ from toolbelt.core import reasons, resolution, rules
 
 # The reason codes of docs/semantics.md, by rule.
 CODES = {
-    1: ("plugin-failed", "plugin-disabled", "tool-retired", "not-running", "tool-unseen", "tool-changed"),
+    1: (
+        "plugin-failed",
+        "plugin-disabled",
+        "tool-retired",
+        "not-running",
+        "schema-invalid",
+        "tool-unseen",
+        "tool-changed",
+    ),
     2: ("blocked",),
     3: ("switch-off",),
     4: ("override-off",),

@@ -117,10 +117,12 @@ class Tool:
     what the server calls the entry: a prompt's name, a resource's URI, a template's URI template. ``details`` is
     everything else that the server lists for it, and its version (:mod:`toolbelt.core.tool_versions`) covers it.
 
-    ``tokens`` is the o200k count of the tool's JSON, counted when it is stored. ``approved`` is the version that an
-    operator approved; empty if none was ever held for approval. The ``details`` of a tool are its full output schema,
-    icons and ``_meta``. They reach clients only while ``details_approved`` is their hash; ``rejected:`` before the hash
-    means that an operator rejected them. ``approved_version`` is the approved version while another waits for approval.
+    ``tokens`` is the o200k count of the tool's JSON, counted when it is stored; ``schema_problem`` is why a model
+    cannot be given the tool, checked at the same time: only what nothing else checks has one, such as a row of a
+    fixture. ``approved`` is the version that an operator approved; empty if none was ever held for approval. The
+    ``details`` of a tool are its full output schema, icons and ``_meta``. They reach clients only while
+    ``details_approved`` is their hash; ``rejected:`` before the hash means that an operator rejected them.
+    ``approved_version`` is the approved version while another waits for approval.
     ``declared_versions`` are those that agents' programs declared lately (:mod:`toolbelt.core.declared_versions`).
     """
 
@@ -145,6 +147,15 @@ class Tool:
     upstream_name: str = ""
     tokens: int = 0
     declared_versions: str = ""
+    schema_problem: str = ""
+
+
+def schema_problem(kind: Kind, input_schema: str, output_schema: str = "") -> str:
+    """Return why a model cannot be given a tool with these schemas; empty if it can, and for other kinds."""
+    for name, text in (("input", input_schema), ("output", output_schema)):
+        if kind == "tool" and text and (problem := schema.problem_of_text(text)):
+            return f"its {name} schema is invalid: {problem}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +293,7 @@ class Catalog:
     with_off_text: Mapping[str, Toolkit]
     with_options: frozenset[str]
     with_own_policy: frozenset[str]
+    with_invalid_schema: frozenset[str]
     code: toolkit_hooks.HooksByToolkit = field(default_factory=dict)
     count_tokens: Callable[[str], int] | None = None
     derived: dict[Any, Any] = field(default_factory=dict)
@@ -385,6 +397,7 @@ def compile_(
         with_own_policy=frozenset(
             t.key for t in tool_by_key.values() if t.policy.strip() and t.key not in kits_of
         ),
+        with_invalid_schema=frozenset(tool.key for tool in tool_by_key.values() if tool.schema_problem),
         code={} if code is None else code,
         count_tokens=count_tokens,
     )

@@ -11,6 +11,7 @@ _WORDS: Mapping[str, Callable[[rules.Origin], str]] = {
     "plugin-disabled": lambda origin: f"plugin {origin.name} is disabled",
     "tool-retired": lambda _: "its plugin no longer offers it",
     "not-running": lambda origin: f"no running process can run it: plugin {origin.name} is not loaded",
+    "schema-invalid": lambda origin: origin.detail,
     "tool-unseen": lambda _: "new, and not reviewed yet",
     "tool-changed": lambda _: "changed since it was approved",
     "blocked": lambda origin: f"{origin.kind} {origin.name} is blocked for everyone",

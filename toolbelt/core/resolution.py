@@ -6,7 +6,7 @@ active, so that its cost depends on the agent and not on the catalog; any other 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -310,13 +310,23 @@ def active(context: rules.EvaluationContext) -> dict[str, Decision]:
 def not_running(context: rules.EvaluationContext) -> list[str]:
     """Return the tools that would be active if a running process could run them, by key."""
     absent = {key for plugin in context.catalog.plugins.values() for key in plugin.not_running}
-    if not absent:
+    return _active_but_for(context, "not-running", absent)
+
+
+def invalid(context: rules.EvaluationContext) -> list[str]:
+    """Return the tools that would be active if their schemas were valid, by key."""
+    return _active_but_for(context, "schema-invalid", context.catalog.with_invalid_schema)
+
+
+def _active_but_for(context: rules.EvaluationContext, code: str, among: Set[str]) -> list[str]:
+    """Return those of the tools that only the rule with this code keeps from being active, by key."""
+    if not among:
         return []
     return [
         key
-        for key in sorted(absent.intersection(candidates(context), context.catalog.tools))
+        for key in sorted(among.intersection(candidates(context), context.catalog.tools))
         if (closed := _closed(context, key)) is not None
-        and closed.code == "not-running"
+        and closed.code == code
         and (decision := _first(context, context.rules, key)) is not None
         and decision.state == "active"
     ]

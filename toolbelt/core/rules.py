@@ -113,6 +113,8 @@ def _unavailable(context: EvaluationContext, tool: catalog.Tool) -> Answer | Non
         return Answer("unavailable", "tool-retired", Origin("tool", tool.key))
     if context.catalog.is_not_running(tool.key):
         return Answer("unavailable", "not-running", Origin("plugin", tool.plugin))
+    if tool.schema_problem:
+        return Answer("unavailable", "schema-invalid", Origin("tool", tool.key, tool.schema_problem))
     if tool.blocked and tool_versions.is_rejected(tool):
         return None  # blocked until it is reviewed again
     if not tool.seen and not (plugin is not None and plugin.trusted):
@@ -201,7 +203,7 @@ def _otherwise(context: EvaluationContext, tool: catalog.Tool) -> Answer:
 RULES = (
     Rule(
         1,
-        "Has its plugin failed or been disabled, or is the tool retired, not running, new, or changed?",
+        "Has its plugin failed or been disabled, or is the tool retired, not running, invalid, new, or changed?",
         _unavailable,
     ),
     Rule(2, "Is the tool, its plugin or one of its toolkits blocked for everyone?", _blocked),

@@ -238,6 +238,9 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
             f" {budgets.in_short(absent)}. Restart Toolbelt's servers with their plugin, or disable the plugin."
         )
         result.append(Warning_(code="not-running", message=message))
+    for key in resolution.invalid(context):
+        message = f"{key} is left out: {context.catalog.tools[key].schema_problem}. Correct the schema."
+        result.append(Warning_(code="schema-invalid", message=message))
     for tool in sorted(
         conflicts.tools_with_options(context.catalog, context.agent).intersection(resolved.active)
     ):

@@ -210,6 +210,12 @@ class Tool(naming.Named):
         editable=False,
         help_text="The versions that agents' programs declared within 24 hours, by hash.",
     )
+    schema_problem = models.TextField(
+        blank=True,
+        default="",
+        editable=False,
+        help_text="Why no model can be given the tool, checked when it is stored. Empty: nothing.",
+    )
 
     class Meta:
         ordering = ["key"]

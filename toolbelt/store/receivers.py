@@ -9,16 +9,18 @@ from toolbelt.store import (
     reconnecting,
     revisions,
     token_counts,
+    tool_schemas,
     write_turns,
 )
 
 
 def connect() -> None:
-    """Connect the receivers: revisions, token counts, checks of loadouts' names, retries of reads, turns of
+    """Connect the receivers: revisions, token counts, checks of schemas and loadouts' names, retries of reads, turns of
     writers, and what goes with an agent that is deleted.
     """
     revisions.connect()
     token_counts.connect()
+    tool_schemas.connect()
     loadout_names.connect()
     reconnecting.connect()
     write_turns.connect()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from toolbelt import models
 from toolbelt.core import belts, catalog
-from toolbelt.store import token_counts, writing
+from toolbelt.store import token_counts, tool_schemas, writing
 
 _BATCH_SIZE = 200
 
@@ -29,11 +29,15 @@ def put(values: Sequence[catalog.Tool]) -> None:
         if row is None:
             row = models.Tool(key=key, **columns)
             row.tokens = counted[key] or token_counts.of(row)
+            row.schema_problem = tool_schemas.problem_of(row)
             new.append(row)
         elif changed := writing.set_columns(row, columns):
             if not token_counts.COUNTED.isdisjoint(changed):
                 row.tokens = counted[key] or token_counts.of(row)
                 changed = (*changed, "tokens")
+            if tool_schemas.is_checked(changed):
+                row.schema_problem = tool_schemas.problem_of(row)
+                changed = (*changed, "schema_problem")
             differing[changed].append(row)
     models.Tool.objects.bulk_create(new, batch_size=_BATCH_SIZE)
     for changed, rows in differing.items():

@@ -5,8 +5,6 @@ Rules read only the fields whose shape fits: a field that does not fit has been 
 
 from __future__ import annotations
 
-import functools
-import json
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -86,7 +84,7 @@ def tool(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Findi
         yield findings.missing(("plugin",), "plugin", plugin_name, index.stored.plugins)
     yield from _stated_category(fields, index)
     for field in ("input_schema", "output_schema"):
-        if field in fields and (problem := _schema_problem(schema.canonical(fields[field]))):
+        if field in fields and (problem := schema.problem_of_text(schema.canonical(fields[field]))):
             yield findings.Finding((field,), f"This schema is invalid: {problem}.")
     kind = fields.get("kind", "tool")
     if kind in ("resource", "template") and not fields.get("upstream_name"):
@@ -143,12 +141,6 @@ def _stated_category(fields: Fields, index: name_index.NameIndex) -> Iterator[fi
     name = fields.get("category", "")
     if name and not index.has_category(name):
         yield findings.missing(("category",), "category", name, index.categories())
-
-
-@functools.lru_cache(maxsize=4096)
-def _schema_problem(text: str) -> str | None:
-    """Return the problem of a schema, or None; cached, because checking takes milliseconds and belts repeat schemas."""
-    return schema.problem(json.loads(text))
 
 
 def naming(

@@ -101,9 +101,14 @@ def tool(
     if count_tokens is not None and fields.get("kind", "tool") == "tool":
         described = fields.get("description", ""), fields.get("input_schema", schema.EMPTY)
         tokens = count_tokens(catalog.model_json(fields["key"], *described))
-    read = catalog.Tool(**{**fields, "category": _spelled(fields, categories), **texts, "tokens": tokens})
+    problem = catalog.schema_problem(
+        fields.get("kind", "tool"),
+        texts.get("input_schema", schema.EMPTY_TEXT),
+        texts.get("output_schema", ""),
+    )
+    values = {**fields, "category": _spelled(fields, categories), **texts, "tokens": tokens}
     # Older files have hashes without a number.
-    return tool_versions.renumbered(read)
+    return tool_versions.renumbered(catalog.Tool(**values, schema_problem=problem))
 
 
 def toolkit(fields: Mapping[str, Any], tools: Container[str]) -> catalog.Toolkit:

@@ -101,6 +101,12 @@ def problem(schema: Any) -> str | None:
     return None
 
 
+@functools.lru_cache(maxsize=4096)
+def problem_of_text(text: str) -> str | None:
+    """Return the problem of a schema's JSON, or None; cached, because checking it takes milliseconds."""
+    return problem(mapping(text, None))
+
+
 def unenforced_patterns(schema: Any) -> tuple[str, ...]:
     """Return the distinct patterns in a schema that RE2 cannot run, which are not enforced on arguments."""
     patterns = dict.fromkeys(_patterns(schema))

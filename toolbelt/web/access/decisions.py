@@ -25,6 +25,7 @@ _PAGES = {
     "pattern": ("loadout", "Edit"),
     "sub-app": ("sub_app", "Edit"),
     "default-on": ("tool", "Open"),
+    "schema-invalid": ("tool", "Open"),
 }
 _SETTINGS = {"budget": "Raise the budget", "always-on": "Edit the agent", "initial": "Edit the agent"}
 _REVIEWS = {"tool-unseen": "Approve this tool", "tool-changed": "Approve this version"}
