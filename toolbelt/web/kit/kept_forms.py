@@ -22,7 +22,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import Resolver404, resolve, reverse
-from django_htmx.http import reswap, retarget
+from django_htmx.http import reselect, reswap, retarget
 
 from toolbelt.web.kit import http
 
@@ -77,7 +77,9 @@ class KeptForm:
 class Middleware(LoginRequiredMiddleware):
     """Django's middleware, which requires a login; a form that is sent without one gets a login page that keeps it."""
 
-    def handle_no_permission(self, request: Any, view_func: Callable[..., Any]) -> HttpResponseBase:
+    def handle_no_permission(  # type: ignore[override]
+        self, request: Any, view_func: Callable[..., Any]
+    ) -> HttpResponseBase:
         """Return the login page with the form, or redirect to it if there is nothing to keep."""
         kept = of_request(request)
         if kept is None:
@@ -172,8 +174,10 @@ def ask_after_login_elsewhere(request: http.Request) -> HttpResponse | None:
 
 
 def as_page(request: http.Request, response: HttpResponse) -> HttpResponse:
-    """Return a response that replaces the whole page, also for htmx."""
-    return reswap(retarget(response, "body"), "innerHTML") if request.htmx else response
+    """Return a response that replaces the content of the page, also for htmx."""
+    return (
+        reselect(reswap(retarget(response, "#main"), "innerHTML"), "#main > *") if request.htmx else response
+    )
 
 
 def _status(request: http.Request) -> int:
