@@ -119,8 +119,6 @@ def actor(name: str, kind: facts.ActorKind | None = None, stored: catalog.Catalo
         case "server" | "program":
             known = stored if stored is not None else access_index.catalog_view().catalog
             return titles.title_of(known, "plugin", name) or texts.visible(name)
-        case "token":
-            return f"{name} (token)"
     prefix, _, agent = name.partition(":")
     return f"Agent {agent}" if prefix == "agent" and agent else name
 
@@ -194,7 +192,8 @@ def present(
     is_version = entry.id and entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
     return pieces.View(
         id=entry.id,
-        who=actor(entry.actor, entry.actor_kind, stored),
+        who=actor(entry.actor, entry.actor_kind, stored)
+        + (" (token)" if entry.actor_kind == "token" else ""),
         by_itself=_is_about_itself(entry),
         asked_by=actor(entry.asked_by),
         asked="declared" if entry.asked_by.startswith("agent:") else "asked",
