@@ -307,9 +307,10 @@ def _restored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[st
         written = document.get(section)
         if isinstance(written, list) and any(belts.has_withheld(kind, entry) for entry in written):
             older = {_name(kind, entry): entry for entry in stored.get(section, ())}
-            naming = entries.name_field(kind)
             restored[section] = [
-                belts.restored(kind, entry, older.get(entry.get(naming)) if isinstance(entry, dict) else None)
+                belts.restored(kind, entry, older.get(str(entry.get(entries.name_field(kind)))))
+                if isinstance(entry, dict)
+                else entry
                 for entry in written
             ]
     return restored

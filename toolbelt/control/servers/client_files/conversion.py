@@ -309,10 +309,12 @@ def _looks_random(text: str) -> bool:
 def _literal_reference(connection: Mapping[str, Any]) -> str:
     """Return a note if a text looks like a reference to a variable, but is passed on as it is written."""
     if match := next(filter(None, map(_REFERENCE.search, _words(connection))), None):
-        where = "variables are replaced in env, headers and the URL only"
+        why = "variables are replaced in env, headers and the URL only"
     elif match := next(filter(None, map(_BARE_REFERENCE.search, _texts(connection))), None):
-        where = "a variable is written ${NAME}"
-    return f"{match[0]} is passed on as it is written: {where}." if match else ""
+        why = "a variable is written ${NAME}"
+    else:
+        return ""
+    return f"{match[0]} is passed on as it is written: {why}."
 
 
 def _words(connection: Mapping[str, Any]) -> list[str]:
