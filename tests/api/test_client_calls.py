@@ -139,7 +139,7 @@ def test_recording_does_not_tell_an_agent_which_client_tools_exist(ada: Asking) 
     belts.import_(SETUP, {"tools": [{"key": "not_granted"}]})
     answers = set()
     for tool in ("not_granted", "unknown", "load_tools", "refund"):
-        call = {"tool": tool, "arguments": {}, "outcome": "ok"}
+        call: dict[str, Any] = {"tool": tool, "arguments": {}, "outcome": "ok"}
         answer = ada.post("/agents/ada/calls/record", {"calls": [call]})
         answers.add((answer.status_code, answer.content))
     assert answers == {(204, b"")}

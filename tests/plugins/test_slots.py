@@ -70,7 +70,8 @@ def test_a_slot_that_becomes_free_goes_to_whoever_waited_longest_within_its_shar
     st.integers(1, 9),
 )
 def test_no_slot_is_lost_and_nobody_waits_alone(steps: list[tuple[str, bool, int]], limit: int) -> None:
-    slots, held = fair.Slots(), []
+    slots = fair.Slots()
+    held: list[fair.Ticket] = []
     for agent, enters, position in steps:
         if enters or not held:
             held.append(slots.enter("kb", agent, limit))
