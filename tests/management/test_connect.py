@@ -163,7 +163,8 @@ def test_an_existing_server_with_the_same_name_is_only_replaced_on_request(
         ("cursor", "mcp.json", "[" * 100_000, "nested too deeply"),
         ("codex", "config.toml", "x = ", "not TOML"),
         ("codex", "config.toml", "x = " + "1" * 5_000, "not TOML"),
-        ("codex", "config.toml", "x = " + "[" * 100_000, "nested too deeply"),
+        ("codex", "config.toml", "x = " + "[" * 100_000, "nested more than 72 levels deep"),
+        ("codex", "config.toml", "a." * 20_000 + "b = 1", "a key has more than 16 parts"),
         (
             "codex",
             "config.toml",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 import yaml
 
 from toolbelt.control.config import belt_texts
-from toolbelt.core import errors
+from toolbelt.core import errors, text_limits
 
 BELT: dict[str, Any] = {
     "categories": ["yes", "0o8", "1:30", "ü"],
@@ -122,3 +123,40 @@ def test_unsupported_yaml_is_refused_with_its_position(text: str, message: str) 
     with pytest.raises(errors.Invalid) as refused:
         belt_texts.read(text)
     assert message in str(refused.value)
+
+
+def bomb(levels: int) -> str:
+    names = [f"n{number}" for number in range(levels)]
+    lines = [f"{name}: &{name} [{', '.join([f'*{last}'] * 9)}]" for last, name in itertools.pairwise(names)]
+    return "\n".join(["n0: &n0 [x]", *lines])
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        (bomb(9), "with its aliases written out, it has more than 5,000,000 keys and items"),
+        ("a: &a [*a]", "the alias 'a' is inside the value that it names"),
+        ("a: &a {b: {c: *a}}", "the alias 'a' is inside the value that it names"),
+        ("[" * 900 + "]" * 900, "nested more than 80 levels deep"),
+        ("a: " + "1:" * 50_000 + "1", "a number has more than 1,000 digits"),
+        ("a: " + "1:" * 50_000 + "1.5", "a number has more than 1,000 digits"),
+        ("a: 0x" + "f" * 2_000, "a number has more than 1,000 digits"),
+    ],
+)
+def test_files_are_limited_too_and_the_message_names_the_limit(text: str, limit: str) -> None:
+    with pytest.raises(errors.Invalid, match=limit):
+        belt_texts.read(text)
+
+
+def test_aliases_that_expand_to_little_are_read() -> None:
+    assert belt_texts.read("a: &a [1, 2]\nb: &b {c: *a}\nd: [*a, *b]\n") == {
+        "a": [1, 2],
+        "b": {"c": [1, 2]},
+        "d": [[1, 2], {"c": [1, 2]}],
+    }
+
+
+def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_limits.check_size, "__defaults__", (5,))
+    with pytest.raises(errors.Invalid, match="it has more than 5 characters"):
+        belt_texts.read("abcdef")

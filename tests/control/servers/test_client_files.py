@@ -357,7 +357,8 @@ def test_the_line_of_a_server_is_found_after_many_empty_lines() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("x = " + "[" * 100_000, "The file is nested too deeply"),
+        ("x = " + "[" * 100_000, "The file cannot be read: it is nested more than 72 levels deep"),
+        ("a." * 20_000 + "b = 1", "The file cannot be read: a key has more than 16 parts"),
         ("x = " + "1" * 5_000, "This is not TOML: Exceeds the limit"),
     ],
 )

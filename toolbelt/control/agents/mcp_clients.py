@@ -14,7 +14,7 @@ from typing import Any
 
 from django.template import loader
 
-from toolbelt.core import errors
+from toolbelt.core import errors, text_limits
 
 # What the clients call this server; its tools are named after it there.
 NAME = "toolbelt"
@@ -106,7 +106,10 @@ def _add(document: dict[str, Any], new: dict[str, Any], *, replace: bool) -> Non
 
 def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     try:
+        text_limits.check_toml(existing)
         document = tomllib.loads(existing)
+    except text_limits.LimitError as error:
+        raise _unreadable(f"It cannot be read: {error}.") from error
     except ValueError as error:
         raise _unreadable(f"It is not TOML: {error}.") from error
     servers = document.get("mcp_servers", {})

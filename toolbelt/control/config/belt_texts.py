@@ -1,7 +1,7 @@
 """Belts as text, in YAML or JSON: written for small diffs, read strictly.
 
-Ambiguous texts are rejected, such as those with a repeated key. Texts from the network are also limited: they must not
-contain aliases, which expand to more than is written, or be nested too deeply.
+Ambiguous texts are rejected, such as those with a repeated key. All texts are limited (see
+:mod:`toolbelt.core.text_limits`). Those from the network must not contain aliases, either.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any, Literal
 
 import yaml
 
-from toolbelt.core import errors, strict_json
+from toolbelt.core import errors, strict_json, text_limits
 
 Form = Literal["json", "yaml"]
 
-# The maximum depth of JSON in a belt, plus the levels of a belt itself.
-MAX_DEPTH = 64 + 8
+MAX_DEPTH = text_limits.MAX_DEPTH
+# Scenarios contain belts.
+_MAX_FILE_DEPTH = MAX_DEPTH + 8
 
 # The C versions are ten times as fast for a large belt, and may be missing.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -35,6 +36,8 @@ class _List:
 
     def __init__(self) -> None:
         self.value: list[Any] = []
+        # The number of keys and items in it, with those of aliases written out.
+        self.size = 1
 
     def take(self, value: Any, event: Any) -> None:
         """Add the next value."""
@@ -49,6 +52,7 @@ class _Mapping:
 
     def __init__(self) -> None:
         self.value: dict[Hashable, Any] = {}
+        self.size = 1
         self.awaits_value = False
         self._written: set[str] = set()
         self._own: dict[Hashable, Any] = {}
@@ -83,7 +87,7 @@ class _Mapping:
 class _Reader(_LOADER):  # type: ignore[misc,valid-type]
     """A reader that builds values from YAML events; PyYAML's own tree of nodes takes three times the memory.
 
-    Rejects a key that is repeated in one mapping. Texts may be nested to any depth.
+    Rejects a key that is repeated in one mapping, and aliases that expand to too much.
     """
 
     def read(self) -> Any:
@@ -103,14 +107,21 @@ class _Reader(_LOADER):  # type: ignore[misc,valid-type]
 
     def _document(self) -> Any:
         anchored: dict[str, Any] = {}
+        # The open collections, and the size of each anchored value.
         stack: list[_List | _Mapping] = []
+        sizes: dict[str, int] = {}
+        anchors: list[str | None] = []
         while True:
             event = self.get_event()
             top = stack[-1] if stack else None
+            size = 1
             if isinstance(event, yaml.CollectionEndEvent) and top is not None:
                 top.end()
                 stack.pop()
                 value: Any = top.value
+                size = top.size
+                if (anchor := anchors.pop()) is not None:
+                    sizes[anchor] = size
             elif isinstance(top, _Mapping) and not top.awaits_value:
                 if not isinstance(event, yaml.ScalarEvent):
                     raise _refused("a key must be text", event)
@@ -118,24 +129,34 @@ class _Reader(_LOADER):  # type: ignore[misc,valid-type]
                 key = event.value if merges else self._scalar(event)
                 top.begin(key, event, merges=merges)
                 if event.anchor is not None:
-                    anchored[event.anchor] = key
+                    anchored[event.anchor], sizes[event.anchor] = key, 1
                 continue
             elif isinstance(event, yaml.CollectionStartEvent):
                 opened = self._opened(event)
                 stack.append(opened)
+                anchors.append(event.anchor)
+                if len(stack) > _MAX_FILE_DEPTH:
+                    raise _refused(f"it is nested more than {_MAX_FILE_DEPTH} levels deep", event)
                 if event.anchor is not None:
                     anchored[event.anchor] = opened.value
+                    sizes.pop(event.anchor, None)
                 continue
             elif isinstance(event, yaml.AliasEvent):
                 if event.anchor not in anchored:
                     raise _refused(f"the alias {event.anchor!r} is not defined", event)
-                value = anchored[event.anchor]
+                if event.anchor not in sizes:
+                    raise _refused(f"the alias {event.anchor!r} is inside the value that it names", event)
+                value, size = anchored[event.anchor], sizes[event.anchor]
             else:
                 value = self._scalar(event)
                 if event.anchor is not None:
-                    anchored[event.anchor] = value
+                    anchored[event.anchor], sizes[event.anchor] = value, 1
             if not stack:
                 return value
+            stack[-1].size += size
+            if stack[-1].size > text_limits.MAX_EXPANDED:
+                most = f"{text_limits.MAX_EXPANDED:,}"
+                raise _refused(f"with its aliases written out, it has more than {most} keys and items", event)
             stack[-1].take(value, event)
 
     def _opened(self, event: Any) -> _List | _Mapping:
@@ -148,6 +169,8 @@ class _Reader(_LOADER):  # type: ignore[misc,valid-type]
         tag = self._tag(event)
         if tag == _TAG + "str":
             return event.value
+        if tag in (_TAG + "int", _TAG + "float") and len(event.value) > text_limits.MAX_DIGITS:
+            raise _refused(f"a number has more than {text_limits.MAX_DIGITS:,} digits", event)
         value = self.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark), deep=True)
         # PyYAML keeps them for aliases of nodes, which are not used here.
         self.constructed_objects.clear()
@@ -173,6 +196,10 @@ def read(text: str, *, strictly: bool = False) -> Any:
 
     Raise errors.Invalid if the text cannot be read. Whether it is a valid belt is not checked here.
     """
+    try:
+        text_limits.check_size(text)
+    except text_limits.LimitError as error:
+        raise errors.Invalid.of(f"This cannot be read: {error}.") from error
     if text.lstrip()[:1] == "{":
         try:
             # Much smaller and faster than YAML's reader, which is used for error messages if this is not JSON.

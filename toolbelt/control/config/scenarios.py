@@ -9,7 +9,7 @@ from typing import Any
 
 from toolbelt import conf
 from toolbelt.control.config import belt_texts
-from toolbelt.core import errors, scenarios
+from toolbelt.core import errors, scenarios, text_limits
 
 
 def read(text: str, form: belt_texts.Form) -> list[dict[str, Any]]:
@@ -18,6 +18,7 @@ def read(text: str, form: belt_texts.Form) -> list[dict[str, Any]]:
     Raise errors.Invalid if it cannot be read, is ambiguous, or is not a list of scenarios.
     """
     try:
+        text_limits.check_size(text)
         document = json.loads(text, object_pairs_hook=_object) if form == "json" else belt_texts.read(text)
     except (ValueError, RecursionError) as error:
         raise _invalid(f"This cannot be read: {error}.") from error

@@ -8,7 +8,7 @@ import re
 import tomllib
 from typing import Any, Never
 
-from toolbelt.core import errors
+from toolbelt.core import errors, text_limits
 
 MAX_CHARACTERS = 1_000_000
 
@@ -26,7 +26,13 @@ def read(text: str, *, is_toml: bool) -> dict[str, Any]:
             "",
             f"The file has more than {MAX_CHARACTERS:,} characters: it is not the configuration of a client.",
         )
-    document = _read_toml(text) if is_toml else _read_json(text)
+    try:
+        if is_toml:
+            text_limits.check_toml(text)
+        document = _read_toml(text) if is_toml else _read_json(text)
+        text_limits.check_document(document)
+    except text_limits.LimitError as error:
+        raise _invalid("", f"The file cannot be read: {error}.") from error
     if not isinstance(document, dict):
         raise _invalid("line 1", "The file must contain an object, {…}.")
     return document
