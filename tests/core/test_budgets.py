@@ -183,3 +183,25 @@ def test_all_decisions_are_in_key_order() -> None:
     everything = resolved.all_decisions()
     assert list(everything) == sorted(STORED.tools)
     assert {key for key, decision in everything.items() if decision.state == "active"} == set(resolved.active)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_worse"),
+    [
+        ((3, 30), (4, 40), False),
+        ((4, 40), (5, 50), True),
+        ((6, 60), (6, 60), False),
+        ((6, 60), (5, 50), False),
+        ((6, 60), (6, 70), False),
+        ((6, 60), (7, 60), True),
+        ((3, 200), (4, 150), False),
+    ],
+)
+def test_a_change_worsens_a_budget_only_if_it_passes_it_or_adds_to_what_exceeds_it(
+    before: tuple[int, int], after: tuple[int, int], is_worse: bool
+) -> None:
+    spent = [
+        budgets.Spent(tools=tools_, tokens=tokens, budget=agents.Budget(max_tools=4, max_tokens=100))
+        for tools_, tokens in (before, after)
+    ]
+    assert budgets.is_worsened(spent[0], spent[1]) is is_worse

@@ -54,6 +54,19 @@ def test_a_switch_that_is_off_brings_the_off_text_to_an_agent_that_did_not_have_
     assert (difference.policy, difference.breaks) == ((("repo", "none", "off"),), ("system text",))
 
 
+def test_a_denial_of_a_tool_on_request_is_an_effect_though_the_model_sees_the_same() -> None:
+    stored = building.catalog_of(["read", "push"], toolkits={"repo": "read push"})
+    allowed = building.agent(allowed="repo")
+    lost = effect(allowed, building.agent(allowed="repo", overrides={"push": False}), stored)
+    assert (lost.on_request_added, lost.on_request_removed) == ((), ("push",))
+    assert (lost.added, lost.removed, lost.is_nothing) == ((), (), False)
+    back = effect(building.agent(), allowed, stored)
+    assert (back.on_request_added, back.on_request_removed) == (("push", "read"), ())
+    # A tool that is turned on or off is not counted twice.
+    on = effect(allowed, building.agent(allowed="repo", overrides={"push": True}), stored)
+    assert (on.added, on.on_request_removed) == (("push",), ())
+
+
 def in_a_new_session(snapshot: resolution.Snapshot, agent: agents.Agent) -> resolution.Snapshot:
     return dataclasses.replace(snapshot, agent=agent, session=sessions.NEW, request_id=None, subagent=None)
 
@@ -65,7 +78,12 @@ def assert_inventories_and_surfaces_agree(snapshot: resolution.Snapshot, other: 
             *(surface.build(in_a_new_session(snapshot, agent)) for agent in (before, after))
         )
         inventories = (inventory.take(stored, agent, kinds) for agent in (before, after))
-        assert effects.of_inventories(stored, *inventories) == exact
+        on_request = (
+            inventory.on_request(stored, agent, kinds, now=inventory.take(stored, agent, kinds))
+            for agent in (before, after)
+        )
+        found = effects.of_inventories(stored, *inventories, on_request=tuple(on_request))  # type: ignore[arg-type]
+        assert found == exact
 
 
 @given(values.snapshots(), st.data())

@@ -97,7 +97,7 @@ def test_hostile_texts_are_escaped_and_flagged(plugin_manager: Client, changed: 
 
 @pytest.mark.parametrize("htmx", [True, False])
 def test_only_the_selected_tools_are_approved(plugin_manager: Client, changed: None, htmx: bool) -> None:
-    response = decide(plugin_manager, "approve", "files__write", htmx=htmx)
+    response = decide(plugin_manager, "approve", "files__write", htmx=htmx, confirm="yes")
     assert response.status_code == (200 if htmx else 303)
     page = response.context["page"] if htmx else open_page(plugin_manager)
     assert page.notice.text == "files__write approved."
@@ -107,7 +107,7 @@ def test_only_the_selected_tools_are_approved(plugin_manager: Client, changed: N
 
 
 def test_an_htmx_approval_returns_parts_of_the_page(plugin_manager: Client, changed: None) -> None:
-    html = dashboard.text(decide(plugin_manager, "approve", "files__write"))
+    html = dashboard.text(decide(plugin_manager, "approve", "files__write", confirm="yes"))
     assert "<html" not in html
     assert '<div id="review" hx-swap-oob="innerHTML">' in html
     assert '<div id="live" hx-swap-oob="innerHTML">files__write approved.' in html
@@ -186,6 +186,45 @@ def test_approving_several_tools_first_shows_the_agents_that_get_them(
     assert page.notice.text == "2 tools approved."
 
 
+def test_approving_a_single_tool_that_writes_first_shows_the_agents_that_get_it(
+    plugin_manager: Client, changed: None
+) -> None:
+    factories.loadout("all-files", plugins=["files"])
+    factories.agent("gus", loadout="all-files")
+    # The button of a row, as the key a presses it.
+    (value,) = servers.values("files__write")
+    question = decide(plugin_manager, f"approve:{value}").context["confirmation"]
+    assert (question.title, question.confirm_word) == ("Approve files__write?", "Approve files__write")
+    assert [difference.label for difference in question.differences] == ["gus"]
+    assert question.facts == ("Available on request to 1 agent: bob.",)
+    assert "files__write" in waiting(open_page(plugin_manager))
+
+
+def test_approving_a_single_tool_that_only_reads_names_the_agents_that_have_it(
+    plugin_manager: Client, changed: None
+) -> None:
+    models.Tool.objects.filter(key="files__write").update(annotations={"readOnlyHint": True})
+    snapshots.forget()
+    factories.loadout("all-files", plugins=["files"])
+    factories.agent("gus", loadout="all-files")
+    (value,) = [
+        change.value for change in open_page(plugin_manager).review.changes if change.key == "files__write"
+    ]
+    page = decide(plugin_manager, f"approve:{value}").context["page"]
+    assert page.notice.text == "files__write approved."
+    assert page.notice.detail == "Applies from the next request. It is on for gus and on request for bob."
+
+
+def test_an_approval_does_not_warn_of_a_budget_that_it_does_not_worsen(
+    plugin_manager: Client, changed: None
+) -> None:
+    models.Agent.objects.filter(key="bob").update(max_tools=0)
+    snapshots.forget()
+    question = decide(plugin_manager, "approve", "files__write", "files__ls").context["confirmation"]
+    assert question.facts == ("Available on request to 1 agent: bob.",)
+    assert not any("over budget" in reason for reason in question.reasons)
+
+
 def test_a_flagged_tool_submitted_as_unflagged_requires_confirmation(
     plugin_manager: Client, changed: None
 ) -> None:
@@ -198,7 +237,7 @@ def test_a_rows_button_decides_only_that_row_and_keeps_the_selection(
     plugin_manager: Client, changed: None
 ) -> None:
     (value,) = servers.values("files__write")
-    page = decide(plugin_manager, f"approve:{value}", "files__ls").context["page"]
+    page = decide(plugin_manager, f"approve:{value}", "files__ls", confirm="yes").context["page"]
     assert page.notice.text == "files__write approved."
     assert [(change.key, change.ticked) for change in page.review.changes] == [
         ("files__help", False),
@@ -350,13 +389,13 @@ def test_approving_a_code_plugins_tool_pins_no_version(plugin_manager: Client, b
     page = open_page(plugin_manager, plugin="github")
     assert [(change.key, change.word) for change in page.review.changes] == [("github__merge", "new")]
     value = page.review.changes[0].value
-    dashboard.post(plugin_manager, DECIDE, decision="approve", tool=[value])
+    dashboard.post(plugin_manager, DECIDE, decision="approve", tool=[value], confirm="yes")
     tool = servers.stored("github__merge")
     assert (tool.seen, tool.approved) == (True, "")
 
 
 def test_a_decision_is_logged_with_its_reason(plugin_manager: Client, changed: None) -> None:
-    decide(plugin_manager, "approve", "files__write", reason="Read line by line.")
+    decide(plugin_manager, "approve", "files__write", reason="Read line by line.", confirm="yes")
     entry = queries.changes(kind="tool", name="files__write", size=1).entries[0]
     assert (entry.reason, entry.via) == ("Read line by line.", "screen")
 
@@ -378,6 +417,5 @@ def test_approving_unflagged_tools_skips_a_tool_whose_limit_was_removed(
     every = servers.values("files__purge", "files__write")
     confirmation = dashboard.post(plugin_manager, DECIDE, decision="approve-unflagged", unflagged=every)
     assert confirmation.context["confirmation"].title == "Approve 2 tools?"
-    assert waiting(decide(plugin_manager, "approve-unflagged", unflagged=every[1:]).context["page"]) == [
-        "files__purge"
-    ]
+    answer = decide(plugin_manager, "approve-unflagged", unflagged=every[1:], confirm="yes")
+    assert waiting(answer.context["page"]) == ["files__purge"]

@@ -29,6 +29,14 @@ class Effect(ninja.Schema):
             description="The toolkits whose policy text changes, as `[toolkit, before, after]`: on, off or none."
         ),
     ]
+    on_request_added: Annotated[
+        list[str],
+        pydantic.Field(description="The tools that the agent now gets on request, and did not have."),
+    ]
+    on_request_removed: Annotated[
+        list[str],
+        pydantic.Field(description="The tools that the agent got on request, and no longer gets at all."),
+    ]
     breaks: Annotated[
         list[str],
         pydantic.Field(description="The parts of prompt caches that it invalidates: `tools`, `system text`."),

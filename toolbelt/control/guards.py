@@ -152,6 +152,8 @@ def describe_effect(key: str, on: bool | None, effect: effects.Effect) -> dict[s
         "added": list(effect.added),
         "removed": list(effect.removed),
         "policy": [list(change) for change in effect.policy],
+        "on_request_added": list(effect.on_request_added),
+        "on_request_removed": list(effect.on_request_removed),
         "breaks": list(effect.breaks),
         "sessions": effect.sessions,
     }

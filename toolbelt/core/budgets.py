@@ -126,6 +126,21 @@ def refuses(before: Spent, after: Spent) -> bool:
     return after.tools > before.tools or after.tokens > before.tokens
 
 
+def is_worsened(before: Spent, after: Spent) -> bool:
+    """Return whether a change passes a budget, or exceeds one of its limits by more than before; only that is worth a
+    warning.
+    """
+    if not after.is_exceeded or after.budget is None:
+        return False
+    if not before.is_exceeded:
+        return True
+    limits = (
+        (after.budget.max_tools, before.tools, after.tools),
+        (after.budget.max_tokens, before.tokens, after.tokens),
+    )
+    return any(most is not None and now > most and now > then for most, then, now in limits)
+
+
 def concerns_all_agents(kind: str, changed: Collection[str]) -> bool:
     """Return whether a change of these fields must be checked against the budgets of all agents.
 

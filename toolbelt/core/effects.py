@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from toolbelt.core import catalog, inventory, policy, surface
@@ -11,6 +12,8 @@ from toolbelt.core import catalog, inventory, policy, surface
 class Effect:
     """The difference between two surfaces: counts before and after, added and removed tools (keys, in order), and
     toolkits whose policy section changed, as (toolkit, state before, state after); a state is on, off or none.
+    ``on_request_added`` and ``on_request_removed`` are tools that the agent now gets on request and had in no way
+    before, and those that it got on request and now gets in no way.
 
     ``breaks`` names the parts of a prompt cache that the change invalidates: "tools" or "system text", because a cache
     holds only what precedes the first difference. ``sessions`` is the number of live sessions concerned; None if it was
@@ -24,6 +27,8 @@ class Effect:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     policy: tuple[tuple[str, str, str], ...]
+    on_request_added: tuple[str, ...] = ()
+    on_request_removed: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
     sessions: int | None = None
 
@@ -39,13 +44,16 @@ class Effect:
 
     @property
     def is_nothing(self) -> bool:
-        """Return whether the model sees the same as before."""
-        return not (self.added or self.removed or self.policy)
+        """Return whether the model sees the same as before, and can load the same."""
+        on_request = self.on_request_added or self.on_request_removed
+        return not (self.added or self.removed or self.policy or on_request)
 
 
 def compare(before: surface.Surface, after: surface.Surface) -> Effect:
     """Return the effect of a change from the surface before it to the one after it."""
     old, new = before.resolution.active, after.resolution.active
+    requestable = [inventory.requestable(surface_.resolution) for surface_ in (before, after)]
+    on_request_added, on_request_removed = _on_request(old.keys(), new.keys(), *requestable)
     return Effect(
         tools_before=before.spent.tools,
         tools_after=after.spent.tools,
@@ -54,18 +62,25 @@ def compare(before: surface.Surface, after: surface.Surface) -> Effect:
         added=tuple(key for key in new if key not in old),
         removed=tuple(key for key in old if key not in new),
         policy=_policy_changes(before.policy, after.policy),
+        on_request_added=on_request_added,
+        on_request_removed=on_request_removed,
         breaks=breaks(before, after),
     )
 
 
 def of_inventories(
-    stored: catalog.Catalog, before: inventory.Inventory, after: inventory.Inventory
+    stored: catalog.Catalog,
+    before: inventory.Inventory,
+    after: inventory.Inventory,
+    *,
+    on_request: tuple[frozenset[str], frozenset[str]],
 ) -> Effect:
     """Return the effect of a change from an agent's inventory before it to the one after it, without building surfaces.
 
-    The answer is that of :func:`compare` for the two surfaces outside any session. Only the policy of toolkits that
-    gain or lose a tool is written.
+    ``on_request`` are the tools on request before and after. The answer is that of :func:`compare` for the surfaces of
+    two new sessions. Only the policy of toolkits that gain or lose a tool is written.
     """
+    on_request_added, on_request_removed = _on_request(before.active, after.active, *on_request)
     added, removed = after.active - before.active, before.active - after.active
     changed = added | removed
     touched = inventory.toolkits(stored, changed) | (before.concerned ^ after.concerned)
@@ -78,10 +93,21 @@ def of_inventories(
         added=tuple(sorted(added)),
         removed=tuple(sorted(removed)),
         policy=_policy_changes(policy_before, policy_after),
+        on_request_added=on_request_added,
+        on_request_removed=on_request_removed,
         breaks=_parts(
             bool(changed), policy_before.text != policy_after.text or before.loadable != after.loadable
         ),
     )
+
+
+def _on_request(
+    active_before: Set[str], active_after: Set[str], before: frozenset[str], after: frozenset[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tools on request that are gained and lost; what was on before, or is on now, is neither."""
+    added = (after - before) - active_before
+    removed = (before - after) - active_after
+    return tuple(sorted(added)), tuple(sorted(removed))
 
 
 def breaks(before: surface.Surface, after: surface.Surface) -> tuple[str, ...]:

@@ -86,11 +86,29 @@ def on_request(
     its loadout's patterns match (rule 10), and those that its budget defers.
     """
     initial = _initial_toolkits(agent)
-    offered = _NOTHING.union(*(_members(stored, key) for key in agent.allowed_toolkits if key not in initial))
-    if loadout := agent.loadout_name(kind_loadouts):
-        offered = offered.union(loadouts.tools_discoverable(stored, loadout))
-    offered -= now.active | now.non_tools
+    loadable = [key for key in agent.allowed_toolkits if key not in initial]
+    offered = _offered(stored, loadable, agent.loadout_name(kind_loadouts)) - now.active - now.non_tools
     return (offered - closed(stored) - denied(stored, agent, kind_loadouts)) | now.deferred
+
+
+def requestable(resolved: budgets.Resolution) -> frozenset[str]:
+    """Return what :func:`on_request` returns, from a resolution in a session or for a subagent."""
+    context = resolved.context
+    offered = _offered(context.catalog, context.loadable, context.loadout_name)
+    offered -= resolved.active.keys() | resolved.non_tools.keys()
+    return (offered - closed(context.catalog) - resolution.denied(context)) | resolved.deferred.keys()
+
+
+def _offered(stored: catalog.Catalog, toolkits_: Iterable[str], loadout: str) -> frozenset[str]:
+    """Return the members of these toolkits, and what the loadout's patterns match."""
+    matched = _NOTHING
+    if loadout:
+        matched = _cached(
+            stored,
+            ("matched", keys.fold(loadout)),
+            lambda: frozenset(loadouts.tools_discoverable(stored, loadout)),
+        )
+    return matched.union(*(_members(stored, key) for key in toolkits_))
 
 
 def closed(stored: catalog.Catalog) -> frozenset[str]:

@@ -286,12 +286,12 @@ def active(context: rules.EvaluationContext) -> dict[str, Decision]:
 
     The decisions are those of :func:`decide`, computed with sets and answers that many tools share.
     """
-    stored, denied = context.catalog, _denied(context)
+    stored, closed_keys = context.catalog, denied(context)
     has_names = bool(context.tools_by_name or context.plugins_by_name) and not context.subagent
     included = _included(context)
     active_tools: dict[str, Decision] = {}
     for key in sorted(candidates(context)):
-        if key in denied or key not in stored.tools or _closed(context, key) is not None:
+        if key in closed_keys or key not in stored.tools or _closed(context, key) is not None:
             continue
         number, answer = 6, context.granted_alone.get(key)
         if answer is None:
@@ -332,16 +332,16 @@ def _active_but_for(context: rules.EvaluationContext, code: str, among: Set[str]
     ]
 
 
-def _denied(context: rules.EvaluationContext) -> set[str]:
+def denied(context: rules.EvaluationContext) -> set[str]:
     """Return the tools that the agent's own configuration denies, by rules 3 to 5."""
     agent, stored = context.agent, context.catalog
-    denied = {key for key, on in agent.overrides.items() if not on}
+    result = {key for key, on in agent.overrides.items() if not on}
     for key, on in agent.switches.items():
         if not on and key in stored.toolkits:
-            denied.update(member.tool for member in stored.toolkits[key].members)
+            result.update(member.tool for member in stored.toolkits[key].members)
     for view in context.denying:
-        denied |= loadouts.tools_disabled(stored, view.name)
-    return denied
+        result |= loadouts.tools_disabled(stored, view.name)
+    return result
 
 
 def _included(context: rules.EvaluationContext) -> Mapping[str, rules.Answer]:

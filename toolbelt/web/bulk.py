@@ -269,8 +269,15 @@ def _effect(plan: bulk.Plan) -> pieces.Effect:
     summed = [part.effect for part in plan.possible]
     breaks = [part for part in ("tools", "system text") if any(part in effect.breaks for effect in summed)]
     policy = model_panel.notes(summed[0].policy) if len(summed) == 1 else ()
-    no_change = () if breaks else ("no change for the model",)
-    return pieces.Effect.of(summed, (*policy, *model_panel.consequences(breaks, plan.sessions), *no_change))
+    on_request = tuple(
+        model_panel.on_request(
+            sorted({key for effect in summed for key in effect.on_request_added}),
+            sorted({key for effect in summed for key in effect.on_request_removed}),
+        )
+    )
+    no_change = () if breaks or on_request else ("no change for the model",)
+    sees = model_panel.consequences(breaks, plan.sessions)
+    return pieces.Effect.of(summed, (*policy, *on_request, *sees, *no_change))
 
 
 def _differences(plan: bulk.Plan) -> Iterator[pieces.Difference]:

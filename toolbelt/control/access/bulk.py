@@ -179,7 +179,8 @@ def _part(access: access_index.AgentAccess, keys: Collection[str], on: bool | No
     proposed = switches.with_settings(stored, agent, dict.fromkeys(before, on))
     current = access.inventory
     resulting = inventory.take(stored, proposed, conf.KIND_LOADOUTS, before=current)
-    effect = effects.of_inventories(stored, current, resulting)
+    requestable = inventory.on_request(stored, proposed, conf.KIND_LOADOUTS, now=resulting)
+    effect = effects.of_inventories(stored, current, resulting, on_request=(access.on_request, requestable))
     refused = ""
     try:
         guards.refuse_archived(agent, proposed)
@@ -218,6 +219,8 @@ def _together(on: bool | None, all_effects: Sequence[effects.Effect]) -> dict[st
         ],
         "added": sorted({key for effect in all_effects for key in effect.added}),
         "removed": sorted({key for effect in all_effects for key in effect.removed}),
+        "on_request_added": sorted({key for effect in all_effects for key in effect.on_request_added}),
+        "on_request_removed": sorted({key for effect in all_effects for key in effect.on_request_removed}),
         "policy": sorted({change for effect in all_effects for change in effect.policy})
         if len(all_effects) == 1
         else [],

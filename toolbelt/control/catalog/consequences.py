@@ -6,6 +6,7 @@ remove.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
@@ -41,6 +42,11 @@ class Consequence:
     destructive: tuple[str, ...]
     spent_before: budgets.Spent
     spent_after: budgets.Spent
+
+    @property
+    def exceeds_budget(self) -> bool:
+        """Return whether the change takes the agent over its budget, or further over it."""
+        return budgets.is_worsened(self.spent_before, self.spent_after)
 
     @property
     def is_nothing(self) -> bool:
@@ -132,7 +138,8 @@ def _consequence(
         {key for key in candidates if side.resolution.decision(key).state == "discoverable"}
         for side in (before, after)
     )
-    effect = effects.compare(before, after)
+    # What is on request is listed as gained and lost, with what was on before.
+    effect = dataclasses.replace(effects.compare(before, after), on_request_added=(), on_request_removed=())
     return Consequence(
         agent=agent,
         effect=effect,

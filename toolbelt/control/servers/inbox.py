@@ -10,7 +10,7 @@ from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.servers import approvals, decisions, plugin_overview
-from toolbelt.core import agents, catalog, effects, errors, inventory, risks, tool_versions
+from toolbelt.core import agents, budgets, catalog, effects, errors, inventory, risks, tool_versions
 from toolbelt.store import audit, snapshots
 
 
@@ -32,7 +32,7 @@ class Inbox:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAccess:
     """The tools that an agent gets by an approval: those that are on for it, those of them that may be destructive, and
-    those that it gets on request.
+    those that it gets on request. ``exceeds_budget``: they take it over its budget, or further over it.
     """
 
     agent: agents.Agent
@@ -76,6 +76,12 @@ def warnings(reviewed_hashes: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
+def may_write(keys: Collection[str]) -> bool:
+    """Return whether any of these tools may do more than read."""
+    tools = snapshots.catalog().tools
+    return any(risks.of(tools[key]) != "read-only" for key in keys if key in tools)
+
+
 def new_access(keys: Collection[str]) -> tuple[NewAccess, ...]:
     """Return the new access of each agent that gets any of these tools, if they are approved as they are now.
 
@@ -93,11 +99,13 @@ def new_access(keys: Collection[str]) -> tuple[NewAccess, ...]:
             gained.append(
                 NewAccess(
                     agent=access.agent,
-                    effect=effects.of_inventories(proposed, access.inventory, after),
+                    effect=effects.of_inventories(
+                        proposed, access.inventory, after, on_request=(access.on_request, offered)
+                    ),
                     on=on,
                     on_request=on_request,
                     destructive=tuple(key for key in on if risks.of(proposed.tools[key]) == "destructive"),
-                    exceeds_budget=after.spent.is_exceeded,
+                    exceeds_budget=budgets.is_worsened(access.inventory.spent, after.spent),
                 )
             )
     return tuple(gained)

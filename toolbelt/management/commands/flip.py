@@ -116,7 +116,12 @@ class Command(terminal.Command):
             f"{key} would be {state}. Tools: {effect.tools_before} → {effect.tools_after}."
             f" Tokens: {effect.tokens_before} → {effect.tokens_after}."
         )
-        for title, names in (("Adds", effect.added), ("Removes", effect.removed)):
+        for title, names in (
+            ("Adds", effect.added),
+            ("Removes", effect.removed),
+            ("Now on request", effect.on_request_added),
+            ("No longer on request", effect.on_request_removed),
+        ):
             if names:
                 self.stdout.write(f"{title}: {', '.join(names)}.")
         for toolkit, before, after in effect.policy:

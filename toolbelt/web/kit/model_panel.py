@@ -77,7 +77,14 @@ def directive(result: directives.Directive | None, message: str) -> pieces.View:
 
 def effect(change: effects.Effect) -> pieces.Effect:
     """Return the effect of a change for a page."""
-    return pieces.Effect.of([change], (*notes(change.policy), *consequences(change.breaks, change.sessions)))
+    return pieces.Effect.of(
+        [change],
+        (
+            *notes(change.policy),
+            *on_request(change.on_request_added, change.on_request_removed),
+            *consequences(change.breaks, change.sessions),
+        ),
+    )
 
 
 def difference(agent: str, change: effects.Effect) -> pieces.Difference:
@@ -101,6 +108,14 @@ def notes(policy: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(_policy_note(*changed) for changed in policy)
 
 
+def on_request(added: Sequence[str], removed: Sequence[str]) -> Iterator[str]:
+    """Yield the effects on what an agent gets on request, one clause each."""
+    if removed:
+        yield f"no longer on request: {words.listing(tuple(removed))}"
+    if added:
+        yield f"now on request: {words.listing(tuple(added))}"
+
+
 def consequences(breaks: Sequence[str], sessions: int | None) -> tuple[str, ...]:
     """Return how many live sessions see a change, and which prompt caches it resets."""
     if not breaks or sessions is None:
@@ -120,8 +135,12 @@ def summarize(change: effects.Effect | None) -> str:
         return ""
     if change.is_nothing:
         return "no change outside sessions" if change.breaks else "no change for the model"
-    tools = "tool" if abs(change.tools) == 1 else "tools"
-    return f"{words.signed(change.tools)} {tools}, {words.signed(change.tokens)} tokens"
+    parts = []
+    if change.added or change.removed or change.policy:
+        tools = "tool" if abs(change.tools) == 1 else "tools"
+        parts.append(f"{words.signed(change.tools)} {tools}, {words.signed(change.tokens)} tokens")
+    parts += on_request(change.on_request_added, change.on_request_removed)
+    return "; ".join(parts)
 
 
 def _policy_note(toolkit: str, before: str, after: str) -> str:

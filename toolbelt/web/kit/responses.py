@@ -123,6 +123,9 @@ def build_confirmation(request: http.Request, error: errors.ConfirmationRequired
     tools = tuple(model_panel.tool_changes(differences["added"], differences["removed"]))
     notes = (
         *model_panel.notes(differences["policy"]),
+        *model_panel.on_request(
+            differences.get("on_request_added", ()), differences.get("on_request_removed", ())
+        ),
         *model_panel.consequences(differences.get("breaks", ()), differences.get("sessions")),
     )
     return notices.Confirmation(
@@ -286,5 +289,6 @@ def pop_notice(request: http.Request) -> tuple[notices.Notice | None, effects.Ef
 
 def _with_tuples(effect: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored effect with tuples instead of the lists of JSON."""
-    lists = {name: tuple(effect[name]) for name in ("added", "removed", "breaks")}
+    names = ("added", "removed", "on_request_added", "on_request_removed", "breaks")
+    lists = {name: tuple(effect.get(name, ())) for name in names}
     return {**effect, **lists, "policy": tuple(map(tuple, effect["policy"]))}

@@ -90,7 +90,7 @@ def decide(request: http.Request) -> HttpResponse:
     """Approve tools in the versions that the page showed, or reject them. Findings require a confirmation."""
     _declare(request)
     data = Decision(request.POST).checked()
-    versions, write = data["shown"], responses.write(request, data)
+    versions, write, who = data["shown"], responses.write(request, data), ""
     if not versions:
         raise errors.Refused("Select the tools first.")
     try:
@@ -100,9 +100,10 @@ def decide(request: http.Request) -> HttpResponse:
         if not data["confirm"]:
             inbox.check_hashes(versions)
             findings = inbox.warnings(versions)
-            gains = inbox.new_access(versions) if findings or len(versions) > 1 else ()
-            if findings or gains:
+            gains = inbox.new_access(versions)
+            if findings or (gains and (len(versions) > 1 or inbox.may_write(versions))):
                 return _ask(request, versions, findings, gains)
+            who = _who(gains)
         carry = data["carry"] and request.user.has_perms(_CARRY)
         approval = inbox.approve(write, versions, carry_over=carry)
     except errors.Stale as stale:
@@ -110,7 +111,7 @@ def decide(request: http.Request) -> HttpResponse:
     carried = approval.carried
     note = f" {words.tools(len(carried))} kept the settings of the old name." if carried else ""
     problems = " ".join(str(problem) for problem in approval.problems)
-    detail = f"Applies from the next request.{note} {problems}".strip()
+    detail = f"Applies from the next request. {who}{note} {problems}".strip()
     return _respond(request, f"{_label(approval.keys)} approved.", detail=detail, keys=approval.keys)
 
 
@@ -216,6 +217,15 @@ def _ask(
         ),
         dangerous=bool(findings) or any(gain.destructive for gain in gains),
     )
+
+
+def _who(gains: Sequence[inbox.NewAccess]) -> str:
+    """Return which agents have a tool after its approval, in a sentence; empty if none does."""
+    on = [titles.of(gain.agent) for gain in gains if gain.on]
+    offered = [titles.of(gain.agent) for gain in gains if gain.on_request]
+    parts = [f"on for {words.listing(on)}"] if on else []
+    parts += [f"on request for {words.listing(offered)}"] if offered else []
+    return f"It is {' and '.join(parts)}." if parts else ""
 
 
 def _label(keys: Sequence[str]) -> str:
