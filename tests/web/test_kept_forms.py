@@ -141,8 +141,19 @@ def test_passwords_and_files_are_not_kept_and_named(browser: Browser) -> None:
     file = SimpleUploadedFile("belt.yaml", b"tools: {}")
     upload = send(browser, "/belt/check/", file=file, prune="on")
     asked = log_in(browser, upload)
-    assert "Passwords and files were not kept (file): enter them again afterwards." in dashboard.text(asked)
+    assert "Secrets and files were not kept (file): enter them again afterwards." in dashboard.text(asked)
     assert carried(asked)[1]["prune"] == ["on"]
+
+
+@pytest.mark.parametrize("header", ["X-Api-Key: hunter2-hunter2", "Authorization: Bearer abc123def456"])
+def test_a_field_with_a_secret_in_one_of_its_lines_is_not_kept(browser: Browser, header: str) -> None:
+    expire(browser)
+    login_page = send(
+        browser, "/plugins/add/", url="https://x.example/mcp", headers=f"X-Region: eu\n{header}"
+    )
+    kept = kept_forms.read(hidden(login_page)["kept"])
+    assert kept is not None
+    assert (kept.left_out, dict(kept.fields)["url"]) == (("headers",), ("https://x.example/mcp",))
 
 
 def test_what_is_too_long_is_not_kept_and_the_page_says_so(browser: Browser) -> None:

@@ -4,12 +4,11 @@ The login page carries what was entered in a hidden field, so that nothing is st
 signed with the address of the form and the person who was logged in before, whom a cookie names. After the login, a
 page shows what was entered, and one button sends it with a new CSRF token. Another person gets a notice instead.
 
-Passwords and files are not kept, nor what is longer than :data:`MAX_LENGTH`.
+Secrets (by their names or their form) and files are not kept, nor what is longer than :data:`MAX_LENGTH`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from django.shortcuts import render
 from django.urls import Resolver404, resolve, reverse
 from django_htmx.http import reselect, reswap, retarget
 
+from toolbelt.core import secret_texts
 from toolbelt.web.kit import http
 
 # The name of the hidden field, and of the cookie that names the person who was logged in last.
@@ -39,7 +39,6 @@ _COOKIE_AGE = 365 * 24 * 3600
 _EXCLUDED = frozenset(
     {"web:login", "web:logout", "web:change_password", "admin:login", "admin:logout", "admin:password_change"}
 )
-_SECRET = re.compile(r"password|passwd|secret", re.IGNORECASE)
 # Fields that carry the state of the page, and not what a person entered.
 _OF_PAGE = frozenset(
     {"was", "seen", "next", "confirm", "message", "tools", "sections", "cells", "place", "control"}
@@ -122,7 +121,7 @@ def of_request(request: http.Request) -> KeptForm | None:
     if request.method != "POST" or not _may_be_sent_again(request.path_info):
         return None
     names = [name for name in request.POST if name != "csrfmiddlewaretoken"]
-    secret = [name for name in names if _SECRET.search(name)]
+    secret = [name for name in names if _may_hold_secret(name, request.POST.getlist(name))]
     fields = tuple((name, tuple(request.POST.getlist(name))) for name in names if name not in secret)
     if not fields:
         return None
@@ -177,6 +176,16 @@ def as_page(request: http.Request, response: HttpResponse) -> HttpResponse:
     """Return a response that replaces the content of the page, also for htmx."""
     return (
         reselect(reswap(retarget(response, "#main"), "innerHTML"), "#main > *") if request.htmx else response
+    )
+
+
+def _may_hold_secret(name: str, values: list[str]) -> bool:
+    """Return whether a field may hold a secret: by its name, or by a line such as ``X-Api-Key: …`` in it."""
+    lines = [line for value in values for line in value.splitlines()]
+    return secret_texts.is_name(name) or any(
+        secret_texts.is_secret(key.strip(), value.strip()) or secret_texts.has_known_form(line)
+        for line in lines
+        for key, _, value in [line.partition(":")]
     )
 
 
