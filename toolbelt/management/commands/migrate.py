@@ -8,9 +8,10 @@ from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS
 
 from toolbelt.control.config import installation
+from toolbelt.management import terminal
 
 
-class Command(migrate.Command):
+class Command(terminal.Command, migrate.Command):
     """Migrate the database."""
 
     def handle(self, *args: Any, **options: Any) -> None:
