@@ -20,6 +20,7 @@ from toolbelt.core import (
     loading,
     reasons,
     resolution,
+    rules,
     schema,
     sessions,
     surface,
@@ -304,9 +305,12 @@ def test_the_decisions_without_each_override_resolve_no_more_often_for_more_over
     stored = catalog.compile_(tools=[catalog.Tool(key=f"t{n}", default_on=True) for n in range(60)])
     built: list[resolution.Snapshot] = []
     build_context = resolution.build_context
-    monkeypatch.setattr(
-        resolution, "build_context", lambda snapshot: built.append(snapshot) or build_context(snapshot)
-    )
+
+    def count(snapshot: resolution.Snapshot) -> rules.EvaluationContext:
+        built.append(snapshot)
+        return build_context(snapshot)
+
+    monkeypatch.setattr(resolution, "build_context", count)
     counts = []
     for number in (2, 60):
         overrides = {f"t{n}": n % 2 == 0 for n in range(number)}

@@ -324,7 +324,7 @@ def _active_but_for(context: rules.EvaluationContext, code: str, among: Set[str]
         return []
     return [
         key
-        for key in sorted(among.intersection(candidates(context), context.catalog.tools))
+        for key in sorted(among & candidates(context) & context.catalog.tools.keys())
         if (closed := _closed(context, key)) is not None
         and closed.code == code
         and (decision := _first(context, context.rules, key)) is not None

@@ -87,10 +87,15 @@ def is_loaded(context: rules.EvaluationContext, target: Target) -> bool:
 
 def closed_state(context: rules.EvaluationContext, target: Target) -> Literal["denied", "unavailable"] | None:
     """Return why loading the target would have no effect (all of its tools are denied or unavailable), or None."""
-    states = {resolution.decide(context, tool).state for tool in target.tools}
-    if states == {"unavailable"} and not _is_closed(context, target):
-        return "unavailable"
-    return "denied" if _is_closed(context, target) or states <= {"denied", "unavailable"} else None
+    if _is_closed(context, target):
+        return "denied"
+    is_any_denied = not target.tools
+    for tool in target.tools:
+        state = resolution.decide(context, tool).state
+        if state not in ("denied", "unavailable"):
+            return None
+        is_any_denied = is_any_denied or state == "denied"
+    return "denied" if is_any_denied else "unavailable"
 
 
 def _is_closed(context: rules.EvaluationContext, target: Target) -> bool:
@@ -168,7 +173,8 @@ def is_anything_to_change(resolved: budgets.Resolution) -> bool:
         any(key not in context.initial for key in context.toolkits)
         or any(is_unloadable(resolved, name) for name in context.tools_by_name | context.plugins_by_name)
         or any(would_load(resolved, key) for key in context.agent.allowed_toolkits)
-        or any(name_to_load(resolved, decision) for decision in resolved.offered())
+        # Of other tools on request, only a load by their own name is left to try.
+        or any(would_load(resolved, decision.tool) for decision in resolved.offered())
     )
 
 
