@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -205,7 +206,7 @@ async def _execute(
         )
     context = admitted.context
     if context.options:
-        namespace = plugins.namespace(admitted.plugin)
+        namespace = functools.partial(plugins.namespace, admitted.plugin)
         options = environ.fill_options(context.options, admitted.tool, namespace)
         context = dataclasses.replace(context, options=options)
     return await plugins.registry().execute(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from toolbelt import conf
@@ -32,19 +32,20 @@ class OptionUnset(errors.ToolbeltError):
         )
 
 
-def fill_options(options: Mapping[str, Any], tool: str, namespace: str) -> Mapping[str, Any]:
+def fill_options(options: Mapping[str, Any], tool: str, namespace: Callable[[], str]) -> Mapping[str, Any]:
     """Return the options of a call with each reference to a variable, ``${NAME}``, replaced by its value.
 
     Anyone who edits options could name a variable, so that only the secrets of the plugin's own namespace are
-    available, and what TOOLBELT_WEB_VARIABLES allows in addresses. Raise OptionUnset for any other.
+    available, and what TOOLBELT_WEB_VARIABLES allows in addresses. Raise OptionUnset for any other. ``namespace`` is
+    only called if there is a reference.
     """
     return {key: _filled(value, tool, namespace) for key, value in options.items()}
 
 
-def _filled(value: Any, tool: str, namespace: str) -> Any:
+def _filled(value: Any, tool: str, namespace: Callable[[], str]) -> Any:
     match value:
         case str() if "${" in value:
-            return _REFERENCE.sub(lambda match: _option_variable(match, tool, namespace), value)
+            return _REFERENCE.sub(lambda match: _option_variable(match, tool, namespace()), value)
         case Mapping():
             return {key: _filled(item, tool, namespace) for key, item in value.items()}
         case list() | tuple():
