@@ -61,7 +61,9 @@ def test_the_policy_starts_with_active_toolkits_for_clients_that_truncate_it(cli
                 {"key": "absent", "members": ["hidden"], "policy_when_off": "You cannot see hidden things."},
                 {"key": "reading", "members": ["kb__find", "kb__read"], "policy": "Read."},
             ],
-            "agents": [{"key": "ada", "tools": ["clock"], "tools_config": {"reading": True}}],
+            "agents": [
+                {"key": "ada", "tools": ["clock"], "tools_config": {"absent": False, "reading": True}}
+            ],
         },
     )
     parts = ["Read.", "Say the zone.", "You cannot see hidden things."]

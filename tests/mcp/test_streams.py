@@ -147,7 +147,7 @@ def test_each_event_has_a_unique_id(old: Client):
     async def main() -> list[str]:
         async with old.endpoint.serving(), old.endpoint.open(old.stream()) as stream:
             ids = [(await read_opening(stream, OLD))["id"]]
-            for on in (True, False):
+            for on in (True, None):
                 await flip("reading", on)
                 ids.append((await stream.event())["id"])
             return ids

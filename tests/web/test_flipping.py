@@ -172,7 +172,7 @@ def test_the_confirmation_shows_the_differences(operator: Client) -> None:
 def test_a_protected_agent_requires_confirmation_even_without_effect(operator: Client) -> None:
     question = dashboard.switch(operator, "research", "false", "unset", agent="bob").context["confirmation"]
     assert question.reasons == ("bob is protected.",)
-    assert question.effect.notes == ("No change for the model.",)
+    assert question.effect.notes == ("no longer on request: papers",)
     assert not question.dangerous
     dashboard.switch(operator, "research", "false", "unset", agent="bob", confirm="yes")
     assert dashboard.stored_agent("bob").switches == {"research": False}

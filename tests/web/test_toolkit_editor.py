@@ -224,10 +224,10 @@ def test_a_toolkit_is_created_and_removed(editor: Client) -> None:
     taken = editor_forms.submit(editor, NEW, CREATE, key="issues")
     assert "already exists" in form(taken).problems["key"]
     response = editor_forms.submit(
-        editor, NEW, CREATE, key="reading", add_members="papers shell", policy_when_off="No."
+        editor, NEW, CREATE, key="reading", add_members="papers shell", policy="Read.", policy_when_off="No."
     )
-    # Ada already has one of the tools, so only bob gets the text for when it is off.
-    assert [one.agent.key for one, _ in response.context["page"].consequences] == ["bob"]
+    # Ada has one of the tools, and the toolkit does not concern bob: he does not get the text for when it is off.
+    assert [one.agent.key for one, _ in response.context["page"].consequences] == ["ada"]
     made = editor_forms.resubmit(editor, response, CREATE)
     assert made.headers["Location"] == "/toolkits/reading/"
 
