@@ -41,6 +41,7 @@ def test_setting_the_current_value_changes_nothing(olga: Asking) -> None:
         "effect": None,
         "dry_run": False,
         "reasons": [],
+        "left_out": [],
     }
     assert olga.delete(SWITCH).json()["change"] is None
 

@@ -237,8 +237,8 @@ def test_the_agents_stored_model_counts_if_the_question_names_none(client: httpx
     assert ("tool_choice" in unknown, unknown["messages"][0]["role"]) == (False, "user")
     agent = {**BELT["agents"][0], "model": "claude-haiku-5-5"}
     belts.import_(testing.OPERATOR, {"agents": [agent]})
-    assert first_step()["tool_choice"] == {"type": "any"}
+    assert first_step()["tool_choice"] == {"type": "tool", "name": "clock"}
     assert "tool_choice" not in first_step(model="claude-opus-5-5")
     assert first_step(model="claude-opus-5-5")["messages"][0]["role"] == "system"
     # Equal again, from what is cached.
-    assert first_step()["tool_choice"] == {"type": "any"}
+    assert first_step()["tool_choice"] == {"type": "tool", "name": "clock"}

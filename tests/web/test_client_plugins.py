@@ -83,7 +83,7 @@ def test_declared_tools_are_shown_with_their_review_state(plugin_manager: Client
     create(plugin_manager, namespace="shop")
     tools = [{"name": "refund", "description": "Refund an order."}]
     client_plugins.declare(servers.SHELL, "shop", tools)
-    ((tool, closed, users),) = plugin_manager.get("/plugins/shop/").context["page"].tools
+    ((tool, closed, users, *_),) = plugin_manager.get("/plugins/shop/").context["page"].tools
     assert (tool.key.rpartition("__")[2], closed.state, users) == ("refund", "unavailable", ())
     assert reasons.explain(closed) == "new, and not reviewed yet"
     review = plugin_manager.get("/review/?plugin=shop").context["page"].review

@@ -102,7 +102,7 @@ def test_a_live_refresh_keeps_the_notice_for_the_next_page(operator, belt):
 
 def test_a_changed_state_shows_who_changed_it(operator, belt):
     dashboard.switch(operator, "issues", "false", "true")
-    assert 'data-now="Off" data-by="olive"' in dashboard.text(operator.get("/agents/ada/"))
+    assert 'data-now="Off" data-by="you"' in dashboard.text(operator.get("/agents/ada/"))
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_the_review_shows_each_entrys_kind_and_what_approval_covers(
 
 def test_plugin_pages_count_prompts_and_resources_separately(plugin_manager: Client, approved: None) -> None:
     page = plugin_manager.get("/plugins/files/").context["page"]
-    shown = {tool.key: tool_sections.risk(tool) for tool, _, _ in page.tools}
+    shown = {tool.key: tool_sections.risk(tool) for tool, *_ in page.tools}
     assert shown == dict(zip(KEYS, ("read-only", "prompt", "resource"), strict=True))
     (line,) = [
         plugin for plugin in plugin_manager.get("/plugins/").context["page"].plugins if plugin.name == "files"

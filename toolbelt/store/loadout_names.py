@@ -11,7 +11,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.core import checks
-from django.db import Error, connections
+from django.db import Error
 from django.db import models as orm
 
 from toolbelt import conf, models
@@ -36,11 +36,7 @@ def check(
 
 
 def _messages(alias: str) -> list[checks.CheckMessage]:
-    needed = {model._meta.db_table for model in (models.Loadout, models.Agent, models.Plugin, models.Tool)}
     try:
-        # `migrate` runs the checks first: tables or some of their columns may be missing.
-        if not needed <= set(connections[alias].introspection.table_names()):
-            return []
         rows = models.Loadout.objects.using(alias).values_list("name", "parent", *_NAMING)
         loadouts_ = {keys.fold(row[0]): _loadout(*row) for row in rows}
         return [
@@ -50,6 +46,7 @@ def _messages(alias: str) -> list[checks.CheckMessage]:
             *_unresolved(loadouts_, alias),
         ]
     except Error:
+        # `migrate` runs the checks first: tables or some of their columns may be missing.
         return []
 
 

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def stored() -> None:
-    belts.import_(writing.by("olive", via="command"), BELT)
+    belts.import_(writing.by("olive", via="command"), BELT, is_state=True)
 
 
 def active() -> list[str]:
