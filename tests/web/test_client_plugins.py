@@ -11,7 +11,6 @@ from django.test import Client
 
 from tests.web import dashboard, editor_forms, servers
 from toolbelt.control.servers import client_plugins
-from toolbelt.core import reasons
 from toolbelt.store import snapshots
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -83,9 +82,9 @@ def test_declared_tools_are_shown_with_their_review_state(plugin_manager: Client
     create(plugin_manager, namespace="shop")
     tools = [{"name": "refund", "description": "Refund an order."}]
     client_plugins.declare(servers.SHELL, "shop", tools)
-    ((tool, closed, users, *_),) = plugin_manager.get("/plugins/shop/").context["page"].tools
+    ((tool, closed, reason, users),) = plugin_manager.get("/plugins/shop/").context["page"].tools
     assert (tool.key.rpartition("__")[2], closed.state, users) == ("refund", "unavailable", ())
-    assert reasons.explain(closed) == "new, and not reviewed yet"
+    assert reason == "new, and not reviewed yet"
     review = plugin_manager.get("/review/?plugin=shop").context["page"].review
     assert [change.key for change in review.changes] == ["shop__refund"]
 
