@@ -39,7 +39,12 @@ class NonToolGate(gates.CallGate):
         self._find = find
 
     def admit(
-        self, resolved: budgets.Resolution, snapshot: resolution.Snapshot, *, is_quick: bool = False
+        self,
+        resolved: budgets.Resolution,
+        snapshot: resolution.Snapshot,
+        *,
+        is_quick: bool = False,
+        input_schema: str = "",
     ) -> calls.Admission | calls.Refusal:
         """Admit the request or refuse it."""
         self.resolved = resolved

@@ -32,7 +32,7 @@ class Explanations:
 def blocked_by(origins: Iterable[rules.Origin]) -> dict[tuple[str, str], str]:
     """Return who blocked each of these (kind and name), and when: ``, by olive 2 h ago``; without unknown ones."""
     return {
-        subject: f", by {audit_words.actor(entry.actor, entry.via)} {words.since(entry.at)}"
+        subject: f", by {audit_words.actor(entry.actor, entry.actor_kind)} {words.since(entry.at)}"
         for subject, entry in blocking.latest_blocks(origins).items()
     }
 
