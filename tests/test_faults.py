@@ -182,6 +182,18 @@ def test_a_held_stop_covers_what_is_under_it(database, ada, olga, holding, over)
 
 
 @breaking.ON_SQLITE
+def test_each_stop_of_several_is_held(database, ada, holding, admin_client):
+    kit = {"key": "telling", "members": ["clock"]}
+    belts.import_(SETUP, {"toolkits": [kit, {**kit, "key": "showing"}]})
+    selected = [*models.Toolkit.objects.values_list("pk", flat=True)]
+    with database.locked():
+        admin_client.post("/admin/toolbelt/toolkit/", {"action": "block", "_selected_action": selected})
+        assert refusal_of_a_call(ada) == "tool-denied"
+    holds.store_all()
+    assert models.Toolkit.objects.filter(blocked=True).count() == len(selected)
+
+
+@breaking.ON_SQLITE
 def test_a_held_stop_ends_if_it_is_withdrawn(database, ada, olga, holding):
     with database.locked():
         block(olga)

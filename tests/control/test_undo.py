@@ -176,6 +176,21 @@ def test_what_a_server_lists_is_by_the_server_and_names_who_asked(poisoned: quer
     assert (poisoned.actor, poisoned.actor_kind, poisoned.asked_by) == ("files", "server", "olive")
 
 
+def test_a_tool_of_a_plugin_is_not_retired_by_taking_it_out_of_its_plugin(operator: writing.Write) -> None:
+    entries.put(operator, "plugin", {"name": "loose"})
+    entries.put(operator, "tool", {"key": "loose_one", "plugin": "loose"})
+    with pytest.raises(errors.Invalid):
+        entries.change(operator, "tool", "loose_one", {"plugin": None, "retired": True})
+
+
+def test_undoing_cannot_mark_a_tool_as_seen_that_is_held_to_no_version(operator: writing.Write) -> None:
+    entries.put(operator, "tool", {"key": "held", "seen": False})
+    seen = entries.change(operator, "tool", "held", {"seen": True})
+    unseen = undo.undo(operator, seen.entry or 0)
+    with pytest.raises(errors.Refused):
+        undo.undo(operator, unseen.entry or 0)
+
+
 def test_what_a_server_lists_cannot_be_undone(operator: writing.Write, poisoned: queries.Entry) -> None:
     for undoing in (undo.undo, undo.undo_batch):
         with pytest.raises(errors.Refused, match="approve or reject the tool in the review"):

@@ -29,7 +29,7 @@ from toolbelt.runtime import (
     threads,
     upstream_connections,
 )
-from toolbelt.store import snapshots
+from toolbelt.store import holds, snapshots
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -202,6 +202,15 @@ def test_the_grant_is_checked_when_the_question_is_asked(client: Client):
     deny_elicitation()
     result = client.ask("tools/call", ASK).result
     assert json.loads(result["content"][0]["text"]) == UNSUPPORTED
+
+
+def test_a_server_may_not_ask_while_a_stop_of_its_questions_is_held(client: Client):
+    holds.add("tool", ENTRY, lambda: None)
+    try:
+        result = client.ask("tools/call", ASK).result
+        assert json.loads(result["content"][0]["text"]) == UNSUPPORTED
+    finally:
+        holds.forget()
 
 
 def test_an_answer_is_not_forwarded_after_the_grant_was_withdrawn(client: Client):

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django import db
 from django.contrib import admin, messages
 from django.contrib.admin import actions
 from django.db import models as orm
@@ -25,6 +26,7 @@ else:
 
 # For entries whose order operators choose.
 MOVES = ("move_to_top", "move_up", "move_to_bottom")
+BLOCK: Mapping[str, Any] = {"blocked": True}
 Changes = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
 
@@ -57,6 +59,7 @@ class EntryActions(_Admin):
         self, request: HttpRequest, queryset: Any, changes: Changes, action: str | None = None
     ) -> None:
         """Change each of the entries: all, or none with an error message. ``action`` is that of the audit log."""
+        rows = [*queryset]
         try:
             with writing.begin():
                 # Read once for all entries: such a change neither adds nor removes a name.
@@ -65,9 +68,18 @@ class EntryActions(_Admin):
                     entries.change, write(request).in_batch(), self.kind, index=index, action=action
                 )
                 results = [
-                    change(self.name_of(row), changes(row) if callable(changes) else changes)
-                    for row in queryset
+                    change(self.name_of(row), changes(row) if callable(changes) else changes) for row in rows
                 ]
+        except (errors.NotStored, db.Error):
+            if changes != BLOCK:
+                raise
+            # Nothing was stored: each stop is held in this process on its own.
+            for row in rows:
+                try:
+                    entries.change(write(request), self.kind, self.name_of(row), BLOCK)
+                except errors.NotStored as error:
+                    self.message_user(request, str(error), messages.ERROR)
+            return
         except errors.ToolbeltError as error:
             self.message_user(request, str(error), messages.ERROR)
             return
@@ -79,7 +91,7 @@ class EntryActions(_Admin):
     @admin.action(permissions=["change"], description="Block selected %(verbose_name_plural)s for everyone")
     def block(self, request: HttpRequest, queryset: Any) -> None:
         """Block the selected entries."""
-        self.change_each(request, queryset, {"blocked": True})
+        self.change_each(request, queryset, BLOCK)
 
     @admin.action(permissions=["change"], description="Unblock selected %(verbose_name_plural)s")
     def unblock(self, request: HttpRequest, queryset: Any) -> None:

@@ -98,6 +98,7 @@ def _router(kind: belts.KindName) -> ninja.Router:
         response: HttpResponse,
     ) -> Any:
         """Create an entry."""
+        auth.require_permissions(request, *rights.permissions_to_set(kind, body.root))
         change = entries.create(
             auth.write(request, reason=query.reason, confirm=query.confirm), kind, body.root
         )
@@ -110,6 +111,7 @@ def _router(kind: belts.KindName) -> ninja.Router:
         request: HttpRequest, name: names.Name, body: EntryUpdate, response: HttpResponse
     ) -> Any:
         """Change fields of an entry."""
+        auth.require_permissions(request, *rights.permissions_to_set(kind, body.changes.root))
         with preconditions.checked(request, entries.read(kind, name)) as current:
             whole = {} if current is None else {field: current.get(field) for field in kind_info.fields}
 

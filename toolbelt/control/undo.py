@@ -135,12 +135,15 @@ def _removed(write: writing.Write, entry: audit.Entry) -> writing.Change:
 
 def _changed(write: writing.Write, entry: audit.Entry) -> writing.Change:
     """Restore the fields, without those that only an observation sets. Raise Refused if that would take a tool out of
-    review whose texts it restores: only a decision on them may.
+    review: only a decision on its texts may.
     """
     kind, name, before, after = entry.subject_kind, entry.subject_key, entry.before, entry.after
     if entry.action not in _OWN_RETIREMENT:
         before, after = facts.decided(kind, before), facts.decided(kind, after)
-    is_guarded = kind == "tool" and not facts.LISTED_FIELDS.isdisjoint(before) and approvals.is_held(name)
+    restores_texts = not facts.LISTED_FIELDS.isdisjoint(before)
+    # Without the hash of a version, a tool that counts as seen is held to nothing.
+    restores_seen = "seen" in before and not before.get("approved")
+    is_guarded = kind == "tool" and (restores_texts or restores_seen) and approvals.is_held(name)
     change = entries.change(write, kind, name, before, was=after)
     if is_guarded and not approvals.is_held(name):
         raise errors.Refused(

@@ -6,8 +6,9 @@ reading of its URI is a denied one, and :func:`problem` refuses spellings that n
 
 URIs are compared decoded until nothing changes, and without regard to: case; compatible forms of Unicode (NFKC);
 invisible characters, white space and ``+``; leading zeros and the digits of other scripts; ``\\`` and ``/``; empty and
-dot segments; the user; a default port; how an IP address or an internationalized host is written; and the order of
-parameters. What one URI leaves out (port, parameters, fragment), it covers with any value.
+dot segments, and dots at the end of a segment; the user; a default port; the host of a ``file:`` URI; how an IP address
+or an internationalized host is written; the order of parameters; and the fragment. What one URI leaves out (port,
+parameters), it covers with any value.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _DELIMITERS = frozenset(b"/\\?#;&=@:")
 _VALUE, _VALUES = "\ue000", "\ue001"
 # Stand for encoded delimiters, from this character on.
 _DELIMITER = 0xE100
+_DRIVE = re.compile(r"[a-z]\|")
 _LEADING_ZEROS = re.compile(rf"(?<![0-9])0+(?=[0-9{_VALUE}{_VALUES}])")
 _AUTHORITY = re.compile(r"(?:.*@)?(\[[^\]]*\]|[^:]*)(?::(.*))?", re.DOTALL)
 
@@ -46,7 +48,6 @@ class Reading(NamedTuple):
     base: str
     port: str
     parameters: frozenset[str]
-    fragment: str
 
 
 # What a server may read in a URI: decoded before it is split, and after. None: decoding does not end.
@@ -124,12 +125,7 @@ def _covers(denied: Reading | None, requested: Reading | None) -> bool:
         is_same = _pattern(denied.base).fullmatch(requested.base) is not None
     else:
         is_same = denied.base == requested.base
-    return (
-        is_same
-        and denied.port in ("", requested.port)
-        and denied.parameters <= requested.parameters
-        and denied.fragment in ("", requested.fragment)
-    )
+    return is_same and denied.port in ("", requested.port) and denied.parameters <= requested.parameters
 
 
 @functools.lru_cache(1024)
@@ -145,7 +141,7 @@ def _read(uri: str) -> Reading | None:
     if text is None:
         return None
     scheme, _, rest = text.replace("\\", "/").partition(":")
-    rest, _, fragment = rest.partition("#")
+    rest = rest.partition("#")[0]
     rest, _, query = rest.partition("?")
     host = port = ""
     if rest.startswith("//"):
@@ -164,7 +160,6 @@ def _read(uri: str) -> Reading | None:
         base=f"{scheme}:{'/'.join(segments)}",
         port="" if port == _PORTS.get(scheme) or _is_variable(port) else port,
         parameters=frozenset(_parameter(pair) for pair in parameters if pair and not _is_variable(pair)),
-        fragment="" if _is_variable(fragment) else fragment,
     )
 
 
@@ -206,15 +201,17 @@ def _segments(path: list[str]) -> list[str]:
     for segment in path:
         if segment == "..":
             del segments[-1:]
-        elif segment not in ("", "."):
-            segments.append(segment)
+        # Windows ignores dots at the end, and reads c| as c:.
+        elif name := segment.rstrip("."):
+            segments.append(f"{name[0]}:" if _DRIVE.fullmatch(name) else name)
     return segments
 
 
 def _host(host: str, scheme: str) -> str:
-    host = host.rstrip(".")
-    if scheme == "file" and host == "localhost":
+    if scheme == "file":
+        # Servers read the path and ignore the host.
         return ""
+    host = host.rstrip(".")
     if scheme in _PORTS and host.isascii():
         try:
             if host.startswith("["):

@@ -24,7 +24,7 @@ from toolbelt.core import budgets, calls, catalog, errors
 from toolbelt.plugins import slots
 from toolbelt.plugins.upstream import cleaning, client_features, questions
 from toolbelt.runtime import gates, log_levels, masking, recordings, server_notifications
-from toolbelt.store import databases
+from toolbelt.store import databases, holds
 
 T = TypeVar("T")
 
@@ -92,7 +92,11 @@ class Client(Protocol):
 def is_granted(resolved: budgets.Resolution, server: catalog.Plugin) -> bool:
     """Return whether the server may ask the user of this agent now."""
     entry = catalog.elicitation(resolved.context.catalog, server)
-    return entry is not None and calls.not_active(resolved, entry.key) is None
+    return (
+        entry is not None
+        and not holds.is_stopped(resolved.context.catalog, entry.key)
+        and calls.not_active(resolved, entry.key) is None
+    )
 
 
 class Features:
@@ -330,6 +334,8 @@ def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> calls
             server_notifications.report_would_ask(admitted.plugin)
             return calls.unknown(recording.tool)
         recording.tool = entry.key
+        if holds.is_stopped(snapshot.catalog, entry.key):
+            return gates.stopped(entry.key)
         return calls.not_active(budgets.resolve(snapshot), entry.key)
     except errors.ToolbeltError:
         return calls.unknown(recording.tool)

@@ -70,3 +70,16 @@ def test_an_import_requires_the_permissions_of_its_sections() -> None:
         "toolbelt.add_subapp",
         "toolbelt.change_subapp",
     ]
+
+
+@pytest.mark.django_db
+def test_approving_versions_in_advance_requires_the_permission_for_tools(operator: writing.Write) -> None:
+    assert rights.permissions_to_set("plugin", ["preapproved"]) == ["toolbelt.change_tool"]
+    assert rights.permissions_to_set("plugin", ["title"]) == []
+    belt = {"plugins": [{"name": "shop", "preapproved": {"shop__a": "2:sha256:0"}}]}
+    assert "toolbelt.change_tool" in rights.permissions_to_import(belt)
+    entries.put(operator, "plugin", {"name": "shop"})
+    change = entries.change(operator, "plugin", "shop", {"preapproved": {"shop__a": "2:sha256:0"}})
+    entry = queries.change(change.entry or 0)
+    assert entry is not None
+    assert rights.permissions_to_undo(entry) == ["toolbelt.change_plugin", "toolbelt.change_tool"]

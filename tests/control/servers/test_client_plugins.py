@@ -318,6 +318,35 @@ def test_a_rejected_version_stays_rejected_although_it_was_approved_in_advance()
     assert code("shop__refund") == "blocked"
 
 
+def test_a_later_decision_withdraws_what_was_approved_in_advance() -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    decisions.preapprove(OPERATOR, "shop", client_plugins.hashes("shop", [TWICE]))
+    assert preapproved() == ["shop__refund"]
+    declare({**REFUND, "description": "Refund nothing."})
+    approve("shop__refund")
+    assert preapproved() == []
+
+
+def test_a_version_that_awaits_review_is_approved_now_and_not_in_advance() -> None:
+    declare(REFUND)
+    decisions.preapprove(OPERATOR, "shop", client_plugins.hashes("shop", [REFUND]))
+    assert (code("shop__refund"), preapproved()) == ("not-granted", [])
+
+
+def test_a_rejected_version_is_not_approved_in_advance_after_another_was_listed() -> None:
+    decisions.preapprove(OPERATOR, "shop", client_plugins.hashes("shop", [REFUND]))
+    declare(REFUND)
+    declare(TWICE)
+    reviewed = {change.key: change.version_hash for change in inbox.load("shop", maximum=50).changes}
+    decisions.reject(OPERATOR, "shop", reviewed)
+    assert preapproved() == []
+
+
+def preapproved() -> list[str]:
+    return [*snapshots.catalog().plugins["shop"].preapproved]
+
+
 def test_an_old_belt_with_hashes_without_a_number_holds_nothing() -> None:
     declare(REFUND)
     approve("shop__refund")

@@ -87,7 +87,9 @@ def put(
             return writing.Change(entry=None, before=old_values, after=new_values, result=stored)
         if not in_code and (code_problems := owned_by_code(kind, now, new_values)):
             raise errors.Invalid(code_problems)
-        if not write.is_observation and (observed_problems := _observed(kind, stored, new_values)):
+        if not write.is_observation and (
+            observed_problems := _observed(kind, now or stored, stored, new_values)
+        ):
             raise errors.Invalid(observed_problems)
         if kind == "plugin":
             connection_policy.check_change(write.actor, str(name), now, stored)
@@ -155,7 +157,8 @@ def change(
         _hold(write, kind, name, changes, error)
         raise
     if kind in holds.KINDS and "blocked" in changes:
-        holds.release(kind, name)
+        # Not before it is stored: within a larger transaction, that may still fail.
+        db.transaction.on_commit(lambda: holds.release(kind, name))
     return changed
 
 
@@ -331,11 +334,12 @@ def _action(write: writing.Write, kind: str, before: Entry | None, after: Entry)
     return f"{kind}.change"
 
 
-def _observed(kind: str, stored: Entry, changed: Entry) -> list[errors.Problem]:
+def _observed(kind: str, now: Entry, stored: Entry, changed: Entry) -> list[errors.Problem]:
     """Return a problem for each changed field that only an observation sets. An operator retires and restores what no
     plugin lists.
     """
-    if kind == "tool" and (not stored.get("plugin") or stored.get("kind") == "elicitation"):
+    is_listed = now.get("plugin") or stored.get("plugin")
+    if kind == "tool" and (not is_listed or stored.get("kind") == "elicitation"):
         return []
     message = "The source of the tools decides this, so it cannot be set. Block a tool, or turn a plugin off, instead."
     path = belts.address(_kind(kind), dict(stored))

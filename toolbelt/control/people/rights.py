@@ -9,7 +9,7 @@ operators may flip their switches and change their sessions (see `roles`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, Protocol
 
 from toolbelt.core import belts
@@ -34,6 +34,12 @@ class UndoableEntry(Protocol):
 
     @property
     def subject_key(self) -> str: ...
+
+    @property
+    def before(self) -> Any: ...
+
+    @property
+    def after(self) -> Any: ...
 
 
 class User(Protocol):
@@ -119,10 +125,23 @@ def permissions_to_undo(entry: UndoableEntry) -> list[str]:
         return [*SET_OPERATORS]
     if act == "create":
         return [permission("delete", entry.subject_kind)]
-    return [permission("add" if act == "remove" else "change", entry.subject_kind)]
+    needed = permission("add" if act == "remove" else "change", entry.subject_kind)
+    fields = {name for side in (entry.before, entry.after) if isinstance(side, Mapping) for name in side}
+    return [needed, *permissions_to_set(entry.subject_kind, fields)]
+
+
+def permissions_to_set(kind: str, fields: Collection[str]) -> list[str]:
+    """Return the permissions that setting these fields requires, besides that of changing their entry."""
+    # It approves versions of tools.
+    return [permission("change", "tool")] if kind == "plugin" and "preapproved" in fields else []
 
 
 def permissions_to_import(belt: Mapping[str, Any]) -> list[str]:
     """Return the permissions that importing this belt requires: to add and to change what its sections hold."""
     kinds = [name for name, kind in belts.KINDS.items() if belt.get(kind.section)]
-    return [permission(act, kind) for kind in kinds for act in ("add", "change")]
+    plugins = belt.get(belts.KINDS["plugin"].section) or ()
+    fields = {name for plugin in plugins if isinstance(plugin, Mapping) for name in plugin}
+    return [
+        *(permission(act, kind) for kind in kinds for act in ("add", "change")),
+        *permissions_to_set("plugin", fields),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ def approve(
             for key, change in decided.items()
         }
         _write(write, changes, "approve")
+        _withdraw_preapproved(write, name, decided)
         client_plugins.supersede(approved_before)
         problems: list[errors.Problem] = []
         if carry_over and renamed:
@@ -83,7 +84,10 @@ def preapprove(write: writing.Write, name: str, versions: Mapping[str, str]) -> 
             if tool_versions.version(item.tool) == versions.get(item.tool.key)
         }
         approved = approve(write, name, listed) if listed else Approved(keys=())
-        entries.change(write, "plugin", name, {"preapproved": {**plugin.preapproved, **versions}})
+        # What is approved now needs no approval in advance, which would outlast an undo.
+        others = {key: version for key, version in versions.items() if key not in approved.keys}
+        kept = {key: version for key, version in plugin.preapproved.items() if key not in approved.keys}
+        entries.change(write, "plugin", name, {"preapproved": {**kept, **others}})
     return approved
 
 
@@ -96,8 +100,18 @@ def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) 
     with writing.begin():
         decided = _decided(name, reviewed_hashes)
         changes = {key: _rejection(change) for key, change in decided.items()}
-        _write(write.in_batch(), changes, "reject")
+        write = write.in_batch()
+        _write(write, changes, "reject")
+        _withdraw_preapproved(write, name, decided)
     return tuple(decided)
+
+
+def _withdraw_preapproved(write: writing.Write, name: str, keys: Collection[str]) -> None:
+    """Withdraw the versions of these tools that were approved in advance: a later decision counts more."""
+    stored = snapshots.catalog().plugins[name].preapproved
+    kept = {key: version for key, version in stored.items() if key not in keys}
+    if len(kept) < len(stored):
+        entries.change(write, "plugin", name, {"preapproved": kept})
 
 
 def _approved(tool: catalog.Tool) -> dict[str, Any]:

@@ -27,6 +27,11 @@ _ENDINGS = ("", "args", "arguments", "input", "inputs", "parameters", "params", 
 # Only these: other characters may be invisible, and yet be read by a model.
 _BETWEEN_WORDS = re.compile(r"[ _-]+")
 
+# What ``$schema`` says at the top without telling a model anything. Any other value is text.
+_DRAFT = re.compile(r"https?://json-schema\.org/(draft-0[3-7]/schema|draft/(2019-09|2020-12)/schema)#?")
+# A schema with this keyword reads ``additionalProperties: true`` as a permission.
+_UNEVALUATED = "unevaluatedProperties"
+
 Schema = Mapping[str, Any]
 
 
@@ -39,10 +44,16 @@ def of(schema: Schema, names: tuple[str, ...] = (), description: str = "", *, is
     """
     titles = frozenset(_letters(name) + ending for name in names for ending in _ENDINGS)
     current = schema_drafts.current(schema)
-    writer = _Writer(is_open, has_old_definitions="definitions" in current and "$defs" not in current)
+    writer = _Writer(
+        is_open,
+        has_old_definitions="definitions" in current and "$defs" not in current,
+        is_open_by_default=_UNEVALUATED not in json.dumps(current, default=str),
+    )
     normal = writer.schema(current, lambda title: _letters(title) in titles)
     if not isinstance(normal, dict):
         return normal
+    if isinstance(draft := normal.get("$schema"), str) and _DRAFT.fullmatch(draft):
+        del normal["$schema"]
     if normal.get("description") == description.strip():
         del normal["description"]
     normal.setdefault("type", "object")
@@ -52,8 +63,9 @@ def of(schema: Schema, names: tuple[str, ...] = (), description: str = "", *, is
 
 
 class _Writer:
-    def __init__(self, is_open: bool, *, has_old_definitions: bool) -> None:
+    def __init__(self, is_open: bool, *, has_old_definitions: bool, is_open_by_default: bool) -> None:
         self._is_open, self._has_old_definitions = is_open, has_old_definitions
+        self._is_open_by_default = is_open_by_default
 
     def schema(self, schema: Any, repeats: Callable[[str], bool]) -> Any:
         """Return the normal form of one schema; ``repeats`` says whether a title only repeats a name."""
@@ -75,7 +87,6 @@ class _Writer:
         return _with_types(normal)
 
     def _without_noise(self, normal: dict[str, Any], repeats: Callable[[str], bool]) -> None:
-        normal.pop("$schema", None)
         if isinstance(title := normal.get("title"), str) and repeats(title):
             del normal["title"]
         if isinstance(description := normal.get("description"), str):
@@ -89,7 +100,8 @@ class _Writer:
             if not required:
                 del normal["required"]
         others = normal.get("additionalProperties", ...)
-        if others in (True, {}) or (self._is_open and others is False and "properties" in normal):
+        says_default = self._is_open_by_default and (others is True or others == {})
+        if says_default or (self._is_open and others is False and "properties" in normal):
             del normal["additionalProperties"]
         for keyword in _NAMING:
             if normal.get(keyword, ...) == {}:
