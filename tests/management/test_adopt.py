@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core import management
+from django.core.management import base
 
 from tests.core import test_adoption as examples
 from toolbelt.control.catalog import entries
@@ -56,6 +57,8 @@ MINDROOM_TOOLS = ("file", "shell", "docker", "aws_lambda", "github", "duckduckgo
 def test_adopted_tools_wait_for_their_declaration_and_then_for_review(file: Path) -> None:
     adopt(file, examples.MINDROOM, "--import")
     assert surfaces.ask("assistant").resolution.decision("file").code == "tool-unseen"
+    with pytest.raises(base.CommandError, match="has declared"):
+        management.call_command("mcp", "approve", "mindroom", "--as-they-are", stdout=io.StringIO())
 
     declare(file, "mindroom", *MINDROOM_TOOLS)
     assert active("assistant") == set()

@@ -27,8 +27,10 @@ def run(file: Path, text: str, *options: str) -> str:
 def test_a_file_is_declared_and_repeating_it_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "tools.yaml"
     text = "- name: refund\n  description: Refund an order.\n"
-    assert run(file, text) == "created shop__refund\nTo review: 1. See the page of the plugin shop.\n"
-    assert run(file, text) == "No changes: these tools were declared already.\n"
+    lines = run(file, text).splitlines()
+    assert (lines[0], lines[1].startswith("To review: shop__refund. See `")) == ("created shop__refund", True)
+    assert lines[1].endswith("mcp review shop`.")
+    assert run(file, text).splitlines() == [lines[1], "No changes: these tools were declared already."]
     assert run(file, "[]") == "No changes: these tools were declared already.\n"
     assert run(file, "[]", "--complete") == "retired shop__refund\n"
 
@@ -43,7 +45,7 @@ def test_the_hashes_of_a_file_are_printed_and_approve_its_tools_in_advance(tmp_p
     assert out.getvalue() == "Approved shop__refund in advance.\n"
     assert run(tools, text) == "created shop__refund\n"
     assert models.Tool.objects.get().seen
-    assert "To review: 1" in run(tools, text.replace("an order", "it all"))
+    assert "To review: shop__refund" in run(tools, text.replace("an order", "it all"))
 
 
 @pytest.mark.parametrize("text", ["name: refund", "[refund]"])

@@ -10,7 +10,7 @@ from typing import Any
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries, renaming
 from toolbelt.control.servers import approvals, client_plugins, tool_writes
-from toolbelt.core import belts, catalog, errors, tool_versions
+from toolbelt.core import belts, catalog, errors, schema, tool_versions
 from toolbelt.store import snapshots
 
 _VERSION = re.compile(re.escape(tool_versions.NUMBER) + "sha256:[0-9a-f]{64}")
@@ -36,7 +36,7 @@ def approve(
     """
     with writing.begin():
         write = write.in_batch()
-        decided = _decided(name, reviewed_hashes)
+        decided = _declared(name, _decided(name, reviewed_hashes))
         approved_before = {key: change.tool.approved for key, change in decided.items()}
         renamed = {key: decided[key].previous for key in decided if decided[key].previous}
         changes = {
@@ -137,6 +137,24 @@ def _decided(name: str, reviewed_hashes: Mapping[str, str]) -> dict[str, approva
     approvals.check_hashes(name, reviewed_hashes, stored)
     to_review = {item.tool.key: item for item in approvals.to_review(name, stored)}
     return {key: to_review[key] for key in reviewed_hashes if key in to_review}
+
+
+def _declared(name: str, decided: Mapping[str, approvals.ReviewItem]) -> dict[str, approvals.ReviewItem]:
+    """Return the decided tools without those that an adopted file only named, and that no program has declared: they
+    have no text that could be approved. Raise errors.Refused if there are no others.
+    """
+    is_of_client = snapshots.catalog().plugins[name].runner == "client"
+    named = [key for key, item in decided.items() if is_of_client and _is_only_named(item.tool)]
+    if named and len(named) == len(decided):
+        raise errors.Refused(
+            f"No program has declared {named[0]} yet, so there is nothing to approve: start it first."
+        )
+    return {key: item for key, item in decided.items() if key not in named}
+
+
+def _is_only_named(tool: catalog.Tool) -> bool:
+    is_empty = schema.mapping(tool.input_schema, schema.EMPTY) == schema.EMPTY
+    return is_empty and not tool.description and not tool.declared_versions and not tool.approved
 
 
 def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]], act: str) -> None:

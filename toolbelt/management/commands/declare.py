@@ -62,8 +62,11 @@ class Command(terminal.Command):
         for word, keys in lines.items():
             for key in keys:
                 self.stdout.write(f"{word} {key}")
-        if waiting := len(declaration.unseen) + len(declaration.held):
-            self.stdout.write(f"To review: {waiting}. See the page of the plugin {options['plugin']}.")
+        state = client_plugins.state_of(options["plugin"], _tools(options["file"]))
+        if state.waiting or state.withdrawn:
+            parts = [("To review", state.waiting), ("withdrawn", state.withdrawn)]
+            named = "; ".join(f"{word}: {', '.join(keys)}" for word, keys in parts if keys)
+            self.stdout.write(f"{named}. See `{state.show}`.")
         if not any(lines.values()):
             self.stdout.write("No changes: these tools were declared already.")
 
