@@ -64,6 +64,9 @@ def test_rows_of_every_earlier_migration_survive_all_later_ones(
         for name in names:
             for label, key, before in stored[name]:
                 after = columns(apps.get_model(label), key)
+                if label == "toolbelt.AuditEntry" and name < "0029":
+                    # Of an observation, the migration says by which plugin it is, and who asked.
+                    after["actor"] = after["asked_by"] or after["actor"]
                 assert {column: after[column] for column in before} == before, (name, label)
         # The triggers exist, and the rows are accepted when they are read.
         assert triggers.missing(connection) == ()
@@ -109,12 +112,12 @@ def test_migration_0026_marks_versions_that_were_rejected_earlier(
         call_command("migrate", verbosity=0)
         call_command("migrate", "toolbelt", "0025", verbosity=0)
         state = MigrationExecutor(connection).loader.project_state(("toolbelt", "0025_context_use"))
-        earlier = state.apps.get_model("toolbelt", "Tool").objects
+        earlier, log = (state.apps.get_model("toolbelt", name).objects for name in ("Tool", "AuditEntry"))
         for key, history in HISTORIES.items():
             earlier.create(key=key, approved=NEW, blocked=True)
             for entry in history:
                 fields = {"action": "tool.change", "actor": "olive", "via": "screen", **entry}
-                models.AuditEntry.objects.create(subject_kind="tool", subject_key=key, **fields)
+                log.create(subject_kind="tool", subject_key=key, **fields)
         earlier.create(key="available", approved=NEW)
 
         call_command("migrate", "toolbelt", "0026", verbosity=0)

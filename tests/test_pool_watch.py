@@ -46,7 +46,7 @@ def run(watch: pooling.Watch, clock: Clock, rounds: int, error: psycopg.Error | 
             return end.value, len(connected)
 
 
-def test_a_quick_statement_asks_nobody() -> None:
+def test_a_quick_statement_opens_no_connection() -> None:
     clock = Clock()
     assert run(pooling.Watch(clock), clock, 1, SILENT) == ("done", 0)
 
@@ -67,7 +67,7 @@ def test_a_result_that_arrives_is_taken_without_asking() -> None:
     assert run(pooling.Watch(clock), clock, 9, SILENT, ready=1) == ("done", 0)
 
 
-def test_a_statement_ends_once_the_server_answers_nobody() -> None:
+def test_a_statement_ends_once_the_server_answers_no_connection() -> None:
     clock = Clock()
     with pytest.raises(psycopg.OperationalError, match="does not answer"):
         run(pooling.Watch(clock), clock, 9, SILENT)

@@ -61,7 +61,7 @@ def test_a_pool_that_cannot_connect_records_the_reason(pool, proxy):
     assert pooling.Connection.refusal is None
 
 
-def test_a_statement_ends_if_the_server_accepts_connections_but_answers_nobody(pool, proxy, monkeypatch):
+def test_a_statement_ends_if_the_server_accepts_connections_but_answers_none(pool, proxy, monkeypatch):
     monkeypatch.setattr(pooling, "PATIENCE_SECONDS", 0.1)
     connection = pool.getconn()
     with proxy.hanging():

@@ -7,12 +7,14 @@ conflict.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
 
-from toolbelt.core import agents, catalog, keys, loadouts
+from toolbelt.core import agents, catalog, keys, loadouts, secret_texts
 from toolbelt.core import belts as belts_room
+from toolbelt.core.belts import secret_options
 
 Document = dict[str, Any]
 
@@ -58,6 +60,11 @@ def _some(names: list[str], most: int = 4) -> st.SearchStrategy[list[str]]:
     return _unique(st.sampled_from(names), most) if names else st.just([])
 
 
+def _may_be_options(value: dict[str, Any]) -> bool:
+    """Return whether options have no secret, and nothing in place of one."""
+    return not secret_options.has_secret(value) and secret_texts.WITHHELD not in json.dumps(value)
+
+
 @st.composite
 def documents(draw: st.DrawFn) -> Document:
     """Return a valid document with every section."""
@@ -68,7 +75,7 @@ def documents(draw: st.DrawFn) -> Document:
     cut = draw(st.integers(1, len(bare)))
     tools = [_tool(draw, name, plugins, every_category) for name in bare[:cut]]
     tool_keys = [tool["key"] for tool in tools]
-    options = {key: draw(st.none() | OBJECT) for key in tool_keys}
+    options = {key: draw(st.none() | OBJECT.filter(_may_be_options)) for key in tool_keys}
     toolkits = [_toolkit(draw, key, tool_keys, options) for key in bare[cut:]]
     toolkit_keys = [toolkit["key"] for toolkit in toolkits]
     plugin_names = [plugin["name"] for plugin in plugins]

@@ -220,8 +220,8 @@ def test_conflicting_options_give_a_warning() -> None:
     result = surface_of(building.agent(tools="web__get", switches={"net": True}))
     assert codes(result) == ["options-conflict"]
     assert result.warnings[0].message == (
-        "web__get comes from always-on 'web__get' with no options and from switch 'net' with options "
-        "{'proxy': 'p'}. The first one applies."
+        "web__get comes from always-on 'web__get' with no options and from switch 'net' with the "
+        "option 'proxy'. The first one applies."
     )
     assert (
         surface_of(building.agent(tools="web__get", switches={"net": True}), subagent="explore").warnings

@@ -52,7 +52,7 @@ def test_one_agent_has_at_most_half_and_others_start_at_once() -> None:
     assert started([slots.enter("kb", name, 16) for name in ("cleo", "dan", "eve")]) == 3
 
 
-def test_a_slot_that_becomes_free_goes_to_whoever_waited_longest_within_its_share() -> None:
+def test_a_free_slot_goes_to_the_agent_that_waited_longest_within_its_share() -> None:
     slots = fair.Slots()
     of_ada = [slots.enter("kb", "ada", 4) for _ in range(3)]
     of_bob = [slots.enter("kb", "bob", 4) for _ in range(2)]
@@ -69,7 +69,7 @@ def test_a_slot_that_becomes_free_goes_to_whoever_waited_longest_within_its_shar
     st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.integers(0, 30)), max_size=60),
     st.integers(1, 9),
 )
-def test_no_slot_is_lost_and_nobody_waits_alone(steps: list[tuple[str, bool, int]], limit: int) -> None:
+def test_no_slot_is_lost_and_no_agent_waits_alone(steps: list[tuple[str, bool, int]], limit: int) -> None:
     slots = fair.Slots()
     held: list[fair.Ticket] = []
     for agent, enters, position in steps:

@@ -35,7 +35,7 @@ Ask = Callable[[prepared_answers.SurfaceRequest], Awaitable[prepared_answers.Sur
 
 
 async def _refuse_upgrade(scope: dict[str, Any], send: messages.Send) -> None:
-    """Refuse a WebSocket: there is none at any path. A server without the extension answers with 403 by itself."""
+    """Refuse a WebSocket: there is none at any path. A server without the extension answers with 403."""
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close"})
         return

@@ -1,7 +1,7 @@
 """Slots for calls, and for the threads of plain functions: a limited number run at a time, and further ones wait.
 
 What runs cannot be taken away from one agent when another needs its slot. Therefore an agent gets a slot only while it
-has fewer than are free: alone it has at most half of them, and an agent that has none waits only if several others have
+has fewer than are free: alone it has at most half, and an agent that has none waits only if several others have
 them all.
 """
 
@@ -63,7 +63,7 @@ class Slots:
             return sum(ticket.agent == agent for queue in self._waiting.values() for ticket in queue)
 
     def _pass_on(self, plugin: str, limit: int) -> None:
-        """Give the free slots to those that waited longest, of the agents that may have another."""
+        """Assign the free slots to those that waited longest, of the agents that may have another."""
         used, waiting = self._used[plugin], self._waiting[plugin]
         total = used.total()
         has_its_share: set[str] = set()

@@ -22,7 +22,7 @@ Answer = running.Answer
 Find = Callable[[budgets.Resolution], str | None]
 # Returns the parameters of the request to the server, given the server's own name of the entry.
 Params = Callable[[str], Mapping[str, Any]]
-# Returns whether the agent may be told a value that the server proposes.
+# Returns whether the agent may learn a value that the server proposes.
 MayShow = Callable[[budgets.Resolution, str], bool]
 
 MAX_NAME = 200

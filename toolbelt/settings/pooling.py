@@ -2,7 +2,7 @@
 waits for a server that has stopped answering.
 
 A server that hangs does not enforce its own limits on statements, and a slow statement looks the same from here.
-Therefore a statement that takes long goes on for as long as the server still answers those who connect.
+Therefore a statement that takes long continues for as long as the server still answers those who connect.
 """
 
 from __future__ import annotations

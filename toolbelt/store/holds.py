@@ -101,7 +101,7 @@ def store_all() -> None:
             except db.Error:
                 continue
             except Exception:
-                # It holds on: nobody has withdrawn it.
+                # It stays held, because no one has withdrawn it.
                 _log.exception("emergency stop cannot be stored", kind=kind, key=key)
                 continue
             release(kind, key)

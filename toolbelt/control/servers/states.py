@@ -1,7 +1,7 @@
 """The state of every plugin and upstream server: the one answer of doctor, Overview, Review, `mcp list` and `/readyz`.
 
 It is what is stored, because the process that is asked is seldom the one that runs the plugin. What only a process can
-know of itself, such as its environment, is what the running servers last reported; :func:`load` is told what this
+know of itself, such as its environment, is what the running servers last reported; :func:`load` gets what this
 process knows, for an installation that no server runs.
 """
 

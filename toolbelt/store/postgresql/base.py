@@ -17,7 +17,7 @@ from toolbelt.store import databases
 
 # One of this many connections of the pool is reserved for operators.
 RESERVED_DIVISOR = 5
-# How long nobody waits for a connection again after one could not be opened, in seconds.
+# How long no request waits for a connection after one could not be opened, in seconds.
 PAUSE_SECONDS = 3.0
 
 
