@@ -69,8 +69,10 @@ def test_an_old_csrf_token_reloads_the_page_and_an_expired_login_leads_back_to_i
     access.get_by_label("User name").fill("olive")
     access.get_by_label("Password").fill(PASSWORD)
     access.get_by_role("button", name="Log in").click()
+    expect(access.get_by_role("heading", name="Continue where you were?")).to_be_visible()
+    assert snapshots.find("assistant", None).agent.switches["tickets"] is True
+    access.get_by_role("button", name="Continue").click()
     expect(access.get_by_role("heading", name="Assistant", exact=True)).to_be_visible()
-    dashboard.switch(access, "tickets").click()
     expect(dashboard.notice(access)).to_contain_text("tickets is off for Assistant assistant.")
 
 

@@ -186,9 +186,11 @@ def test_approving_several_tools_first_shows_the_agents_that_get_them(
     assert page.notice.text == "2 tools approved."
 
 
-def test_approving_a_single_tool_that_writes_first_shows_the_agents_that_get_it(
+def test_approving_a_single_new_tool_that_writes_first_shows_the_agents_that_get_it(
     plugin_manager: Client, changed: None
 ) -> None:
+    models.Tool.objects.filter(key="files__write").update(seen=False, approved="", approved_version=None)
+    snapshots.forget()
     factories.loadout("all-files", plugins=["files"])
     factories.agent("gus", loadout="all-files")
     # The button of a row, as the key a presses it.

@@ -76,10 +76,10 @@ def warnings(reviewed_hashes: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-def may_write(keys: Collection[str]) -> bool:
-    """Return whether any of these tools may do more than read."""
-    tools = snapshots.catalog().tools
-    return any(risks.of(tools[key]) != "read-only" for key in keys if key in tools)
+def brings_writing(keys: Collection[str]) -> bool:
+    """Return whether any of these tools is new and may do more than read; a changed one was decided about before."""
+    tools = [tool for key in keys if (tool := snapshots.catalog().tools.get(key)) is not None]
+    return any(not tool.seen and risks.of(tool) != "read-only" for tool in tools)
 
 
 def new_access(keys: Collection[str]) -> tuple[NewAccess, ...]:

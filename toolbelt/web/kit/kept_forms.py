@@ -159,7 +159,9 @@ def ask_after_login_elsewhere(request: http.Request) -> HttpResponse | None:
     None if the form may come from another site or another person.
     """
     is_own = request.headers.get("Sec-Fetch-Site") == "same-origin"
-    if not is_own or not request.user.is_authenticated:
+    # A login changes the cookie; without one, the page is only older than the browser's cookies.
+    has_cookie = settings.CSRF_COOKIE_NAME in request.COOKIES
+    if not is_own or not has_cookie or not request.user.is_authenticated:
         return None
     if request.path_info == reverse("web:login"):
         kept = read(request.POST.get(FIELD, ""))

@@ -101,7 +101,7 @@ def decide(request: http.Request) -> HttpResponse:
             inbox.check_hashes(versions)
             findings = inbox.warnings(versions)
             gains = inbox.new_access(versions)
-            if findings or (gains and (len(versions) > 1 or inbox.may_write(versions))):
+            if findings or (gains and (len(versions) > 1 or inbox.brings_writing(versions))):
                 return _ask(request, versions, findings, gains)
             who = _who(gains)
         carry = data["carry"] and request.user.has_perms(_CARRY)
