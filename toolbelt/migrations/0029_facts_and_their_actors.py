@@ -13,7 +13,7 @@ OBSERVERS = ("server", "program")
 
 
 def fill(apps, schema_editor):
-    """Say what each actor is. An observation is by the plugin that was observed; who asked for it is kept beside it."""
+    """Fill in the kind of each actor. An observation is by the observed plugin; who asked for it is kept beside it."""
     database = schema_editor.connection.alias
     log = apps.get_model("toolbelt", "AuditEntry").objects.using(database)
     log.filter(via="api").update(actor_kind="token")
