@@ -52,21 +52,7 @@ def render(
         ]
         rendered["tool_choice"] = "auto" if content.may_call else "none"
     if content.first_step:
-        rendered["first_step"] = _first(content.first_step, profile)
-    return rendered
-
-
-def _first(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
-    rendered: dict[str, Any] = {}
-    is_forced = step.required and profile.can_be_forced()
-    if is_forced and step.only_tool:
-        rendered["tool_choice"] = _choice_of(step.only_tool)
-    elif step.narrows and profile.allowed_tools:
-        return {"tool_choice": allowed(step)}
-    elif is_forced:
-        rendered["tool_choice"] = "required"
-    if text := step.text(is_forced=is_forced):
-        rendered["messages"] = [{"role": "user", "content": text}]
+        rendered["first_step"] = surface.openai_step(content.first_step, profile, _choice_of, allowed)
     return rendered
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolbelt.adapters import profiles
 from toolbelt.adapters.json_schema import keywords
 from toolbelt.core import errors, keys, schema_drafts
 
@@ -125,6 +126,28 @@ def check(content: Surface, limits: Limits) -> dict[str, Mapping[str, Any]]:
 def description(tool: Mapping[str, Any]) -> dict[str, str]:
     """Return the tool's description as a field, if it has one, because providers reject a blank one."""
     return {"description": tool["description"]} if tool["description"].strip() else {}
+
+
+def openai_step(
+    step: FirstStep,
+    profile: profiles.Profile,
+    choice_of: Callable[[str], Mapping[str, Any]],
+    allowed: Callable[[FirstStep], Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return what a first step changes in a request in one of OpenAI's forms, which ``choice_of`` a tool and the
+    ``allowed`` tools have.
+    """
+    rendered: dict[str, Any] = {}
+    is_forced = step.required and profile.can_be_forced()
+    if is_forced and step.only_tool:
+        rendered["tool_choice"] = choice_of(step.only_tool)
+    elif step.narrows and profile.allowed_tools:
+        return {"tool_choice": allowed(step)}
+    elif is_forced:
+        rendered["tool_choice"] = "required"
+    if text := step.text(is_forced=is_forced):
+        rendered["messages"] = [{"role": "user", "content": text}]
+    return rendered
 
 
 def _first_step(
