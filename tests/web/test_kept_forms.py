@@ -109,6 +109,12 @@ def test_every_value_and_line_of_an_editor_is_kept(browser: Browser) -> None:
     assert "shell, papers" in dashboard.text(asked)
 
 
+def test_the_preview_of_an_editor_replaces_no_page_with_the_login(browser: Browser) -> None:
+    expire(browser)
+    preview = send(browser, "/new/toolkit/save/", htmx=True, key="mail", act="try")
+    assert (preview.status_code, preview.content) == (204, b"")
+
+
 def test_a_failed_login_keeps_the_form(browser: Browser) -> None:
     expire(browser)
     login_page = send(browser, SWITCH, **FLIP)

@@ -80,6 +80,8 @@ class Middleware(LoginRequiredMiddleware):
         self, request: Any, view_func: Callable[..., Any]
     ) -> HttpResponseBase:
         """Return the login page with the form, or redirect to it if there is nothing to keep."""
+        if _is_preview(request):
+            return HttpResponse(status=204)
         kept = of_request(request)
         if kept is None:
             return super().handle_no_permission(request, view_func)
@@ -168,6 +170,8 @@ def ask_after_login_elsewhere(request: http.Request) -> HttpResponse | None:
         return (
             ask(request, kept, reverse("web:home")) if kept and kept.person == str(request.user.pk) else None
         )
+    if _is_preview(request):
+        return HttpResponse(status=204)
     kept = of_request(request)
     if kept is None or _read_cookie(request) != (str(request.user.pk), True):
         return None
@@ -179,6 +183,11 @@ def as_page(request: http.Request, response: HttpResponse) -> HttpResponse:
     return (
         reselect(reswap(retarget(response, "#main"), "innerHTML"), "#main > *") if request.htmx else response
     )
+
+
+def _is_preview(request: http.Request) -> bool:
+    """Return whether a page sent this while somebody types: its login page would replace that of a sent form."""
+    return bool(request.htmx) and request.POST.get("act") == "try"
 
 
 def _may_hold_secret(name: str, values: list[str]) -> bool:
