@@ -219,9 +219,9 @@ def _with(stored: catalog.Catalog, kind: Kind, name: str, value: Any) -> catalog
         sub_apps=values["sub_app"].values(),
     )
     # The tools are the same, and so are their definitions, except for the toolkits that these name.
-    definitions_ = stored.derived.setdefault("definitions", {})
-    proposed.derived["definitions"] = (
-        _unchanged_definitions(proposed, definitions_) if kind == "toolkit" else definitions_
+    known = definitions.computed(stored)
+    definitions.computed(proposed).update(
+        _unchanged_definitions(proposed, known) if kind == "toolkit" else known
     )
     return proposed
 
