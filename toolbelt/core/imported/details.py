@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.core import details, schema, strict_json
-from toolbelt.plugins.upstream import cleaning
+from toolbelt.core.imported import cleaning
 
 # In characters of canonical JSON: all details of a tool, and the address of an icon.
 MAX_SIZE = 100_000

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolbelt.core import catalog, errors, keys, schema, strict_json, tool_versions
-from toolbelt.plugins.upstream import cleaning, details, flags
+from toolbelt.core.imported import cleaning, details, flags
 
 MAX_NAME_LENGTH = 200
 MAX_TITLE_LENGTH = 200
