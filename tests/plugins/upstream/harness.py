@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tests.plugins.upstream import scripting
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection, importing
+from toolbelt.plugins.upstream import calling, connection, importing
 from toolbelt.plugins.upstream import limits as bounds
 
 T = TypeVar("T")
@@ -42,6 +42,11 @@ class ConnectionHarness:
                 await self.server.close()
 
         return asyncio.run(run_and_close())
+
+
+async def call(server: connection.Server, name: str, arguments: Any, **more: Any) -> Any:
+    """Return the result of a call of a tool, or of another request."""
+    return await calling.run(server, calling.Request(name=name, arguments=arguments, **more))
 
 
 def text(result: Any) -> str:
