@@ -26,9 +26,10 @@ from toolbelt.control.servers import plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import calls as gate
 from toolbelt.core import catalog, connections, errors, tool_versions
+from toolbelt.core.imported import importing
 from toolbelt.core.request_key import RequestKey
 from toolbelt.plugins import registry
-from toolbelt.plugins.upstream import backoff, connection, importing
+from toolbelt.plugins.upstream import backoff, connection
 from toolbelt.runtime import (
     calls,
     gates,

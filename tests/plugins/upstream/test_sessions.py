@@ -11,8 +11,9 @@ import pytest
 
 from tests.plugins.upstream import harness, listing, session_server, stateful
 from toolbelt.core import connections
+from toolbelt.core.imported import non_tool_importing
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import connection, live_connection, non_tool_importing
+from toolbelt.plugins.upstream import connection, live_connection
 from toolbelt.plugins.upstream import limits as bounds
 
 pytestmark = pytest.mark.slow

@@ -25,10 +25,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolbelt.core import connections, errors
+from toolbelt.core.imported import importing
 from toolbelt.plugins.upstream import (
     backoff,
     changes,
-    importing,
     limits,
     live_connection,
     opening,
