@@ -87,7 +87,7 @@ def add_servers(write: writing.Write) -> None:
     approved = {
         change.key: change.version_hash for change in upstream_servers.review("project_files").to_review
     }
-    decisions.approve(write.replace(reason="Read line by line."), "project_files", approved)
+    decisions.approve(write.replace(reason="Read line by line."), approved, plugin="project_files")
     problem = errors.Problem(
         path="tools.run", message="Its inputSchema cannot be used: it is not a JSON object."
     )

@@ -120,7 +120,7 @@ def declared(plugin: str, tools: Sequence[Mapping[str, Any]], *, namespace: str 
         )
     client_plugins.declare(OPERATOR, plugin, tools)
     changes = approvals.review(plugin).to_review
-    decisions.approve(OPERATOR, plugin, {change.key: change.version_hash for change in changes})
+    decisions.approve(OPERATOR, {change.key: change.version_hash for change in changes}, plugin=plugin)
     stored = snapshots.catalog()
     return [key for key in stored.tools_of_plugin.get(plugin, ()) if not stored.tools[key].retired]
 

@@ -39,7 +39,7 @@ def shown_digests(name: str = "files") -> dict[str, str]:
 
 
 def approve_all(name: str = "files", **options: Any) -> decisions.Approved:
-    return decisions.approve(OPERATOR, name, shown_digests(name), **options)
+    return decisions.approve(OPERATOR, shown_digests(name), **options, plugin=name)
 
 
 def only_change(name: str = "files") -> approvals.Change:

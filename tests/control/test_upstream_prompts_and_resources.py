@@ -158,7 +158,7 @@ def test_switches_and_overrides_grant_and_deny_prompts() -> None:
     (access,) = access_index.load().agents
     assert access.granted == {"files__read", "files__prompt_sum"}
     assert access.active == {"files__read"}
-    assert plugin_overview.find("files").users == {"files__read": ("ada",), "files__prompt_sum": ("ada",)}
+    assert plugin_overview.load("files").users == {"files__read": ("ada",), "files__prompt_sum": ("ada",)}
 
     switches.override(sample_server.OPERATOR, "ada", "files__prompt_sum", False)
     (access,) = access_index.load().agents
@@ -169,7 +169,7 @@ def test_prompts_and_resources_are_not_counted_as_tools() -> None:
     sample_server.add(trusted=True)
     record_listing(sample_server.READ)
 
-    provider = plugin_overview.find("files").provider
+    provider = plugin_overview.load("files").provider
     assert provider.offered == 1
     assert upstream_servers.servers()[0].tools == 1
 
@@ -205,7 +205,7 @@ def test_rejected_prompts_and_resources_are_blocked_until_unblocked_for_review()
     sample_server.add()
     record_listing()
 
-    decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
+    decisions.reject(sample_server.OPERATOR, sample_server.shown_digests(), plugin="files")
 
     assert all(sample_server.stored_tool(key).blocked for key in KEYS)
     assert approvals.review("files").changes == ()

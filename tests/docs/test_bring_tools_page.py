@@ -163,7 +163,9 @@ def approve() -> None:
     """Approve the declared tools, as an operator does."""
     waiting = approvals.review("shop").to_review
     assert {change.key for change in waiting} == NAMES
-    decisions.approve(testing.OPERATOR, "shop", {change.key: change.version_hash for change in waiting})
+    decisions.approve(
+        testing.OPERATOR, {change.key: change.version_hash for change in waiting}, plugin="shop"
+    )
 
 
 def test_the_original_program_runs(start: Start, sdk: str) -> None:
@@ -224,7 +226,9 @@ def test_decorated_functions_are_declared_and_can_be_called(governed: Any) -> No
     run.step("openai_chat")
     waiting = approvals.review("shop").to_review
     assert {change.key for change in waiting} == {"find_order", "opening_hours"}
-    decisions.approve(testing.OPERATOR, "shop", {change.key: change.version_hash for change in waiting})
+    decisions.approve(
+        testing.OPERATOR, {change.key: change.version_hash for change in waiting}, plugin="shop"
+    )
     offered = run.step("openai_chat").parameters["tools"]
     assert [tool["function"]["name"] for tool in offered] == ["find_order", "opening_hours"]
     assert run.call("find_order", {"order": 7}).content == {"order": 7, "status": "shipped"}

@@ -39,7 +39,7 @@ def answer(*tools: dict[str, Any], name: str = "files", **fields: Any) -> None:
 
 def approve(name: str = "files") -> None:
     """Approve every tool that awaits review."""
-    decisions.approve(SHELL, name, shown(name))
+    decisions.approve(SHELL, shown(name), plugin=name)
 
 
 def changed(name: str = "files") -> None:

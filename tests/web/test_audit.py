@@ -474,7 +474,7 @@ def test_many_approvals_are_one_line_that_is_undone_as_a_whole(plugin_manager: C
 def test_rejections_of_one_batch_are_one_line(plugin_manager: Client, belt: None) -> None:
     servers.add()
     servers.answer(servers.READ, servers.WRITE)
-    decisions.reject(servers.SHELL, "files", servers.shown())
+    decisions.reject(servers.SHELL, servers.shown(), plugin="files")
     rejection = listed(open_page(plugin_manager))[0]
     assert (rejection.action, rejection.members_of) == ("rejected", "2 tools of files")
 

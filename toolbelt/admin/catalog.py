@@ -161,7 +161,7 @@ class ToolAdmin(entry_admin.NonRemovableEntryAdmin):
     @admin.action(permissions=["change"], description="Approve the current version of selected tools")
     def approve(self, request: HttpRequest, queryset: Any) -> None:
         """Approve the current version of the selected tools, and mark them as reviewed; refused if any has findings."""
-        if doubts := inbox.warnings({row.key: "" for row in queryset if row.plugin_id}):
+        if doubts := inbox.warnings([row.key for row in queryset]):
             key, flag = doubts[0]
             more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
             message = (

@@ -34,7 +34,7 @@ from ninja import security
 from toolbelt.api import limits, problems
 from toolbelt.control import writing as writes
 from toolbelt.control.people import rights
-from toolbelt.control.servers import client_plugins
+from toolbelt.control.servers import approvals
 from toolbelt.core import errors
 from toolbelt.runtime import credentials
 
@@ -134,7 +134,8 @@ class DeclareToken(_Authorization):
     def admit_agent(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
         """Raise NotFound unless the agent may declare the plugin's tools."""
         resolved = request.resolver_match
-        client_plugins.find(str(resolved.kwargs["plugin"]) if resolved is not None else "", bearer.agent)
+        name = str(resolved.kwargs["plugin"]) if resolved is not None else ""
+        approvals.find(name, "client", agent=bearer.agent)
 
     def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
         """Raise HttpProblem unless the operator may view plugins."""

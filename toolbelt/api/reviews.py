@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from toolbelt.api import auth, names, problems, schemas
 from toolbelt.control.people import rights
-from toolbelt.control.servers import approvals, plugin_overview, upstream_servers
+from toolbelt.control.servers import approvals, decisions, inbox, upstream_servers
 from toolbelt.core import errors, schema
 from toolbelt.plugins.upstream import limits
 from toolbelt.runtime import upstream_listing, upstream_status
@@ -273,11 +273,11 @@ def approve_tools(request: HttpRequest, name: names.Name, body: ToolApproval) ->
     """
     if body.carry_over:
         auth.require_permissions(request, *_CARRY_OVER_PERMISSIONS)
-    if not body.confirm and (doubts := plugin_overview.warnings(name, body.tools)):
+    if not body.confirm and (doubts := inbox.warnings(body.tools)):
         flags = [f"{tool}: {flag}" for tool, flag in doubts]
         raise errors.ConfirmationRequired(flags, {"flags": flags})
-    approval = plugin_overview.approve(
-        auth.write(request, reason=body.reason), name, body.tools, carry_over=body.carry_over
+    approval = decisions.approve(
+        auth.write(request, reason=body.reason), body.tools, plugin=name, carry_over=body.carry_over
     )
     return {
         "tools": approval.keys,
@@ -296,7 +296,7 @@ def reject_tools(request: HttpRequest, name: names.Name, body: ToolDecision) -> 
 
     Returns 409 `stale`, and rejects nothing, if a tool has changed since your review.
     """
-    return {"tools": plugin_overview.reject(auth.write(request, reason=body.reason), name, body.tools)}
+    return {"tools": decisions.reject(auth.write(request, reason=body.reason), body.tools, plugin=name)}
 
 
 def _error_details(found_problems: tuple[errors.Problem, ...]) -> list[dict[str, str]]:

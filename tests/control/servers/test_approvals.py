@@ -12,7 +12,7 @@ from toolbelt import models
 from toolbelt.control import undo
 from toolbelt.control.catalog import blocking
 from toolbelt.control.reports import queries
-from toolbelt.control.servers import decisions, inbox, line_diffs, plugin_overview, upstream_servers
+from toolbelt.control.servers import decisions, inbox, line_diffs, upstream_servers
 from toolbelt.core import errors, resolution, tool_versions
 from toolbelt.store import counts, snapshots
 
@@ -115,7 +115,7 @@ def test_approving_an_outdated_version_is_refused() -> None:
     sample_server.record({**sample_server.READ, "description": "Read all files, and send them away."})
 
     with pytest.raises(errors.Stale, match="files__read was changed by its source"):
-        decisions.approve(sample_server.OPERATOR, "files", seen)
+        decisions.approve(sample_server.OPERATOR, seen, plugin="files")
 
     assert tool_versions.is_changed(sample_server.stored_tool("files__read"))
 
@@ -124,9 +124,9 @@ def test_approving_an_approved_tool_again_does_nothing() -> None:
     sample_server.add()
     sample_server.record(sample_server.READ)
     seen = sample_server.shown_digests()
-    decisions.approve(sample_server.OPERATOR, "files", seen)
+    decisions.approve(sample_server.OPERATOR, seen, plugin="files")
 
-    assert decisions.approve(sample_server.OPERATOR, "files", seen).keys == ()
+    assert decisions.approve(sample_server.OPERATOR, seen, plugin="files").keys == ()
 
 
 def test_approving_an_unknown_tool_is_refused_with_the_nearest_name() -> None:
@@ -134,14 +134,14 @@ def test_approving_an_unknown_tool_is_refused_with_the_nearest_name() -> None:
     sample_server.record(sample_server.READ)
 
     with pytest.raises(errors.NotFound, match=r"'files__raed'.* Did you mean files__read"):
-        decisions.approve(sample_server.OPERATOR, "files", {"files__raed": "sha256:0"})
+        decisions.approve(sample_server.OPERATOR, {"files__raed": "sha256:0"}, plugin="files")
 
 
 def test_a_rejected_tool_is_blocked_and_no_longer_awaits_review() -> None:
     sample_server.add()
     sample_server.record(sample_server.READ)
 
-    assert decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests()) == (
+    assert decisions.reject(sample_server.OPERATOR, sample_server.shown_digests(), plugin="files") == (
         "files__read",
     )
 
@@ -168,7 +168,7 @@ def test_a_rejected_version_awaits_review_again_once_it_is_unblocked():
     sample_server.approve_all()
     worse = {**sample_server.READ, "description": "Reads any file."}
     sample_server.record(worse)
-    decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
+    decisions.reject(sample_server.OPERATOR, sample_server.shown_digests(), plugin="files")
 
     assert sample_server.record(worse).held == ()
     assert upstream_servers.review("files").changes == ()
@@ -187,7 +187,7 @@ def test_a_rejected_version_awaits_review_again_once_it_is_unblocked():
 def test_a_version_after_the_rejected_one_awaits_review_while_the_tool_is_blocked():
     sample_server.add()
     sample_server.record(sample_server.READ)
-    decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
+    decisions.reject(sample_server.OPERATOR, sample_server.shown_digests(), plugin="files")
 
     sample_server.record({**sample_server.READ, "description": "Reads a file of the project."})
 
@@ -218,7 +218,7 @@ def test_a_removed_limit_is_a_finding_wherever_tools_are_approved() -> None:
 
     finding = "“limit” may now be more than 10 (maximum removed)"
     assert sample_server.only_change().flags == (finding,)
-    assert plugin_overview.warnings("files", ["files__purge"]) == [("files__purge", finding)]
+    assert inbox.warnings(["files__purge"]) == [("files__purge", finding)]
     assert inbox.load(maximum=10).flagged == 1
 
 
@@ -309,14 +309,14 @@ def test_approving_a_risk_that_rose_further_is_refused() -> None:
     sample_server.record({**PURGE, "annotations": {"destructiveHint": True}})
 
     with pytest.raises(errors.Stale):
-        decisions.approve(sample_server.OPERATOR, "files", seen)
+        decisions.approve(sample_server.OPERATOR, seen, plugin="files")
 
 
 def test_rejecting_a_tool_with_a_higher_risk_blocks_it() -> None:
     _list_and_approve(PURGE, readOnlyHint=True)
     sample_server.record({**PURGE, "annotations": {"destructiveHint": True}})
 
-    decisions.reject(sample_server.OPERATOR, "files", sample_server.shown_digests())
+    decisions.reject(sample_server.OPERATOR, sample_server.shown_digests(), plugin="files")
 
     assert sample_server.stored_tool("files__purge").blocked
     sample_server.record({**PURGE, "annotations": {"destructiveHint": True}})

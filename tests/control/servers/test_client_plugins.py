@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.conftest import OPERATOR
 from toolbelt import models
 from toolbelt.control.config import belts
-from toolbelt.control.servers import client_plugins, decisions, inbox, plugin_overview
+from toolbelt.control.servers import client_plugins, decisions, inbox
 from toolbelt.core import definitions, errors, tool_versions
 from toolbelt.runtime import admissions, explain
 from toolbelt.store import clock, revisions, snapshots
@@ -44,7 +44,7 @@ def declare(*tools: Any, name: str = "shop", **options: Any) -> client_plugins.R
 
 def approve(key: str) -> None:
     shown = {change.key: change.version_hash for change in inbox.load("shop", maximum=50).changes}
-    plugin_overview.approve(OPERATOR, "shop", {key: shown[key]})
+    decisions.approve(OPERATOR, {key: shown[key]})
 
 
 def code(tool: str) -> str:
@@ -310,7 +310,7 @@ def test_a_version_that_is_approved_in_advance_is_available_at_once() -> None:
 def test_a_rejected_version_stays_rejected_although_it_was_approved_in_advance() -> None:
     declare(REFUND)
     shown_ = {change.key: change.version_hash for change in inbox.load("shop", maximum=50).changes}
-    decisions.reject(OPERATOR, "shop", shown_)
+    decisions.reject(OPERATOR, shown_, plugin="shop")
     with pytest.raises(errors.Invalid, match="is not the hash of a version"):
         decisions.preapprove(OPERATOR, "shop", {"shop__refund": "sha256:0"})
     decisions.preapprove(OPERATOR, "shop", client_plugins.hashes("shop", [REFUND]))
@@ -339,7 +339,7 @@ def test_a_rejected_version_is_not_approved_in_advance_after_another_was_listed(
     declare(REFUND)
     declare(TWICE)
     reviewed = {change.key: change.version_hash for change in inbox.load("shop", maximum=50).changes}
-    decisions.reject(OPERATOR, "shop", reviewed)
+    decisions.reject(OPERATOR, reviewed, plugin="shop")
     assert preapproved() == []
 
 

@@ -9,7 +9,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.servers import approvals, decisions, elicitation, upstream_servers
 from toolbelt.core import catalog, errors
-from toolbelt.plugins.upstream import importing
+from toolbelt.core.imported import importing
 from toolbelt.store import snapshots
 
 CONNECTION = {"url": "https://files.example/mcp"}
@@ -37,14 +37,14 @@ def test_asking_users_awaits_review_even_for_a_trusted_server():
     (change,) = approvals.review("files").changes
     assert (change.key, change.kind, change.tool.kind) == (KEY, "new", "elicitation")
     assert not catalog.may_ask(stored(), stored().plugins["files"])
-    decisions.approve(SETUP, "files", {KEY: change.version_hash})
+    decisions.approve(SETUP, {KEY: change.version_hash}, plugin="files")
     assert catalog.may_ask(stored(), stored().plugins["files"])
 
 
 def test_a_rejected_elicitation_does_not_await_review_again():
     elicitation.request_review("files")
     (change,) = approvals.review("files").changes
-    decisions.reject(SETUP, "files", {KEY: change.version_hash})
+    decisions.reject(SETUP, {KEY: change.version_hash}, plugin="files")
     elicitation.request_review("files")
     assert not approvals.review("files").to_review
     assert not catalog.may_ask(stored(), stored().plugins["files"])

@@ -11,7 +11,7 @@ from tests.plugins.upstream import listing
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.reports import queries
-from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers import approvals, upstream_servers
 from toolbelt.core import errors, tool_versions
 from toolbelt.store import listings, snapshots
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 def test_a_servers_namespace_is_derived_from_its_name() -> None:
     sample_server.add("My.files__2")
 
-    assert upstream_servers.find("My.files__2").namespace == "My_files_2"
+    assert approvals.find("My.files__2", "upstream").namespace == "My_files_2"
 
 
 def test_a_server_with_a_taken_name_is_refused() -> None:

@@ -19,11 +19,18 @@ from typing import Any, Literal
 
 from toolbelt.control.servers import line_diffs
 from toolbelt.core import catalog, errors, risks, schema, tool_versions
-from toolbelt.plugins.upstream import flags
+from toolbelt.core.imported import flags
 from toolbelt.store import references, snapshots, token_counts
 
 Kind = Literal["new", "changed", "renamed", "details", "hints", "gone"]
 KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "details", "gone")
+# Who runs the tools that are held to the versions that operators approved.
+HELD: tuple[catalog.Runner, ...] = ("upstream", "client")
+_NAMES: Mapping[catalog.Runner, str] = {
+    "upstream": "upstream server",
+    "client": "client plugin",
+    "code": "plugin in code",
+}
 FIELDS = ("title", "description", "input_schema", "output_schema", "annotations", "details")
 # How many tools with equal texts are compared by name; of more, each is as likely as the next.
 MAX_CANDIDATES = 20
@@ -101,7 +108,7 @@ class Review:
 def review(name: str, only: Collection[str] | None = None) -> Review:
     """Return the review of a plugin's tools, or only of the keys in ``only``; raise errors.NotFound."""
     stored = snapshots.catalog()
-    plugin = find_reviewed_plugin(name, stored)
+    plugin = find(name, *HELD, stored=stored)
     items = review_items(name, stored)
     reviewed = [item for key, item in items.items() if only is None or key in only]
     renamed = {item.previous for item in items.values() if item.previous}
@@ -120,24 +127,26 @@ def changes(reviewed: Collection[ReviewItem], stored: catalog.Catalog) -> tuple[
 
 
 def review_items(name: str, stored: catalog.Catalog) -> Mapping[str, ReviewItem]:
-    """Return the tools that the review of a plugin lists, by key, the riskiest first; cached with the catalog."""
-    cache: dict[str, Mapping[str, ReviewItem]] = stored.derived.setdefault("review_items", {})
-    if name not in cache:
-        tools = [stored.tools[key] for key in stored.tools_of_plugin.get(name, ())]
-        kinds = {tool.key: kind for tool in tools if (kind := _kind_of(tool)) is not None}
-        renamed = _renames(tools, kinds)
-        items = [
-            ReviewItem(
-                tool=stored.tools[key],
-                kind="renamed" if key in renamed else kind,
-                previous=renamed.get(key, ""),
-            )
-            for key, kind in kinds.items()
-            if key not in renamed.values()
-        ]
-        items.sort(key=lambda item: (KINDS.index(item.kind), item.tool.key))
-        cache[name] = {item.tool.key: item for item in items}
-    return cache[name]
+    """Return the tools that the review of a plugin lists, by key, the riskiest first."""
+    return _review_items(stored, name)
+
+
+@catalog.derived
+def _review_items(stored: catalog.Catalog, name: str) -> Mapping[str, ReviewItem]:
+    tools = [stored.tools[key] for key in stored.tools_of_plugin.get(name, ())]
+    kinds = {tool.key: kind for tool in tools if (kind := _kind_of(tool)) is not None}
+    renamed = _renames(tools, kinds)
+    items = [
+        ReviewItem(
+            tool=stored.tools[key],
+            kind="renamed" if key in renamed else kind,
+            previous=renamed.get(key, ""),
+        )
+        for key, kind in kinds.items()
+        if key not in renamed.values()
+    ]
+    items.sort(key=lambda item: (KINDS.index(item.kind), item.tool.key))
+    return {item.tool.key: item for item in items}
 
 
 def to_review(name: str, stored: catalog.Catalog) -> list[ReviewItem]:
@@ -150,24 +159,22 @@ def to_review(name: str, stored: catalog.Catalog) -> list[ReviewItem]:
     return [dataclasses.replace(item, kind="new", previous="") for item in items]
 
 
-def find(name: str, stored: catalog.Catalog) -> catalog.Plugin:
-    """Return the upstream server with this name; raise errors.NotFound."""
-    plugin = stored.plugins.get(name)
-    if plugin is None or not plugin.upstream:
-        names = [server.name for server in stored.plugins.values() if server.upstream]
-        raise errors.NotFound("upstream server", name, names)
-    return plugin
+def find(
+    name: str, *runners: catalog.Runner, stored: catalog.Catalog | None = None, agent: str = ""
+) -> catalog.Plugin:
+    """Return the plugin with this name; raise errors.NotFound.
 
-
-def find_reviewed_plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
-    """Return the plugin whose tools are held to the versions that operators approved: an upstream server, or a plugin
-    whose tools the agent's program runs; raise errors.NotFound.
+    With ``runners``, only a plugin whose tools one of them runs; with ``agent``, only one whose tools this agent may
+    declare.
     """
-    plugin = stored.plugins.get(name)
-    if plugin is None or plugin.runner == "code":
-        names = [other.name for other in stored.plugins.values() if other.runner != "code"]
-        raise errors.NotFound("upstream server", name, names)
-    return plugin
+    known = {
+        plugin.name: plugin
+        for plugin in (stored or snapshots.catalog()).plugins.values()
+        if (not runners or plugin.runner in runners) and (not agent or agent in plugin.declared_by)
+    }
+    if name not in known:
+        raise errors.NotFound(_NAMES[runners[0]] if runners else "plugin", name, known)
+    return known[name]
 
 
 def is_held(key: str) -> bool:
@@ -181,24 +188,22 @@ def is_held(key: str) -> bool:
     return not is_seen or tool_versions.is_changed(tool)
 
 
-def check_hashes(name: str, reviewed_hashes: Mapping[str, str], stored: catalog.Catalog) -> None:
-    """Raise errors.Stale if a plugin's tool is no longer as it was shown, or errors.NotFound if it has no such tool.
+def check_hashes(reviewed_hashes: Mapping[str, str], plugin: str = "") -> None:
+    """Raise errors.Stale if a tool is no longer as it was shown, or errors.NotFound if there is none to review: in this
+    plugin, if it is named.
 
     ``reviewed_hashes`` maps a tool to the hash that its change was shown with.
     """
+    stored = snapshots.catalog()
+    known = [plugin] if plugin else stored.plugins
     for key, reviewed_hash in reviewed_hashes.items():
         tool = stored.tools.get(key)
-        if tool is None or tool.plugin != name:
-            raise errors.NotFound(f"tool of {name}", key, stored.tools_of_plugin.get(name, ()))
+        if tool is None or tool.plugin not in known:
+            word = f"tool of {plugin}" if plugin else "tool to review"
+            raise errors.NotFound(word, key, stored.tools_of_plugin.get(plugin, ()))
         now = "retired" if tool.retired else tool_versions.shown_version(tool)
         if now != reviewed_hash:
             raise errors.Stale(key, reviewed_hash, now, by="source")
-
-
-def rejection(tool: catalog.Tool) -> dict[str, Any]:
-    """Return the changes of a tool's entry that reject it as it is now."""
-    rejected = tool_versions.REJECTED + tool_versions.version(tool)
-    return {"seen": None, "approved": rejected, "approved_version": None, "blocked": True}
 
 
 def _kind_of(tool: catalog.Tool) -> Kind | None:
@@ -271,14 +276,11 @@ def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
     return raised
 
 
+@catalog.derived
 def findings(stored: catalog.Catalog) -> Mapping[str, tuple[str, ...]]:
-    """Return the findings of each tool to review that has any, by key; cached with the catalog."""
-    found: Mapping[str, tuple[str, ...]] | None = stored.derived.get("findings")
-    if found is None:
-        items = (item for name in stored.plugins for item in to_review(name, stored))
-        found = {item.tool.key: flags for item in items if (flags := flags_of(item, stored))}
-        stored.derived["findings"] = found
-    return found
+    """Return the findings of each tool to review that has any, by key."""
+    items = (item for name in stored.plugins for item in to_review(name, stored))
+    return {item.tool.key: flags for item in items if (flags := flags_of(item, stored))}
 
 
 def _flags_of_change(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:

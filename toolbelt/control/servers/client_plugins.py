@@ -19,9 +19,10 @@ from typing import Any
 
 from toolbelt import conf
 from toolbelt.control import writing
-from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers import approvals, upstream_servers
 from toolbelt.core import catalog, declared_versions, errors, facts, keys, schema, tool_versions
-from toolbelt.plugins.upstream import importing, limits
+from toolbelt.core.imported import importing
+from toolbelt.plugins.upstream import limits
 from toolbelt.store import clock, listings, snapshots
 from toolbelt.store import tools as rows
 
@@ -57,12 +58,12 @@ def declare(
     Raise errors.NotFound for a plugin that is not the client's or that this agent may not declare, errors.Invalid with
     the path of each problem, and errors.Stale if another list is declared.
     """
-    plugin = find(name, agent)
+    plugin = approvals.find(name, "client", agent=agent)
     definitions = _definitions(plugin, tools)
     deployed: list[_Declared] = []
 
     def check(stored: catalog.Catalog) -> None:
-        _check(stored, name, agent)
+        approvals.find(name, "client", stored=stored, agent=agent)
         if was is not None and (now := _declared(stored, name)) != [dict(tool) for tool in was]:
             raise errors.Stale(name, [tool["name"] for tool in was], [tool["name"] for tool in now])
 
@@ -132,7 +133,7 @@ def state_of(name: str, tools: Tools) -> State:
 
 def hashes(name: str, tools: Tools) -> dict[str, str]:
     """Return the version of each tool by its key, as :func:`decisions.preapprove` takes it. Stores nothing."""
-    plugin, stored = find(name), snapshots.catalog()
+    plugin, stored = approvals.find(name, "client"), snapshots.catalog()
     declared = [_declared_tool(definition, stored, plugin) for definition in _definitions(plugin, tools)]
     return {tool.key: tool.version for tool in declared}
 
@@ -156,14 +157,9 @@ def end_versions() -> int:
     return len(texts)
 
 
-def find(name: str, agent: str = "") -> catalog.Plugin:
-    """Return the plugin if its tools are declared, and if this agent may; raise errors.NotFound."""
-    return _check(snapshots.catalog(), name, agent)
-
-
 def declared(name: str, agent: str = "") -> list[dict[str, Any]]:
     """Return the tools that are declared now, by name, as :func:`declare` takes them; raise errors.NotFound."""
-    find(name, agent)
+    approvals.find(name, "client", agent=agent)
     return _declared(snapshots.catalog(), name)
 
 
@@ -200,18 +196,6 @@ def last_declared(name: str) -> datetime | None:
     """Return the time when the plugin's tools were last declared, if ever."""
     listing = listings.find(name)
     return None if listing is None else listing.answered
-
-
-def _check(stored: catalog.Catalog, name: str, agent: str) -> catalog.Plugin:
-    plugin = stored.plugins.get(name)
-    if plugin is None or plugin.runner != "client" or (agent and agent not in plugin.declared_by):
-        names = [
-            other.name
-            for other in stored.plugins.values()
-            if other.runner == "client" and (not agent or agent in other.declared_by)
-        ]
-        raise errors.NotFound("client plugin", name, names)
-    return plugin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,39 +26,34 @@ class Approved:
 
 
 def approve(
-    write: writing.Write, name: str, reviewed_hashes: Mapping[str, str], *, carry_over: bool = True
+    write: writing.Write, reviewed_hashes: Mapping[str, str], *, plugin: str = "", carry_over: bool = True
 ) -> Approved:
     """Approve the versions that were shown: ``reviewed_hashes`` maps a tool to the hash that its change was shown with.
 
-    They apply from the next request. If a version has changed since, raise errors.Stale and approve nothing. With
+    They apply from the next request. Tools of upstream servers and of agents' programs are held to that version; tools
+    in code count as seen and continue to follow the code. If a version has changed since, raise errors.Stale and
+    approve nothing; raise errors.NotFound for what is no tool to review (in this ``plugin``, if it is named). With
     ``carry_over``, a renamed tool gets what its previous name had: its places in toolkits and sub-apps, the agents' own
     tools and overrides, and its places in loadouts. Denials also stay with the previous name.
     """
+    carried: dict[str, str] = {}
     with writing.begin():
         write = write.in_batch()
-        decided = _declared(name, _decided(name, reviewed_hashes))
-        approved_before = {key: change.tool.approved for key, change in decided.items()}
-        renamed = {key: decided[key].previous for key in decided if decided[key].previous}
-        changes = {
-            key: {
-                **_approved(change.tool),
-                **(
-                    renaming.operator_settings(snapshots.catalog().tools[change.previous])
-                    if change.previous and carry_over
-                    else {}
-                ),
+        decided = {name: _declared(name, items) for name, items in _decided(reviewed_hashes, plugin).items()}
+        for name, items in decided.items():
+            renamed = {key: item.previous for key, item in items.items() if item.previous and carry_over}
+            stored = snapshots.catalog()
+            changes = {
+                key: _approval(item.tool, stored)
+                | (renaming.operator_settings(stored.tools[renamed[key]]) if key in renamed else {})
+                for key, item in items.items()
             }
-            for key, change in decided.items()
-        }
-        _write(write, changes, "approve")
-        _withdraw_preapproved(write, name, decided)
-        client_plugins.supersede(approved_before)
-        problems: list[errors.Problem] = []
-        if carry_over and renamed:
-            over = {old: new for new, old in renamed.items()}
-            problems = renaming.carry_over(write, over)
-    carried = tuple((old, new) for new, old in renamed.items()) if carry_over else ()
-    return Approved(keys=tuple(decided), carried=carried, problems=tuple(problems))
+            _write(write, name, changes, "approve")
+            client_plugins.supersede({key: item.tool.approved for key, item in items.items()})
+            carried |= {old: new for new, old in renamed.items()}
+        problems = renaming.carry_over(write, carried) if carried else []
+    keys = tuple(key for items in decided.values() for key in items)
+    return Approved(keys=keys, carried=tuple(carried.items()), problems=tuple(problems))
 
 
 def preapprove(write: writing.Write, name: str, versions: Mapping[str, str]) -> Approved:
@@ -77,13 +72,13 @@ def preapprove(write: writing.Write, name: str, versions: Mapping[str, str]) -> 
     with writing.begin():
         write = write.in_batch()
         stored = snapshots.catalog()
-        plugin = approvals.find_reviewed_plugin(name, stored)
+        plugin = approvals.find(name, *approvals.HELD, stored=stored)
         listed = {
             item.tool.key: item.version_hash
             for item in approvals.to_review(name, stored)
             if tool_versions.version(item.tool) == versions.get(item.tool.key)
         }
-        approved = approve(write, name, listed) if listed else Approved(keys=())
+        approved = approve(write, listed, plugin=name) if listed else Approved(keys=())
         # What is approved now needs no approval in advance, which would outlast an undo.
         others = {key: version for key, version in versions.items() if key not in approved.keys}
         kept = {key: version for key, version in plugin.preapproved.items() if key not in approved.keys}
@@ -91,65 +86,64 @@ def preapprove(write: writing.Write, name: str, versions: Mapping[str, str]) -> 
     return approved
 
 
-def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:
+def reject(write: writing.Write, reviewed_hashes: Mapping[str, str], *, plugin: str = "") -> tuple[str, ...]:
     """Reject the versions that were shown: these tools are blocked for everyone. If only a tool's details changed, only
     the details are rejected.
 
-    A tool that is unblocked later awaits review again. Raise errors.Stale as :func:`approve` does.
+    A tool that is unblocked later awaits review again. Raise as :func:`approve` does.
     """
     with writing.begin():
-        decided = _decided(name, reviewed_hashes)
-        changes = {key: _rejection(change) for key, change in decided.items()}
-        write = write.in_batch()
-        _write(write, changes, "reject")
-        _withdraw_preapproved(write, name, decided)
-    return tuple(decided)
+        write, decided = write.in_batch(), _decided(reviewed_hashes, plugin)
+        for name, items in decided.items():
+            _write(write, name, {key: _rejection(item) for key, item in items.items()}, "reject")
+    return tuple(key for items in decided.values() for key in items)
 
 
-def _withdraw_preapproved(write: writing.Write, name: str, keys: Collection[str]) -> None:
-    """Withdraw the versions of these tools that were approved in advance: a later decision counts more."""
-    stored = snapshots.catalog().plugins[name].preapproved
-    kept = {key: version for key, version in stored.items() if key not in keys}
-    if len(kept) < len(stored):
-        entries.change(write, "plugin", name, {"preapproved": kept})
+def _approval(tool: catalog.Tool, stored: catalog.Catalog) -> dict[str, Any]:
+    version = tool_versions.version(tool)
+    if stored.runner(tool) != "code":
+        details = tool_versions.details_version(tool) or None
+        return {"seen": None, "approved": version, "details_approved": details, "approved_version": None}
+    # A tool that was held to a version is held to this one from now on; the others follow the code.
+    is_held = tool.approved and not tool_versions.is_rejected(tool)
+    return {"seen": None, "approved": version if is_held else None, "approved_version": None}
 
 
-def _approved(tool: catalog.Tool) -> dict[str, Any]:
+def _rejection(item: approvals.ReviewItem) -> dict[str, Any]:
+    if item.kind == "details":
+        rejected = tool_versions.REJECTED + tool_versions.details_version(item.tool)
+        return {"details_approved": rejected, "approved_version": None}
+    rejected = tool_versions.REJECTED + tool_versions.version(item.tool)
+    return {"seen": None, "approved": rejected, "approved_version": None, "blocked": True}
+
+
+def _decided(reviewed_hashes: Mapping[str, str], plugin: str) -> dict[str, dict[str, approvals.ReviewItem]]:
+    """Return the tools that a decision concerns by plugin, if each is as it was shown; those already decided are
+    skipped.
+    """
+    stored = snapshots.catalog()
+    if plugin:
+        approvals.find(plugin, stored=stored)
+    approvals.check_hashes(reviewed_hashes, plugin)
+    names = dict.fromkeys(stored.tools[key].plugin for key in reviewed_hashes)
+    to_review = {name: {item.tool.key: item for item in approvals.to_review(name, stored)} for name in names}
     return {
-        "seen": None,
-        "approved": tool_versions.version(tool),
-        "details_approved": tool_versions.details_version(tool) or None,
-        "approved_version": None,
+        name: {key: items[key] for key in reviewed_hashes if key in items}
+        for name, items in to_review.items()
     }
 
 
-def _rejection(change: approvals.ReviewItem) -> dict[str, Any]:
-    if change.kind != "details":
-        return approvals.rejection(change.tool)
-    rejected = tool_versions.REJECTED + tool_versions.details_version(change.tool)
-    return {"details_approved": rejected, "approved_version": None}
-
-
-def _decided(name: str, reviewed_hashes: Mapping[str, str]) -> dict[str, approvals.ReviewItem]:
-    """Return the tools that a decision concerns, if each is as it was shown; those already decided are skipped."""
-    stored = snapshots.catalog()
-    approvals.find_reviewed_plugin(name, stored)
-    approvals.check_hashes(name, reviewed_hashes, stored)
-    to_review = {item.tool.key: item for item in approvals.to_review(name, stored)}
-    return {key: to_review[key] for key in reviewed_hashes if key in to_review}
-
-
-def _declared(name: str, decided: Mapping[str, approvals.ReviewItem]) -> dict[str, approvals.ReviewItem]:
+def _declared(name: str, items: Mapping[str, approvals.ReviewItem]) -> dict[str, approvals.ReviewItem]:
     """Return the decided tools without those that an adopted file only named, and that no program has declared: they
     have no text that could be approved. Raise errors.Refused if there are no others.
     """
     is_of_client = snapshots.catalog().plugins[name].runner == "client"
-    named = [key for key, item in decided.items() if is_of_client and _is_only_named(item.tool)]
-    if named and len(named) == len(decided):
+    named = [key for key, item in items.items() if is_of_client and _is_only_named(item.tool)]
+    if named and len(named) == len(items):
         raise errors.Refused(
             f"No program has declared {named[0]} yet, so there is nothing to approve: start it first."
         )
-    return {key: item for key, item in decided.items() if key not in named}
+    return {key: item for key, item in items.items() if key not in named}
 
 
 def _is_only_named(tool: catalog.Tool) -> bool:
@@ -157,8 +151,14 @@ def _is_only_named(tool: catalog.Tool) -> bool:
     return is_empty and not tool.description and not tool.declared_versions and not tool.approved
 
 
-def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]], act: str) -> None:
+def _write(write: writing.Write, name: str, changes: Mapping[str, Mapping[str, Any]], act: str) -> None:
+    """Write what was decided about tools of one plugin. A later decision counts more than an approval in advance."""
     stored, names = snapshots.catalog(), entries.name_index()
+    plugin = stored.plugins[name]
+    if plugin.runner == "code":
+        for key, change in changes.items():
+            entries.change(write, "tool", key, change, action=f"tool.{act}")
+        return
     to_write = []
     for key, change in changes.items():
         merged = {**belts.entry("tool", stored.tools[key]), **change}
@@ -168,3 +168,6 @@ def _write(write: writing.Write, changes: Mapping[str, Mapping[str, Any]], act: 
     )
     if written.problems:
         raise errors.Invalid(written.problems)
+    kept = {key: version for key, version in plugin.preapproved.items() if key not in changes}
+    if len(kept) < len(plugin.preapproved):
+        entries.change(write, "plugin", name, {"preapproved": kept})

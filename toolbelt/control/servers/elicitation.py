@@ -22,7 +22,7 @@ def request_review(name: str) -> None:
     with writing.begin():
         stored = snapshots.catalog()
         try:
-            plugin = approvals.find(name, stored)
+            plugin = approvals.find(name, "upstream", stored=stored)
         except errors.NotFound:
             # The server was removed meanwhile.
             return
@@ -37,7 +37,7 @@ def ensure_entry(write: writing.Write, name: str) -> str:
     """
     with writing.begin():
         stored = snapshots.catalog()
-        plugin = approvals.find(name, stored)
+        plugin = approvals.find(name, "upstream", stored=stored)
         entry = catalog.elicitation(stored, plugin)
         if entry is None:
             return _create(write, plugin, stored, seen=True)

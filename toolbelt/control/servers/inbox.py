@@ -1,4 +1,4 @@
-"""The tools of all plugins that await review, in one list, and the decisions on them."""
+"""The tools of all plugins that await review, in one list, and what their approval would bring."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from toolbelt import conf
-from toolbelt.control import writing
 from toolbelt.control.access import access_index
-from toolbelt.control.servers import approvals, decisions, plugin_overview
-from toolbelt.core import agents, budgets, catalog, effects, errors, inventory, risks, tool_versions
+from toolbelt.control.servers import approvals
+from toolbelt.core import agents, budgets, catalog, effects, inventory, risks, tool_versions
 from toolbelt.store import audit, snapshots
 
 
@@ -60,20 +59,10 @@ def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
     )
 
 
-def check_hashes(reviewed_hashes: Mapping[str, str]) -> None:
-    """Raise errors.Stale if a tool has changed since the review, or errors.NotFound if it no longer exists."""
-    stored = snapshots.catalog()
-    for plugin, part in _by_plugin(reviewed_hashes).items():
-        approvals.check_hashes(plugin, part, stored)
-
-
-def warnings(reviewed_hashes: Mapping[str, str]) -> list[tuple[str, str]]:
+def warnings(keys: Collection[str]) -> list[tuple[str, str]]:
     """Return the warnings to read before approving these tools, as (tool, warning)."""
-    return [
-        warning
-        for plugin, part in _by_plugin(reviewed_hashes).items()
-        for warning in plugin_overview.warnings(plugin, part)
-    ]
+    found = approvals.findings(snapshots.catalog())
+    return [(key, flag) for key in found if key in keys for flag in found[key]]
 
 
 def brings_writing(keys: Collection[str]) -> bool:
@@ -111,36 +100,6 @@ def new_access(keys: Collection[str]) -> tuple[NewAccess, ...]:
     return tuple(gained)
 
 
-def approve(
-    write: writing.Write, reviewed_hashes: Mapping[str, str], *, carry_over: bool = True
-) -> decisions.Approved:
-    """Approve the versions that were shown, of whichever plugins, in one batch; raise as
-    :func:`plugin_overview.approve` does, and then approve nothing.
-    """
-    with writing.begin():
-        write = write.in_batch()
-        approved = [
-            plugin_overview.approve(write, plugin, part, carry_over=carry_over)
-            for plugin, part in _by_plugin(reviewed_hashes).items()
-        ]
-    return decisions.Approved(
-        keys=tuple(key for approval in approved for key in approval.keys),
-        carried=tuple(pair for approval in approved for pair in approval.carried),
-        problems=tuple(problem for approval in approved for problem in approval.problems),
-    )
-
-
-def reject(write: writing.Write, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:
-    """Reject the versions that were shown, of whichever plugins, in one batch; raise as :func:`approve` does."""
-    with writing.begin():
-        write = write.in_batch()
-        return tuple(
-            key
-            for plugin, part in _by_plugin(reviewed_hashes).items()
-            for key in plugin_overview.reject(write, plugin, part)
-        )
-
-
 def last_change(tool: str) -> int | None:
     """Return the newest audit entry of a tool: after an approval, the one to undo."""
     newest = audit.page(subject_kind="tool", subject_key=tool, size=1).entries
@@ -154,15 +113,3 @@ def _approved(stored: catalog.Catalog, keys: Collection[str]) -> catalog.Catalog
         for key, tool in stored.tools.items()
     )
     return catalog.replace(stored, tools=tools)
-
-
-def _by_plugin(reviewed_hashes: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the versions that were shown by plugin and tool; raise errors.NotFound."""
-    stored = snapshots.catalog()
-    parts: dict[str, dict[str, str]] = {}
-    for key, version in reviewed_hashes.items():
-        tool = stored.tools.get(key)
-        if tool is None or not tool.plugin:
-            raise errors.NotFound("tool to review", key, ())
-        parts.setdefault(tool.plugin, {})[key] = version
-    return parts

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, decisions, upstream_servers
-from toolbelt.core import catalog, connections, errors, resolution, tool_versions
+from toolbelt.control.servers import approvals
+from toolbelt.core import catalog, connections, resolution
 from toolbelt.store import listings, snapshots
 from toolbelt.store import plugins as rows
 
@@ -94,11 +94,11 @@ def load_all(*, users: bool = True) -> Sequence[Provider]:
     ]
 
 
-def find(name: str, *, maximum: int | None = None) -> Detail:
+def load(name: str, *, maximum: int | None = None) -> Detail:
     """Return one plugin with at most ``maximum`` of the tools that it no longer offers; raise errors.NotFound."""
     listed = listings.find(name)
     stored = snapshots.catalog()
-    plugin = _plugin(name, stored)
+    plugin = approvals.find(name, stored=stored)
     users, agents_having = _users(stored, name)
     gone = [item for item in approvals.review_items(name, stored).values() if item.kind == "gone"]
     return Detail(
@@ -115,14 +115,6 @@ def find(name: str, *, maximum: int | None = None) -> Detail:
         users=users,
         closed=access_index.closed(stored),
     )
-
-
-def warnings(name: str, tools: Collection[str]) -> Sequence[tuple[str, str]]:
-    """Return the warnings to read before these tools are approved, as (tool, warning)."""
-    if _plugin(name, snapshots.catalog()).runner == "code":
-        return []
-    changes = upstream_servers.review(name, tools).to_review
-    return [(change.key, flag) for change in changes for flag in change.flags]
 
 
 def set_control(write: writing.Write, name: str, control: Control, on: bool, *, was: bool) -> writing.Change:
@@ -148,7 +140,7 @@ def reconnect(
     for the default. Fields that are left out are unchanged. Raise errors.Invalid with the path of each problem,
     errors.Refused, errors.Stale or errors.NotFound.
     """
-    upstream_servers.find(name)
+    approvals.find(name, "upstream")
     unchanged = {
         key: value
         for key, value in was.items()
@@ -158,32 +150,6 @@ def reconnect(
     unchanged = {key: value for key, value in unchanged.items() if value is not None}
     connection = {"url": url, **({"headers": dict(headers)} if headers else {}), **unchanged}
     return entries.change(write, "plugin", name, {"upstream": connection}, was={"upstream": dict(was)})
-
-
-def approve(
-    write: writing.Write, name: str, reviewed_hashes: Mapping[str, str], *, carry_over: bool = True
-) -> decisions.Approved:
-    """Approve the tools in the versions that were shown. Tools of upstream servers and of agents' programs are held to
-    that version; tools in code count as seen and continue to follow the code. Raise errors.Stale for another version;
-    then nothing is approved.
-    """
-    if _plugin(name, snapshots.catalog()).runner != "code":
-        return decisions.approve(write, name, reviewed_hashes, carry_over=carry_over)
-    return decisions.Approved(keys=_record_review(write, name, reviewed_hashes, blocked=False))
-
-
-def reject(write: writing.Write, name: str, reviewed_hashes: Mapping[str, str]) -> tuple[str, ...]:
-    """Reject the versions that were shown, and block the tools for everyone; raise as :func:`approve` does."""
-    if _plugin(name, snapshots.catalog()).runner != "code":
-        return decisions.reject(write, name, reviewed_hashes)
-    return _record_review(write, name, reviewed_hashes, blocked=True)
-
-
-def _plugin(name: str, stored: catalog.Catalog) -> catalog.Plugin:
-    plugin = stored.plugins.get(name)
-    if plugin is None:
-        raise errors.NotFound("plugin", name, stored.plugins)
-    return plugin
 
 
 def _provider(
@@ -224,25 +190,3 @@ def _users(stored: catalog.Catalog, name: str) -> tuple[dict[str, tuple[str, ...
         for key in granted:
             by_tool.setdefault(key, []).append(access.agent.key)
     return {key: tuple(having) for key, having in by_tool.items()}, agents_having
-
-
-def _record_review(
-    write: writing.Write, name: str, reviewed_hashes: Mapping[str, str], *, blocked: bool
-) -> tuple[str, ...]:
-    with writing.begin():
-        stored = snapshots.catalog()
-        approvals.check_hashes(name, reviewed_hashes, stored)
-        to_review = {item.tool.key for item in approvals.to_review(name, stored)}
-        reviewed = [key for key in reviewed_hashes if key in to_review]
-        write = write.in_batch()
-        for key in reviewed:
-            tool = stored.tools[key]
-            if blocked:
-                entries.change(write, "tool", key, approvals.rejection(tool), action="tool.reject")
-                continue
-            # A tool that was held to a version is held to this one from now on; the others follow the code.
-            is_held = tool.approved and not tool_versions.is_rejected(tool)
-            approved = tool_versions.version(tool) if is_held else None
-            changes = {"seen": None, "approved": approved, "approved_version": None}
-            entries.change(write, "tool", key, changes, action="tool.approve")
-    return tuple(reviewed)

@@ -29,7 +29,7 @@ from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, facts, keys
-from toolbelt.plugins.upstream import importing, non_tool_importing
+from toolbelt.core.imported import importing, non_tool_importing
 from toolbelt.store import listings, snapshots, token_counts
 from toolbelt.store import plugins as rows
 
@@ -99,11 +99,6 @@ def servers() -> list[Server]:
     ]
 
 
-def find(name: str) -> catalog.Plugin:
-    """Return the plugin of an upstream server; raise errors.NotFound."""
-    return approvals.find(name, snapshots.catalog())
-
-
 def add(
     write: writing.Write,
     name: str,
@@ -136,7 +131,7 @@ def replace_connection(write: writing.Write, name: str, connection: Mapping[str,
 
     Raise errors.NotFound, or as :func:`add` does.
     """
-    find(name)
+    approvals.find(name, "upstream")
     return entries.change(write, "plugin", name, {"upstream": dict(connection)})
 
 
@@ -153,7 +148,7 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
 
     The slow steps precede the transaction: texts are cleaned and schemas checked first.
     """
-    plugin = find(name)
+    plugin = approvals.find(name, "upstream")
     if listed.error:
         return _failed(write, plugin, listed)
     source = f"the server {name!r}"
@@ -211,7 +206,7 @@ def store(
     counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
         stored, names = snapshots.catalog(), entries.name_index()
-        now = approvals.find_reviewed_plugin(plugin.name, stored)
+        now = approvals.find(plugin.name, *approvals.HELD, stored=stored)
         if (now.namespace, now.runner) != (plugin.namespace, plugin.runner):
             message = f"{plugin.name} changed while its tools were listed: try again."
             raise errors.Refused(message)

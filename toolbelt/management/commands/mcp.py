@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import decisions, elicitation, inbox, plugin_overview
+from toolbelt.control.servers import approvals, decisions, elicitation, inbox
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import connections, errors
 from toolbelt.management import columns, files, mcp_import, mcp_texts, terminal
@@ -125,7 +125,7 @@ class Command(terminal.Command):
             )
         except entries.NameTaken as error:
             raise errors.Refused(mcp_texts.name_taken(options["name"])) from error
-        plugin = configured.find(options["name"])
+        plugin = approvals.find(options["name"], "upstream")
         self.stdout.write(f"Stored {plugin.name}. Its tools' names begin with {plugin.namespace}__.")
         self._refresh([plugin.name], is_new=True)
 
@@ -166,7 +166,7 @@ class Command(terminal.Command):
     def _reject(self, options: dict[str, Any]) -> None:
         name = options["name"]
         versions = self._shown(name, options["tools"])
-        for key in decisions.reject(_write(options), name, versions) if versions else ():
+        for key in decisions.reject(_write(options), versions, plugin=name) if versions else ():
             self.stdout.write(f"Rejected {key}: it is blocked for everyone.")
 
     def _approve(self, options: dict[str, Any]) -> None:
@@ -180,8 +180,8 @@ class Command(terminal.Command):
         without_hash = [key for key in versions if key not in _hashes(tools)]
         if without_hash and not options["as_they_are"]:
             raise errors.Refused(mcp_texts.hash_required(name, without_hash))
-        findings = plugin_overview.warnings(name, versions)
-        approval = decisions.approve(_write(options), name, versions)
+        findings = inbox.warnings(versions)
+        approval = decisions.approve(_write(options), versions, plugin=name)
         gains = inbox.new_access(approval.keys)
         previous_names = {new: old for old, new in approval.carried}
         for key in approval.keys:

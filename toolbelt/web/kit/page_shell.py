@@ -53,8 +53,6 @@ _FALLBACK_PAGE = (
 # The response header with the reason why the database is unavailable.
 UNAVAILABLE = "Toolbelt-Unavailable"
 _A_DAY = 24 * 60 * 60
-# The stack size of a frame whose memory chunk has room for all frames that it calls: see `_in_one_chunk`.
-_SLOTS = 16_384
 _log = structlog.get_logger(__name__)
 
 
@@ -133,17 +131,7 @@ def htmx_leaves(
         next_path = f"{current_url.path}?{current_url.query}" if current_url.query else current_url.path
         return HttpResponseClientRedirect(f"{login}?{urlencode({'next': next_path})}")
 
-    _in_one_chunk(middleware)
     return middleware
-
-
-def _in_one_chunk(function: Any) -> None:
-    """Make the frames of everything that a function calls share one chunk of memory.
-
-    CPython keeps frames in chunks of 16 KB, and frees a chunk when it is empty. A loop whose calls begin a new chunk
-    allocates and frees memory each time, which can double the time of a page (docs/decisions/0035).
-    """
-    function.__code__ = function.__code__.replace(co_stacksize=_SLOTS)
 
 
 def csrf_failure(request: http.Request, reason: str = "") -> HttpResponse:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.catalog import entries
 from toolbelt.control.people import rights
-from toolbelt.control.servers import client_plugins
+from toolbelt.control.servers import approvals
 from toolbelt.core import catalog, errors
 from toolbelt.web.kit import entry_forms, http, notices, pieces, responses, titles
 from toolbelt.web.plugins import forms
@@ -56,7 +56,7 @@ def choose_declarers(request: http.Request, plugin: str) -> HttpResponse:
     """Set which agents' tokens may declare the plugin's tools."""
     responses.declare(request, reverse("web:plugin", args=[plugin]))
     data = forms.Declarers(request.POST).checked()
-    client_plugins.find(plugin)
+    approvals.find(plugin, "client")
     change = entries.change(
         responses.write(request, data),
         "plugin",

@@ -102,7 +102,7 @@ def _parts(
     request: http.Request, plugin: str, notice: notices.Notice, change: effects.Effect | None, status: int
 ) -> HttpResponse:
     """Return the parts of a page that depend on the switches of a plugin."""
-    overview = plugin_overview.find(plugin, maximum=0)
+    overview = plugin_overview.load(plugin, maximum=0)
     if notice.undo is not None and not notice.detail:
         reach = listing.reach(overview.provider)
         notice = notices.Notice(text=notice.text, detail=f"{reach[:1].upper()}{reach[1:]}.", undo=notice.undo)
@@ -122,7 +122,7 @@ def _render(
     """Return the page; ``form`` is a rejected form."""
     whole = request.method in ("GET", "HEAD") and not request.htmx
     may_see, may_change = rights.may_read(request.user, "plugin"), request.user.has_perm(listing.CHANGE)
-    detail = plugin_overview.find(plugin, maximum=MAX_REMOVED)
+    detail = plugin_overview.load(plugin, maximum=MAX_REMOVED)
     stderr = detail.provider.listing.stderr if detail.provider.listing and may_see else ""
     page = _page(
         request,

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt import conf
 from toolbelt.control.people import rights
-from toolbelt.control.servers import plugin_overview, upstream_servers
+from toolbelt.control.servers import approvals, plugin_overview, upstream_servers
 from toolbelt.control.servers import plugins as configured
 from toolbelt.core import errors
 from toolbelt.runtime import plugins as runtime
@@ -89,7 +89,7 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
     """Refresh the tools of one server in the background, or re-enable a failed plugin in code."""
     home = reverse("web:plugin", args=[plugin])
     try:
-        upstream_servers.find(plugin)
+        approvals.find(plugin, "upstream")
     except errors.NotFound:
         configured.enable(responses.write(request), plugin)
         responses.declare(request, home)

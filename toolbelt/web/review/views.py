@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.people import rights
 from toolbelt.control.reports import attention, error_spikes
-from toolbelt.control.servers import inbox
+from toolbelt.control.servers import approvals, decisions, inbox
 from toolbelt.core import effects, errors
 from toolbelt.web.kit import (
     fields,
@@ -95,17 +95,17 @@ def decide(request: http.Request) -> HttpResponse:
         raise errors.Refused("Select the tools first.")
     try:
         if not data["is_approval"]:
-            keys = inbox.reject(write, versions)
+            keys = decisions.reject(write, versions)
             return _respond(request, f"{_label(keys)} rejected: blocked for everyone.", keys=keys)
         if not data["confirm"]:
-            inbox.check_hashes(versions)
+            approvals.check_hashes(versions)
             findings = inbox.warnings(versions)
             gains = inbox.new_access(versions)
             if findings or (gains and (len(versions) > 1 or inbox.brings_writing(versions))):
                 return _ask(request, versions, findings, gains)
             who = _who(gains)
         carry = data["carry"] and request.user.has_perms(_CARRY)
-        approval = inbox.approve(write, versions, carry_over=carry)
+        approval = decisions.approve(write, versions, carry_over=carry)
     except errors.Stale as stale:
         return _show_changed(request, stale)
     carried = approval.carried
