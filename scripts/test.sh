@@ -98,7 +98,7 @@ check() {
 # The tests that need no database, except those that take seconds or run git a thousand times.
 unit() {
     stage "Unit tests" $python -m pytest $several -m 'not slow' $no_browsers $no_schemas \
-        tests/core tests/adapters tests/plugins \
+        tests/core tests/formats tests/adapters tests/plugins \
         --ignore tests/plugins/builtin/self_evolution --ignore tests/core/test_schema_bounds.py
 }
 

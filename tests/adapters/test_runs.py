@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters import documents
+from tests.formats import documents
 from toolbelt.adapters import runs
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import calls, errors, schema

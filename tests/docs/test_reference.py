@@ -14,7 +14,7 @@ import pytest
 from django.core import management
 
 from tests.docs import pages
-from toolbelt import adapters, conf
+from toolbelt import conf, formats
 from toolbelt.control import writing
 from toolbelt.core import belts, calls, errors, facts, loading, reasons, surface
 from toolbelt.core.belts import vocabulary
@@ -119,8 +119,8 @@ def test_every_error_and_refusal_is_documented() -> None:
 
 
 def test_every_format_is_documented() -> None:
-    assert missing("formats.md", adapters.FORMATS) == []
-    assert missing("commands.md", adapters.FORMATS) == []
+    assert missing("formats.md", formats.FORMATS) == []
+    assert missing("commands.md", formats.FORMATS) == []
 
 
 def test_every_system_check_is_documented() -> None:

@@ -13,8 +13,8 @@ from django.core.management import call_command
 
 from tests.plugins.upstream import listing, scripting
 from tests.runtime.connected import stopped as stopped
+from toolbelt.core.imported import cleaning
 from toolbelt.management import commands, terminal
-from toolbelt.plugins.upstream import cleaning
 from toolbelt.runtime import masking
 
 # These erase the line, reverse the direction of text, are invisible, or are half of a surrogate pair.

@@ -11,11 +11,11 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, OLDER, Client, Endpoint
-from toolbelt.adapters import mcp
 from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
 from toolbelt.control.config import belts
 from toolbelt.core import catalog, schema, tool_versions
+from toolbelt.formats import mcp
 from toolbelt.mcp import protocol, revisions
 from toolbelt.runtime import tool_lists
 

@@ -1,6 +1,6 @@
 """What each model accepts, for the fakes: as the public documentation, or a cited live measurement, says.
 
-This is not the table of `toolbelt.adapters.profiles`, which these fakes check.
+This is not the table of `toolbelt.formats.profiles`, which these fakes check.
 
 Sources, by their short name:
   MCS   https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages

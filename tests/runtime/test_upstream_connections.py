@@ -26,8 +26,9 @@ from toolbelt.control.servers import plugin_overview
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import calls as gate
 from toolbelt.core import catalog, connections, errors, tool_versions
+from toolbelt.core.imported import importing
 from toolbelt.plugins import registry
-from toolbelt.plugins.upstream import backoff, connection, importing
+from toolbelt.plugins.upstream import backoff, connection
 from toolbelt.runtime import (
     calls,
     plugins,

@@ -13,7 +13,7 @@ from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import upstream_servers as configured
-from toolbelt.plugins.upstream import importing
+from toolbelt.core.imported import importing
 from toolbelt.runtime import plugins as runtime
 from toolbelt.runtime import upstream_connections, upstream_listing
 from toolbelt.store import snapshots

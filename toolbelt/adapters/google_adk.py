@@ -26,10 +26,11 @@ from google.adk.models import llm_request as models
 from google.adk.tools import base_tool, base_toolset, function_tool, tool_context
 from google.genai import types
 
-from toolbelt.adapters import profiles, runs, surface
+from toolbelt.adapters import runs
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import caches
+from toolbelt.formats import profiles, surface
 
 Context: TypeAlias = readonly_context.ReadonlyContext
 

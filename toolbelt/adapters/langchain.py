@@ -28,9 +28,10 @@ from langgraph import errors as graph_errors
 from langgraph import runtime as graph
 from langgraph.types import Command
 
-from toolbelt.adapters import profiles, runs, surface
+from toolbelt.adapters import runs
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
+from toolbelt.formats import profiles, surface
 
 ToolResult: TypeAlias = messages.ToolMessage | Command[Any]
 

@@ -33,10 +33,11 @@ from typing import Any, TypeAlias
 import agents
 from agents import tool as sdk_tools
 
-from toolbelt.adapters import openai_chat, openai_responses, profiles, runs, surface
+from toolbelt.adapters import runs
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import errors
+from toolbelt.formats import openai_chat, openai_responses, profiles, surface
 
 Context: TypeAlias = agents.RunContextWrapper[Any]
 

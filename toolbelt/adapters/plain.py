@@ -27,7 +27,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from toolbelt import adapters
+from toolbelt import formats
 from toolbelt.adapters import runs
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
@@ -226,7 +226,7 @@ def _tool(definition: Mapping[str, Any], functions: Mapping[str, Function]) -> l
 
 
 def _step(form: str, document: protocol.Document, model: str) -> Step:
-    rendered = adapters.render(form, document, model=model or document.get("model", ""))
+    rendered = formats.render(form, document, model=model or document.get("model", ""))
     first_step = rendered.pop("first_step", {})
     parts = [rendered.pop(name) for name in _SYSTEM if name in rendered]
     said = first_step.pop("messages", ())

@@ -26,9 +26,10 @@ from typing import Any, TypeAlias
 from pydantic_ai import capabilities, exceptions, messages, models, settings, tools, toolsets
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
-from toolbelt.adapters import profiles, runs
+from toolbelt.adapters import runs
 from toolbelt.adapters.connection import local_tools as local
 from toolbelt.adapters.connection import protocol
+from toolbelt.formats import profiles
 
 Context: TypeAlias = tools.RunContext[Any]
 Session: TypeAlias = str | Callable[[Context], str | None] | None

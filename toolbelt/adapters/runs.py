@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.adapters import surface
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import errors
+from toolbelt.formats import surface
 
 # The longest session id that the API accepts.
 MAX_SESSION_LENGTH = 200

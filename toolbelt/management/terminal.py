@@ -14,7 +14,7 @@ from django.core.management import base
 
 from toolbelt import conf
 from toolbelt.core import errors
-from toolbelt.plugins.upstream import cleaning
+from toolbelt.core.imported import cleaning
 from toolbelt.runtime import masking
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n\t]")

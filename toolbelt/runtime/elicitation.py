@@ -21,8 +21,9 @@ from django import db
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, errors
+from toolbelt.core.imported import cleaning
 from toolbelt.plugins import slots
-from toolbelt.plugins.upstream import cleaning, client_features, questions
+from toolbelt.plugins.upstream import client_features, questions
 from toolbelt.runtime import gates, log_levels, masking, recordings, server_notifications
 from toolbelt.store import databases, holds
 

@@ -13,8 +13,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from toolbelt.adapters import profiles
 from toolbelt.core import directives, errors, policy, resolution, surface
+from toolbelt.formats import profiles
 from toolbelt.runtime import (
     availability,
     byte_cache,

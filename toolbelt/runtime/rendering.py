@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import toolbelt
-from toolbelt import adapters
-from toolbelt.adapters import profiles
+from toolbelt import formats
 from toolbelt.core import surface
 from toolbelt.core import tool_deltas as declarations
+from toolbelt.formats import profiles
 
-FORMATS = adapters.FORMATS
+FORMATS = formats.FORMATS
 
 
 def render(
@@ -23,7 +23,7 @@ def render(
     ``model`` is the name of the model that receives it; None: the agent's. Raise errors.Invalid for an unknown format
     or mode, or errors.ProviderLimit if the provider does not accept it.
     """
-    return adapters.render(form, answer.content(), mode, model=_model(answer, model))
+    return formats.render(form, answer.content(), mode, model=_model(answer, model))
 
 
 def fingerprint(

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import structlog
 from django.db import connections as database
 
-from toolbelt.plugins.upstream import importing
+from toolbelt.core.imported import importing
 from toolbelt.runtime import secrets
 
 # Called with a server's name and its list; toolbelt.control registers it.

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from toolbelt.adapters import mcp
 from toolbelt.core import agents, definitions, meta_tools, policy, schema, surface, tool_lists
+from toolbelt.formats import mcp
 from toolbelt.runtime import (
     byte_cache,
     context_use,

@@ -9,17 +9,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from toolbelt.core import catalog, connections, tool_versions
+from toolbelt.core.imported import importing, non_tool_importing
 from toolbelt.plugins import background, registry
-from toolbelt.plugins.upstream import (
-    client_features,
-    connection,
-    connection_owners,
-    importing,
-    non_tool_importing,
-    relay,
-    requests,
-    results,
-)
+from toolbelt.plugins.upstream import client_features, connection, connection_owners, relay, requests, results
 from toolbelt.runtime import (
     secrets,
     telemetry,

@@ -21,15 +21,9 @@ import structlog
 
 from toolbelt import conf
 from toolbelt.core import catalog, connections
+from toolbelt.core.imported import importing
 from toolbelt.plugins import background
-from toolbelt.plugins.upstream import (
-    backoff,
-    connection,
-    connection_owners,
-    importing,
-    live_connection,
-    relay,
-)
+from toolbelt.plugins.upstream import backoff, connection, connection_owners, live_connection, relay
 from toolbelt.runtime import (
     environ,
     server_notifications,

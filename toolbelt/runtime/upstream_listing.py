@@ -16,8 +16,9 @@ from typing import TypeVar
 import structlog
 
 from toolbelt.core import catalog, errors
+from toolbelt.core.imported import importing
 from toolbelt.plugins import background
-from toolbelt.plugins.upstream import connection_owners, importing, live_connection
+from toolbelt.plugins.upstream import connection_owners, live_connection
 from toolbelt.runtime import environ, server_notifications, upstream_connections, upstream_pool
 from toolbelt.store import databases, snapshots
 

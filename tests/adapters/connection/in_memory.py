@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tests.adapters import documents
+from tests.formats import documents
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import errors
 

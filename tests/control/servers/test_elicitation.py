@@ -9,7 +9,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.servers import approvals, decisions, elicitation, upstream_servers
 from toolbelt.core import catalog, errors
-from toolbelt.plugins.upstream import importing
+from toolbelt.core.imported import importing
 from toolbelt.store import snapshots
 
 CONNECTION = {"url": "https://files.example/mcp"}

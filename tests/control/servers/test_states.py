@@ -18,7 +18,7 @@ from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.reports import attention
 from toolbelt.control.servers import client_plugins, inbox, running_tools, upstream_servers
-from toolbelt.plugins.upstream import importing
+from toolbelt.core.imported import importing
 from toolbelt.runtime import process_problems
 from toolbelt.store import running_processes
 

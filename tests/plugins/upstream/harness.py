@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from tests.plugins.upstream import scripting
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection, importing
+from toolbelt.core.imported import importing
+from toolbelt.plugins.upstream import connection
 from toolbelt.plugins.upstream import limits as bounds
 
 T = TypeVar("T")

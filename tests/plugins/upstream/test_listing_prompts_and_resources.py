@@ -12,7 +12,8 @@ import pytest
 from tests.plugins.upstream import providing, scripting
 from tests.plugins.upstream.harness import ConnectionHarness
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection, importing
+from toolbelt.core.imported import importing
+from toolbelt.plugins.upstream import connection
 from toolbelt.plugins.upstream import limits as bounds
 
 

@@ -9,11 +9,8 @@ import pytest
 
 from tests.plugins.upstream import listing, scripting
 from tests.plugins.upstream.harness import ConnectionHarness, text
-from toolbelt.plugins.upstream import (
-    connection,
-    importing,
-    live_connection,
-)
+from toolbelt.core.imported import importing
+from toolbelt.plugins.upstream import connection, live_connection
 from toolbelt.plugins.upstream import limits as bounds
 
 pytestmark = pytest.mark.slow

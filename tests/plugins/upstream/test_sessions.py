@@ -11,8 +11,9 @@ import pytest
 
 from tests.plugins.upstream import listing, session_server, stateful
 from toolbelt.core import connections
+from toolbelt.core.imported import importing
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import connection, importing, live_connection
+from toolbelt.plugins.upstream import connection, live_connection
 from toolbelt.plugins.upstream import limits as bounds
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from toolbelt.control.servers import line_diffs
 from toolbelt.core import catalog, errors, risks, schema, tool_versions
-from toolbelt.plugins.upstream import flags
+from toolbelt.core.imported import flags
 from toolbelt.store import references, snapshots, token_counts
 
 Kind = Literal["new", "changed", "renamed", "details", "hints", "gone"]

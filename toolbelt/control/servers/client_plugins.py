@@ -21,7 +21,8 @@ from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.servers import approvals, upstream_servers
 from toolbelt.core import catalog, declared_versions, errors, facts, keys, schema, tool_versions
-from toolbelt.plugins.upstream import importing, limits
+from toolbelt.core.imported import importing
+from toolbelt.plugins.upstream import limits
 from toolbelt.store import clock, listings, snapshots
 from toolbelt.store import tools as rows
 

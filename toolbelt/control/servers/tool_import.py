@@ -11,7 +11,7 @@ from typing import Any
 
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, keys, risks, schema, tool_versions
-from toolbelt.plugins.upstream import importing
+from toolbelt.core.imported import importing
 
 
 class ToolImporter:

@@ -29,7 +29,7 @@ from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, facts, keys
-from toolbelt.plugins.upstream import importing, non_tool_importing
+from toolbelt.core.imported import importing, non_tool_importing
 from toolbelt.store import listings, snapshots, token_counts
 from toolbelt.store import plugins as rows
 

@@ -14,16 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolbelt.core import errors
+from toolbelt.core.imported import importing
 from toolbelt.plugins import background, contract
-from toolbelt.plugins.upstream import (
-    client_features,
-    importing,
-    last_check,
-    live_connection,
-    requests,
-    results,
-    updates,
-)
+from toolbelt.plugins.upstream import client_features, last_check, live_connection, requests, results, updates
 
 if TYPE_CHECKING:
     from toolbelt.plugins.upstream import connection

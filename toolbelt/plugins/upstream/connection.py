@@ -25,13 +25,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolbelt.core import connections, errors
+from toolbelt.core.imported import importing
 from toolbelt.plugins import background
 from toolbelt.plugins.upstream import (
     backoff,
     calling,
     changes,
     client_features,
-    importing,
     limits,
     live_connection,
     opening,

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolbelt.core import connections, errors
+from toolbelt.core.imported import cleaning
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import cleaning, client_features, reasons, ring_buffer
+from toolbelt.plugins.upstream import client_features, reasons, ring_buffer
 
 if TYPE_CHECKING:
     import mcp

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolbelt.core import catalog, errors, schema
-from toolbelt.plugins.upstream import cleaning, importing, limits
+from toolbelt.core.imported import cleaning, importing
+from toolbelt.plugins.upstream import limits
 
 if TYPE_CHECKING:
     import mcp

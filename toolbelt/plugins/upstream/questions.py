@@ -12,7 +12,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from toolbelt.plugins.upstream import cleaning
+from toolbelt.core.imported import cleaning
 
 Mode = Literal["form", "url"]
 

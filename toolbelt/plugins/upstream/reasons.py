@@ -6,8 +6,8 @@ import asyncio
 import os
 
 from toolbelt.core import connections, errors
+from toolbelt.core.imported import cleaning
 from toolbelt.plugins import lifecycle
-from toolbelt.plugins.upstream import cleaning
 
 MAX_LENGTH = 1_000
 

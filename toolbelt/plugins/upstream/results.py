@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import details
+from toolbelt.core.imported import cleaning
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import cleaning
 
 MAX_ERROR_LENGTH = 4_000
 # The type of a result that contains questions, with whose answers the call is repeated.

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections import deque
 
-from toolbelt.plugins.upstream import cleaning
+from toolbelt.core.imported import cleaning
 
 MAX_LINES = 40
 MAX_LINE_LENGTH = 500

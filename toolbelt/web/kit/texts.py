@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbelt.plugins.upstream import cleaning
+from toolbelt.core.imported import cleaning
 from toolbelt.web.kit import words
 
 

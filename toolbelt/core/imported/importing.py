@@ -15,7 +15,7 @@ from typing import Any
 
 from toolbelt.core import catalog, errors, keys, schema, tool_versions
 from toolbelt.core.belts import shapes
-from toolbelt.plugins.upstream import cleaning, details, flags
+from toolbelt.core.imported import cleaning, details, flags
 
 MAX_NAME_LENGTH = 200
 MAX_TITLE_LENGTH = 200

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.adapters import profiles, surface
+from toolbelt.formats import profiles, surface
 
 LIMITS = surface.Limits(provider="Vercel's AI SDK", names=re.compile(r".+"), convert=dict)
 

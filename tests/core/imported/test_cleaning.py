@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolbelt.plugins.upstream import cleaning
+from toolbelt.core.imported import cleaning
 
 HIDDEN = {
     "a zero width space": "\u200b",

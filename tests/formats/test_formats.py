@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.adapters import documents
-from tests.adapters.documents import document, focus, tool, with_schema
-from toolbelt import adapters
+from tests.formats import documents
+from tests.formats.documents import document, focus, tool, with_schema
+from toolbelt import formats
 from toolbelt.core import errors
 
 SEARCH = tool(
@@ -118,7 +118,7 @@ EMPTY: dict[str, Any] = {
 def render(form: str, given: documents.Document) -> dict[str, Any]:
     """Render; check that the input is not modified and the output is JSON."""
     before = copy.deepcopy(given)
-    rendered = adapters.render(form, given)
+    rendered = formats.render(form, given)
     assert given == before
     assert json.loads(json.dumps(rendered)) == rendered
     return rendered
@@ -126,7 +126,7 @@ def render(form: str, given: documents.Document) -> dict[str, Any]:
 
 def problems(form: str, given: documents.Document) -> list[str]:
     with pytest.raises(errors.ProviderLimit) as refused:
-        adapters.render(form, given)
+        formats.render(form, given)
     return [str(problem) for problem in refused.value.problems]
 
 
@@ -134,23 +134,23 @@ def names(tools: list[dict[str, Any]]) -> list[str]:
     return [tool["name"] for tool in tools]
 
 
-@pytest.mark.parametrize("form", adapters.FORMATS)
+@pytest.mark.parametrize("form", formats.FORMATS)
 def test_every_format_renders_tools_tool_choice_and_policy_in_its_own_shape(form: str) -> None:
     assert render(form, TWO_TOOLS) == EXPECTED[form]
 
 
-@pytest.mark.parametrize("form", adapters.FORMATS)
+@pytest.mark.parametrize("form", formats.FORMATS)
 def test_the_order_of_the_tools_does_not_change_the_output(form: str) -> None:
     reversed_tools = {**TWO_TOOLS, "tools": TWO_TOOLS["tools"][::-1]}
     assert json.dumps(render(form, reversed_tools)) == json.dumps(render(form, TWO_TOOLS))
 
 
-@pytest.mark.parametrize("form", adapters.FORMATS)
+@pytest.mark.parametrize("form", formats.FORMATS)
 def test_an_empty_surface_renders_no_empty_parameters(form: str) -> None:
     assert render(form, document(directive=focus("gone", required=True))) == EMPTY[form]
 
 
-@pytest.mark.parametrize("form", adapters.FORMATS)
+@pytest.mark.parametrize("form", formats.FORMATS)
 @pytest.mark.parametrize(
     "directive", [None, focus(), focus("gone", required=True), focus("a", "b"), focus("a", "b", "gone")]
 )
@@ -158,7 +158,7 @@ def test_a_first_step_without_an_effective_focus_is_omitted(form: str, directive
     assert "first_step" not in render(form, document("a", "b", directive=directive))
 
 
-@pytest.mark.parametrize("form", adapters.FORMATS)
+@pytest.mark.parametrize("form", formats.FORMATS)
 def test_a_tool_choice_of_none_overrides_a_required_focus(form: str) -> None:
     rendered = render(form, document("a", tool_choice="none", directive=focus("a", required=True)))
     assert "first_step" not in rendered
@@ -177,7 +177,7 @@ ONE_TEXT, ALL_TEXT = "Call a in your next step.", "Call a tool in your next step
 
 
 def step(form: str, given: documents.Document, model: str = "") -> dict[str, Any]:
-    rendered = adapters.render(form, given, model=model)
+    rendered = formats.render(form, given, model=model)
     first: dict[str, Any] = rendered["first_step"]
     # The system prompt and the tools are those of every step, and the next step has nothing to undo.
     assert first.keys() <= {"messages", *rendered} - {"tools", "activeTools", "system", "instructions"}
@@ -338,7 +338,7 @@ def test_mcp_schemas_get_the_object_type() -> None:
 def test_mcp_schemas_omit_the_header_annotation_of_arguments() -> None:
     region = {"type": "string", "x-mcp-header": "Region"}
     place = {"type": "object", "properties": {"region": region, "x-mcp-header": {"type": "string"}}}
-    (tool,) = adapters.render("mcp", with_schema(type="object", properties={"place": place}))["tools"]
+    (tool,) = formats.render("mcp", with_schema(type="object", properties={"place": place}))["tools"]
     arguments = tool["inputSchema"]["properties"]["place"]["properties"]
     assert arguments == {"region": {"type": "string"}, "x-mcp-header": {"type": "string"}}
 
@@ -399,16 +399,16 @@ def test_a_schema_too_large_to_inline_is_reported(inner: Any) -> None:
 
 def test_an_unknown_format_error_lists_the_known_formats() -> None:
     with pytest.raises(errors.Invalid) as refused:
-        adapters.render("openai", TWO_TOOLS)
+        formats.render("openai", TWO_TOOLS)
     assert str(refused.value) == (
         "format: Unknown format 'openai'. Use one of anthropic, gemini, mcp, openai_chat, openai_responses, vercel."
     )
 
 
-@pytest.mark.parametrize("form", adapters.FORMATS)
+@pytest.mark.parametrize("form", formats.FORMATS)
 def test_an_unknown_mode_is_refused(form: str) -> None:
     with pytest.raises(errors.Invalid, match="mode: Unknown mode 'append'"):
-        adapters.render(form, TWO_TOOLS, "append")
+        formats.render(form, TWO_TOOLS, "append")
 
 
 def test_rendering_imports_only_the_standard_library() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.upstream import listing
-from toolbelt.plugins.upstream import importing
+from toolbelt.core.imported import importing
 
 CATALOGS = Path(__file__).parents[3] / "fixtures" / "demo" / "catalogs"
 

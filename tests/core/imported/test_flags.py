@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolbelt.plugins.upstream import flags
+from toolbelt.core.imported import flags
 
 CATALOGS = Path(__file__).parents[3] / "fixtures" / "demo" / "catalogs"
 

@@ -1,6 +1,6 @@
 """Conversion of the prompts, resources and templates of resources that upstream servers list.
 
-As with tools (:mod:`toolbelt.plugins.upstream.importing`), everything is untrusted, and an entry that cannot be
+As with tools (:mod:`toolbelt.core.imported.importing`), everything is untrusted, and an entry that cannot be
 imported is left out with a message.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 
 from toolbelt.core import catalog, details, errors, keys, uri_templates
 from toolbelt.core.belts import shapes
-from toolbelt.plugins.upstream import cleaning, importing
-from toolbelt.plugins.upstream import details as listed_details
+from toolbelt.core.imported import cleaning, importing
+from toolbelt.core.imported import details as listed_details
 
 MAX_URI_LENGTH = 2_000
 MAX_MIME_TYPE_LENGTH = 200

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolbelt.adapters.json_schema import keywords
+from toolbelt.formats.json_schema import keywords
 
 # Keywords that depend on each other: a merged schema must take a group from one side.
 _GROUPS = (

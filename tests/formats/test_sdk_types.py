@@ -12,8 +12,8 @@ from typing import Any
 import pydantic
 import pytest
 
-from tests.adapters import documents
-from toolbelt import adapters
+from tests.formats import documents
+from toolbelt import formats
 from toolbelt.core import meta_tools
 
 MODEL = {"model": "any"}
@@ -56,7 +56,7 @@ def requests(form: str) -> Iterator[dict[str, Any]]:
 
 def steps(form: str, given: documents.Document) -> Iterator[dict[str, Any]]:
     """Yield the parameters of the first step, and of the later ones."""
-    parameters = adapters.render(form, given)
+    parameters = formats.render(form, given)
     first = parameters.pop("first_step", {})
     yield {**parameters, **first}
     yield parameters

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.adapters import documents
-from toolbelt.adapters.json_schema import forms, keywords
+from tests.formats import documents
+from toolbelt.formats.json_schema import forms, keywords
 
 Schema = dict[str, Any]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.adapters import profiles
-from toolbelt.adapters.json_schema import keywords
 from toolbelt.core import errors, keys, schema_drafts
+from toolbelt.formats import profiles
+from toolbelt.formats.json_schema import keywords
 
 MODES = ("rewrite",)
 WAY_OUT = "Override the tool off for this agent, or have its provider change it."

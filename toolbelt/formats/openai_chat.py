@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.adapters import profiles, surface
-from toolbelt.adapters.json_schema import forms, keywords
+from toolbelt.formats import profiles, surface
+from toolbelt.formats.json_schema import forms, keywords
 
 
 def _parameters(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.adapters import profiles, surface
-from toolbelt.adapters.json_schema import forms, keywords
+from toolbelt.formats import profiles, surface
+from toolbelt.formats.json_schema import forms, keywords
 
 # Anthropic checks the names of top-level properties only.
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.adapters import profiles, surface
-from toolbelt.adapters.json_schema import keywords
+from toolbelt.formats import profiles, surface
+from toolbelt.formats.json_schema import keywords
 
 # The key in a tool's ``_meta`` that lists its toolkits.
 TOOLKITS = "toolbelt/toolkits"

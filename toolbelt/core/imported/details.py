@@ -10,7 +10,7 @@ from typing import Any
 
 from toolbelt.core import details, schema
 from toolbelt.core.belts import shapes
-from toolbelt.plugins.upstream import cleaning
+from toolbelt.core.imported import cleaning
 
 # In characters of canonical JSON: all details of a tool, and the address of an icon.
 MAX_SIZE = 100_000

@@ -10,8 +10,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from toolbelt.adapters.json_schema import keywords, merging
-from toolbelt.adapters.json_schema.keywords import Schema
+from toolbelt.formats.json_schema import keywords, merging
+from toolbelt.formats.json_schema.keywords import Schema
 
 # The maximum size of a schema with its references inlined. The largest real schemas have about 10,000 characters.
 MAX_CHARACTERS = 500_000

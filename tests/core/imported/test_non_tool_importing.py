@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolbelt.core import catalog
-from toolbelt.plugins.upstream import importing, non_tool_importing
+from toolbelt.core.imported import importing, non_tool_importing
 
 ARGUMENT = {"name": "topic", "title": "Topic", "description": "What it is about.", "required": True}
 

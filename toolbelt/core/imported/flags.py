@@ -13,8 +13,8 @@ from typing import Any
 import re2
 
 from toolbelt.core import risks, schema
+from toolbelt.core.imported import cleaning
 from toolbelt.core.schema import relaxations
-from toolbelt.plugins.upstream import cleaning
 
 MAX_SHOWN_LENGTH = 60
 COSTLY = "has a schema that can take too long to check: calls with nested arguments may be refused"
