@@ -6,7 +6,7 @@ import datetime as dt
 import itertools
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth import models as auth
@@ -143,15 +143,27 @@ def sentence(entry: queries.Entry, *, with_title: bool = False) -> str:
     return f"{who} {_verb_phrase(entry)} {object_name}"
 
 
-def last_change(entry: queries.Entry | None, may_undo: bool, stored: catalog.Catalog) -> pieces.View | None:
-    """Return the newest change of an agent as a line. Its creation can only be undone from the history."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastChange:
+    """The newest change of an agent as a line; ``entry`` is the one that a button undoes."""
+
+    who: str
+    actor: str
+    action: str
+    when: dt.datetime
+    entry: int | None
+    history_url: str
+
+
+def last_change(entry: queries.Entry | None, may_undo: bool, stored: catalog.Catalog) -> LastChange | None:
+    """Return the newest change of an agent. Its creation can only be undone from the history."""
     if entry is None:
         return None
     is_creation = entry.before is None and not entry.key
     history = reverse("web:history", args=[entry.subject_key])
     title = titles.title_of(stored, _kind(entry), entry.key) or entry.key
     action = f"{_verb_phrase(entry)} {title}" if entry.key else _agent_action(entry)
-    return pieces.View(
+    return LastChange(
         who=actor(entry.actor, entry.actor_kind, stored),
         actor=entry.actor,
         action=f"{action} (an undo)" if entry.undoes else action,
@@ -181,42 +193,48 @@ def is_undoable(entry: queries.Entry) -> bool:
     return entry.undone is None and entry.action not in _IRREVERSIBLE and not entry.is_fact
 
 
-def present(
-    entry: queries.Entry, may_undo: bool, *, is_open: bool = False, stored: catalog.Catalog | None = None
-) -> pieces.View:
-    """Return one log entry for a page; the contents of restricted kinds only if ``is_open``. With the ``stored``
-    catalog, the changed entry has its title and a link to its page. ``version_of`` is the agent whose version after
-    the change can be shown; it is empty for a change without an ``id``, which is not recorded yet.
+class Line(pieces.View):
+    """One log entry; the contents of restricted kinds only if ``is_open``. With the ``stored`` catalog, the changed
+    entry has its title and a link to its page. ``version_of`` is the agent whose version after the change can be shown;
+    it is empty for a change without an ``id``, which is not recorded yet.
     """
-    undone = entry.undone
-    is_version = entry.id and entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
-    return pieces.View(
-        id=entry.id,
-        who=actor(entry.actor, entry.actor_kind, stored)
-        + (" (token)" if entry.actor_kind == "token" else ""),
-        by_itself=_is_about_itself(entry),
-        asked_by=actor(entry.asked_by),
-        asked="declared" if entry.asked_by.startswith("agent:") else "asked",
-        is_fact=entry.is_fact,
-        members=entry.members,
-        members_of=_members_of(entry, stored),
-        review_url=_review_url(entry, stored),
-        via=source(entry.via),
-        when=entry.at,
-        action=action_phrase(entry),
-        kind=_kind(entry),
-        subject=subject(entry),
-        **_title_and_url(entry, stored),
-        is_flip=entry.action.partition(".")[0] in ("switch", "override"),
-        agent=_agent(entry, is_open=is_open),
-        differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
+
+    def __init__(
+        self,
+        entry: queries.Entry,
+        may_undo: bool,
+        *,
+        is_open: bool = False,
+        stored: catalog.Catalog | None = None,
+    ) -> None:
+        undone = entry.undone
+        is_version = entry.id and entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
+        self.id = entry.id
+        self.who = actor(entry.actor, entry.actor_kind, stored) + (
+            " (token)" if entry.actor_kind == "token" else ""
+        )
+        self.by_itself = _is_about_itself(entry)
+        self.asked_by = actor(entry.asked_by)
+        self.asked = "declared" if entry.asked_by.startswith("agent:") else "asked"
+        self.is_fact = entry.is_fact
+        self.members = entry.members
+        self.members_of = _members_of(entry, stored)
+        self.review_url = _review_url(entry, stored)
+        self.via = source(entry.via)
+        self.when = entry.at
+        self.action = action_phrase(entry)
+        self.kind = _kind(entry)
+        self.subject = subject(entry)
+        self.title, self.url = _title_and_url(entry, stored)
+        self.is_flip = entry.action.partition(".")[0] in ("switch", "override")
+        self.agent = _agent(entry, is_open=is_open)
+        self.differences = _differences(entry) if is_open or rights.is_open(entry.subject_kind) else ()
         # The actor and the verb of what was observed say it already.
-        reason="" if entry.is_fact and entry.reason in facts.REASONS else entry.reason,
-        undoable=may_undo and is_undoable(entry),
-        undone=f"undone by {actor(undone.actor)}, {words.since(undone.at)}" if undone else "",
-        batch=entry.batch if entry.of_several else None,
-        version_of=entry.subject_key if is_version else "",
-    )
+        self.reason = "" if entry.is_fact and entry.reason in facts.REASONS else entry.reason
+        self.undoable = may_undo and is_undoable(entry)
+        self.undone = f"undone by {actor(undone.actor)}, {words.since(undone.at)}" if undone else ""
+        self.batch = entry.batch if entry.of_several else None
+        self.version_of = entry.subject_key if is_version else ""
 
 
 def _is_about_itself(entry: queries.Entry) -> bool:
@@ -253,14 +271,14 @@ def _kind(entry: queries.Entry) -> str:
     return {"switch": "toolkit", "override": "tool"}.get(entry.action.partition(".")[0], "")
 
 
-def _title_and_url(entry: queries.Entry, stored: catalog.Catalog | None) -> Mapping[str, str]:
+def _title_and_url(entry: queries.Entry, stored: catalog.Catalog | None) -> tuple[str, str]:
     """Return the title of the changed entry if it differs from the key, and the URL of its page."""
     key, kind = subject(entry), _kind(entry)
     if stored is None:
-        return {"title": "", "url": ""}
+        return "", ""
     entries = {"toolkit": stored.toolkits, "plugin": stored.plugins, "tool": stored.tools}.get(kind, {})
     url = reverse(f"web:{kind}", args=[key]) if key in entries else ""
-    return {"title": titles.title_of(stored, kind, key), "url": url}
+    return titles.title_of(stored, kind, key), url
 
 
 def _agent(entry: queries.Entry, *, is_open: bool) -> str:
