@@ -1,4 +1,4 @@
-"""Tests that CONTRIBUTING describes the current packages."""
+"""Tests that CONTRIBUTING and its recipes describe the current code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.docs import pages
 
 TEXT = (pages.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = (pages.ROOT / "docs/recipes.md").read_text(encoding="utf-8")
 PACKAGE = pages.ROOT / "toolbelt"
 # Imported by nearly every package.
 COMMON = {"conf", "locations"}
@@ -29,7 +30,7 @@ def imports(package: Path) -> set[str]:
 
 def test_every_file_named_in_contributing_exists() -> None:
     # Paths in the table of modules are relative to the package; NAME is a placeholder.
-    named = {path for path in re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.\w+)`", TEXT) if "NAME" not in path}
+    named = {path for path in re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.\w+)`", TEXT + RECIPES) if "NAME" not in path}
     assert named
     assert [
         path

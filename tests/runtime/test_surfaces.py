@@ -169,7 +169,7 @@ def test_the_surface_cache_is_limited_by_the_active_tools_in_it(
     for key in ("ada", *keys):
         surfaces.ask(key)
     assert [queries(lambda key=key: surfaces.ask(key)) for key in ("ada", *keys)] == [1] * 7
-    cached = snapshots.catalog().derived["surfaces"]
+    cached = surfaces.computed(snapshots.catalog())
     assert len(cached) == 7
 
     # Room for ada, who has ten tools, and for one that has none.
@@ -177,5 +177,5 @@ def test_the_surface_cache_is_limited_by_the_active_tools_in_it(
     monkeypatch.setattr(surfaces, "MAX_CACHED", 2 * surfaces.SURFACE_SIZE + 10)
     for key in ("ada", *keys, "ada", keys[0]):
         surfaces.ask(key)
-    cached = snapshots.catalog().derived["surfaces"]
-    assert [cached.get(slot).agent for slot in cached] == ["ada", keys[0]]
+    cached = surfaces.computed(snapshots.catalog())
+    assert [answer.agent for slot in cached if (answer := cached.get(slot))] == ["ada", keys[0]]

@@ -16,12 +16,12 @@ from toolbelt.core import (
     budgets,
     catalog,
     conflicts,
-    counting,
     effects,
     errors,
     risks,
     sessions,
     surface,
+    texts,
 )
 from toolbelt.store import snapshots
 
@@ -78,7 +78,7 @@ def refuse_budgets(changed: Iterable[tuple[str, budgets.Spent, budgets.Spent]]) 
     ]
     if sentences:
         more = len(sentences) - MAX_NAMED
-        others = f" {counting.counted(more, 'more agent')} would exceed a budget." if more > 0 else ""
+        others = f" {texts.counted(more, 'more agent')} would exceed a budget." if more > 0 else ""
         raise errors.Refused(
             f"{' '.join(sentences[:MAX_NAMED])}{others} Switch something else off first, or raise the budget."
         )
@@ -87,11 +87,11 @@ def refuse_budgets(changed: Iterable[tuple[str, budgets.Spent, budgets.Spent]]) 
 def _describe_excess(agent: str, after: budgets.Spent) -> str:
     budget = after.budget or agents.Budget()
     limits = " and ".join(
-        counting.counted(number, unit)
+        texts.counted(number, unit)
         for number, unit in ((budget.max_tools, "tool"), (budget.max_tokens, "token"))
         if number is not None
     )
-    tools, tokens = counting.counted(after.tools, "tool"), counting.counted(after.tokens, "token")
+    tools, tokens = texts.counted(after.tools, "tool"), texts.counted(after.tokens, "token")
     return f"The budget of {agent} is {limits}; this change would result in {tools} and {tokens}."
 
 
@@ -138,7 +138,7 @@ def confirmation_reasons(
             reasons.append(f"Enables {words}: {', '.join(tools)}.")
     limit: int = conf.CONFIRM_OFF_TOOLS
     if on is not True and len(effect.removed) > limit:
-        reasons.append(f"Turns off {counting.counted(len(effect.removed), 'tool')}.")
+        reasons.append(f"Turns off {texts.counted(len(effect.removed), 'tool')}.")
     return reasons
 
 

@@ -5,11 +5,15 @@ A catalog is compiled once per revision and then only read. Schemas stay text un
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
 from toolbelt.core import keys, schema, toolkit_hooks
+
+_Parameters = ParamSpec("_Parameters")
+_Value = TypeVar("_Value")
 
 
 class ToolCategory:
@@ -251,12 +255,7 @@ def elicitation_key(plugin: Plugin) -> str:
 
 def elicitation(stored: Catalog, plugin: Plugin) -> Tool | None:
     """Return the entry that grants an upstream server the right to ask users, if it exists."""
-    by_plugin: dict[str, Tool] | None = stored.derived.get("elicitation")
-    if by_plugin is None:
-        entries = [stored.tools[key] for key in sorted(stored.non_tools)]
-        by_plugin = {entry.plugin: entry for entry in reversed(entries) if entry.kind == "elicitation"}
-        stored.derived["elicitation"] = by_plugin
-    return by_plugin.get(plugin.name)
+    return _elicitations(stored).get(plugin.name)
 
 
 def may_ask(stored: Catalog, plugin: Plugin) -> bool:
@@ -270,9 +269,9 @@ class Catalog:
     """Everything that exists, with the indexes that a request needs; built by :func:`compile_`.
 
     ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``non_tools`` are the keys of ``tools`` that are
-    prompts, resources and so on. ``derived`` caches what other modules compute for this catalog (loadout views,
-    definitions, policy sections). ``code`` holds the hooks of toolkits in code; use :meth:`hooks`. ``count_tokens``
-    counts the tokens of a policy text or a search result; without it, policies cost nothing.
+    prompts, resources and so on. ``derived`` keeps what functions with :func:`derived` computed from this catalog
+    (loadout views, definitions, policy sections). ``code`` holds the hooks of toolkits in code; use :meth:`hooks`.
+    ``count_tokens`` counts the tokens of a policy text or a search result; without it, policies cost nothing.
     """
 
     number: int
@@ -330,6 +329,32 @@ class Catalog:
         if owner is None or not owner.active or owner.status == "failed":
             return None
         return self.code.get((owner.name, toolkit.key))
+
+
+def derived(
+    compute: Callable[Concatenate[Catalog, _Parameters], _Value],
+) -> Callable[Concatenate[Catalog, _Parameters], _Value]:
+    """Make a function of a catalog compute its value once for the same further arguments, which are positional.
+
+    The value is kept with the catalog. If two threads compute it, both get the first.
+    """
+
+    @functools.wraps(compute)
+    def kept(stored: Catalog, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Value:
+        place = (compute, *args)
+        try:
+            return stored.derived[place]  # type: ignore[no-any-return]
+        except KeyError:
+            return stored.derived.setdefault(place, compute(stored, *args, **kwargs))  # type: ignore[no-any-return]
+
+    return kept
+
+
+@derived
+def _elicitations(stored: Catalog) -> Mapping[str, Tool]:
+    """Return the entry of each server that grants it the right to ask users, by plugin."""
+    entries = [stored.tools[key] for key in sorted(stored.non_tools)]
+    return {entry.plugin: entry for entry in reversed(entries) if entry.kind == "elicitation"}
 
 
 def compile_(

@@ -55,11 +55,17 @@ class Definition:
 
 def of(stored: catalog.Catalog, key: str) -> Definition:
     """Return the definition of a tool of the catalog."""
-    cache: dict[str, Definition] = stored.derived.setdefault("definitions", {})
-    definition = cache.get(key)
+    kept = computed(stored)
+    definition = kept.get(key)
     if definition is None:
-        definition = cache[key] = _of_tool(stored, stored.tools[key])
+        definition = kept[key] = _of_tool(stored, stored.tools[key])
     return definition
+
+
+@catalog.derived
+def computed(stored: catalog.Catalog) -> dict[str, Definition]:
+    """Return the definitions that were computed so far, by tool."""
+    return {}
 
 
 def define(

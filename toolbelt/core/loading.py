@@ -19,12 +19,12 @@ from toolbelt.core import (
     budgets,
     catalog,
     conflicts,
-    counting,
     resolution,
     rules,
     secret_texts,
     sessions,
     targets,
+    texts,
 )
 
 NEXT_REQUEST = "next_request"
@@ -170,7 +170,7 @@ def list_toolkits(snapshot: resolution.Snapshot) -> dict[str, Any]:
             why = NOT_FOR_SUBAGENTS
         elif not context.has_session:
             why = NO_SESSION
-        number = counting.counted(left_out, "more toolkit")
+        number = texts.counted(left_out, "more toolkit")
         answer["message"] = f"{number} {'is' if is_one else 'are'} left out. {why}"
     return answer
 

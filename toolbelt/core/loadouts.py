@@ -168,14 +168,12 @@ def unresolved(stored: catalog.Catalog, loadout: catalog.Loadout) -> tuple[Unres
     )
 
 
+@catalog.derived
 def _known_names(stored: catalog.Catalog) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the plugins, and the plugins and tools, by folded name; cached with the catalog."""
-    cached: tuple[Mapping[str, str], Mapping[str, str]] | None = stored.derived.get("known names")
-    if cached is None:
-        plugins = {keys.fold(name): name for name in stored.plugins}
-        tools = {keys.fold(key): key for key in stored.tools}
-        cached = stored.derived["known names"] = (plugins, {**tools, **plugins})
-    return cached
+    """Return the plugins, and the plugins and tools, by folded name."""
+    plugins = {keys.fold(name): name for name in stored.plugins}
+    tools = {keys.fold(key): key for key in stored.tools}
+    return plugins, {**tools, **plugins}
 
 
 def chain(stored: Mapping[str, catalog.Loadout], name: str) -> tuple[catalog.Loadout, ...]:
@@ -222,24 +220,23 @@ def view(stored: Mapping[str, catalog.Loadout], name: str) -> View:
 
 
 def view_in(stored: catalog.Catalog, name: str) -> View:
-    """Return the view of a loadout of this catalog; computed once and cached with the catalog."""
-    slot = ("loadout", keys.fold(name))
-    cached = stored.derived.get(slot)
-    if cached is None:
-        cached = stored.derived[slot] = view(stored.loadouts, name)
-    return cached
+    """Return the view of a loadout of this catalog."""
+    return _view_in(stored, keys.fold(name))
+
+
+@catalog.derived
+def _view_in(stored: catalog.Catalog, name: str) -> View:
+    return view(stored.loadouts, name)
 
 
 def tools_included(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    """Return the tools that the loadout includes and does not disable; cached with the catalog."""
-    slot = ("loadout tools", keys.fold(name))
-    cached = stored.derived.get(slot)
-    if cached is None:
-        cached = stored.derived[slot] = _tools_included(stored, view_in(stored, name))
-    return cached
+    """Return the tools that the loadout includes and does not disable."""
+    return _tools_included(stored, keys.fold(name))
 
 
-def _tools_included(stored: catalog.Catalog, view_: View) -> tuple[str, ...]:
+@catalog.derived
+def _tools_included(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
+    view_ = view_in(stored, name)
     keys_: dict[str, None] = {}
     for plugin, tools in stored.tools_of_plugin.items():
         if keys.fold(plugin) in view_.plugins:
@@ -251,35 +248,37 @@ def _tools_included(stored: catalog.Catalog, view_: View) -> tuple[str, ...]:
 
 
 def tools_discoverable(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    """Return the tools that a pattern of the loadout matches, by key or plugin; cached with the catalog."""
-    slot = ("loadout patterns", keys.fold(name))
-    cached = stored.derived.get(slot)
-    if cached is None:
-        matched: set[str] = set()
-        tools, plugins = _by_folded_name(stored)
-        for pattern in view_in(stored, name).patterns:
-            for folded in tools.matching(pattern):
-                matched.update(tools.named[folded])
-            for folded in plugins.matching(pattern):
-                for plugin in plugins.named[folded]:
-                    matched.update(stored.tools_of_plugin[plugin])
-        cached = stored.derived[slot] = tuple(key for key in stored.tools if key in matched)
-    return cached
+    """Return the tools that a pattern of the loadout matches, by key or plugin."""
+    return _tools_discoverable(stored, keys.fold(name))
+
+
+@catalog.derived
+def _tools_discoverable(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
+    matched: set[str] = set()
+    tools, plugins = _by_folded_name(stored)
+    for pattern in view_in(stored, name).patterns:
+        for folded in tools.matching(pattern):
+            matched.update(tools.named[folded])
+        for folded in plugins.matching(pattern):
+            for plugin in plugins.named[folded]:
+                matched.update(stored.tools_of_plugin[plugin])
+    return tuple(key for key in stored.tools if key in matched)
 
 
 def tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
-    """Return the tools that the loadout disables, by key or by plugin; cached with the catalog."""
-    slot = ("loadout disabled", keys.fold(name))
-    cached: frozenset[str] | None = stored.derived.get(slot)
-    if cached is None:
-        tools, plugins = _by_folded_name(stored)
-        disabled: set[str] = set()
-        for entry in view_in(stored, name).disabled:
-            disabled.update(tools.named.get(entry, ()))
-            for plugin in plugins.named.get(entry, ()):
-                disabled.update(stored.tools_of_plugin[plugin])
-        cached = stored.derived[slot] = frozenset(disabled)
-    return cached
+    """Return the tools that the loadout disables, by key or by plugin."""
+    return _tools_disabled(stored, keys.fold(name))
+
+
+@catalog.derived
+def _tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
+    tools, plugins = _by_folded_name(stored)
+    disabled: set[str] = set()
+    for entry in view_in(stored, name).disabled:
+        disabled.update(tools.named.get(entry, ()))
+        for plugin in plugins.named.get(entry, ()):
+            disabled.update(stored.tools_of_plugin[plugin])
+    return frozenset(disabled)
 
 
 class _Folded:
@@ -304,12 +303,10 @@ class _Folded:
             yield self._in_order[position]
 
 
+@catalog.derived
 def _by_folded_name(stored: catalog.Catalog) -> tuple[_Folded, _Folded]:
-    """Return the tools, and the plugins that have tools, by folded name; cached with the catalog."""
-    cached: tuple[_Folded, _Folded] | None = stored.derived.get("folded names")
-    if cached is None:
-        cached = stored.derived["folded names"] = (_Folded(stored.tools), _Folded(stored.tools_of_plugin))
-    return cached
+    """Return the tools, and the plugins that have tools, by folded name."""
+    return _Folded(stored.tools), _Folded(stored.tools_of_plugin)
 
 
 def all_names(stored: catalog.Catalog) -> tuple[str, ...]:

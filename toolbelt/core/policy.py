@@ -124,13 +124,19 @@ def section_tokens(stored: catalog.Catalog, section: Section) -> int:
     """Return the number of tokens of one section of the policy, with its tags; 0 for one without text."""
     if not section.text:
         return 0
-    cached: dict[Section, int] = stored.derived.setdefault("section tokens", {})
-    count = cached.get(section)
+    counts = _token_counts(stored)
+    count = counts.get(section)
     if count is None and stored.count_tokens is not None:
-        if len(cached) >= MAX_CACHED:
-            cached.clear()
-        count = cached[section] = stored.count_tokens(section.tagged)
+        if len(counts) >= MAX_CACHED:
+            counts.clear()
+        count = counts[section] = stored.count_tokens(section.tagged)
     return count or 0
+
+
+@catalog.derived
+def _token_counts(stored: catalog.Catalog) -> dict[Section, int]:
+    """Return the tokens of the sections that were counted so far; at most ``MAX_CACHED``."""
+    return {}
 
 
 def text_by_importance(policy: Policy) -> str:
@@ -163,18 +169,24 @@ def off_text(toolkit: catalog.Toolkit) -> str:
 
 
 def section(stored: catalog.Catalog, key: str, tools: tuple[str, ...]) -> Section:
-    """Return the toolkit's section for these active members; computed once and cached with the catalog."""
-    cache: dict[tuple[str, tuple[str, ...]], Section] = stored.derived.setdefault("sections on", {})
-    cached = cache.get((key, tools))
-    if cached is None:
-        if len(cache) >= MAX_CACHED:
-            cache.clear()
+    """Return the toolkit's section for these active members."""
+    kept = sections_on(stored)
+    found = kept.get((key, tools))
+    if found is None:
+        if len(kept) >= MAX_CACHED:
+            kept.clear()
         toolkit = stored.toolkits[key]
         hooks = stored.hooks(toolkit)
         policy_text = section_text(toolkit, tools) if hooks is None else hooks.policy(toolkit.in_order(tools))
         text = (policy_text or "").strip()
-        cached = cache[key, tools] = Section(toolkit=key, tool="", state="on", text=text)
-    return cached
+        found = kept[key, tools] = Section(toolkit=key, tool="", state="on", text=text)
+    return found
+
+
+@catalog.derived
+def sections_on(stored: catalog.Catalog) -> dict[tuple[str, tuple[str, ...]], Section]:
+    """Return the sections that were made so far, by toolkit and active members; at most ``MAX_CACHED``."""
+    return {}
 
 
 def section_of(stored: catalog.Catalog, toolkit: catalog.Toolkit, active: Iterable[str]) -> Section:
@@ -189,11 +201,7 @@ def _section_of_tool(stored: catalog.Catalog, key: str) -> Section:
     return Section(toolkit="", tool=key, state="on", text=stored.tools[key].policy.strip())
 
 
+@catalog.derived
 def _section_off(stored: catalog.Catalog, key: str) -> Section:
-    """Return the toolkit's off text as a section; computed once and cached with the catalog."""
-    cache: dict[str, Section] = stored.derived.setdefault("sections off", {})
-    cached = cache.get(key)
-    if cached is None:
-        text = off_text(stored.toolkits[key])
-        cached = cache[key] = Section(toolkit=key, tool="", state="off", text=text)
-    return cached
+    """Return the toolkit's off text as a section."""
+    return Section(toolkit=key, tool="", state="off", text=off_text(stored.toolkits[key]))

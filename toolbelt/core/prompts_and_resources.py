@@ -40,21 +40,21 @@ def list_active(resolved: budgets.Resolution, kind: catalog.Kind) -> tuple[catal
 
 def find_prompt(resolved: budgets.Resolution, name: str) -> str | None:
     """Return the key of the prompt with this name, active or not; None if there is none."""
-    stored = resolved.context.catalog
-    by_name: Mapping[str, str] | None = stored.derived.get("prompts by name")
-    if by_name is None:
-        prompts = (tool for tool in _of_kind(stored, "prompt"))
-        by_name = stored.derived["prompts by name"] = {
-            prompt_name(stored, tool): tool.key for tool in prompts
-        }
-    return by_name.get(name)
+    return _prompts_by_name(resolved.context.catalog).get(name)
+
+
+@catalog.derived
+def _prompts_by_name(stored: catalog.Catalog) -> Mapping[str, str]:
+    return {prompt_name(stored, tool): tool.key for tool in _of_kind(stored, "prompt")}
 
 
 def find_template(resolved: budgets.Resolution, template: str, values: Mapping[str, str]) -> str | None:
     """Return the key of the entry that decides about a template with these values of variables, of which some may be
     missing: the first active template with this text, else the entry that denies it; None if there is none.
     """
-    same = [tool for tool in _in_order(resolved, "template") if tool.upstream_name == template]
+    same = [
+        tool for tool in _in_order(resolved.context.catalog, "template") if tool.upstream_name == template
+    ]
     return _first_granted(resolved, same, uris.of_values(template, values), "")
 
 
@@ -62,14 +62,16 @@ def find_resource(resolved: budgets.Resolution, uri: str) -> str | None:
     """Return the key of the entry that decides about a URI: an active resource, else an active template that matches
     it, else the entry that denies it; None if there is none.
     """
-    exact = [tool for tool in _in_order(resolved, "resource") if tool.upstream_name == uri]
+    exact = [tool for tool in _in_order(resolved.context.catalog, "resource") if tool.upstream_name == uri]
     for tool in exact:
         if tool.key in resolved.non_tools:
             return tool.key
     matching = []
     if uris.problem(uri) is None:
         matching = [
-            tool for tool in _in_order(resolved, "template") if uri_templates.matches(tool.upstream_name, uri)
+            tool
+            for tool in _in_order(resolved.context.catalog, "template")
+            if uri_templates.matches(tool.upstream_name, uri)
         ]
     found = _first_granted(resolved, matching, uris.of_uri(uri), uri) if matching else None
     if found not in resolved.non_tools and exact:
@@ -128,7 +130,7 @@ def _denying(
 ) -> str | None:
     """Return the key of the entry that denies what is requested through a template; None if there is none."""
     own = uris.of_template(template.upstream_name)
-    for entry, form in _forms(resolved).get(template.plugin, ()):
+    for entry, form in _forms(resolved.context.catalog).get(template.plugin, ()):
         is_template = entry.kind == "template"
         if not uris.covers(form, requested) and not (
             is_template and uri and uri_templates.matches(entry.upstream_name, uri)
@@ -141,28 +143,21 @@ def _denying(
     return None
 
 
-def _forms(resolved: budgets.Resolution) -> Mapping[str, list[tuple[catalog.Tool, uris.Form]]]:
-    """Return the resources and templates of each plugin with their forms; cached with the catalog."""
-    stored = resolved.context.catalog
-    forms: dict[str, list[tuple[catalog.Tool, uris.Form]]] | None = stored.derived.get("forms of URIs")
-    if forms is None:
-        forms = stored.derived["forms of URIs"] = defaultdict(list)
-        for tool in _of_kind(stored, "resource"):
-            forms[tool.plugin].append((tool, uris.of_resource(tool.upstream_name)))
-        for tool in _of_kind(stored, "template"):
-            forms[tool.plugin].append((tool, uris.of_template(tool.upstream_name)))
+@catalog.derived
+def _forms(stored: catalog.Catalog) -> Mapping[str, list[tuple[catalog.Tool, uris.Form]]]:
+    """Return the resources and templates of each plugin with their forms."""
+    forms: dict[str, list[tuple[catalog.Tool, uris.Form]]] = defaultdict(list)
+    for tool in _of_kind(stored, "resource"):
+        forms[tool.plugin].append((tool, uris.of_resource(tool.upstream_name)))
+    for tool in _of_kind(stored, "template"):
+        forms[tool.plugin].append((tool, uris.of_template(tool.upstream_name)))
     return forms
 
 
-def _in_order(resolved: budgets.Resolution, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
-    """Return all entries of a kind in stored order; cached with the catalog."""
-    stored = resolved.context.catalog
-    slot = ("entries in order", kind)
-    in_order: tuple[catalog.Tool, ...] | None = stored.derived.get(slot)
-    if in_order is None:
-        entries = sorted(_of_kind(stored, kind), key=lambda tool: _rank(stored, tool))
-        in_order = stored.derived[slot] = tuple(entries)
-    return in_order
+@catalog.derived
+def _in_order(stored: catalog.Catalog, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
+    """Return all entries of a kind in stored order."""
+    return tuple(sorted(_of_kind(stored, kind), key=lambda tool: _rank(stored, tool)))
 
 
 def _of_kind(stored: catalog.Catalog, kind: catalog.Kind) -> Iterator[catalog.Tool]:
@@ -170,8 +165,11 @@ def _of_kind(stored: catalog.Catalog, kind: catalog.Kind) -> Iterator[catalog.To
 
 
 def _rank(stored: catalog.Catalog, tool: catalog.Tool) -> tuple[int, str]:
-    by_plugin: dict[str, int] | None = stored.derived.get("plugins' ranks")
-    if by_plugin is None:
-        ranks = {name: rank for rank, name in enumerate(stored.plugins)}
-        by_plugin = stored.derived["plugins' ranks"] = ranks
+    by_plugin = _ranks(stored)
     return by_plugin.get(tool.plugin, len(by_plugin)), tool.key
+
+
+@catalog.derived
+def _ranks(stored: catalog.Catalog) -> Mapping[str, int]:
+    """Return the place of each plugin."""
+    return {name: rank for rank, name in enumerate(stored.plugins)}

@@ -14,7 +14,6 @@ from typing import Any, Literal
 from toolbelt.core import (
     budgets,
     conflicts,
-    counting,
     definitions,
     directives,
     meta_tools,
@@ -22,6 +21,7 @@ from toolbelt.core import (
     resolution,
     schema,
     targets,
+    texts,
 )
 
 MAX_NAMES = 50
@@ -222,11 +222,11 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
     spent = resolved.spent
     if resolved.deferred:
         names = budgets.in_short([*dict.fromkeys(d.origin.name for d in resolved.deferred.values())])
-        message = f"The budget deferred {counting.counted(len(resolved.deferred), 'tool')}: {names}."
+        message = f"The budget deferred {texts.counted(len(resolved.deferred), 'tool')}: {names}."
         result.append(Warning_(code="budget-deferred", message=message))
     if spent.is_exceeded and spent.budget is not None:
         message = (
-            f"{counting.counted(spent.tools, 'tool')} and {counting.counted(spent.tokens, 'token')} are active;"
+            f"{texts.counted(spent.tools, 'tool')} and {texts.counted(spent.tokens, 'token')} are active;"
             f" the budget is {_at_most(spent.budget.max_tools, 'tool')}"
             f" and {_at_most(spent.budget.max_tokens, 'token')}."
         )
@@ -251,4 +251,4 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
 
 
 def _at_most(number: int | None, noun: str) -> str:
-    return f"any number of {noun}s" if number is None else f"at most {counting.counted(number, noun)}"
+    return f"any number of {noun}s" if number is None else f"at most {texts.counted(number, noun)}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belt_effects, belts
-from toolbelt.core import effects
+from toolbelt.core import effects, texts
 
 MAX_VALUE_LENGTH = 200
 # The number of tools that are named per agent after an import.
@@ -58,8 +58,7 @@ def _consequence(consequence: belt_effects.Consequence, *, max_tools: int | None
     )
     for word, keys in (("gains", effect.added), ("loses", effect.removed)):
         if keys:
-            more = f" and {len(keys) - max_tools} more" if max_tools and len(keys) > max_tools else ""
-            yield f"  {word} {', '.join(keys[:max_tools])}{more}"
+            yield f"  {word} {texts.listing(keys, max_tools or len(keys))}"
     for reason in consequence.reasons:
         yield f"  Warning: {reason}"
 
@@ -100,5 +99,4 @@ def _difference(difference: belts.Difference) -> Iterator[str]:
 def _print(value: Any) -> str:
     if value is None:
         return "not set"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 1]}…"
+    return texts.cut(json.dumps(value, ensure_ascii=False), MAX_VALUE_LENGTH)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from toolbelt import conf
 from toolbelt.control.servers import approvals, inbox
 from toolbelt.control.servers import upstream_servers as configured
-from toolbelt.core import catalog, counting
+from toolbelt.core import catalog, texts
 from toolbelt.runtime import upstream_connections, upstream_listing
 
 # The number of hex digits of a version's hash that are printed.
@@ -28,7 +28,7 @@ def on_for(key: str, gains: Iterable[inbox.NewAccess]) -> str:
         ("On for", tuple(gain.agent.key for gain in gains if key in gain.on)),
         ("On request for", tuple(gain.agent.key for gain in gains if key in gain.on_request)),
     )
-    return "".join(f" {words}: {_named(agents)}." for words, agents in groups if agents)
+    return "".join(f" {words}: {texts.listing(agents)}." for words, agents in groups if agents)
 
 
 def not_granted(keys: Iterable[str], gains: Iterable[inbox.NewAccess]) -> Iterator[str]:
@@ -37,7 +37,7 @@ def not_granted(keys: Iterable[str], gains: Iterable[inbox.NewAccess]) -> Iterat
     if without:
         one = len(without) == 1
         yield (
-            f"No agent has {_named(without)} yet. To turn {'it' if one else 'one of them'} on:"
+            f"No agent has {texts.listing(without)} yet. To turn {'it' if one else 'one of them'} on:"
             f" {conf.COMMAND} flip AGENT {without[0] if one else 'TOOL'} on"
         )
 
@@ -88,7 +88,7 @@ def recorded(
         yield f"{name}: failed. {result.error}"
         return
     server = f" ({listed.server}, protocol {listed.protocol})" if listed.server else ""
-    yield f"{name}: {counting.counted(len(listed.tools), 'tool')}{server}"
+    yield f"{name}: {texts.counted(len(listed.tools), 'tool')}{server}"
     groups = (
         (result.created, "new"),
         (result.held, "changed, unavailable until approved"),
@@ -97,14 +97,9 @@ def recorded(
     )
     for keys, description in groups:
         if keys:
-            yield f"  {len(keys)} {description}: {_named(keys)}"
+            yield f"  {len(keys)} {description}: {texts.listing(keys)}"
     if result.unseen or result.held or result.still_available:
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
-
-
-def _named(keys: tuple[str, ...], max_count: int = MAX_NAMED) -> str:
-    more = f" and {len(keys) - max_count} more" if len(keys) > max_count else ""
-    return ", ".join(keys[:max_count]) + more
 
 
 def reviewed(review: approvals.Review) -> Iterator[str]:

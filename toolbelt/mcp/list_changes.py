@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
-from toolbelt.core import caches
+from toolbelt.core import caches, texts
 from toolbelt.mcp import request_head
 from toolbelt.runtime import tool_lists
 
@@ -119,12 +119,10 @@ def _sentence(before: tuple[str, ...] | None, now: tuple[str, ...]) -> str:
     if before is None:
         return "The tools that you may call have changed. List them again."
     removed, added = [*set(before).difference(now)], [*set(now).difference(before)]
-    parts = [f"{word} {_names(names)}" for word, names in (("added:", added), ("removed:", removed)) if names]
+    parts = [
+        f"{word} {texts.listing(sorted(names), MAX_NAMED)}"
+        for word, names in (("added:", added), ("removed:", removed))
+        if names
+    ]
     changes = "; ".join(parts) or "some descriptions are different"
     return f"The tools that you may call have changed: {changes}. List them again."
-
-
-def _names(names: list[str]) -> str:
-    ordered = sorted(names)
-    more = f" and {len(ordered) - MAX_NAMED} more" if len(ordered) > MAX_NAMED else ""
-    return ", ".join(ordered[:MAX_NAMED]) + more

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable
 
-from toolbelt.core import caches, resolution, sessions, surface
+from toolbelt.core import caches, catalog, resolution, sessions, surface
 from toolbelt.runtime import snapshots
 
 # The size of each catalog's cache, in active tools: the decision about one takes about 200 bytes (its definition
@@ -46,7 +46,7 @@ def cache_key(snapshot: resolution.Snapshot, agent_stamp: str) -> CacheKey:
 
 def cached(snapshot: resolution.Snapshot, key: CacheKey) -> surface.Surface | None:
     """Return the cached surface without a message, if there is one."""
-    return _cache(snapshot).get(key)
+    return computed(snapshot.catalog).get(key)
 
 
 def get_or_build(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Surface:
@@ -58,7 +58,7 @@ def get_or_build(snapshot: resolution.Snapshot, agent_stamp: str) -> surface.Sur
     if (stored := cached(snapshot, key)) is not None:
         return stored
     built = surface.build(snapshot)
-    _cache(snapshot).put(key, built)
+    computed(snapshot.catalog).put(key, built)
     return built
 
 
@@ -66,14 +66,10 @@ def _size(built: surface.Surface) -> int:
     return SURFACE_SIZE + len(built.because)
 
 
-def _cache(snapshot: resolution.Snapshot) -> caches.LruCache[CacheKey, surface.Surface]:
-    derived = snapshot.catalog.derived
-    cache: caches.LruCache[CacheKey, surface.Surface] | None = derived.get("surfaces")
-    if cache is not None:
-        return cache
-    # If two threads create a cache, both use the first.
-    cache = derived.setdefault("surfaces", caches.LruCache(MAX_CACHED, _size))
-    return cache
+@catalog.derived
+def computed(stored: catalog.Catalog) -> caches.LruCache[CacheKey, surface.Surface]:
+    """Return the surfaces that were computed last."""
+    return caches.LruCache(MAX_CACHED, _size)
 
 
 def _session_state(snapshot: resolution.Snapshot) -> CacheKey:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from toolbelt.core import agents, definitions, meta_tools, policy, schema, surface, tool_lists
+from toolbelt.core import agents, catalog, definitions, meta_tools, policy, schema, surface, tool_lists
 from toolbelt.formats import mcp
 from toolbelt.runtime import (
     byte_cache,
@@ -141,13 +141,19 @@ def ask(agent: str, session: str | None, *, may_grow: bool) -> ToolList:
     return of(answer, _form(loading, session, may_grow))
 
 
+@catalog.derived
+def _encoded(stored: catalog.Catalog) -> dict[bytes, bytes]:
+    """Return the JSON of the tools that were listed so far, by the digests of their definitions."""
+    return {}
+
+
 def of(answer: surface.Surface, form: Form) -> ToolList:
     """Return the list of a surface.
 
     The JSON of each tool is cached with the catalog, so a flip only encodes new tools.
     """
     listed = tool_lists.of(answer, form)
-    encoded: dict[bytes, bytes] = answer.resolution.context.catalog.derived.setdefault("mcp tools", {})
+    encoded = _encoded(answer.resolution.context.catalog)
     missing = [definition for definition in listed.tools if definition.digest not in encoded]
     if missing:
         rendered = {tool["name"]: tool for tool in mcp.render(_document(missing))["tools"]}

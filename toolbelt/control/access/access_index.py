@@ -191,19 +191,16 @@ def catalog_view() -> CatalogView:
     return CatalogView(catalog=stored, closed=closed(stored))
 
 
+@catalog.derived
 def closed(stored: catalog.Catalog) -> Mapping[str, resolution.Decision]:
-    """Return the decision for each tool that no agent can have, as people read it; cached with the catalog."""
-    decisions: Mapping[str, resolution.Decision] | None = stored.derived.get("closed by the catalog")
-    if decisions is None:
-        context = resolution.build_context(snapshots.of(stored, agents.Agent(key="")))
-        closed_keys = inventory.closed(stored)
-        decisions = {
-            key: resolution.as_shown(stored, resolution.decide(context, key))
-            for key in stored.tools
-            if key in closed_keys
-        }
-        stored.derived["closed by the catalog"] = decisions
-    return decisions
+    """Return the decision for each tool that no agent can have, as people read it."""
+    context = resolution.build_context(snapshots.of(stored, agents.Agent(key="")))
+    closed_keys = inventory.closed(stored)
+    return {
+        key: resolution.as_shown(stored, resolution.decide(context, key))
+        for key in stored.tools
+        if key in closed_keys
+    }
 
 
 def members(stored: catalog.Catalog, toolkit: catalog.Toolkit) -> tuple[str, ...]:

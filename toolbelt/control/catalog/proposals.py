@@ -15,7 +15,7 @@ from typing import Any
 from toolbelt.control import guards, writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import consequences, entries, unresolved
-from toolbelt.core import agents, belts, catalog, conflicts, counting, definitions, errors, schema
+from toolbelt.core import agents, belts, catalog, conflicts, definitions, errors, schema, texts
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
 
@@ -53,9 +53,7 @@ class UnseenEffect(errors.ConfirmationRequired):
         count = len(proposal.touched)
         reasons = [str(unresolved.as_problem(denial)) for denial in proposal.denials]
         if count:
-            reasons.append(
-                f"It changes what {counting.counted(count, 'agent')} get{'s' if count == 1 else ''}."
-            )
+            reasons.append(f"It changes what {texts.counted(count, 'agent')} get{'s' if count == 1 else ''}.")
         if again:
             reasons.insert(0, "The effects have changed since you saw them: review them again.")
         super().__init__(reasons, summarize(proposal))
@@ -219,9 +217,9 @@ def _with(stored: catalog.Catalog, kind: Kind, name: str, value: Any) -> catalog
         sub_apps=values["sub_app"].values(),
     )
     # The tools are the same, and so are their definitions, except for the toolkits that these name.
-    definitions_ = stored.derived.setdefault("definitions", {})
-    proposed.derived["definitions"] = (
-        _unchanged_definitions(proposed, definitions_) if kind == "toolkit" else definitions_
+    known = definitions.computed(stored)
+    definitions.computed(proposed).update(
+        _unchanged_definitions(proposed, known) if kind == "toolkit" else known
     )
     return proposed
 

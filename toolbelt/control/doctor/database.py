@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from toolbelt import conf, models
 from toolbelt.control.doctor import findings
+from toolbelt.core import texts
 from toolbelt.store import faults
 from toolbelt.store.state_probe import postgresql
 
@@ -106,12 +107,11 @@ def _migrations() -> Iterator[findings.Finding]:
     plan = executor.MigrationExecutor(connection)
     pending = plan.migration_plan(plan.loader.graph.leaf_nodes())
     if pending:
-        names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _ in pending[:3])
+        names = texts.listing([f"{migration.app_label}.{migration.name}" for migration, _ in pending], 3)
         missing = f"{len(pending)} migration{' is' if len(pending) == 1 else 's are'} missing"
         yield findings.Finding(
             code="migrations-pending",
-            message=f"The database is older than this version of Toolbelt: {missing}"
-            f" ({names}{' …' if len(pending) > 3 else ''}).",
+            message=f"The database is older than this version of Toolbelt: {missing} ({names}).",
             way_out=f"Back up the database, then run `{conf.COMMAND} migrate`.",
         )
     existing = plan.loader.disk_migrations

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolbelt.control.doctor import findings
-from toolbelt.core import belts, counting
+from toolbelt.core import belts, texts
 from toolbelt.store import agents, catalog
 
 # How many places a finding names.
-_MAX_NAMED = 5
 
 
 def examine() -> Iterator[findings.Finding]:
     """Yield a finding if options that an older version stored hold secrets."""
     places = [*_places()]
     if places:
-        named = ", ".join(places[:_MAX_NAMED]) + (" …" if len(places) > _MAX_NAMED else "")
         yield findings.Finding(
             code="secret-in-options",
-            message=f"{counting.counted(len(places), 'use')} of tools with a secret in the options: {named}.",
+            message=f"{texts.counted(len(places), 'use')} of tools with a secret in the options:"
+            f" {texts.listing(places)}.",
             way_out="Set each as a secret of the tool's plugin or as a variable, and write ${NAME} in the options."
             " Until then they keep working, and are withheld from exports and pages.",
             level="note",

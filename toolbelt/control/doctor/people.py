@@ -9,9 +9,8 @@ from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.control.doctor import findings
+from toolbelt.core import texts
 from toolbelt.store import credentials
-
-MAX_NAMED = 5
 
 
 def examine() -> Iterator[findings.Finding]:
@@ -25,11 +24,11 @@ def examine() -> Iterator[findings.Finding]:
         )
     useless = credentials.rejected_though_valid(timezone.now())
     if useless:
-        names = ", ".join(token.prefix for token in useless[:MAX_NAMED])
+        names = texts.listing([token.prefix for token in useless])
         yield findings.Finding(
             code="useless-tokens",
             message=f"{len(useless)} token{' is' if len(useless) == 1 else 's are'} rejected, because the agent is"
             " archived or the user is not active:"
-            f" {names}{' …' if len(useless) > MAX_NAMED else ''}.",
+            f" {names}.",
             way_out=f"Revoke each with `{conf.COMMAND} token revoke PREFIX`, or bring its agent or user back.",
         )

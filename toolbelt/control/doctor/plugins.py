@@ -8,7 +8,7 @@ from pathlib import Path
 from toolbelt import conf
 from toolbelt.control.doctor import findings
 from toolbelt.control.servers import states
-from toolbelt.core import counting
+from toolbelt.core import texts
 
 MAX_NAMED = 3
 
@@ -98,18 +98,17 @@ def _of_state(state: states.PluginState) -> Iterator[findings.Finding]:
         )
     elif state.state == "not-running":
         tools = state.not_running
-        more = f" and {len(tools) - MAX_NAMED} more" if len(tools) > MAX_NAMED else ""
         yield findings.Finding(
             code="not-running",
-            message=f"No process can run {counting.counted(len(tools), 'tool')} of the plugin {name}:"
-            f" {', '.join(tools[:MAX_NAMED])}{more}.",
+            message=f"No process can run {texts.counted(len(tools), 'tool')} of the plugin {name}:"
+            f" {texts.listing(tools, MAX_NAMED)}.",
             way_out="List the plugin in the file that TOOLBELT_PLUGINS_FILE names, and restart the servers; or turn it"
             " off in the dashboard.",
         )
     if state.to_review:
         yield findings.Finding(
             code="server-review",
-            message=f"{subject} has {counting.counted(state.to_review, 'tool')} to review.",
+            message=f"{subject} has {texts.counted(state.to_review, 'tool')} to review.",
             way_out="Review them on the page Review"
             + (f", or run `{conf.COMMAND} mcp review {name}`." if state.plugin.runner != "code" else "."),
             level="note",

@@ -127,24 +127,26 @@ def changes(reviewed: Collection[ReviewItem], stored: catalog.Catalog) -> tuple[
 
 
 def review_items(name: str, stored: catalog.Catalog) -> Mapping[str, ReviewItem]:
-    """Return the tools that the review of a plugin lists, by key, the riskiest first; cached with the catalog."""
-    cache: dict[str, Mapping[str, ReviewItem]] = stored.derived.setdefault("review_items", {})
-    if name not in cache:
-        tools = [stored.tools[key] for key in stored.tools_of_plugin.get(name, ())]
-        kinds = {tool.key: kind for tool in tools if (kind := _kind_of(tool)) is not None}
-        renamed = _renames(tools, kinds)
-        items = [
-            ReviewItem(
-                tool=stored.tools[key],
-                kind="renamed" if key in renamed else kind,
-                previous=renamed.get(key, ""),
-            )
-            for key, kind in kinds.items()
-            if key not in renamed.values()
-        ]
-        items.sort(key=lambda item: (KINDS.index(item.kind), item.tool.key))
-        cache[name] = {item.tool.key: item for item in items}
-    return cache[name]
+    """Return the tools that the review of a plugin lists, by key, the riskiest first."""
+    return _review_items(stored, name)
+
+
+@catalog.derived
+def _review_items(stored: catalog.Catalog, name: str) -> Mapping[str, ReviewItem]:
+    tools = [stored.tools[key] for key in stored.tools_of_plugin.get(name, ())]
+    kinds = {tool.key: kind for tool in tools if (kind := _kind_of(tool)) is not None}
+    renamed = _renames(tools, kinds)
+    items = [
+        ReviewItem(
+            tool=stored.tools[key],
+            kind="renamed" if key in renamed else kind,
+            previous=renamed.get(key, ""),
+        )
+        for key, kind in kinds.items()
+        if key not in renamed.values()
+    ]
+    items.sort(key=lambda item: (KINDS.index(item.kind), item.tool.key))
+    return {item.tool.key: item for item in items}
 
 
 def to_review(name: str, stored: catalog.Catalog) -> list[ReviewItem]:
@@ -274,14 +276,11 @@ def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
     return raised
 
 
+@catalog.derived
 def findings(stored: catalog.Catalog) -> Mapping[str, tuple[str, ...]]:
-    """Return the findings of each tool to review that has any, by key; cached with the catalog."""
-    found: Mapping[str, tuple[str, ...]] | None = stored.derived.get("findings")
-    if found is None:
-        items = (item for name in stored.plugins for item in to_review(name, stored))
-        found = {item.tool.key: flags for item in items if (flags := flags_of(item, stored))}
-        stored.derived["findings"] = found
-    return found
+    """Return the findings of each tool to review that has any, by key."""
+    items = (item for name in stored.plugins for item in to_review(name, stored))
+    return {item.tool.key: flags for item in items if (flags := flags_of(item, stored))}
 
 
 def _flags_of_change(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from toolbelt.core import texts
+
 # Line breaks other than a line feed.
 _LINE_BREAKS = {"\r\n": "\n", "\r": "\n", "\u2028": "\n", "\u2029": "\n", "\x85": "\n"}
 # Letters and marks by category that are nevertheless invisible.
@@ -70,8 +72,7 @@ def text(original: str, max_length: int) -> str:
     cleaned = (
         original if original.isascii() and original.isprintable() else "".join(filter(_is_visible, original))
     )
-    cleaned = cleaned.strip()
-    return cleaned if len(cleaned) <= max_length else cleaned[: max_length - 1].rstrip() + "…"
+    return texts.cut(cleaned.strip(), max_length)
 
 
 def line(original: str, max_length: int) -> str:

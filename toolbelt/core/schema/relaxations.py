@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from toolbelt.core import schema_drafts
+from toolbelt.core import schema_drafts, texts
 from toolbelt.core.schema import constraints, forms, validator, versions
 
 # About 0.1 s in the worst case. Of 484 real tools, none takes more than 300.
@@ -300,14 +300,12 @@ def _sentence(finding: _Finding) -> str:
     path = finding.path[0]
     for name in finding.path[1:]:
         path += name if name.startswith("[") else f".{name}"
-    return f"“{_short(path, MAX_PATH_LENGTH)}” {finding.text}"
+    return f"“{texts.cut(path, MAX_PATH_LENGTH)}” {finding.text}"
 
 
-def _listing(texts: Iterable[str], maximum: int = 3) -> str:
-    texts = list(texts)
-    items = ", ".join(_short(text) for text in texts[:maximum])
-    return items + (f" and {len(texts) - maximum} more" if len(texts) > maximum else "")
+def _listing(named: Iterable[str]) -> str:
+    return texts.listing([_short(text) for text in named], 3)
 
 
-def _short(text: str, longest: int = MAX_SHOWN_LENGTH) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def _short(text: str) -> str:
+    return texts.cut(text, MAX_SHOWN_LENGTH)

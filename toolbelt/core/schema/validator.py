@@ -29,6 +29,7 @@ import referencing.exceptions
 import referencing.jsonschema
 from jsonschema import validators
 
+from toolbelt.core import texts
 from toolbelt.core.schema import forms
 
 MAX_MESSAGE_LENGTH = 500
@@ -134,7 +135,7 @@ def linear(pattern: str) -> Any:
 
 def short(text: str) -> str:
     """Return a text cut to a limit: messages quote long arguments, which the model need not read again."""
-    return text if len(text) <= MAX_MESSAGE_LENGTH else text[: MAX_MESSAGE_LENGTH - 1] + "…"
+    return texts.cut(text, MAX_MESSAGE_LENGTH)
 
 
 def _matches(pattern: str, text: str) -> bool | None:

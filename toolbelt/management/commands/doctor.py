@@ -13,7 +13,7 @@ from django.core import checks
 
 import toolbelt
 from toolbelt.control.doctor import database, findings, machine, options, people
-from toolbelt.core import addresses, counting, errors
+from toolbelt.core import addresses, errors, texts
 from toolbelt.management import server_findings, terminal
 from toolbelt.runtime import plugins
 
@@ -55,7 +55,7 @@ class Command(terminal.Command):
             self.stdout.write(f"{label}: {finding.message} ({finding.code})")
             self.stdout.write(f"  {finding.way_out}\n")
         if problems:
-            self.stdout.write(f"{counting.counted(len(problems), 'problem')}.")
+            self.stdout.write(f"{texts.counted(len(problems), 'problem')}.")
         else:
             self.stdout.write(f"Nothing is wrong with this installation (Toolbelt {toolbelt.__version__}).")
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt import conf
-from toolbelt.core import counting
+from toolbelt.core import texts
 from toolbelt.management import terminal
 from toolbelt.runtime import learning
 
@@ -32,9 +32,9 @@ class Command(terminal.Command):
             raise CommandError("--tool and --agent need --erase.")
         if erase:
             erased = learning.erase(tool=tool, agent=agent)
-            self.stdout.write(f"Erased the learned words of {counting.counted(erased, 'tool')}.")
+            self.stdout.write(f"Erased the learned words of {texts.counted(erased, 'tool')}.")
             return
         learned = learning.count()
-        words, tools = counting.counted(learned.words, "word"), counting.counted(learned.tools, "tool")
+        words, tools = texts.counted(learned.words, "word"), texts.counted(learned.tools, "tool")
         state = "on" if conf.LEARN_FROM_USE else "off"
         self.stdout.write(f"{words} of {tools}. Learning from use is {state}.")

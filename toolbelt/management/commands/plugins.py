@@ -15,7 +15,7 @@ from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import plugins as configured
-from toolbelt.core import catalog, counting, errors
+from toolbelt.core import catalog, errors, texts
 from toolbelt.management import columns, terminal
 from toolbelt.plugins import info
 from toolbelt.runtime import plugins as running
@@ -90,7 +90,7 @@ class Command(terminal.Command):
         problems = [str(problem) for problem in running.loaded(logs=False).problems]
         failed = [plugin for plugin in running.initialize() if plugin.state == "failed"]
         for plugin in running.live():
-            tools = counting.counted(plugin.tool_count, "tool")
+            tools = texts.counted(plugin.tool_count, "tool")
             self.stdout.write(f"{plugin.name}: {plugin.state}, {tools}")
         problems += [str(problem) for plugin in running.live() for problem in plugin.problems]
         # Plugins that could not be loaded are already among the problems of the file.

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.core import counting
+from toolbelt.core import texts
 from toolbelt.management import terminal
 from toolbelt.runtime import recordings
 
@@ -33,4 +33,4 @@ class Command(terminal.Command):
             deleted = recordings.prune(age)
         except OverflowError as error:
             raise CommandError(f"--days {days} is too large.") from error
-        self.stdout.write(f"Deleted {counting.counted(deleted, 'call')}.")
+        self.stdout.write(f"Deleted {texts.counted(deleted, 'call')}.")

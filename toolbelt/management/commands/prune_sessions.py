@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt.control.agents import sessions
-from toolbelt.core import counting
+from toolbelt.core import texts
 from toolbelt.management import terminal
 
 
@@ -32,4 +32,4 @@ class Command(terminal.Command):
             deleted = sessions.prune(dt.timedelta(days=days))
         except OverflowError as error:
             raise CommandError(f"--days {days} is too large.") from error
-        self.stdout.write(f"Deleted {counting.counted(deleted, 'session')}.")
+        self.stdout.write(f"Deleted {texts.counted(deleted, 'session')}.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.core import counting, errors, surface
+from toolbelt.core import errors, surface, texts
 from toolbelt.management import terminal
 from toolbelt.runtime import rendering, surfaces
 
@@ -60,7 +60,7 @@ def _document(answer: surface.Surface, form: str, model: str | None) -> str:
 
 def _lines(answer: surface.Surface) -> list[str]:
     spent, discoverable = answer.spent, answer.discoverable
-    tools, tokens = counting.counted(spent.tools, "tool"), counting.counted(spent.tokens, "token")
+    tools, tokens = texts.counted(spent.tools, "tool"), texts.counted(spent.tokens, "token")
     lines = [f"{answer.agent}: {tools}, {tokens} (revision {answer.revision})", ""]
     width = max((len(definition.name) for definition in answer.tools), default=0)
     for definition in answer.tools:

@@ -186,7 +186,7 @@ def as_page(request: http.Request, response: HttpResponse) -> HttpResponse:
 
 
 def _is_preview(request: http.Request) -> bool:
-    """Return whether a page sent this while somebody types: its login page would replace that of a sent form."""
+    """Return whether a page sent this during typing: its login page would replace that of a form that was sent."""
     return bool(request.htmx) and request.POST.get("act") == "try"
 
 
