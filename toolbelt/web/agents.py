@@ -145,7 +145,8 @@ class _Page(pieces.Page):
             f", {words.tools(total)} in the catalog" if summaries else ""
         )
         self.pages = part.pages(criteria, request.path)
-        self.bulk = _Bulk(flippable, criteria)
+        bulk = _Bulk(flippable, criteria)
+        self.bulk = bulk if bulk.toolkits else None
         self.views = VIEWS.present(request, criteria)
 
 

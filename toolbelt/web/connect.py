@@ -225,10 +225,9 @@ def _long_names(client: mcp_clients.Client, result: surface.Surface) -> Iterator
     maximum = client.max_name_length - len(client.prefix)
     names = [definition.name for definition in definitions if len(definition.name) > maximum]
     if names:
-        more = f" and {words.number(len(names) - MAX_NAMED)} more" if len(names) > MAX_NAMED else ""
         verb, be = ("has a name", "is") if len(names) == 1 else ("have names", "are")
         yield (
             f"{words.tools(len(names)).capitalize()} {verb} that {be} too long for {client.label}, which puts"
             f" {client.prefix} in front and takes {client.max_name_length} characters:"
-            f" {', '.join(names[:MAX_NAMED])}{more}. Use a shorter name than {mcp_clients.NAME} there, or shorter keys."
+            f" {words.listing(names, MAX_NAMED)}. Use a shorter name than {mcp_clients.NAME} there, or shorter keys."
         )

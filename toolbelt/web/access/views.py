@@ -198,7 +198,7 @@ class _Page(pieces.Page):
                 group,
                 is_open=is_open[group.id],
                 matching=len(keys),
-                rows=[rows[key] for key in keys] if is_open[group.id] or is_short else None,
+                tools=[rows[key] for key in keys] if is_open[group.id] or is_short else None,
             )
             for group, keys in part.items
         ]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import models as auth
@@ -23,9 +21,6 @@ from toolbelt.web.kit import differences, pieces, texts, titles, words
 # How long a page offers users to undo their own last change.
 QUICK_UNDO_TIME = dt.timedelta(hours=1)
 _KINDS = {"sub_app": "sub-app"}
-# If a list gained or lost more names than this, only the first ones are shown.
-MAX_NAMES = 3
-_ARGUMENT = "input_schema.properties."
 VERBS = {
     "create": "created",
     "change": "changed",
@@ -395,42 +390,7 @@ def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
         return ()
     if entry.subject_kind == "tool":
         before, after = _without_hashes(entry, before, after)
-    listed = {
-        field: summary
-        for field in {**before, **after}
-        if (summary := _list_changes(field, before.get(field), after.get(field)))
-    }
-    rest = [{name: value for name, value in side.items() if name not in listed} for side in (before, after)]
-    lines = (*itertools.chain.from_iterable(listed.values()), *differences.lines(rest[0], rest[1]))
-    return tuple(replace(line, label=_field_label(line.label)) for line in lines)
-
-
-def _list_changes(field: str, before: Any, after: Any) -> tuple[pieces.Difference, ...]:
-    """Return the names that a list gained and lost, one line each; empty if they are few, or not names."""
-    old, new = ([] if side is None else side for side in (before, after))
-    if not all(isinstance(side, list) and all(isinstance(name, str) for name in side) for side in (old, new)):
-        return ()
-    added, removed = [name for name in new if name not in old], [name for name in old if name not in new]
-    if len(added) + len(removed) <= MAX_NAMES:
-        return ()
-    return tuple(
-        pieces.Difference(
-            label=field,
-            before="",
-            after=texts.visible(f"{words.number(len(names))} {verb}: {words.listing(names)}"),
-        )
-        for verb, names in (("added", added), ("removed", removed))
-        if names
-    )
-
-
-def _field_label(path: str) -> str:
-    """Return the label of a field: ``not running``, ``argument cents.maximum``."""
-    if path.startswith(_ARGUMENT):
-        return f"argument {path.removeprefix(_ARGUMENT)}"
-    # Names inside the field keep their underscores.
-    field = re.split(r"[.:\[]", path, maxsplit=1)[0]
-    return field.replace("_", " ") + path.removeprefix(field)
+    return differences.labeled(before, after)
 
 
 def _without_hashes(

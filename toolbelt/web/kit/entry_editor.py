@@ -18,13 +18,11 @@ from toolbelt.control.access import access_index
 from toolbelt.control.catalog import consequences, entries, proposals
 from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, errors
-from toolbelt.web.kit import entry_forms, http, model_panel, notices, pieces, responses, titles, words
+from toolbelt.web.kit import differences, entry_forms, http, model_panel, notices, pieces, responses, titles
 
 MAX_REASON_LENGTH = 500
 # Fields of the confirmation, and those that app.js adds to each request to describe the page.
 _OTHER_FIELDS = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason", "tools", "sections", "cells"})
-# The most characters of a value that are shown.
-_MAX_LENGTH = 160
 # The fields that make up a toolkit's section of the policy.
 _POLICY_FIELDS = frozenset({"policy", "policy_when_off", "tool_notes"})
 
@@ -228,7 +226,7 @@ class _Question(pieces.Page):
         self.proposal = proposal
         self.unaffected = proposal.agents - len(proposal.touched)
         self.resets_caches = any(affected.effect.breaks for affected in proposal.touched)
-        self.differences = tuple(_differences(proposal.before or {}, after))
+        self.differences = tuple(differences.summaries(proposal.before or {}, after))
         self.consequences = [
             (affected, pieces.Effect.of([affected.effect], _notes(affected, proposal)))
             for affected in proposal.touched
@@ -247,28 +245,6 @@ class _Question(pieces.Page):
         self.is_repeated = bool(seen_digest)
         self.action = request.path
         self.back = back
-
-
-def _differences(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[pieces.Difference]:
-    """Return the keys that differ, with their values; for lists, the items that are removed and added."""
-    for key in after:
-        old, new = before.get(key), after[key]
-        if isinstance(old, list) and isinstance(new, list):
-            removed = [item for item in old if item not in new]
-            added = [item for item in new if item not in old]
-            is_reordered = not removed and not added
-            old, new = (None, "same entries, new order") if is_reordered else (removed or None, added or None)
-        yield pieces.Difference(
-            label=key.replace("_", " "),
-            before="" if old is None else _value_text(old),
-            after="" if new is None else _value_text(new),
-        )
-
-
-def _value_text(value: object) -> str:
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return words.cut(", ".join(value), _MAX_LENGTH)
-    return words.cut(words.value(value), _MAX_LENGTH)
 
 
 def _notes(consequence: consequences.Consequence, proposal: proposals.Proposal) -> Iterator[str]:

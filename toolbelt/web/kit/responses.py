@@ -81,7 +81,9 @@ def respond(
     if request.htmx and answers.parts is not None:
         return answers.parts(notice, change, status)
     if request.htmx and request.method == "GET":
-        notice_parts = render(request, "_notice_parts.html", {"page": {"notice": notice}})
+        page = pieces.Page()
+        page.notice = notice
+        notice_parts = render(request, "_notice_parts.html", {"page": page})
         return replace_url(reswap(notice_parts, "none"), False)
     keep_notice(request, notice, change)
     return see_other(request, back_url(request, answers.home))

@@ -64,7 +64,7 @@ def state(access: queries.Access, group: Group) -> str:
 
 
 class Section(pieces.View):
-    """One section. ``rows`` are its ``matching`` tools; None if they are fetched when it is opened."""
+    """One section. ``tools`` are its ``matching`` tools; None if they are fetched when it is opened."""
 
     def __init__(
         self,
@@ -73,11 +73,11 @@ class Section(pieces.View):
         *,
         is_open: bool = False,
         matching: int = 0,
-        rows: Sequence[Row] | None = None,
+        tools: Sequence[Row] | None = None,
     ) -> None:
-        self.open, self.matching, self.rows = is_open, matching, rows
-        tools = [key for key in group.tools if key not in access.catalog.non_tools]
-        active = [key for key in tools if access.decision(key).state == "active"]
+        self.open, self.matching, self.tools = is_open, matching, tools
+        keys = [key for key in group.tools if key not in access.catalog.non_tools]
+        active = [key for key in keys if access.decision(key).state == "active"]
         overridden = [key for key in group.tools if key in access.agent.overrides]
         toolkit, entry = group.toolkit, group.toolkit or group.plugin
         self.id = group.id
@@ -87,9 +87,9 @@ class Section(pieces.View):
         self.title = (entry.title or group.key) if entry else "Tools without a plugin"
         self.description = entry.description if entry else ""
         self.marks = tuple(_marks(access, group))
-        self.switch = _switch(access, toolkit, tools or group.tools) if toolkit is not None else None
+        self.switch = _switch(access, toolkit, keys or group.tools) if toolkit is not None else None
         self.active = len(active)
-        self.total = len(tools)
+        self.total = len(keys)
         self.tokens, self.token_parts = _tokens(access, group, active)
         self.hint = _hint(access, group, [access.decision(key).state for key in group.tools])
         self.overrides = tuple(f"{key}={words.form_value(access.agent.overrides[key])}" for key in overridden)

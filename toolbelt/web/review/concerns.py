@@ -168,7 +168,7 @@ def _reviews(report: attention.Attention) -> list[Line]:
 
 def _review(plugin: catalog.Plugin, count: int, is_rest: bool) -> Concern:
     verb = "awaits" if count == 1 else "await"
-    number = f"{words.number(count)} more tool{'' if count == 1 else 's'}" if is_rest else words.tools(count)
+    number = words.counted(count, "more tool" if is_rest else "tool")
     return Concern(
         "discoverable",
         f"{number} of {titles.of(plugin)} {verb} review",

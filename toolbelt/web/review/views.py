@@ -9,7 +9,6 @@ from typing import Any
 from django import forms
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
@@ -136,14 +135,21 @@ class _Review(pieces.View):
         self.may_carry = request.user.has_perms(_CARRY)
 
 
-class _Page(pieces.Page):
+class _Decided(pieces.Page):
+    """The part of the page that a decision changes."""
+
+    def __init__(self, review: _Review) -> None:
+        self.review = review
+
+
+class _Page(_Decided):
     """The whole page: the review, and a page of the other concerns."""
 
     def __init__(self, review: _Review, criteria: Mapping[str, Any], may_see_calls: bool) -> None:
         spikes = error_spikes.load() if may_see_calls else ()
         lines = concerns.others(attention.load(), spikes)
         part = paging.part(lines, criteria["offset"])
-        self.review = review
+        super().__init__(review)
         self.concerns = [present() for present in part.items]
         self.concerns_total = len(lines)
         self.pages = part.pages(criteria, reverse("web:review"), anchor="#attention")
@@ -155,13 +161,10 @@ def _render(
     """Show the remaining tools to review with their selection: a part for htmx, or the whole page."""
     plugin = request.POST.get("plugin", "")
     review = _Review(request, plugin, moved)
-    if request.htmx:
-        context = {"page": {"review": review, "notice": notice}}
-        return render(request, "review/_decided.html", context, status=status)
     criteria = filters.read(Filter({"plugin": plugin}))
-    page = _Page(review, criteria, _may_see_calls(request))
+    page = _Decided(review) if request.htmx else _Page(review, criteria, _may_see_calls(request))
     page.notice = notice
-    return responses.show(request, page, "review/review.html", status=status)
+    return responses.show(request, page, "review/review.html", "review/_decided.html", status)
 
 
 def _may_see_calls(request: http.Request) -> bool:
