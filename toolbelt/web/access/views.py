@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from toolbelt.control.access import switches
+from toolbelt.control.access import access_index, switches
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors, risks
@@ -34,6 +34,7 @@ from toolbelt.web.kit import (
     periods,
     pieces,
     responses,
+    titles,
     tool_search,
     tool_sections,
     words,
@@ -79,12 +80,30 @@ def page(request: http.Request, agent: str) -> HttpResponse:
 @require_safe
 def effect(request: http.Request, agent: str, key: str) -> HttpResponse:
     """Show the effect of turning a toolkit or tool on or off, or resetting it: in its menu, or on a page."""
-    stored = switches.current_value(agent, key)
-    previews = switches.previews(agent, key, [on for on in (True, False, None) if on is not stored])
-    # The state without a preview is the current one.
-    lines = tuple((word, previews.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default")))
-    template = "access/_effects.html" if request.htmx else "access/effect.html"
-    return render(request, template, {"page": {"agent": agent, "key": key, "lines": lines}})
+    template = "access/_actions.html" if request.htmx else "access/effect.html"
+    return render(request, template, {"page": _Effect(request, agent, key)})
+
+
+class _Effect(pieces.Page):
+    """The effect of each state of a toolkit's switch or a tool's override, and more actions."""
+
+    words, spans = pieces.SWITCH_ACTIONS[:2], tuple(periods.SPANS.items())
+
+    def __init__(self, request: http.Request, agent: str, key: str) -> None:
+        stored = switches.current_value(agent, key)
+        previews = switches.previews(agent, key, [on for on in (True, False, None) if on is not stored])
+        toolkit = access_index.catalog_view().catalog.toolkits.get(key)
+        self.agent, self.key, self.was = agent, key, words.form_value(stored)
+        # The state without a preview is the current one.
+        self.lines = [
+            (word, previews.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default"))
+        ]
+        self.kind, flip = ("tool", "override") if toolkit is None else ("toolkit", "switch")
+        self.what = titles.of(toolkit) if toolkit is not None else key
+        self.flip_view, self.entry_view = f"web:{flip}", f"web:{self.kind}"
+        self.block_view = f"web:block_{self.kind}"
+        self.may_change = rights.may_flip(request.user, agent)
+        self.may_block = request.user.has_perms(_BLOCK)
 
 
 @require_safe
@@ -171,6 +190,8 @@ def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
 class _Page(pieces.Page):
     """The Access page, or the part of it that a filter or an opened section changes."""
 
+    bulk = tuple((kind, kind.capitalize(), pieces.SWITCH_ACTIONS) for kind in ("tools", "toolkits"))
+
     def __init__(self, request: http.Request, access: queries.Access, criteria: Mapping[str, Any]) -> None:
         self.notice, change = (None, None) if request.htmx.target else responses.pop_notice(request)
         self.agent = _header(request, access)
@@ -178,7 +199,6 @@ class _Page(pieces.Page):
         self.query = urlencode(_address(criteria))
         self.model = model_panel.Panel(access.surface, criteria["message"], change)
         self.may_change = rights.may_flip(request.user, access.agent.key) and not access.agent.archived
-        self.actions = _Actions(request)
         opened, pairs = request.GET.getlist("open"), self.filter.pairs
         is_short = sum(len(keys) for _, keys in pairs) <= MAX_AT_ONCE
         states = {group.id: tool_sections.state(access, group) for group, _ in pairs}
@@ -214,16 +234,6 @@ class _Page(pieces.Page):
             is_opened = any(section.id in opened for section in group.sections)
             group.open = not group.folds or self.filter.is_filtered or is_alone or is_opened
             self.groups.append(group)
-
-
-class _Actions(pieces.View):
-    """The items of the menu beside each control, and of the bulk actions."""
-
-    words, spans = pieces.SWITCH_ACTIONS[:2], tuple(periods.SPANS.items())
-    bulk = tuple((kind, kind.capitalize(), pieces.SWITCH_ACTIONS) for kind in ("tools", "toolkits"))
-
-    def __init__(self, request: http.Request) -> None:
-        self.may_block = request.user.has_perms(_BLOCK)
 
 
 class _Filter(pieces.View):
