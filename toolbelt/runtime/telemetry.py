@@ -139,11 +139,6 @@ def use(traces: Any, meters: Any) -> None:
     )
 
 
-def is_exporting() -> bool:
-    """Return whether this process exports traces or metrics."""
-    return _exporters is not None
-
-
 def stop() -> None:
     """Send what is left, and export no more."""
     global _exporters
