@@ -191,12 +191,12 @@ def installation(scratch: str, agents: int, tools: int, file: str = "") -> Itera
 
 def measure(client: Client, only: tuple[str, ...], rounds: int) -> dict[str, dict[str, float]]:
     """Request the pages. Return the figures by name."""
-    from toolbelt.core import search
+    from toolbelt.core.search import current
 
     figures: dict[str, dict[str, float]] = {}
     # The index of the search is built in the background, whose CPU time would count as that of the first pages.
     client.get("/search/?q=issue")
-    search.wait()
+    current.wait()
     for name, to in pages().items():
         if not only or name.startswith(only):
             figures[name] = _measure_page(lambda to=to: client.get(to), rounds)  # type: ignore[misc]

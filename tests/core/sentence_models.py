@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pytest
 
 from tests.core import building
-from toolbelt.core import catalog, search
-from toolbelt.core.search import sentence_model, sentences, tool_index, vectors
+from toolbelt.core import catalog
+from toolbelt.core.search import current, engine, sentence_model, sentences, tool_index, vectors
 
 # Both words mean the same to the model, and nothing to the word vectors.
 MEANINGS = ("zorblax", "quibbling")
@@ -21,13 +22,13 @@ class Model:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def __call__(self, texts: Sequence[str]) -> list[vectors.Vector]:
+    def __call__(self, texts: Sequence[str]) -> vectors.Array:
         self.texts += texts
-        return [self._vector(text) for text in texts]
+        return np.array([self._vector(text) for text in texts])
 
-    def _vector(self, text: str) -> vectors.Vector:
+    def _vector(self, text: str) -> list[float]:
         is_meant = any(word in text for word in MEANINGS)
-        return tuple(1.0 if at == is_meant else 0.0 for at in range(sentence_model.SIZE))
+        return [1.0 if at == is_meant else 0.0 for at in range(sentence_model.SIZE)]
 
 
 @contextlib.contextmanager
@@ -50,11 +51,11 @@ def tools(**texts: str) -> catalog.Catalog:
 
 def prepared(stored: catalog.Catalog, store: sentences.VectorStore | None = None) -> tool_index.Index:
     sentences.use(store or sentences.MemoryStore())
-    index = search.index(stored)
+    index = current.of(stored)
     sentences.wait()
     sentences.prepare(index)
     return index
 
 
 def found(stored: catalog.Catalog, text: str, among: str = "") -> list[str]:
-    return [hit.tool for hit in search.search(stored, among.split() or list(stored.tools), text, 10)]
+    return [hit.tool for hit in engine.search(stored, among.split() or list(stored.tools), text, 10)]

@@ -17,10 +17,10 @@ from toolbelt.core import (
     loading,
     resolution,
     risks,
-    search,
     surface,
     tool_versions,
 )
+from toolbelt.core.search import current
 
 KINDS = [kind for kind in catalog.KINDS if kind != "tool"]
 
@@ -96,7 +96,7 @@ def test_a_prompt_is_not_discoverable_searchable_or_loadable_by_name() -> None:
     resolved_agent = resolved(agent, stored())
 
     assert [decision.tool for decision in resolved_agent.discoverable()] == ["kb__find"]
-    assert search.index(stored()).keys == ["kb__find"]
+    assert current.of(stored()).keys == ["kb__find"]
     snapshot = resolution.Snapshot(catalog=stored(), agent=agent)
     assert loading.load(snapshot, "kb__prompt_sum").status == "unknown"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.core import building
-from toolbelt.core import search
-from toolbelt.core.search import vectors
+from toolbelt.core.search import engine, queries, vectors
+from toolbelt.core.search import words as words_
 
 STORED = building.catalog_of(
     [
@@ -21,7 +22,7 @@ STORED = building.catalog_of(
 
 
 def found_keys(text: str, among: str = "", limit: int = 10) -> list[str]:
-    return [hit.tool for hit in search.search(STORED, among.split() or list(STORED.tools), text, limit)]
+    return [hit.tool for hit in engine.search(STORED, among.split() or list(STORED.tools), text, limit)]
 
 
 @pytest.mark.parametrize(
@@ -64,19 +65,19 @@ def test_results_include_tools_for_each_step_of_a_request() -> None:
         ]
     )
     request = "read the text file, then tell my boss by mail"
-    assert "mail__list" in [hit.tool for hit in search.search(stored, stored.tools, request, 3)]
+    assert "mail__list" in [hit.tool for hit in engine.search(stored, stored.tools, request, 3)]
 
 
 def test_equal_scores_are_in_key_order_and_limited() -> None:
     twins = building.catalog_of(
         [building.tool("b", description="same"), building.tool("a", description="same")]
     )
-    assert [hit.tool for hit in search.search(twins, twins.tools, "same", 10)] == ["a", "b"]
-    assert len(search.search(twins, twins.tools, "same", 1)) == 1
+    assert [hit.tool for hit in engine.search(twins, twins.tools, "same", 10)] == ["a", "b"]
+    assert len(engine.search(twins, twins.tools, "same", 1)) == 1
 
 
 def test_a_hit_names_the_words_of_the_query_that_it_matches() -> None:
-    (hit,) = search.search(STORED, ["files__read"], "reading files quickly", 10)
+    (hit,) = engine.search(STORED, ["files__read"], "reading files quickly", 10)
     assert hit.matched == ("reading", "files")
     assert hit.score > 0
 
@@ -96,7 +97,7 @@ def test_a_hit_names_the_words_of_the_query_that_it_matches() -> None:
     ],
 )
 def test_names_are_split_into_words(text: str, words: list[str]) -> None:
-    assert search.words_of(text) == words
+    assert words_.words_of(text) == words
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_names_are_split_into_words(text: str, words: list[str]) -> None:
     ],
 )
 def test_words_with_common_endings_have_the_same_stem(word: str, related_word: str) -> None:
-    assert search.stem(word) == search.stem(related_word)
+    assert words_.stem(word) == words_.stem(related_word)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_words_with_common_endings_have_the_same_stem(word: str, related_word: s
     ],
 )
 def test_paths_are_reduced_to_name_and_type_and_urls_to_their_host(text: str, words: list[str]) -> None:
-    assert list(search.parse(text).words.values()) == words
+    assert list(queries.parse(text).words.values()) == words
 
 
 def test_a_request_of_many_words_also_finds_less_similar_tools(
@@ -138,22 +139,27 @@ def test_a_request_of_many_words_also_finds_less_similar_tools(
     stored = building.catalog_of(
         [building.tool("a", description="Apple."), building.tool("b", description="Pear.")]
     )
-    size = vectors.table().size
+    size = vectors.table().rows.shape[1]
     similarities = {"apple": 0.2, "zorblax": 1.0, "quux": 1.0, "foo": 1.0, "bar": 1.0}
-    rows = {word: [share, (1 - share**2) ** 0.5, *[0.0] * (size - 2)] for word, share in similarities.items()}
-    table = vectors.unpack(vectors.pack(rows))
+    rows = [[share, (1 - share**2) ** 0.5, *[0.0] * (size - 2)] for share in similarities.values()]
+    table = vectors.Table(
+        numbers={word: number for number, word in enumerate(similarities)},
+        rows=np.array(rows),
+        scales=np.ones(len(rows)),
+    )
     monkeypatch.setattr(vectors, "table", lambda: table)
 
     for query, keys in (("zorblax", []), ("zorblax quux foo bar", ["a"])):
-        assert [hit.tool for hit in search.search(stored, stored.tools, query, 10)] == keys
+        assert [hit.tool for hit in engine.search(stored, stored.tools, query, 10)] == keys
 
 
-def test_vectors_of_a_text_and_its_parts_equal_those_computed_separately() -> None:
-    parts = [{"apple": 2.0, "send": 1.0}, {"apple": 1.0, "letter": 1.0}]
-    whole, each = vectors.of_parts(parts)
+def test_a_product_of_vectors_does_not_depend_on_the_others_that_are_multiplied() -> None:
+    table = vectors.table()
+    rows = np.array([table.of({word: 1.0}) for word in ("send", "apple", "letter") * 50])
+    mail = table.of({"mail": 1.0, "message": 1.0})
 
-    assert whole == pytest.approx(vectors.of({"apple": 3.0, "send": 1.0, "letter": 1.0}))
-    assert each == [vectors.of(part) for part in parts]
+    assert rows @ mail == pytest.approx(rows.astype(np.float64) @ mail, abs=0)
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-3)
 
 
 def test_a_tool_is_found_by_words_of_similar_meaning() -> None:
@@ -163,7 +169,7 @@ def test_a_tool_is_found_by_words_of_similar_meaning() -> None:
             building.tool("money__convert", description="Convert a currency."),
         ]
     )
-    hits = search.search(stored, stored.tools, "photos", 5)
+    hits = engine.search(stored, stored.tools, "photos", 5)
     assert [(hit.tool, hit.matched) for hit in hits] == [("images__make", ())]
 
 
@@ -179,7 +185,7 @@ def test_a_tool_is_found_by_its_parameters() -> None:
     stored = building.catalog_of(
         [building.tool("bank__send", input_schema=input_schema), building.tool("bank__show")]
     )
-    assert [hit.tool for hit in search.search(stored, stored.tools, "iban of the recipient", 5)] == [
+    assert [hit.tool for hit in engine.search(stored, stored.tools, "iban of the recipient", 5)] == [
         "bank__send"
     ]
 
@@ -193,14 +199,14 @@ def test_chinese_and_accented_words_find_tools(query: str) -> None:
             building.tool("c", description="查询火车票。"),
         ]
     )
-    assert search.search(stored, stored.tools, query, 5)[0].tool == ("b" if "m" in query.lower() else "a")
+    assert engine.search(stored, stored.tools, query, 5)[0].tool == ("b" if "m" in query.lower() else "a")
 
 
 def test_better_matches_that_the_agent_may_not_have_are_not_counted() -> None:
     better = [building.tool(f"text__path{number}", description="Text path.") for number in range(100)]
     stored = building.catalog_of([*STORED.tools.values(), *better])
     allowed = ["files__read", "files__write"]
-    assert {hit.tool for hit in search.search(stored, allowed, "text path", 2)} == set(allowed)
+    assert {hit.tool for hit in engine.search(stored, allowed, "text path", 2)} == set(allowed)
 
 
 def test_a_very_long_query_is_truncated_and_searched() -> None:
@@ -209,7 +215,7 @@ def test_a_very_long_query_is_truncated_and_searched() -> None:
 
 def test_searching_an_empty_catalog_finds_nothing() -> None:
     empty = building.catalog_of()
-    assert search.search(empty, [], "anything", 10) == ()
+    assert engine.search(empty, [], "anything", 10) == ()
 
 
 def test_tools_that_the_agent_may_not_have_do_not_affect_its_results() -> None:
@@ -226,6 +232,6 @@ def test_tools_that_the_agent_may_not_have_do_not_affect_its_results() -> None:
         ],
     )
     for query in ("read text from a path", "list issues, then write text", "zymurgy of a request", "status"):
-        expected = search.search(STORED, STORED.tools, query, 10)
-        assert search.search(stored, STORED.tools, query, 10) == expected
-        assert search.search(stored, stored.tools, query, 10) != expected
+        expected = engine.search(STORED, STORED.tools, query, 10)
+        assert engine.search(stored, STORED.tools, query, 10) == expected
+        assert engine.search(stored, stored.tools, query, 10) != expected

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.core import building
-from toolbelt.core import catalog, search
-from toolbelt.core.search import current, tool_index
+from toolbelt.core import catalog
+from toolbelt.core.search import current, engine, tool_index
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def stored_with(*keys: str, **fields: str) -> catalog.Catalog:
 
 
 def found_keys(stored: catalog.Catalog, text: str) -> list[str]:
-    return [hit.tool for hit in search.search(stored, stored.tools, text, 10)]
+    return [hit.tool for hit in engine.search(stored, stored.tools, text, 10)]
 
 
 def test_a_search_is_answered_while_the_index_is_built(build_permission: threading.Event) -> None:
@@ -57,17 +57,17 @@ def test_a_search_is_answered_while_the_index_is_built(build_permission: threadi
     assert current.ready(stored) is None
     build_permission.set()
     current.wait()
-    assert current.ready(stored) is search.index(stored)
+    assert current.ready(stored) is current.of(stored)
 
 
 def test_an_older_index_answers_and_new_tools_are_appended(build_permission: threading.Event) -> None:
     build_permission.set()
     older = stored_with("apple", "hammer")
-    search.index(older)
+    current.of(older)
     build_permission.clear()
     newer = stored_with("apple", "hammer", "apple_pear")
     assert found_keys(newer, "apple pear") == ["apple", "apple_pear"]
-    assert current.ready(newer) is search.index(older)
+    assert current.ready(newer) is current.of(older)
     build_permission.set()
     current.wait()
     assert found_keys(newer, "apple pear") == ["apple_pear", "apple"]
@@ -88,15 +88,15 @@ def test_only_the_newest_of_several_catalogs_is_built_next(build_permission: thr
 def test_a_catalog_with_the_same_texts_reuses_the_index(build_permission: threading.Event) -> None:
     build_permission.set()
     older = stored_with("apple")
-    index = search.index(older)
+    index = current.of(older)
     blocked = building.catalog_of([building.tool("apple", description="The apple.", blocked=True)])
     for stored in (stored_with("apple"), blocked):
         assert found_keys(stored, "apple") == ["apple"]
-        assert search.index(stored) is index
+        assert current.of(stored) is index
 
 
 def test_removed_tools_are_not_found_in_an_older_index(build_permission: threading.Event) -> None:
     build_permission.set()
-    search.index(stored_with("apple", "plum"))
+    current.of(stored_with("apple", "plum"))
     build_permission.clear()
     assert found_keys(stored_with("apple"), "plum apple") == ["apple"]

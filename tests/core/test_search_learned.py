@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.core import building
-from toolbelt.core import search
+from toolbelt.core.search import engine, learned
 
 STORED = building.catalog_of(
     [
@@ -21,16 +21,16 @@ STORED = building.catalog_of(
 @pytest.fixture(autouse=True)
 def reset_learned_words() -> Iterator[None]:
     yield
-    search.use_learned(lambda: search.NOTHING_LEARNED)
+    learned.use(lambda: learned.NOTHING)
 
 
 def learn(*counts: tuple[str, dict[str, float]]) -> None:
-    words = search.LearnedWords(counts)
-    search.use_learned(lambda: words)
+    words = learned.LearnedWords(counts)
+    learned.use(lambda: words)
 
 
-def hits(text: str, among: str = "") -> list[search.Hit]:
-    return list(search.search(STORED, among.split() or list(STORED.tools), text, 10))
+def hits(text: str, among: str = "") -> list[engine.Hit]:
+    return list(engine.search(STORED, among.split() or list(STORED.tools), text, 10))
 
 
 def test_a_tool_is_found_by_the_words_of_earlier_requests() -> None:
@@ -94,11 +94,11 @@ def test_many_words_of_one_tool_dilute_each_other() -> None:
 
 
 def test_replacing_words_of_some_tools_equals_reweighing_all() -> None:
-    before = search.LearnedWords([("a", {"x": 1.0, "y": 3.0}), ("b", {"x": 2.0}), ("c", {"z": 1.0})])
+    before = learned.LearnedWords([("a", {"x": 1.0, "y": 3.0}), ("b", {"x": 2.0}), ("c", {"z": 1.0})])
     after = before.replace({"a", "c"}, [("a", {"x": 3.0}), ("a", {"w": 1.0}), ("c", {})])
 
     places = {"a": 0, "b": 1, "c": 2}
-    expected = search.LearnedWords([("a", {"x": 3.0}), ("a", {"w": 1.0}), ("b", {"x": 2.0}), ("c", {})])
+    expected = learned.LearnedWords([("a", {"x": 3.0}), ("a", {"w": 1.0}), ("b", {"x": 2.0}), ("c", {})])
     for stem in "wxyz":
         assert after.matches([stem], places, bytes([1, 1, 1])) == expected.matches(
             [stem], places, bytes([1, 1, 1])

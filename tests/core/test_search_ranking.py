@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from toolbelt.core.search import ranking
 
 
 def order(*tools: tuple[float, Sequence[float]], gain: float = 1.0) -> list[int]:
     """Return the order of tools, each given as its score and its fit to each clause."""
     scores = [score for score, _ in tools]
-    return list(ranking.order(scores, [(clauses,) for _, clauses in tools], (gain,)))
+    return ranking.order(np.array(scores), [np.array([clauses for _, clauses in tools])], np.array([gain]))
 
 
 def test_a_tool_for_another_clause_precedes_a_second_one_for_the_same() -> None:
@@ -35,8 +37,8 @@ def test_a_clause_that_is_already_covered_gives_no_gain() -> None:
 
 
 def test_each_measure_has_its_own_gain() -> None:
-    by_clause = [([0.5], [0.5]), ([0.9], [0.5]), ([0.5], [0.9])]
-    assert list(ranking.order([1.0, 0.0, 0.0], by_clause, (1.0, 2.0))) == [0, 2, 1]
+    by_clause = [np.array([[0.5], [0.9], [0.5]]), np.array([[0.5], [0.5], [0.9]])]
+    assert ranking.order(np.array([1.0, 0.0, 0.0]), by_clause, np.array([1.0, 2.0])) == [0, 2, 1]
 
 
 def test_equal_tools_keep_their_order() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import structlog
 
 from tests.core import sentence_models
 from tests.core.sentence_models import Model, found, prepared, tools
-from toolbelt.core import search
-from toolbelt.core.search import sentence_model, sentences, vectors
+from toolbelt.core.search import current, sentence_model, sentences
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_unused_vectors_are_dropped_from_memory(model: Model, monkeypatch: pytes
     sentences.wait()
     model.texts.clear()
     for stored in (tools(first="Copy."), tools(second="Move.")):
-        sentences.prepare(search.index(stored))
+        sentences.prepare(current.of(stored))
         sentences.wait()
 
     assert model.texts == ["second.  Move."]
@@ -82,7 +82,7 @@ def test_unused_vectors_are_dropped_from_memory(model: Model, monkeypatch: pytes
 def test_vectors_are_computed_in_a_background_thread(model: Model) -> None:
     sentences.use(sentences.MemoryStore())
     stored = tools(second="A quibbling thing.")
-    index = search.index(stored)
+    index = current.of(stored)
     sentences.wait()
 
     assert len(index.sentences) == 1
@@ -103,7 +103,7 @@ def test_a_failing_model_is_logged_once_and_search_continues(
     prepared(stored)
 
     assert [call.method_name for call in log.calls] == ["warning"]
-    assert search.sentence_status() == "failed"
+    assert sentence_model.status() == "failed"
     assert sentence_model.error() == "no such file: model.onnx"
     assert found(stored, "copy") == ["first"]
 
@@ -118,7 +118,7 @@ def test_the_model_is_not_imported_without_the_extra(monkeypatch: pytest.MonkeyP
         sentences.use(None)
 
     assert index.sentences == []
-    assert search.sentence_status() == "not installed"
+    assert sentence_model.status() == "not installed"
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,7 @@ def test_the_model_of_the_extra_ranks_similar_sentences_higher() -> None:
     assert embed is not None
     mail, letter, file = embed(["send an email", "mail a letter", "delete a file"])
 
-    def cosine_similarity(first: vectors.Vector, second: vectors.Vector) -> float:
-        return sum(a * b for a, b in zip(first, second, strict=True))
-
-    assert cosine_similarity(mail, letter) > 2 * cosine_similarity(mail, file)
-    (original,) = sentence_model.original()(["send an email"])
-    assert cosine_similarity(mail, original) < 0.99, "the matrix turns the vectors"
-    assert sum(value * value for value in mail) == pytest.approx(1)
+    assert mail @ letter > 2 * mail @ file
+    (original,) = sentence_model.model(np.eye(sentence_model.SIZE))(["send an email"])
+    assert mail @ original < 0.99, "the matrix turns the vectors"
+    assert mail @ mail == pytest.approx(1, abs=1e-3)

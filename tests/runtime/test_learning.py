@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from toolbelt import models, testing
 from toolbelt.control.config import belts, installation
-from toolbelt.core import search as search_of_tools
+from toolbelt.core.search import learned
 from toolbelt.runtime import admissions, calls, learning, secrets
 from toolbelt.runtime.incoming import Call, RequestKey
 from toolbelt.store import clock, learned_words
@@ -210,7 +210,7 @@ def test_learned_words_lose_weight_over_time_in_a_running_process(
         assert places(learning.words(), "zorblax") == set()
 
 
-def places(words: search_of_tools.LearnedWords, stem: str) -> set[str]:
+def places(words: learned.LearnedWords, stem: str) -> set[str]:
     keys = ["fetch", "fetch_all", "other"]
     matches = words.matches([stem], {key: place for place, key in enumerate(keys)}, bytes([1, 1, 1]))
     return {keys[place] for place in matches}

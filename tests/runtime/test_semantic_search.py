@@ -11,8 +11,7 @@ import structlog
 
 from tests.core import sentence_models
 from tests.core.sentence_models import Model, found, prepared, tools
-from toolbelt.core import search
-from toolbelt.core.search import sentences
+from toolbelt.core.search import current, sentences
 from toolbelt.runtime import semantic_search
 
 
@@ -26,13 +25,13 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
 def test_vectors_are_read_from_the_file_after_a_restart(model: Model, tmp_path: Path, settings: Any) -> None:
     settings.BASE_DIR = tmp_path
     semantic_search.start()
-    search.index(tools(first="Copy.", second="A quibbling thing."))
+    current.of(tools(first="Copy.", second="A quibbling thing."))
     sentences.wait()
     model.texts.clear()
 
     semantic_search.start()
     stored = tools(first="Copy all.", second="A quibbling thing.")
-    search.index(stored)
+    current.of(stored)
     sentences.wait()
 
     assert model.texts == ["first.  Copy all."]
@@ -69,7 +68,7 @@ def test_vectors_are_kept_in_memory_without_a_writable_file(
     prepared(tools(first="Copy.", second="Move."), store)
     model.texts.clear()
     stored = tools(first="Copy.", second="A quibbling thing.")
-    sentences.prepare(search.index(stored))
+    sentences.prepare(current.of(stored))
     sentences.wait()
 
     assert model.texts == ["second.  A quibbling thing."]

@@ -14,7 +14,7 @@ from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
-from toolbelt.core import search
+from toolbelt.core.search import current, engine
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -41,7 +41,7 @@ def test_tools_are_ranked_like_an_agents_search_and_toolkits_by_their_tools(oper
     stored = access_index.catalog_view().catalog
     results = titles(operator, "read an issue", "Tools")
     assert results
-    assert results == [hit.tool for hit in search.search(stored, stored.tools, "read an issue", len(results))]
+    assert results == [hit.tool for hit in engine.search(stored, stored.tools, "read an issue", len(results))]
     assert "issues" in titles(operator, "read an issue", "Toolkits")
 
 
@@ -201,7 +201,7 @@ def test_a_truncated_result_list_says_so(operator: Client, more_tools: Any) -> N
 
     assert groups("shell") == dict.fromkeys(groups("shell"), "")
     more_tools(50)
-    search.wait()
+    current.wait()
     assert groups("extra")["Tools"] == "best 7 of at least 30"
     assert "best 7 of at least 30" in dashboard.text(operator.get("/search/", {"q": "extra"}))
     options = dashboard.text(operator.get("/search/tools/", {"q": "extra"}))

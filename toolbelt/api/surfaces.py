@@ -35,7 +35,7 @@ Request = Annotated[
     pydantic.Field(description="The id of the request within the session: a model request or a run."),
 ]
 Subagent = Annotated[
-    Literal[agents.KINDS] | None,  # type: ignore[valid-type]
+    agents.Kind | None,
     pydantic.Field(
         description="The kind of subagent that the request is for."
         " With an agent's own token, one of the agent's `subagent_kinds`."

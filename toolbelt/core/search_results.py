@@ -18,10 +18,9 @@ from toolbelt.core import (
     meta_tools,
     resolution,
     schema,
-    search,
     targets,
 )
-from toolbelt.core.search import documents
+from toolbelt.core.search import documents, engine
 
 # The whole answer, as JSON. Only a tool that is searched by its exact name may bring a larger schema.
 MAX_TOKENS = 600
@@ -74,10 +73,10 @@ def of(
     offset = arguments.get("offset", 0)
     limit = arguments.get("limit", meta_tools.SEARCH_LIMIT)
     count = offset + max(limit + 1, _COUNTED)
-    hits = search.search(stored, decisions, query, count)
+    hits = engine.search(stored, decisions, query, count)
     if not all(lines.is_usable(hit.tool) for hit in hits):
         # Only now, because to check them all costs more than a search.
-        hits = search.search(stored, filter(lines.is_usable, decisions), query, count)
+        hits = engine.search(stored, filter(lines.is_usable, decisions), query, count)
     toolkits = lines.best_toolkits([hit.tool for hit in hits[:_COUNTED]])
     empty = Page(results=(), toolkits=toolkits, next_offset=offset + limit)
     room = MAX_TOKENS - _tokens(stored, empty.answer(longest_message))

@@ -18,7 +18,7 @@ import structlog
 from django import db
 
 from toolbelt import conf
-from toolbelt.core import search
+from toolbelt.core.search import learned, queries
 from toolbelt.runtime import record_writer, secrets
 from toolbelt.store import learned_words
 
@@ -59,7 +59,7 @@ class _Loaded:
     at: float = 0.0
     weighed_at: float = 0.0
     rows: learned_words.Rows = field(default_factory=dict)
-    words: search.LearnedWords | None = None
+    words: learned.LearnedWords | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -69,27 +69,27 @@ _loaded = _Loaded()
 
 def register() -> None:
     """Have searches use what was learned."""
-    search.use_learned(words)
+    learned.use(words)
 
 
-def words() -> search.LearnedWords:
+def words() -> learned.LearnedWords:
     """Return the learned words; none if the setting is off. In a thread that may block."""
     if not conf.LEARN_FROM_USE:
-        return search.NOTHING_LEARNED
-    learned = _loaded.words
-    if learned is not None and _is_fresh():
-        return learned
-    if not _loaded.lock.acquire(blocking=learned is None):
+        return learned.NOTHING
+    loaded = _loaded.words
+    if loaded is not None and _is_fresh():
+        return loaded
+    if not _loaded.lock.acquire(blocking=loaded is None):
         # Another search reads them.
-        return learned or search.NOTHING_LEARNED
+        return loaded or learned.NOTHING
     try:
         # Another search may have read them meanwhile.
-        if (learned := _loaded.words) is None or not _is_fresh():
-            learned = _read(learned)
-        return learned
+        if (loaded := _loaded.words) is None or not _is_fresh():
+            loaded = _read(loaded)
+        return loaded
     except db.Error as error:
         _log.warning("learned words not read", error=str(error))
-        return learned or search.NOTHING_LEARNED
+        return loaded or learned.NOTHING
     finally:
         _loaded.lock.release()
 
@@ -153,17 +153,17 @@ def erase(*, tool: str = "", agent: str = "") -> int:
     return erased
 
 
-def _read(learned: search.LearnedWords | None) -> search.LearnedWords:
+def _read(loaded: learned.LearnedWords | None) -> learned.LearnedWords:
     """Return the learned words as they are now, and remember them. Only what has changed is read and weighed."""
     now = time.monotonic()
-    rows = learned_words.read(_loaded.rows if learned is not None else {})
-    if learned is None or now - _loaded.weighed_at >= _WEIGH_SECONDS:
-        learned, _loaded.weighed_at = search.LearnedWords(learned_words.counts(rows)), now
+    rows = learned_words.read(_loaded.rows if loaded is not None else {})
+    if loaded is None or now - _loaded.weighed_at >= _WEIGH_SECONDS:
+        loaded, _loaded.weighed_at = learned.LearnedWords(learned_words.counts(rows)), now
     elif changed := _changed_tools(_loaded.rows, rows):
         of_changed = {key: row for key, row in rows.items() if key[0] in changed}
-        learned = learned.replace(changed, learned_words.counts(of_changed))
-    _loaded.rows, _loaded.words, _loaded.at = rows, learned, now
-    return learned
+        loaded = loaded.replace(changed, learned_words.counts(of_changed))
+    _loaded.rows, _loaded.words, _loaded.at = rows, loaded, now
+    return loaded
 
 
 def _changed_tools(before: learned_words.Rows, after: learned_words.Rows) -> set[str]:
@@ -176,5 +176,5 @@ def _is_fresh() -> bool:
 
 
 def _stems(query: str) -> tuple[str, ...]:
-    stems = search.parse(secrets.mask(query).replace(secrets.MASK, ". ")).words
+    stems = queries.parse(secrets.mask(query).replace(secrets.MASK, ". ")).words
     return tuple(stem for stem in stems if stem.isalpha() and 1 < len(stem) <= _MAX_LENGTH)[:_MAX_STEMS]

@@ -10,7 +10,6 @@ import structlog
 from django.conf import settings
 
 from toolbelt import locations
-from toolbelt.core import search
 from toolbelt.core.search import sentences
 
 _RECORD_SIZE = sentences.DIGEST_SIZE + sentences.VECTOR_SIZE
@@ -20,7 +19,7 @@ _log = structlog.get_logger(__name__)
 
 def start() -> None:
     """Have the searches of this process use sentence vectors, if the extra is installed."""
-    search.use_sentences(VectorFile(Path(settings.BASE_DIR) / locations.SEARCH_VECTORS))
+    sentences.use(VectorFile(Path(settings.BASE_DIR) / locations.SEARCH_VECTORS))
 
 
 class VectorFile:

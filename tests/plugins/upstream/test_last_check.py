@@ -11,7 +11,7 @@ import pytest
 
 from tests.plugins.upstream import harness, scripting, serving
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection, last_check, network, transports
+from toolbelt.plugins.upstream import connection, last_check, transports
 
 
 class Denied(Exception):
@@ -75,7 +75,7 @@ def test_a_denied_call_is_not_written_to_a_process(tmp_path: Any) -> None:
 def test_a_request_waiting_for_a_connection_is_checked_when_it_gets_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(transports, "MAX_CONNECTIONS", 1)
     checked: list[str] = []
 
     async def story() -> None:
@@ -102,7 +102,7 @@ def test_a_request_waiting_for_a_connection_is_checked_when_it_gets_the_connecti
 
         served = await asyncio.start_server(answer, "127.0.0.1", 0)
         port = served.sockets[0].getsockname()[1]
-        inner = network.Transport()
+        inner = transports.pool()
         async with (
             asyncio.timeout(30),
             served,

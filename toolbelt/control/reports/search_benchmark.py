@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolbelt.core import catalog, errors, search
+from toolbelt.core import catalog, errors
+from toolbelt.core.search import current, engine, sentence_model, sentences
 
 TOOLS, QUERIES = "tools.jsonl", "queries.jsonl"
 _PLUGIN = "bench"
@@ -68,23 +69,23 @@ def read(path: Path) -> list[RequestSet]:
 
 def use_sentences() -> bool:
     """Use the sentence model from now on; return whether there is one."""
-    search.use_sentences(search.SentenceMemory())
-    return search.sentence_status() != "not installed"
+    sentences.use(sentences.MemoryStore())
+    return sentence_model.status() != "not installed"
 
 
 def measure(requests: RequestSet, *, semantic: bool = False) -> Figures:
     """Build the index of a set's tools, search for each of its requests, and return what was found."""
     started = time.perf_counter()
-    index = search.index(requests.stored)
+    index = current.of(requests.stored)
     if semantic:
-        search.prepare_sentences(index)
+        sentences.prepare(index)
     index_s = time.perf_counter() - started
     among = tuple(requests.stored.tools)
     elapsed, processor = [], []
     scores = []
     for text, groups in zip(requests.texts, requests.groups, strict=True):
         started, before = time.perf_counter(), time.thread_time()
-        hits = search.search(requests.stored, among, text, LIMIT)
+        hits = engine.search(requests.stored, among, text, LIMIT)
         elapsed.append((time.perf_counter() - started) * 1000)
         processor.append((time.thread_time() - before) * 1000)
         scores.append(_scores([hit.tool for hit in hits], groups))

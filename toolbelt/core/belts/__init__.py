@@ -50,7 +50,8 @@ def check(document: Any, *, stored: Any = None) -> list[errors.Problem]:
 
     ``stored`` is the document of what is stored, with its secrets: those may stay, as connections may.
     """
-    return checking.document(document, reading.belt(document), is_saved=True, stored=stored)
+    read = reading.sections(document)
+    return checking.document(document, read, reading.belt(read), is_saved=True, stored=stored)
 
 
 def load(
@@ -70,8 +71,9 @@ def load(
     which is stricter than resolving it (see :func:`toolbelt.core.loadouts.pattern_problem`); ``stored`` is then what
     :func:`check` explains.
     """
-    belt = reading.belt(document, count_tokens=count_tokens, number=number, stamp=stamp)
-    problems = [] if lenient else checking.document(document, belt, is_saved=is_saved, stored=stored)
+    read = reading.sections(document)
+    belt = reading.belt(read, count_tokens=count_tokens, number=number, stamp=stamp)
+    problems = [] if lenient else checking.document(document, read, belt, is_saved=is_saved, stored=stored)
     if problems:
         raise errors.Invalid(problems)
     return belt
@@ -102,8 +104,8 @@ def value(
 
     Names in the entry are looked up in ``stored``, which tells toolkits from tools in ``tools_config``.
     """
-    fields = reading.clean(kind, written)
-    if fields is None:
+    fields, _ = reading.entry(kind, written)
+    if not reading.is_named(kind, fields):
         path = checking.address(kind, written)
         raise errors.Invalid([errors.Problem(path=path, message="An entry needs a name.")])
     match kind:

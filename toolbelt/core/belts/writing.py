@@ -90,10 +90,10 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "annotations": json.loads,
     "details": json.loads,
     "approved_version": json.loads,
-    "upstream": lambda text: _in_order(json.loads(text), vocabulary.UPSTREAM.fields),
+    "upstream": lambda text: _in_order(json.loads(text), vocabulary.Upstream.model_fields),
     "members": _uses,
     "tools": _uses,
-    "triggers": lambda triggers: [_fields(trigger, vocabulary.TRIGGER.fields) for trigger in triggers],
+    "triggers": lambda triggers: [_fields(trigger, vocabulary.Trigger.model_fields) for trigger in triggers],
     "ends": _ends,
-    "budget": lambda budget: _fields(budget, vocabulary.BUDGET.fields),
+    "budget": lambda budget: _fields(budget, vocabulary.AgentBudget.model_fields),
 }

@@ -10,14 +10,15 @@ fits a clause better than all that are chosen.
 from __future__ import annotations
 
 import functools
-import heapq
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from operator import mul, sub
+
+import numpy as np
 
 from toolbelt.core.search import features
+from toolbelt.core.search.vectors import Array
 
 # The values from which on features count differently.
 KNOTS: Mapping[str, tuple[float, ...]] = {
@@ -61,8 +62,8 @@ CHOSEN, AMONG = 10, 30
 class Weights:
     """The weights of the terms, and of the gain of a tool that fits a clause better (see ``features.BY_CLAUSE``)."""
 
-    terms: Sequence[float]
-    gains: Sequence[float]
+    terms: Array
+    gains: Array
 
 
 @functools.cache
@@ -77,56 +78,33 @@ def weights_with_sentences() -> Weights:
     return _read(FILE_WITH_SENTENCES, TERMS_WITH_SENTENCES)
 
 
-def terms(candidate: features.Candidate) -> list[float]:
-    """Return the terms of a candidate, in their order."""
-    values = candidate.features
-    above = [values[at] - knot if values[at] > knot else 0.0 for at, knot in _KNOTS]
-    if len(values) == len(_NAMES):
-        above += [values[at] - knot if values[at] > knot else 0.0 for at, knot in _KNOTS_OF_SENTENCES]
-    return [*values, *above]
+def terms(features_: Array) -> Array:
+    """Return the terms of candidates from their features: a row for each."""
+    has_sentences = features_.shape[1] == len(_NAMES)
+    at, knots = zip(*(_KNOTS + _KNOTS_OF_SENTENCES if has_sentences else _KNOTS), strict=True)
+    return np.hstack([features_, np.maximum(features_[:, at] - knots, 0.0)])
 
 
-def score(candidate: features.Candidate, by: Weights) -> float:
-    """Return the score of a candidate; the higher, the better it fits."""
-    weighed: float = sum(map(mul, terms(candidate), by.terms))
-    return round(weighed, 6)
+def scores(features_: Array, by: Weights) -> Array:
+    """Return the scores of candidates; the higher, the better one fits."""
+    return np.round(terms(features_) @ by.terms, 6)
 
 
-def order(
-    scores: Sequence[float], by_clause: Sequence[Sequence[Sequence[float]]], gains: Sequence[float]
-) -> Iterator[int]:
-    """Yield the positions of the candidates, the best first; equal ones in their order."""
-    in_order = sorted(range(len(scores)), key=lambda at: -scores[at])
-    yield from in_order[:1]
-    reached = [list(values) for values in by_clause[in_order[0]]] if in_order else []
-    # Gains only decrease as more tools are chosen, so a score that was computed earlier is an upper bound. The first
-    # tool whose score was computed after the last choice is therefore the best.
-    waiting = [(-scores[at] - _gain(by_clause[at], reached, gains), at, 1) for at in in_order[1:AMONG]]
-    heapq.heapify(waiting)
-    count = 1
-    while waiting and count < CHOSEN:
-        _, at, when = heapq.heappop(waiting)
-        if when < count:
-            heapq.heappush(waiting, (-scores[at] - _gain(by_clause[at], reached, gains), at, count))
-            continue
-        yield at
-        count += 1
-        reached = [list(map(max, *both)) for both in zip(reached, by_clause[at], strict=True)]
-    left = {at for _, at, _ in waiting}
-    yield from (at for at in in_order[1:AMONG] if at in left)
-    yield from in_order[AMONG:]
+def order(scored: Array, by_clause: Sequence[Array], gains: Array) -> list[int]:
+    """Return the positions of the candidates, the best first; equal ones in their order."""
+    in_order: list[int] = np.argsort(-scored, kind="stable").tolist()
+    chosen, waiting = in_order[:1], in_order[1:AMONG]
+    while waiting and len(chosen) < CHOSEN:
+        improved = np.round(scored[waiting] + improvements(by_clause, chosen, waiting) @ gains, 6)
+        chosen.append(waiting.pop(int(np.argmax(improved))))
+    return [*chosen, *waiting, *in_order[AMONG:]]
 
 
-def improvement(by_clause: Sequence[Sequence[float]], reached: Sequence[Sequence[float]]) -> list[float]:
-    """Return the largest improvement of a tool over ``reached`` in any clause, for each measure."""
-    return [max(0.0, *map(sub, *both)) for both in zip(by_clause, reached, strict=True)]
-
-
-def _gain(
-    by_clause: Sequence[Sequence[float]], reached: Sequence[Sequence[float]], gains: Sequence[float]
-) -> float:
-    gain: float = sum(map(mul, gains, improvement(by_clause, reached)))
-    return gain
+def improvements(by_clause: Sequence[Array], chosen: Sequence[int], waiting: Sequence[int]) -> Array:
+    """Return the largest improvement of each waiting tool over the chosen ones in any clause, for each measure."""
+    return np.column_stack(
+        [np.maximum(table[waiting] - table[chosen].max(0), 0.0).max(1) for table in by_clause]
+    )
 
 
 def _read(file: str, names: Sequence[str]) -> Weights:
@@ -134,6 +112,6 @@ def _read(file: str, names: Sequence[str]) -> Weights:
     stored: Mapping[str, Mapping[str, float]] = json.loads(text)
     gains = stored["gains"]
     return Weights(
-        terms=tuple(stored["weights"][name] for name in names),
-        gains=tuple(gains[name] for name in features.BY_CLAUSE if name in gains),
+        terms=np.array([stored["weights"][name] for name in names]),
+        gains=np.array([gains[name] for name in features.BY_CLAUSE if name in gains]),
     )

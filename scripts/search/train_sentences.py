@@ -1,18 +1,18 @@
-"""The matrix that transforms the vectors of the sentence model, for the search of tools. Its file is sentences.bin.
+"""The matrix that transforms the vectors of the sentence model, for the search of tools. Its file is sentences.npz.
 
 The model was trained to match sentences of the same meaning, not requests and tools. The matrix starts as the identity,
-and is fitted like the word vectors (scripts/train_vectors.py).
+and is fitted like the word vectors (scripts/search/train_vectors.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scripts import train_vectors
+from scripts.search import train_vectors
 from toolbelt.control.reports import search_benchmark
 from toolbelt.core.search import documents, queries, sentence_model, vectors
 
@@ -42,9 +42,9 @@ def prepare(
         for request_set in sets
     }
     return Start(
-        tools={name: np.array(embed([doc.sentence for doc in docs])) for name, docs in tools.items()},
+        tools={name: embed([doc.sentence for doc in docs]) for name, docs in tools.items()},
         requests={
-            request_set.name: np.array(embed([queries.parse(text).text for text in request_set.texts]))
+            request_set.name: embed([queries.parse(text).text for text in request_set.texts])
             for request_set in sets
         },
         groups=groups,
@@ -53,13 +53,12 @@ def prepare(
 
 def fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool]) -> Any:
     """Return the matrix fitted to the chosen requests (by number) of these sets, as read back from its file."""
-    table = vectors.unpack(pack(sum(_fit(start, names, chosen, seed) for seed in range(FITS)) / FITS))
-    return np.array(list(vectors.rows(table).values()))
+    return table(sum(_fit(start, names, chosen, seed) for seed in range(FITS)) / FITS).matrix()
 
 
-def pack(matrix: Iterable[Any]) -> bytes:
-    """Return the file of a matrix."""
-    return vectors.pack({str(number): row for number, row in enumerate(matrix)})
+def table(matrix: Any) -> vectors.Table:
+    """Return the rows of a matrix as a table, by their numbers."""
+    return train_vectors.table(list(map(str, range(len(matrix)))), matrix)
 
 
 def _fit(start: Start, names: Sequence[str], chosen: Callable[[int], bool], seed: int) -> Any:
