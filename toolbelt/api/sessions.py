@@ -13,7 +13,7 @@ from ninja import params
 
 from toolbelt.api import auth, paging, problems, schemas, surfaces
 from toolbelt.control.agents import sessions
-from toolbelt.runtime import credentials
+from toolbelt.runtime import request_contexts
 
 router = ninja.Router(tags=["agents: sessions"])
 
@@ -95,7 +95,7 @@ def equip_session(request: HttpRequest, agent: str, session: surfaces.Id, body: 
 
     With an agent's own token, only the loadouts in the agent's `session_loadouts` may be set or replaced.
     """
-    allowed_loadouts = credentials.session_loadouts(auth.bearer(request), agent)
+    allowed_loadouts = request_contexts.session_loadouts(auth.bearer(request), agent)
     change = sessions.equip(
         auth.write(request, reason=body.reason),
         agent,
@@ -118,7 +118,7 @@ def evict_session(request: HttpRequest, agent: str, session: surfaces.Id) -> Any
 
     With an agent's own token, this is refused if the session's loadout is not in the agent's `session_loadouts`.
     """
-    allowed_loadouts = credentials.session_loadouts(auth.bearer(request), agent)
+    allowed_loadouts = request_contexts.session_loadouts(auth.bearer(request), agent)
     sessions.evict(auth.write(request), agent, session, among=allowed_loadouts)
     return ninja.Status(204, None)
 

@@ -196,7 +196,7 @@ def answers() -> PreparedAnswers | None:
 
 def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> SurfaceAnswer:
     """Compute the answer for a bearer who may ask for this agent. Raise errors.ToolbeltError."""
-    credentials.check_subagent(bearer, request.key)
+    request_contexts.check_subagent(bearer, request.key)
     built = surfaces.of(request.key, request.message)
     template = _template(built, request)
     context_use.add(request.key.agent, template.tokens)

@@ -1,6 +1,6 @@
 """The context of a request: its bearer, and the current state of the agent and session, read by one query.
 
-It is used on event loops: nothing here uses a thread or a second query. If anything is not cached in this process, or
+Contexts are read on event loops, without a thread and a second query; only the two checks at the end query again. If anything is not cached in this process, or
 the request must be refused, the context is None, and callers fall back to `credentials` and `snapshots` in a thread.
 
 While the database cannot be read, `RequestContexts.last_known` returns the result of the last probe for the same token,
@@ -238,5 +238,27 @@ def may_be_named(request_id: str | None, state: state_probe.ProbedState) -> bool
 
 
 def _may_ask_for(subagent: str | None, bearer: credentials.Bearer, snapshot: resolution.Snapshot) -> bool:
-    """Return whether the bearer may ask for this kind of subagent, as `credentials.check_subagent` does."""
+    """Return whether the bearer may ask for this kind of subagent, as :func:`check_subagent` does."""
     return subagent is None or bearer.kind == "operator" or subagent in snapshot.agent.subagent_kinds
+
+
+def check_subagent(bearer: credentials.Bearer, key: RequestKey) -> None:
+    """Raise Refused for a kind of subagent that the agent's own token may not request. Operators may request any."""
+    if key.subagent is None or bearer.kind == "operator":
+        return
+    snapshot, _ = snapshots.take(RequestKey(key.agent, subagent=key.subagent))
+    kinds = snapshot.agent.subagent_kinds
+    if key.subagent not in kinds:
+        may = f"it may ask for {', '.join(kinds)}" if kinds else "it may ask for none"
+        raise errors.Refused(
+            f"{key.agent} may not ask for a subagent of the kind {key.subagent}: {may}."
+            " An operator can change that, in its subagent_kinds."
+        )
+
+
+def session_loadouts(bearer: credentials.Bearer, agent: str) -> tuple[str, ...] | None:
+    """Return the loadouts that this bearer may equip a session of the agent with; None: any."""
+    if bearer.kind == "operator":
+        return None
+    snapshot, _ = snapshots.take(RequestKey(agent))
+    return snapshot.agent.session_loadouts
