@@ -1,7 +1,8 @@
 """The context of a request: its bearer, and the current state of the agent and session, read by one query.
 
-Contexts are read on event loops, without a thread and a second query; only the two checks at the end query again. If anything is not cached in this process, or
-the request must be refused, the context is None, and callers fall back to `credentials` and `snapshots` in a thread.
+Contexts are read on event loops, without a thread and a second query; only the two checks at the end query again. If
+anything is not cached in this process, or the request must be refused, the context is None, and callers fall back to
+`credentials` and `snapshots` in a thread.
 
 While the database cannot be read, `RequestContexts.last_known` returns the result of the last probe for the same token,
 agent and session, for up to `TOOLBELT_STALE_SECONDS`, unless this process has read or committed anything newer. Tokens
