@@ -14,7 +14,8 @@ from ninja import params
 
 from toolbelt.api import auth, problems, schemas, surfaces
 from toolbelt.core import reasons, rules, schema
-from toolbelt.runtime import calls, explain, prepared_answers, request_contexts, toolkits
+from toolbelt.runtime import calls
+from toolbelt.runtime.surfaces import explain, prepared_answers, request_contexts, toolkits
 
 router = ninja.Router(tags=["agents: surfaces and calls"])
 

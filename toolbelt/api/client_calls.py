@@ -10,7 +10,9 @@ from django.http import HttpRequest, HttpResponse
 
 from toolbelt.api import auth, names, problems, schemas, surfaces
 from toolbelt.core import schema
-from toolbelt.runtime import admissions, calls, request_contexts
+from toolbelt.runtime import calls
+from toolbelt.runtime.calls import admissions
+from toolbelt.runtime.surfaces import request_contexts
 
 router = ninja.Router(tags=["agents: surfaces and calls"])
 

@@ -26,7 +26,8 @@ from toolbelt.front import (
     request_limits,
     requests,
 )
-from toolbelt.runtime import credentials, prepared_answers, telemetry
+from toolbelt.runtime import credentials, telemetry
+from toolbelt.runtime.surfaces import prepared_answers
 
 # The name of the view of surfaces in metrics, as in Django.
 VIEW = "api:get_surface"

@@ -27,7 +27,9 @@ from toolbelt.mcp import (
     tool_calls,
 )
 from toolbelt.plugins.upstream import connection_owners
-from toolbelt.runtime import availability, prepared_answers, telemetry, upstream_connections
+from toolbelt.runtime import availability, telemetry
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import process_connections
 
 # A larger body is read only with a valid token.
 MAX_UNAUTHENTICATED_BYTES = 100_000
@@ -172,7 +174,7 @@ async def _leave(exchange: exchanges.Exchange, head: request_head.RequestHead) -
     exchange.shared.streams.leave(head.token, head.agent, head.client_session)
     exchange.shared.list_tracker.forget(head)
     if client := ongoing_call.client_session(head):
-        await upstream_connections.end_owner(
+        await process_connections.end_owner(
             connection_owners.key("session", request_key.RequestKey(head.agent), client)
         )
     # The session's id would keep working, which it must not after a successful response.

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import structlog
 
 import toolbelt
-from toolbelt.runtime import call_metrics
+from toolbelt.runtime.records import call_metrics
 
 if TYPE_CHECKING:
     from opentelemetry import metrics, trace
     from opentelemetry.sdk import trace as sdk_trace
 
-    from toolbelt.runtime import recordings
+    from toolbelt.runtime.records import recordings
 
 # Each signal has an exporter if one of its two variables is set.
 _SIGNALS = ("TRACES", "METRICS")

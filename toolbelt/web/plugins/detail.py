@@ -19,7 +19,8 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import plugin_overview
 from toolbelt.core import belts, connections, effects, errors
 from toolbelt.runtime import plugins as running
-from toolbelt.runtime import secrets, upstream_connections
+from toolbelt.runtime import secrets
+from toolbelt.runtime.upstream import process_connections
 from toolbelt.web.access import blocking as block_button
 from toolbelt.web.kit import explained, http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import client_plugins, forms, listing
@@ -191,13 +192,13 @@ def _connection_view(
         stored = belts.entry("plugin", provider.plugin).get("upstream", {})
         headers = "\n".join(f"{name}: {value}" for name, value in connection.headers.items())
         form = forms.Connection(initial={**stored, "headers": headers, "was": stored})
-    sharing = upstream_connections.sharing(provider.plugin)
+    sharing = process_connections.sharing(provider.plugin)
     return pieces.View(
         connection=connection,
         arguments=shlex.join(connection.args),
         shared=_SHARED_BY[sharing],
         closes=sharing != "shared",
-        open=upstream_connections.open_connections(provider.plugin.name),
+        open=process_connections.open_connections(provider.plugin.name),
         form=form if connection.url else None,
         command=_replace_command(connection, provider.plugin.name) if connection.command else "",
     )
