@@ -28,7 +28,7 @@ from toolbelt.runtime import environ, threads
 from toolbelt.runtime.upstream import claims as upstream_claims
 from toolbelt.runtime.upstream import forwarding, server_notifications
 from toolbelt.runtime.upstream import pool as upstream_pool
-from toolbelt.store import listings
+from toolbelt.store import listings, snapshots
 from toolbelt.store import upstream_connections as stored_claims
 
 ServerListing = importing.ServerListing
@@ -115,6 +115,11 @@ def apply_catalog(stored: catalog.Catalog) -> None:
         if plugin.upstream and ((plugin.active and not plugin.blocked) or plugin.name in _being_listed)
     }
     pool.close(lambda pooled: digests.get(pooled.name) != pooled.digest)
+
+
+def watch_catalogs() -> None:
+    """Apply each catalog that this process reads."""
+    snapshots.watch(apply_catalog)
 
 
 async def end_owner(owner: str) -> None:
