@@ -79,7 +79,7 @@ def test_deleted_agents_and_tools_are_shown_without_a_link(call_viewer: Client) 
     assert (call.agent_url, call.tool_url) == ("", "")
     assert 'href="/tools/gone/"' not in dashboard.text(call_viewer.get("/calls/"))
     factories.call("load_tools")
-    assert [figure.mark for figure in open_page(call_viewer).figures] == ["unknown", "Toolbelt's own"]
+    assert [figure.mark for figure in open_page(call_viewer).usage.figures] == ["unknown", "Toolbelt's own"]
 
 
 def test_figures_of_each_tool_are_relative_to_the_largest(call_viewer: Client) -> None:
@@ -88,7 +88,7 @@ def test_figures_of_each_tool_are_relative_to_the_largest(call_viewer: Client) -
     for outcome in ("ok", "tool-failed", "tool-denied", "ok"):
         factories.call("papers", duration_ms=2000, outcome=outcome)
     page = open_page(call_viewer)
-    papers, shell = page.figures
+    papers, shell = page.usage.figures
     assert (papers.usage.tool, papers.usage.calls, papers.share, papers.usage.errors, papers.error_share) == (
         "papers",
         4,
@@ -111,8 +111,8 @@ def test_a_long_list_of_figures_is_folded_and_can_be_expanded(call_viewer: Clien
     for number in range(20):
         factories.call(f"tool_{number}")
     page = open_page(call_viewer)
-    assert (len(page.figures), page.every_url, page.total) == (12, "/calls/?every=yes", 20)
-    assert len(open_page(call_viewer, every="yes").figures) == 20
+    assert (len(page.usage.figures), page.usage.every_url, page.usage.total) == (12, "/calls/?every=yes", 20)
+    assert len(open_page(call_viewer, every="yes").usage.figures) == 20
 
 
 def test_the_chart_has_a_bar_per_day_and_a_text_summary(call_viewer: Client) -> None:
@@ -121,7 +121,7 @@ def test_the_chart_has_a_bar_per_day_and_a_text_summary(call_viewer: Client) -> 
     factories.call(days_ago=2, outcome="tool-failed")
     since = timezone.localdate() - dt.timedelta(days=3)
     response = call_viewer.get("/calls/", {"since": since.isoformat()})
-    chart = response.context["page"].chart
+    chart = response.context["page"].usage.chart
     assert [parts for _, _, parts in chart.bars] == [
         [],
         [("failed", 75, 25), ("good", 25, 50)],
@@ -154,7 +154,7 @@ def test_a_single_day_has_a_bar_for_each_of_its_hours_in_the_readers_time_zone(
     models.CallRecord.objects.create(
         tool="shell", agent="ada", outcome="tool-failed", duration_ms=1, at=dt.datetime.fromisoformat(at)
     )
-    chart = open_page(call_viewer, period="custom", since=day, until=day).chart
+    chart = open_page(call_viewer, period="custom", since=day, until=day).usage.chart
     bars = [bar for _, bar, _ in chart.bars]
     assert chart.unit == "hour"
     assert len({bar.name for bar in bars}) == len(bars) == hours
@@ -168,7 +168,7 @@ def test_today_has_hours_below_its_chart_and_in_its_table(call_viewer: Client) -
     assert "<h2>Calls by hour</h2>" in html
     assert re.findall(r'text-anchor="start">([^<]+)</text>', html)[:4] == ["00:00", "06:00", "12:00", "18:00"]
     assert f">{timezone.localtime(call.at):%H}:00</a></th>" in html
-    assert open_page(call_viewer, period="7d").chart.unit == "day"
+    assert open_page(call_viewer, period="7d").usage.chart.unit == "day"
 
 
 def test_the_log_is_filtered_by_query_parameters(call_viewer: Client) -> None:
@@ -319,10 +319,10 @@ def test_the_log_is_paginated_and_pages_keep_the_filter(call_viewer: Client) -> 
 def test_durations_are_drawn_as_lines_by_day(call_viewer: Client) -> None:
     for days_ago, duration in ((0, 100), (2, 400), (2, 200)):
         factories.call(days_ago=days_ago, duration_ms=duration)
-    assert open_page(call_viewer, since=timezone.localdate().isoformat()).lines is None
+    assert open_page(call_viewer, since=timezone.localdate().isoformat()).usage.lines is None
     since = timezone.localdate() - dt.timedelta(days=3)
     response = call_viewer.get("/calls/", {"since": since.isoformat()})
-    lines = response.context["page"].lines
+    lines = response.context["page"].usage.lines
     assert (lines.median, lines.slow, lines.width) == ("12,50 36,75", "12,0 36,75", 36)
     assert lines.scale == ("400 ms", "200 ms", "0 ms")
     assert ": p50 200 ms, p95 400 ms</title>" in response.content.decode()
@@ -369,10 +369,10 @@ def test_query_counts_do_not_grow_with_calls_and_agents(call_viewer: Client) -> 
 def test_tabs_keep_the_filters_that_apply_to_them(call_viewer: Client) -> None:
     factories.call()
     usage, log, unused = open_page(call_viewer, agent="ada", tool="shell", period="7d").tabs
-    assert (usage.url, usage.is_current) == ("/calls/?agent=ada&tool=shell&period=7d", True)
-    assert log.url == "/calls/?view=log&agent=ada&tool=shell&period=7d"
-    assert unused.url == "/calls/?view=unused&agent=ada&period=7d"
-    html = dashboard.text(call_viewer.get(log.url))
+    assert (usage[1], usage[2]) == ("/calls/?agent=ada&tool=shell&period=7d", True)
+    assert log[1] == "/calls/?view=log&agent=ada&tool=shell&period=7d"
+    assert unused[1] == "/calls/?view=unused&agent=ada&period=7d"
+    html = dashboard.text(call_viewer.get(log[1]))
     assert '<input type="hidden" name="view" value="log">' in html
     assert 'aria-current="page">Log</a>' in html
 

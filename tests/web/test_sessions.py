@@ -172,7 +172,7 @@ def test_a_long_list_is_paginated(operator: Client) -> None:
         "",
         f"{SESSIONS}?offset=50",
     )
-    assert open_page(operator, offset="nonsense").sessions == first.sessions
+    assert open_page(operator, offset="nonsense").sessions[0].key == first.sessions[0].key
     assert open_page(operator, offset=500).pages.newer_url == f"{SESSIONS}?offset=70"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -39,7 +40,7 @@ class Eviction(kit.Change):
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the sessions that have loaded something; htmx gets only their list."""
-    return responses.show(request, _page(request, agent), "sessions/sessions.html", "sessions/_filtered.html")
+    return responses.show(request, _Page(request, agent), "sessions/sessions.html", "sessions/_filtered.html")
 
 
 @require_POST
@@ -48,7 +49,7 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
     if not rights.may_change_sessions(request.user, "delete", agent):
         raise PermissionDenied
     form = Eviction(request.POST)
-    parts = responses.swap_in(request, "sessions/_evicted.html", lambda: _page(request, agent))
+    parts = responses.swap_in(request, "sessions/_evicted.html", lambda: _Page(request, agent))
     responses.declare(request, reverse("web:sessions", args=[agent]), parts=parts, refusal="Not evicted")
     session, name = form.checked()["session"], titles.label("agent", agent)
     if not form.cleaned_data["confirm"]:
@@ -63,49 +64,63 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
     return responses.respond(request, notices.Notice(text=f"Session {session} of {name} evicted."))
 
 
-def _page(request: http.Request, agent: str) -> pieces.View:
-    criteria = filters.read(Sessions(QueryDict(urlsplit(responses.current_address(request)).query)))
-    summary = queries.summary(agent)
-    offset, period = criteria["offset"] or 0, periods.time_range(*periods.days(criteria))
-    stored = sessions.page(agent, offset=offset, limit=paging.PAGE_SIZE, **period)
-    part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=paging.PAGE_SIZE)
-    initial, may_see_calls = summary.agent.initial_toolkits, rights.may_read(request.user, "call_record")
-    return pieces.View(
-        agent=agents.present(summary),
-        sessions=tuple(_line(summary.agent, each, may_see_calls) for each in stored.sessions),
-        period=periods.present(criteria, any_label="Any time"),
-        is_filtered=bool(periods.address_parameters(criteria)),
-        initial=initial,
-        loadable=summary.inventory.loadable,
-        may_discover=summary.access.may_load,
-        matches=f"{words.counted(stored.total, 'session')}, most recently changed first",
-        pages=part.pages(periods.address_parameters(criteria), reverse("web:sessions", args=[agent])),
-        may_change=rights.may_flip(request.user, agent),
-        may_evict=rights.may_change_sessions(request.user, "delete", agent),
-    )
+class _Page(pieces.Page):
+    """The sessions of an agent."""
+
+    def __init__(self, request: http.Request, agent: str) -> None:
+        criteria = filters.read(Sessions(QueryDict(urlsplit(responses.current_address(request)).query)))
+        summary = queries.summary(agent)
+        offset, period = criteria["offset"] or 0, periods.time_range(*periods.days(criteria))
+        stored = sessions.page(agent, offset=offset, limit=paging.PAGE_SIZE, **period)
+        part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=paging.PAGE_SIZE)
+        initial, may_see_calls = summary.agent.initial_toolkits, rights.may_read(request.user, "call_record")
+        self.agent = agents.Header(summary)
+        self.sessions = tuple(_Line(summary.agent, each, may_see_calls) for each in stored.sessions)
+        self.period = periods.Choices(criteria, any_label="Any time")
+        self.is_filtered = bool(periods.address_parameters(criteria))
+        self.initial = initial
+        self.loadable = summary.inventory.loadable
+        self.may_discover = summary.access.may_load
+        self.matches = f"{words.counted(stored.total, 'session')}, most recently changed first"
+        self.pages = part.pages(periods.address_parameters(criteria), reverse("web:sessions", args=[agent]))
+        self.may_change = rights.may_flip(request.user, agent)
+        self.may_evict = rights.may_change_sessions(request.user, "delete", agent)
 
 
-def _line(agent: values.Agent, stored: sessions.StoredSession, may_see_calls: bool) -> pieces.View:
-    session = stored.session
-    return pieces.View(
-        stored=stored,
-        key=session.key,
-        loadout=session.loadout,
-        loaded=tuple(_loaded(agent, change) for change in session.changes),
-        calls_url=calls.session_url(agent.key, session.key, **calls.period_since(stored.created))
-        if may_see_calls
-        else "",
-    )
+class _Line(pieces.View):
+    """One session."""
+
+    def __init__(self, agent: values.Agent, stored: sessions.StoredSession, may_see_calls: bool) -> None:
+        session = stored.session
+        self.stored = stored
+        self.key = session.key
+        self.loadout = session.loadout
+        self.loaded = tuple(_loaded(agent, change) for change in session.changes)
+        self.calls_url = (
+            calls.session_url(agent.key, session.key, **calls.period_since(stored.created))
+            if may_see_calls
+            else ""
+        )
 
 
-def _loaded(agent: values.Agent, change: conversations.Change) -> pieces.View:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loaded:
+    """What a session loaded or unloaded."""
+
+    kind: str
+    name: str
+    when: datetime | None
+    note: str
+
+
+def _loaded(agent: values.Agent, change: conversations.Change) -> _Loaded:
     note = ""
     if not change.on:
         # The request that unloaded it may still be running.
         note = "unloaded from the next request"
     elif change.kind == "toolkit" and change.name not in agent.allowed_toolkits:
         note = "no longer allowed"
-    return pieces.View(kind=change.kind, name=change.name, when=_parse_time(change.at), note=note)
+    return _Loaded(kind=change.kind, name=change.name, when=_parse_time(change.at), note=note)
 
 
 def _parse_time(text: str) -> datetime | None:

@@ -19,15 +19,15 @@ HOURS = 24
 _HOUR = dt.timedelta(hours=1)
 
 
-def by_day(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> pieces.View | None:
+def by_day(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> Chart | None:
     """Return a chart with a bar for each day, including days without calls; None if there are no calls."""
     if not usage_by_day:
         return None
     days = every_day(usage_by_day, first, last)
     busiest = max(usage_by_day, key=lambda day: day.calls)
-    bars = [_bar(day, f"{day.day:%A, %-d %B}", day.day) for day in days]
+    bars = [Bar(day, f"{day.day:%A, %-d %B}", day.day) for day in days]
     width = _width(bars)
-    return _chart(
+    return Chart(
         bars,
         "day",
         _labels([f"{day.day:%-d %b}" for day in days], width, WIDTH / 2),
@@ -35,7 +35,7 @@ def by_day(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -
     )
 
 
-def by_hour(usage_by_hour: Sequence[usage.OfHour], day: dt.date) -> pieces.View | None:
+def by_hour(usage_by_hour: Sequence[usage.OfHour], day: dt.date) -> Chart | None:
     """Return a chart with a bar for each hour of a day in the reader's time zone, of which there are 23 or 25 if the
     clock changes; None if there are no calls.
     """
@@ -52,7 +52,7 @@ def by_hour(usage_by_hour: Sequence[usage.OfHour], day: dt.date) -> pieces.View 
         for number in range(len(starts))
     ]
     names = [f"{at:{clock}}" for at in starts]
-    bars = [_bar(hour, name, day) for hour, name in zip(hours, names, strict=True)]
+    bars = [Bar(hour, name, day) for hour, name in zip(hours, names, strict=True)]
     busiest = max(usage_by_hour, key=lambda hour: hour.calls)
     width = _width(bars)
     labels = [
@@ -61,32 +61,37 @@ def by_hour(usage_by_hour: Sequence[usage.OfHour], day: dt.date) -> pieces.View 
         if at.hour % HOURS_BETWEEN_LABELS == 0 and at.minute == 0
     ]
     most = f"most at {names[busiest.hour]}: {words.number(busiest.calls)}"
-    return _chart(bars, "hour", labels, f"on {day:%-d %B}, {most}")
+    return Chart(bars, "hour", labels, f"on {day:%-d %B}, {most}")
 
 
-def _bar(calls: usage.OfDay | usage.OfHour, name: str, day: dt.date) -> pieces.View:
-    """Return one bar, with the day that it links to."""
-    return pieces.View(
-        name=name, calls=calls.calls, refused=calls.refused, failed=calls.failed, day=day.isoformat()
-    )
+class Bar(pieces.View):
+    """One bar, with the day that it links to."""
+
+    def __init__(self, calls: usage.OfDay | usage.OfHour, name: str, day: dt.date) -> None:
+        self.name = name
+        self.calls = calls.calls
+        self.refused = calls.refused
+        self.failed = calls.failed
+        self.day = day.isoformat()
 
 
-def _width(bars: Sequence[pieces.View]) -> int:
+def _width(bars: Sequence[Bar]) -> int:
     return STEP * len(bars) - (STEP - WIDTH)
 
 
-def _chart(
-    bars: Sequence[pieces.View], unit: str, labels: Sequence[tuple[str, str, str]], description: str
-) -> pieces.View:
-    top, total = _top(max(bar.calls for bar in bars)), sum(bar.calls for bar in bars)
-    return pieces.View(
-        unit=unit,
-        bars=[(index * STEP, bar, _parts(bar, top)) for index, bar in enumerate(bars)],
-        width=_width(bars),
-        scale=tuple(map(words.number, (top, top // 2, 0))),
-        labels=labels,
-        words=f"{words.counted(total, 'call')} {description}",
-    )
+class Chart(pieces.View):
+    """A chart with a bar for each day or hour."""
+
+    def __init__(
+        self, bars: Sequence[Bar], unit: str, labels: Sequence[tuple[str, str, str]], description: str
+    ) -> None:
+        top, total = _top(max(bar.calls for bar in bars)), sum(bar.calls for bar in bars)
+        self.unit = unit
+        self.bars = [(index * STEP, bar, _parts(bar, top)) for index, bar in enumerate(bars)]
+        self.width = _width(bars)
+        self.scale = tuple(map(words.number, (top, top // 2, 0)))
+        self.labels = labels
+        self.words = f"{words.counted(total, 'call')} {description}"
 
 
 def every_day(usage_by_day: Sequence[usage.OfDay], first: dt.date, last: dt.date) -> list[usage.OfDay]:
@@ -103,29 +108,36 @@ def _days(first: dt.date, last: dt.date) -> list[dt.date]:
     return [last - dt.timedelta(days=back) for back in range(count - 1, -1, -1)]
 
 
-def lines(durations: Sequence[usage.DurationsOfDay], first: dt.date, last: dt.date) -> pieces.View | None:
+def lines(durations: Sequence[usage.DurationsOfDay], first: dt.date, last: dt.date) -> Lines | None:
     """Return a chart of durations as two lines through the days with calls; None for fewer than two such days."""
     days = _days(first, last)
     by_day = {day.day: day for day in durations}
     calls = [(index, by_day[date]) for index, date in enumerate(days) if date in by_day]
     if len(calls) < 2:
         return None
-    top, width = _top(max(day.slow for _, day in calls)), STEP * (len(days) - 1)
-    slowest = max((day for _, day in calls), key=lambda day: day.slow)
+    return Lines(calls, days)
 
-    def points(value: Callable[[usage.DurationsOfDay], int]) -> str:
-        return " ".join(f"{index * STEP},{HEIGHT - round(HEIGHT * value(day) / top)}" for index, day in calls)
 
-    return pieces.View(
-        median=points(lambda day: day.median),
-        slow=points(lambda day: day.slow),
-        dots=[(index * STEP - STEP // 2, day) for index, day in calls],
-        width=width,
-        scale=tuple(map(words.duration, (top, top // 2, 0))),
-        labels=_labels([f"{day:%-d %b}" for day in days], width, 0),
-        words=f"Duration by day: slowest on {slowest.day:%-d %B}, p95 "
-        f"{words.duration(slowest.slow)}, p50 {words.duration(slowest.median)}",
-    )
+class Lines(pieces.View):
+    """A chart of durations: the median and the 95th percentile of the ``calls`` of each day, by the day's index."""
+
+    def __init__(self, calls: Sequence[tuple[int, usage.DurationsOfDay]], days: Sequence[dt.date]) -> None:
+        top, self.width = _top(max(day.slow for _, day in calls)), STEP * (len(days) - 1)
+        slowest = max((day for _, day in calls), key=lambda day: day.slow)
+
+        def points(value: Callable[[usage.DurationsOfDay], int]) -> str:
+            return " ".join(
+                f"{index * STEP},{HEIGHT - round(HEIGHT * value(day) / top)}" for index, day in calls
+            )
+
+        self.median, self.slow = points(lambda day: day.median), points(lambda day: day.slow)
+        self.dots = [(index * STEP - STEP // 2, day) for index, day in calls]
+        self.scale = tuple(map(words.duration, (top, top // 2, 0)))
+        self.labels = _labels([f"{day:%-d %b}" for day in days], self.width, 0)
+        self.words = (
+            f"Duration by day: slowest on {slowest.day:%-d %B}, p95 "
+            f"{words.duration(slowest.slow)}, p50 {words.duration(slowest.median)}"
+        )
 
 
 def _top(maximum: int) -> int:
@@ -153,7 +165,7 @@ def _labels(names: Sequence[str], width: float, middle: float) -> list[tuple[str
     ]
 
 
-def _parts(bar: pieces.View, maximum: int) -> list[tuple[str, int, int]]:
+def _parts(bar: Bar, maximum: int) -> list[tuple[str, int, int]]:
     """Return the parts of a bar from the bottom: the name, the top and the height of each."""
     parts, bottom = [], HEIGHT
     counts = {"failed": bar.failed, "refused": bar.refused, "good": bar.calls - bar.refused - bar.failed}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -96,26 +96,17 @@ def page(request: http.Request) -> HttpResponse:
     criteria = filters.read(Calls(request.GET))
     if "newer" in request.GET:
         return render(request, "calls/_new_calls.html", {"news": _count_new_calls(criteria, request.path)})
-    view = _page(criteria, request.path, rights.flip_check(request.user))
-    view.views = VIEWS.present(request, criteria)
-    return responses.show(request, view, "calls/list.html", "calls/_calls.html")
+    return responses.show(request, _Page(request, criteria), "calls/list.html", "calls/_calls.html")
 
 
 @require_safe
 @_REQUIRE_READ
 def detail(request: http.Request, call: int) -> HttpResponse:
     """Show one call as it was recorded."""
-    record, index = usage.find(call), access_index.load()
+    record = usage.find(call)
     if record is None:
         raise Http404(f"There is no call {call}.")
-    agents = {access.agent.key for access in index.agents}
-    view = _line(record, index.catalog.tools, agents, period_since(record.at))
-    view.error = texts.text(record.error) if record.error else None
-    view.has_plugin = record.plugin in index.catalog.plugins
-    if record.arguments is not None:
-        arguments = json.dumps(record.arguments, indent=2, ensure_ascii=False, sort_keys=True)
-        view.arguments = texts.text(arguments)
-    return responses.show(request, view, "calls/call.html")
+    return responses.show(request, _CallPage(record), "calls/call.html")
 
 
 @require_safe
@@ -131,85 +122,121 @@ def download(request: http.Request) -> HttpResponseBase:
     return downloads.send(request, downloads.csv_lines(_COLUMNS, rows), "calls", "csv")
 
 
-def _page(criteria: Mapping[str, Any], path: str, may_flip: Callable[[str], bool]) -> pieces.View:
-    tab = criteria["view"]
-    if tab == UNUSED:
-        # Tools that were not called have neither sessions nor outcomes.
-        criteria = {**criteria, "session": "", "tool": "", "outcome": ""}
-    today = timezone.localdate()
-    chosen, last = periods.days(criteria)
-    first = chosen or usual_first_day(last or today, **_filters(criteria))
-    tab_query = _address_parameters(criteria)
-    parameters = _filters(criteria) | periods.address_parameters(criteria)
-    view = pieces.View(
-        tab=tab,
-        tabs=tuple(_tabs(criteria, path)),
-        agents=pieces.choices(_choices("agent", criteria["agent"]), criteria["agent"], "Any agent"),
-        period=periods.present(criteria, first=first),
-        is_filtered=bool(parameters),
-    )
-    if tab == UNUSED:
-        view.unused = unused.present(criteria, tab_query, periods.time_range(first, last), path, may_flip)
-        view.matches = view.unused.matches
-        return view
-    matching = _filters(criteria) | periods.time_range(first, last)
-    log = usage.page(**matching, older_than=criteria["older"] or None, size=PAGE_SIZE if tab == LOG else 1)
-    view.tools = pieces.choices(_choices("tool", criteria["tool"]), criteria["tool"], "Any tool")
-    view.outcomes = pieces.choices(
-        {usage.ERROR: "Errors"} | {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()},
-        criteria["outcome"],
-        "Any outcome",
-    )
-    view.session = criteria["session"]
-    view.download_url = reverse("web:download_calls", query=parameters)
-    if not (criteria["older"] or (last and last < today)):
-        view.news = _new_calls(path, tab_query, newest=log.calls[0].id if log.calls else 0, words="")
-    if tab == LOG:
-        index, period = access_index.load(), periods.address_parameters(criteria)
-        tools, agents = index.catalog.tools, {access.agent.key for access in index.agents}
-        view.matches = f"{words.counted(log.total, 'call')}, newest first" if log.total else "0 calls"
-        view.calls = tuple(_line(call, tools, agents, period) for call in log.calls)
-        view.pages = _pages(log, tab_query, path, bool(criteria["older"]))
-    else:
-        _add_usage(view, criteria, path, matching, (first, min(last or today, today)))
-    return view
+class _Page(pieces.Page):
+    """A tab of the page."""
+
+    # On the other tabs, there is none of these.
+    unused: unused.Unused | None = None
+    usage: _Usage | None = None
+    calls: tuple[Line, ...] = ()
+    news: News | None = None
+    tools: tuple[pieces.Choice, ...] = ()
+    outcomes: tuple[pieces.Choice, ...] = ()
+    session = download_url = ""
+
+    def __init__(self, request: http.Request, criteria: Mapping[str, Any]) -> None:
+        self.tab, path = criteria["view"], request.path
+        if self.tab == UNUSED:
+            # Tools that were not called have neither sessions nor outcomes.
+            criteria = {**criteria, "session": "", "tool": "", "outcome": ""}
+        today = timezone.localdate()
+        chosen, last = periods.days(criteria)
+        first = chosen or usual_first_day(last or today, **_filters(criteria))
+        tab_query, time_range = _address_parameters(criteria), periods.time_range(first, last)
+        parameters = _filters(criteria) | periods.address_parameters(criteria)
+        self.views = VIEWS.present(request, criteria)
+        self.tabs = tuple(_tabs(criteria, path))
+        self.agents = pieces.choices(_choices("agent", criteria["agent"]), criteria["agent"], "Any agent")
+        self.period = periods.Choices(criteria, first=first)
+        self.is_filtered = bool(parameters)
+        if self.tab == UNUSED:
+            may_flip = rights.flip_check(request.user)
+            self.unused = unused.Unused(criteria, tab_query, time_range, path, may_flip)
+            self.matches = self.unused.matches
+            return
+        matching, size = _filters(criteria) | time_range, PAGE_SIZE if self.tab == LOG else 1
+        log = usage.page(**matching, older_than=criteria["older"] or None, size=size)
+        self.tools = pieces.choices(_choices("tool", criteria["tool"]), criteria["tool"], "Any tool")
+        self.outcomes = pieces.choices(
+            {usage.ERROR: "Errors"} | {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()},
+            criteria["outcome"],
+            "Any outcome",
+        )
+        self.session = criteria["session"]
+        self.download_url = reverse("web:download_calls", query=parameters)
+        if not (criteria["older"] or (last and last < today)):
+            self.news = News(path, tab_query, newest=log.calls[0].id if log.calls else 0, words="")
+        if self.tab == LOG:
+            index, period = access_index.load(), periods.address_parameters(criteria)
+            tools, agents = index.catalog.tools, {access.agent.key for access in index.agents}
+            self.matches = f"{words.counted(log.total, 'call')}, newest first" if log.total else "0 calls"
+            self.calls = tuple(Line(call, tools, agents, period) for call in log.calls)
+            self.pages = _pages(log, tab_query, path, bool(criteria["older"]))
+        else:
+            self.usage = _Usage(criteria, path, matching, (first, min(last or today, today)))
+            self.matches = self.usage.matches
 
 
-def _tabs(criteria: Mapping[str, Any], path: str) -> Iterable[pieces.View]:
-    """Yield the tabs; their links keep the filters that the tab has."""
+def _tabs(criteria: Mapping[str, Any], path: str) -> Iterable[tuple[str, str, bool]]:
+    """Yield the title and the link of each tab, which keeps the filters that the tab has, and whether it is open."""
     for name, title in TABS.items():
         names = ("agent",) if name == UNUSED else VIEWS.names
         query = {"view": name} | {key: criteria[key] for key in names} | periods.address_parameters(criteria)
-        yield pieces.View(title=title, url=filters.address(path, query), is_current=name == criteria["view"])
+        yield title, filters.address(path, query), name == criteria["view"]
 
 
-def _add_usage(
-    page: pieces.View,
-    criteria: Mapping[str, Any],
-    path: str,
-    matching: Mapping[str, Any],
-    days: tuple[dt.date, dt.date],
-) -> None:
-    """Add the charts and the figures of each tool to the page."""
-    by_tool = usage.by_tool(**matching, timed=None if criteria["every"] else MAX_TOOLS + 2)
-    parameters = _address_parameters(criteria)
-    tools = access_index.load().catalog.tools
-    is_whole = bool(criteria["every"]) or len(by_tool) <= MAX_TOOLS + 2
-    count, errors = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
-    page.matches = words.counted(count, "call") + (f", {words.counted(errors, 'error')}" if errors else "")
-    page.day_url = f"{path}?{urlencode({'view': LOG, **_filters(criteria), 'period': periods.CUSTOM})}&"
-    if days[0] == days[1]:
-        page.chart = charts.by_hour(usage.by_hour(**matching), days[0])
-    else:
-        page.chart = charts.by_day(usage.by_day(**matching), *days)
-    page.lines = charts.lines(usage.durations_by_day(**matching), *days)
-    figures = list(_figures(by_tool, tools, path, parameters))
-    page.figures = figures if is_whole else figures[:MAX_TOOLS]
-    page.every_url = "" if is_whole else f"{path}?{urlencode({**parameters, 'every': 'yes'})}"
-    page.total = len(by_tool)
+class _Usage(pieces.View):
+    """The charts, and the figures of each tool."""
+
+    def __init__(
+        self,
+        criteria: Mapping[str, Any],
+        path: str,
+        matching: Mapping[str, Any],
+        days: tuple[dt.date, dt.date],
+    ) -> None:
+        by_tool = usage.by_tool(**matching, timed=None if criteria["every"] else MAX_TOOLS + 2)
+        parameters = _address_parameters(criteria)
+        is_whole = bool(criteria["every"]) or len(by_tool) <= MAX_TOOLS + 2
+        count, errors = sum(tool.calls for tool in by_tool), sum(tool.errors for tool in by_tool)
+        self.matches = words.counted(count, "call") + (
+            f", {words.counted(errors, 'error')}" if errors else ""
+        )
+        self.day_url = f"{path}?{urlencode({'view': LOG, **_filters(criteria), 'period': periods.CUSTOM})}&"
+        self.chart = (
+            charts.by_hour(usage.by_hour(**matching), days[0])
+            if days[0] == days[1]
+            else charts.by_day(usage.by_day(**matching), *days)
+        )
+        self.lines = charts.lines(usage.durations_by_day(**matching), *days)
+        calls_url = f"{path}?{urlencode({'view': LOG, **parameters})}"
+        known = access_index.load().catalog.tools
+        most = (
+            max((tool.calls for tool in by_tool), default=0),
+            max((tool.slow or 0 for tool in by_tool), default=0),
+        )
+        shown = by_tool if is_whole else by_tool[:MAX_TOOLS]
+        self.figures = [_Figures(tool, known, calls_url, *most) for tool in shown]
+        self.every_url = "" if is_whole else f"{path}?{urlencode({**parameters, 'every': 'yes'})}"
+        self.total = len(by_tool)
 
 
-def _count_new_calls(criteria: Mapping[str, Any], path: str) -> pieces.View:
+class _Figures(pieces.View):
+    """The figures of one tool, beside the most calls and the longest duration of any."""
+
+    def __init__(
+        self, tool: usage.OfTool, known: Collection[str], calls_url: str, most: int, slowest: int
+    ) -> None:
+        key = tool.tool
+        self.usage = tool
+        self.mark = "" if key in known else "Toolbelt's own" if key in keys.RESERVED else "unknown"
+        self.calls_url = f"{calls_url}&{urlencode({'tool': key})}"
+        self.share = _percent(tool.calls, most)
+        self.error_share = f"{_percent(tool.errors, tool.calls)} %" if tool.errors else ""
+        self.slowness = _percent(tool.slow or 0, slowest)
+
+
+def _count_new_calls(criteria: Mapping[str, Any], path: str) -> News:
     """Return the number of calls since the ``newer`` one that the page shows."""
     newest = criteria["newer"] or 0
     # Older calls are not counted then, so the default first day, which may be slow to find, is not needed.
@@ -219,15 +246,16 @@ def _count_new_calls(criteria: Mapping[str, Any], path: str) -> pieces.View:
     count = usage.count_newer(newest, maximum=MAX_NEWS, **_filters(criteria), **period)
     capped = f"{words.number(count)} or more new calls" if count == MAX_NEWS else ""
     text = capped or words.counted(count, "new call")
-    return _new_calls(path, _address_parameters(criteria), newest=newest, words=text if count else "")
+    return News(path, _address_parameters(criteria), newest=newest, words=text if count else "")
 
 
-def _new_calls(path: str, parameters: Mapping[str, Any], *, newest: int, words: str) -> pieces.View:
-    return pieces.View(
-        words=words,
-        url=f"{path}?{urlencode({**parameters, 'newer': newest})}",
-        show_url=filters.address(path, parameters),
-    )
+class News(pieces.View):
+    """The number of new calls in words, and the links that count and show them."""
+
+    def __init__(self, path: str, parameters: Mapping[str, Any], *, newest: int, words: str) -> None:
+        self.words = words
+        self.url = f"{path}?{urlencode({**parameters, 'newer': newest})}"
+        self.show_url = filters.address(path, parameters)
 
 
 def _choices(field: str, chosen: str) -> dict[str, str]:
@@ -263,43 +291,43 @@ def first_day(last: dt.date, exceeds: Callable[[dt.date], bool]) -> dt.date:
     return next((first for first in long if not exceeds(first)), shortest)
 
 
-def _figures(
-    usages: Sequence[usage.OfTool], known_tools: Iterable[str], path: str, parameters: Mapping[str, Any]
-) -> Iterable[pieces.View]:
-    maximum = max((tool.calls for tool in usages), default=0)
-    slowest = max((tool.slow or 0 for tool in usages), default=0)
-    for tool in usages:
-        key = tool.tool
-        yield pieces.View(
-            usage=tool,
-            mark="" if key in known_tools else "Toolbelt's own" if key in keys.RESERVED else "unknown",
-            calls_url=f"{path}?{urlencode({'view': LOG, **parameters, 'tool': key})}",
-            share=_percent(tool.calls, maximum),
-            error_share=f"{_percent(tool.errors, tool.calls)} %" if tool.errors else "",
-            slowness=_percent(tool.slow or 0, slowest),
-        )
-
-
-def _line(
-    call: usage.Call, tools: Collection[str], agents: Collection[str], period: Mapping[str, str]
-) -> pieces.View:
-    """Return one call for a page; ``tools`` and ``agents`` are those that exist. Its session links to the calls of the
-    session in this period.
+class Line(pieces.View):
+    """One call; ``tools`` and ``agents`` are those that exist. Its session links to the calls of the session in this
+    period.
     """
-    state, word = _OUTCOMES.get(call.outcome, ("dormant", call.outcome))
-    decision = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
-    return pieces.View(
-        call=call,
-        agent_url=reverse("web:agent_access", args=[call.agent]) if call.agent in agents else "",
-        tool_url=reverse("web:tool", args=[call.tool]) if call.tool in tools else "",
-        state=state,
-        outcome=word,
+
+    def __init__(
+        self, call: usage.Call, tools: Collection[str], agents: Collection[str], period: Mapping[str, str]
+    ) -> None:
+        state, word = _OUTCOMES.get(call.outcome, ("dormant", call.outcome))
+        decision = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
+        self.call = call
+        self.agent_url = reverse("web:agent_access", args=[call.agent]) if call.agent in agents else ""
+        self.tool_url = reverse("web:tool", args=[call.tool]) if call.tool in tools else ""
+        self.state = state
+        self.outcome = word
         # Why the agent had the tool or not at the time of the call.
-        why_url=reverse("web:preview", args=[call.agent], query=decision)
-        if call.tool in tools and call.agent in agents
-        else "",
-        session_url=session_url(call.agent, call.session, **period) if call.session else "",
-    )
+        self.why_url = (
+            reverse("web:preview", args=[call.agent], query=decision)
+            if call.tool in tools and call.agent in agents
+            else ""
+        )
+        self.session_url = session_url(call.agent, call.session, **period) if call.session else ""
+
+
+class _CallPage(Line, pieces.Page):
+    """One call as it was recorded."""
+
+    def __init__(self, record: usage.Call) -> None:
+        index = access_index.load()
+        agents = {access.agent.key for access in index.agents}
+        super().__init__(record, index.catalog.tools, agents, period_since(record.at))
+        self.error = texts.text(record.error) if record.error else None
+        self.has_plugin = record.plugin in index.catalog.plugins
+        self.arguments = None
+        if record.arguments is not None:
+            arguments = json.dumps(record.arguments, indent=2, ensure_ascii=False, sort_keys=True)
+            self.arguments = texts.text(arguments)
 
 
 def period_since(at: dt.datetime) -> dict[str, str]:
