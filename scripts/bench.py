@@ -185,7 +185,7 @@ def _figures() -> dict[str, Any]:
 
     from toolbelt.control import writing
     from toolbelt.control.access import switches
-    from toolbelt.core import budgets, surface
+    from toolbelt.core import budgets, request_key, surface
     from toolbelt.runtime import snapshots, surfaces
     from toolbelt.store import catalog
 
@@ -205,7 +205,7 @@ def _figures() -> dict[str, Any]:
         raise SystemExit(f"the bench agent has {len(built.tools)} active tools, not {ACTIVE}")
     with CaptureQueriesContext(connection) as queries:
         surfaces.ask("ada", session="s", request_id="r")
-    snapshot, _ = snapshots.take("ada", "s", "r")
+    snapshot, _ = snapshots.take(request_key.RequestKey("ada", "s", "r"))
     figures: dict[str, Any] = {
         "compile_ms": compile_seconds * 1e3,
         "catalog_mb": memory / 1e6,

@@ -69,33 +69,18 @@ class RowsWorld:
                 else:
                     entries.change(OPERATOR.replace(confirm=True), kind, name, entry)
 
-    def surface(
-        self,
-        agent: str,
-        session: str | None,
-        request_id: str | None,
-        message: str | None,
-        subagent: str | None,
-    ) -> surface.Surface:
+    def surface(self, key: gate.RequestKey, message: str | None) -> surface.Surface:
         """Return a surface through ``runtime``."""
-        return surfaces.ask(agent, session, request_id, message, subagent)
+        return surfaces.of(key, message)
 
-    def call(
-        self,
-        agent: str,
-        session: str | None,
-        request_id: str | None,
-        tool: str,
-        arguments: Any,
-        subagent: str | None,
-    ) -> Mapping[str, Any]:
+    def call(self, key: gate.RequestKey, tool: str, arguments: Any) -> Mapping[str, Any]:
         """Call a tool through ``runtime``. A tool that may be called is not actually run."""
         if tool in meta_tools.DEFINITIONS:
-            result = own_tools.call(agent, tool, arguments, session, request_id, subagent)
+            result = own_tools.call(key, tool, arguments)
             if isinstance(result, calls.Refusal):
                 return result.document()
             return {"is_error": False, **result.content}
-        answer = gate.admit(agent, tool, arguments, session, request_id, subagent)
+        answer = gate.admit(key, tool, arguments)
         return answer.document() if isinstance(answer, calls.Refusal) else {"is_error": False}
 
 

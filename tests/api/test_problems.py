@@ -138,7 +138,7 @@ def test_an_internal_error_returns_only_the_request_id(ada, monkeypatch):
     def broken(*args: Any) -> Any:
         raise RuntimeError("row 7 of the customers")
 
-    monkeypatch.setattr(surfaces, "ask", broken)
+    monkeypatch.setattr(surfaces, "of", broken)
     ada._client.raise_request_exception = False
     answer = ada.get("/agents/ada/surface")
     assert (answer.status_code, answer.json()["code"]) == (500, "internal")

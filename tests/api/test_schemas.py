@@ -15,6 +15,7 @@ import pytest
 from toolbelt import api
 from toolbelt.api import application, entry_schemas, schemas
 from toolbelt.core import belts, schema
+from toolbelt.core.belts import fields, vocabulary
 
 DOCUMENT = application.api.get_openapi_schema(path_prefix="")
 
@@ -22,11 +23,18 @@ DOCUMENT = application.api.get_openapi_schema(path_prefix="")
 def test_schema_class_names_are_unique() -> None:
     """Ninja registers schemas by name: of two with the same name, the document would only have one."""
     classes_by_name: dict[str, set[Any]] = defaultdict(set)
-    for module in pkgutil.iter_modules(api.__path__):
-        for value in vars(importlib.import_module(f"toolbelt.api.{module.name}")).values():
-            is_schema = isinstance(value, type) and issubclass(value, (ninja.Schema, pydantic.RootModel))
-            # Problems of the query string are reported for each parameter.
-            if is_schema and not issubclass(value, schemas.Query):
+    modules = [
+        importlib.import_module(f"toolbelt.api.{module.name}")
+        for module in pkgutil.iter_modules(api.__path__)
+    ]
+    for module in (*modules, fields, vocabulary):
+        for value in vars(module).values():
+            is_schema = isinstance(value, type) and issubclass(
+                value, (ninja.Schema, pydantic.RootModel, fields.Fields)
+            )
+            # Problems of the query string are reported for each parameter, and entries have names of their own.
+            entries = {kind.model for kind in belts.KINDS.values()}
+            if is_schema and not issubclass(value, schemas.Query) and value not in entries:
                 classes_by_name[value.__name__].add(value)
     assert {name: shapes for name, shapes in classes_by_name.items() if len(shapes) > 1} == {}
 
@@ -64,7 +72,7 @@ def test_the_schema_of_an_entry_accepts_what_validation_accepts(
     json_schema = entry_schemas.entry_model(kind).model_json_schema()
     written = entry["name"] if kind == "category" else entry
     assert (schema.violations(json.dumps(json_schema), entry) == ()) is fits
-    assert (list(belts.KINDS[kind].shape.problems(written, ())) == []) is fits
+    assert (fields.read(belts.KINDS[kind].model, written)[1] == []) is fits
 
 
 def test_every_field_except_the_name_can_be_changed() -> None:

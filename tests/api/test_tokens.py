@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 from django.contrib import auth
@@ -61,13 +60,13 @@ def test_a_call_that_waits_is_rejected_once_its_token_is_revoked(
     body = {"agent": "ada"} if owner == "agent" else {"operator": "olga", "scope": "write"}
     issued = olga.post("/tokens", body).json()
 
-    def wait_then_call(*args: Any, may_call: Callable[[], object], **options: Any) -> NoReturn:
-        may_call()
+    def wait_then_call(call: calls.Call, caller: calls.Caller) -> NoReturn:
+        caller.may_call()
         olga.delete(f"/tokens/{issued['token']['prefix']}")
-        may_call()
+        caller.may_call()
         raise AssertionError("it may still call")
 
-    monkeypatch.setattr(calls, "run", wait_then_call)
+    monkeypatch.setattr(calls, "answer_blocking", wait_then_call)
     answer = Asking(issued["text"]).post("/agents/ada/calls", {"tool": "clock"})
 
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")

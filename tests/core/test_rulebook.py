@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.core import rulebook, rulebook_loading
 from tests.core.values import set_to, some_of
 from toolbelt.core import agents, calls, scenarios
+from toolbelt.core.request_key import RequestKey
 
 PLUGIN_OF = {"git__log": "git", "git__push": "git", "web__get": "web", "think__x": "Think"}
 TOOLS = (*PLUGIN_OF, "own", "zed", "Docker_ps", "solo")
@@ -141,7 +142,7 @@ surface_requests = st.tuples(st.sampled_from((None, None, None, "task", "plan"))
 
 
 def actual_answer(world: scenarios.CoreWorld, at: rulebook.At, tool: str, name: str) -> Any:
-    answer = world.call(*at, tool, {"toolkit": name}, None)
+    answer = world.call(RequestKey(*at), tool, {"toolkit": name})
     return answer.get("status", answer.get("code"))
 
 
@@ -153,7 +154,7 @@ def expected_answer(rules: rulebook_loading.Loading, at: rulebook.At, tool: str,
 
 def check(world: scenarios.CoreWorld, rules: rulebook_loading.Loading, at: rulebook.At, request: Any) -> None:
     subagent, message = request
-    answer = world.surface(*at, message, subagent)
+    answer = world.surface(RequestKey(*at, subagent), message)
     decisions = rules.all_decisions(at, subagent)
     assert {key: (d.state, d.code) for key, d in answer.resolution.all_decisions().items()} == decisions
     assert bool(answer.meta_tools) is rules.has_meta_tools(at, subagent)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from toolbelt.core import errors, scenarios, surface
+from toolbelt.core.request_key import RequestKey
 
 HERE = Path(__file__).parent.parent / "scenarios"
 FILES = sorted(HERE.rglob("*.json"))
@@ -329,16 +330,16 @@ def test_a_refused_edit_does_not_change_the_configuration() -> None:
     world.load(BELT, lenient=False)
     with pytest.raises(errors.Invalid):
         world.edit({"agents": [{"key": "ada", "loadout": "ghost", "tools_config": {}}]}, lenient=False)
-    assert world.surface("ada", None, None, None, None).resolution.decision("push").state == "denied"
+    assert world.surface(RequestKey("ada"), None).resolution.decision("push").state == "denied"
     world.edit({"agents": [{"key": "ada", "tools_config": {}}]}, lenient=False)
-    assert world.surface("ada", None, None, None, None).resolution.decision("push").state == "active"
+    assert world.surface(RequestKey("ada"), None).resolution.decision("push").state == "active"
 
 
 def test_loading_a_belt_discards_the_sessions() -> None:
     world = scenarios.CoreWorld()
     belt = {**BELT, "agents": [{"key": "ada", "allowed_toolkits": ["repo"]}]}
     world.load(belt, lenient=False)
-    world.call("ada", "s", "r1", "load_tools", {"toolkit": "repo"}, None)
-    assert "read" in world.surface("ada", "s", "r2", None, None).because
+    world.call(RequestKey("ada", "s", "r1"), "load_tools", {"toolkit": "repo"})
+    assert "read" in world.surface(RequestKey("ada", "s", "r2"), None).because
     world.load(belt, lenient=False)
-    assert "read" not in world.surface("ada", "s", "r2", None, None).because
+    assert "read" not in world.surface(RequestKey("ada", "s", "r2"), None).because

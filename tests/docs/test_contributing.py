@@ -30,7 +30,9 @@ def imports(package: Path) -> set[str]:
 
 def test_every_file_named_in_contributing_exists() -> None:
     # Paths in the table of modules are relative to the package; NAME is a placeholder.
-    named = {path for path in re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.\w+)`", TEXT + RECIPES) if "NAME" not in path}
+    named = {
+        path for path in re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.\w+)`", TEXT + RECIPES) if "NAME" not in path
+    }
     assert named
     assert [
         path

@@ -21,7 +21,7 @@ from tests.docs import pages
 from toolbelt import testing
 from toolbelt.control.access import switches
 from toolbelt.control.config import scenarios
-from toolbelt.core.belts import vocabulary
+from toolbelt.core.belts import fields, vocabulary
 
 EXAMPLES = pages.ROOT / "docs/examples"
 # test_plugin_pages runs the pages that write files.
@@ -153,7 +153,7 @@ def belt_problems(belt: dict[str, Any]) -> Iterator[object]:
     yield from sorted(belt.keys() - vocabulary.SECTIONS.keys())
     for section, kind in vocabulary.SECTIONS.items():
         for entry in belt.get(section, ()):
-            yield from vocabulary.KINDS[kind].shape.problems(entry, ())
+            yield from fields.read(vocabulary.KINDS[kind].model, entry)[1]
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.name)

@@ -14,6 +14,7 @@ from toolbelt import testing
 from toolbelt.api import limits
 from toolbelt.control.people import tokens
 from toolbelt.core import meta_tools, scenarios, surface
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import plugins, rendering
 
 
@@ -39,18 +40,10 @@ class HttpWorld(testing.RowsWorld):
         text = tokens.issue(testing.OPERATOR, user="olga", scope="write").text
         self._client = Client(headers={"Authorization": f"Bearer {text}"})
 
-    def surface(
-        self,
-        agent: str,
-        session: str | None,
-        request_id: str | None,
-        message: str | None,
-        subagent: str | None,
-    ) -> surface.Surface:
-        parameters = {"session": session, "request_id": request_id, "subagent": subagent}
-        sent = {key: value for key, value in parameters.items() if value is not None}
-        address = f"/api/v1/agents/{agent}/surface"
-        expected = super().surface(agent, session, request_id, message, subagent)
+    def surface(self, key: RequestKey, message: str | None) -> surface.Surface:
+        sent = _sent(key)
+        address = f"/api/v1/agents/{key.agent}/surface"
+        expected = super().surface(key, message)
         if message is None:
             response = self._client.get(address, sent)
         else:
@@ -59,23 +52,18 @@ class HttpWorld(testing.RowsWorld):
         assert response.json() == {**expected.document(), **other_fields}
         return expected
 
-    def call(
-        self,
-        agent: str,
-        session: str | None,
-        request_id: str | None,
-        tool: str,
-        arguments: Any,
-        subagent: str | None,
-    ) -> Mapping[str, Any]:
-        parameters = {"session": session, "request_id": request_id, "subagent": subagent}
-        sent = {key: value for key, value in parameters.items() if value is not None}
-        body = sent | {"tool": tool, "arguments": arguments}
-        url = f"/api/v1/agents/{agent}/calls"
+    def call(self, key: RequestKey, tool: str, arguments: Any) -> Mapping[str, Any]:
+        body = _sent(key) | {"tool": tool, "arguments": arguments}
+        url = f"/api/v1/agents/{key.agent}/calls"
         answer: dict[str, Any] = self._client.post(url, body, "application/json").json()
         if tool in meta_tools.DEFINITIONS and not answer["is_error"]:
             return {"is_error": False, **answer["content"]}
         return answer
+
+
+def _sent(key: RequestKey) -> dict[str, str]:
+    fields = key._asdict()
+    return {name: value for name, value in fields.items() if name != "agent" and value is not None}
 
 
 @pytest.mark.django_db

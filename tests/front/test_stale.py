@@ -188,7 +188,7 @@ def test_a_hanging_database_does_not_delay_a_stale_answer(server, ada, monkeypat
         raise AssertionError("the fallback was awaited")
 
     monkeypatch.setattr(server.answers.contexts, "_probe", UnreachableProbe())
-    monkeypatch.setattr("toolbelt.runtime.surfaces.ask", hang)
+    monkeypatch.setattr("toolbelt.runtime.surfaces.of", hang)
 
     async def ask() -> Any:
         (answer,) = await server._answers(server.application, [request])

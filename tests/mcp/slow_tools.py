@@ -1,4 +1,4 @@
-"""A slow tool in place of `calls.arun`: it ends when the test releases it."""
+"""A slow tool in place of `calls.answer`: it ends when the test releases it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.mcp.conftest import Client, Request
-from toolbelt.runtime import calls, upstream_calls
+from toolbelt.runtime import calls
 
 
 class SlowTool:
-    """Replaces `calls.arun`: reports progress, and ends when it is released."""
+    """Replaces `calls.answer`: reports progress, and ends when it is released."""
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
@@ -20,15 +20,13 @@ class SlowTool:
         self.started_twice = asyncio.Event()
         self.was_cancelled = False
 
-    async def arun(
-        self, *about: Any, progress: upstream_calls.Progress | None = None, **more: Any
-    ) -> calls.Answer:
+    async def answer(self, call: calls.Call, caller: calls.Caller) -> calls.Answer:
         if self.started.is_set():
             self.started_twice.set()
         self.started.set()
-        if progress is not None:
-            await progress(1, 3, "reading")
-            await progress(2.5, None, None)
+        if call.progress is not None:
+            await call.progress(1, 3, "reading")
+            await call.progress(2.5, None, None)
         try:
             await asyncio.wait_for(self.released.wait(), 20)
         except asyncio.CancelledError:
@@ -39,7 +37,7 @@ class SlowTool:
 
 def slow_tool(monkeypatch: pytest.MonkeyPatch) -> SlowTool:
     tool = SlowTool()
-    monkeypatch.setattr(calls, "arun", tool.arun)
+    monkeypatch.setattr(calls, "answer", tool.answer)
     return tool
 
 

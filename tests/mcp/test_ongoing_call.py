@@ -7,7 +7,7 @@ import types
 from typing import Any
 
 from toolbelt.mcp import ongoing_call
-from toolbelt.runtime import request_contexts
+from toolbelt.runtime import calls, request_contexts
 
 
 class RecordingContexts:
@@ -16,7 +16,7 @@ class RecordingContexts:
     def __init__(self) -> None:
         self.requests: list[request_contexts.RequestKey] = []
 
-    async def of(self, key: request_contexts.RequestKey) -> Any:
+    async def of(self, token: str, key: request_contexts.RequestKey) -> Any:
         self.requests.append(key)
         return "read again"
 
@@ -30,11 +30,7 @@ def read_twice(state: str | None, *, kind: str = "agent") -> tuple[list[Any], in
     call = ongoing_call.OngoingCall(
         head=types.SimpleNamespace(token="t", agent="ada", session="s1"),  # type: ignore[arg-type]
         bearer=types.SimpleNamespace(kind=kind),  # type: ignore[arg-type]
-        request_id="r1",
-        tool="kb__search",
-        arguments={},
-        by_dispatch=False,
-        progress_token=None,
+        call=calls.Call(key=calls.RequestKey("ada", "s1", "r1"), tool="kb__search", arguments={}),
         contexts=known,
         context=context,
     )

@@ -10,6 +10,7 @@ import pytest
 from tests.mcp.conftest import NEW, OLD, Client, run
 from tests.mcp.streaming import QUIET, flip, read_opening
 from toolbelt.core import errors
+from toolbelt.core.request_key import RequestKey
 from toolbelt.mcp import protocol, resources, streams
 
 
@@ -156,7 +157,8 @@ def test_a_slow_comparison_of_lists_does_not_undo_a_later_one(monkeypatch: pytes
 
         server = streams.Streams(digest, none, none)
         stream = streams.Stream(
-            state=streams.StreamState("token", "ada", None, False), known_digests=streams.Digests(tools="on")
+            state=streams.StreamState("token", RequestKey("ada"), False),
+            known_digests=streams.Digests(tools="on"),
         )
         server.open(stream)
         first = asyncio.create_task(server.compare_lists("ada"))
@@ -212,7 +214,7 @@ def test_a_change_is_announced_even_if_reading_the_lists_fails_at_first(
             # The first commit is read before any failure.
             await flip("reading", True)
             assert (await stream.message())["method"] == protocol.LIST_CHANGED
-            last = await find(streams.StreamState(client.token, "ada", None, client.version != NEW))
+            last = await find(streams.StreamState(client.token, RequestKey("ada"), client.version != NEW))
 
             async def current_list(seen: Any) -> Any:
                 nonlocal failures

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pytest
@@ -346,14 +345,14 @@ def test_disconnecting_does_not_cancel_a_call_in_the_first_era(old: Client, monk
 def test_a_call_is_refused_if_its_token_is_revoked_while_it_waits(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    async def waiting(*about: Any, may_call: Callable[[], object], **more: Any) -> NoReturn:
-        await sync_to_async(may_call)()
+    async def waiting(call: calls.Call, caller: calls.Caller) -> NoReturn:
+        await sync_to_async(caller.may_call)()
         prefix = api_tokens.prefix(client.token)
         await sync_to_async(tokens.revoke)(SETUP, prefix)
-        await sync_to_async(may_call)()
+        await sync_to_async(caller.may_call)()
         raise AssertionError("it may still call")
 
-    monkeypatch.setattr(calls, "arun", waiting)
+    monkeypatch.setattr(calls, "answer", waiting)
 
     assert client.call("kb__search", {"query": "x"}).status == 401
 

@@ -278,9 +278,11 @@ SENDING = """
 import os, types
 os.environ.update(TOOLBELT_ENV="test", DJANGO_SETTINGS_MODULE="toolbelt.settings")
 import django; django.setup()
+from toolbelt.core import request_key
 from toolbelt.runtime import recordings, telemetry
 telemetry.start()
-made = recordings.Recording(agent="ada", tool="sums__add", arguments={}, plugin="sums", outcome="ok")
+key = request_key.RequestKey("ada")
+made = recordings.Recording(key=key, tool="sums__add", arguments={}, plugin="sums", outcome="ok")
 with telemetry.mcp_request("tools/call", "sums__add", None), telemetry.call(made):
     pass
 telemetry.stop()

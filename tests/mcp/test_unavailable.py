@@ -66,7 +66,7 @@ def test_a_handshake_is_answered_from_the_cache_during_an_outage(client, databas
 
 def test_a_call_is_refused_with_an_explanation_during_an_outage(client, database, monkeypatch):
     warm(client)
-    monkeypatch.setattr(calls, "arun", None)
+    monkeypatch.setattr(calls, "answer", None)
     with database.away():
         answer = client.call("clock", {})
     assert answer.result["isError"] is True
@@ -116,7 +116,7 @@ def test_a_result_is_returned_if_the_database_fails_while_the_tool_runs(
         away.__enter__()
         return answer
 
-    monkeypatch.setattr(calls, "arun", ran)
+    monkeypatch.setattr(calls, "answer", ran)
     try:
         response = client.call("clock", {})
     finally:

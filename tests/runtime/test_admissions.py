@@ -19,6 +19,7 @@ from toolbelt.control.reports import usage
 from toolbelt.core import calls as gate
 from toolbelt.core import errors
 from toolbelt.runtime import admissions, calls, record_writer
+from toolbelt.runtime.incoming import Call, RequestKey
 from toolbelt.store import calls as records
 from toolbelt.store import databases
 
@@ -50,7 +51,10 @@ def stored(db: None) -> None:
 
 def admit(tool: str = "shop__refund", arguments: Any = None, **about: Any) -> admissions.Answer:
     given = ORDER if arguments is None else arguments
-    return admissions.admit(admissions.Request("ada", tool, given, **about))
+    version = about.pop("version", "")
+    sender = about.pop("sender", "program")
+    call = Call(key=RequestKey("ada", **about), tool=tool, arguments=given, version=version)
+    return admissions.admit(call, sender)
 
 
 def admitted(**about: Any) -> admissions.Admission:
@@ -251,7 +255,7 @@ def test_a_report_waits_for_a_record_written_by_another_process(
 )
 def test_a_call_with_a_malformed_id_is_not_recorded(stored: None, about: Any, path: str) -> None:
     with pytest.raises(errors.Invalid) as refused:
-        admissions.record(admissions.Request("ada", "shop__refund", ORDER, **about), "ok")
+        admissions.record(Call(key=RequestKey("ada", **about), tool="shop__refund", arguments=ORDER), "ok")
     assert [problem.path for problem in refused.value.problems] == [path]
     assert not models.CallRecord.objects.exists()
 
@@ -260,7 +264,7 @@ def test_a_call_with_a_malformed_id_is_not_recorded(stored: None, about: Any, pa
 def test_a_call_of_an_unknown_or_archived_agent_is_not_recorded(stored: None, agent: str) -> None:
     belts.import_(OPERATOR, {"agents": [{"key": "carl", "archived": True}]})
     with pytest.raises(errors.NotFound):
-        admissions.record(admissions.Request(agent, "shop__refund", ORDER), "ok")
+        admissions.record(Call(key=RequestKey(agent), tool="shop__refund", arguments=ORDER), "ok")
     assert not models.CallRecord.objects.exists()
 
 
@@ -270,7 +274,7 @@ def test_the_database_connection_is_released_if_a_call_is_not_recorded(
     released = []
     monkeypatch.setattr(databases, "release", lambda: released.append(True))
     with pytest.raises(errors.NotFound):
-        admissions.record(admissions.Request("eve", "shop__refund", ORDER), "ok")
+        admissions.record(Call(key=RequestKey("eve"), tool="shop__refund", arguments=ORDER), "ok")
     assert released == [True]
 
 

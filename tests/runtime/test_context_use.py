@@ -10,6 +10,7 @@ import pytest
 
 from toolbelt import testing
 from toolbelt.control.config import belts
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import (
     calls,
     context_use,
@@ -83,7 +84,7 @@ def test_a_surface_counts_its_own_tools_and_all_allowed_tools(
 
 
 def test_an_mcp_list_counts_its_own_tools(records: Records) -> None:
-    listed = tool_lists.ask("ada", None, may_grow=False)
+    listed = tool_lists.ask(RequestKey("ada"), may_grow=False)
     built = surfaces.ask("ada", "s")
 
     assert {"search_tools", "call_tool"} < set(listed.names)
@@ -92,7 +93,7 @@ def test_an_mcp_list_counts_its_own_tools(records: Records) -> None:
 
 
 def test_surfaces_and_meta_tool_results_are_summed_by_agent(records: Records) -> None:
-    request = prepared_answers.SurfaceRequest(token="", agent="ada")
+    request = prepared_answers.SurfaceRequest(RequestKey("ada"))
     answer = prepared_answers.answer(BEARER, request)
     prepared_answers.answer(BEARER, request)
     calls.run("ada", "search_tools", {"query": "merge customers"}, "s")

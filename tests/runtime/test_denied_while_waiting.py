@@ -43,6 +43,10 @@ DENIALS: dict[str, Callable[[], object]] = {
 }
 
 
+def plain() -> calls.Call:
+    return calls.Call(key=calls.RequestKey("ada"), tool="kb__plain", arguments={})
+
+
 @pytest.fixture
 def kb(install: Install, settings: Any) -> None:
     sample_plugins.reset()
@@ -238,7 +242,7 @@ def test_a_caller_whose_permission_is_withdrawn_gets_an_error_and_no_tool_runs(k
         raise PermissionError("The token was revoked.")
 
     with pytest.raises(PermissionError, match="revoked"):
-        calls.run("ada", "kb__plain", {}, may_call=may_call)
+        calls.answer_blocking(plain(), calls.Caller(may_call=may_call))
 
     assert outcomes() == ["tool-denied"]
 
@@ -270,7 +274,7 @@ def test_a_database_error_while_rechecking_the_token_prevents_the_call(kb: None,
     def may_call() -> None:
         raise error
 
-    assert calls.run("ada", "kb__plain", {}, may_call=may_call) == calls.unchecked()
+    assert calls.answer_blocking(plain(), calls.Caller(may_call=may_call)) == calls.unchecked()
 
 
 def test_a_call_denied_while_its_server_connects_is_not_sent(script: scripting.Script) -> None:

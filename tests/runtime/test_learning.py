@@ -17,6 +17,7 @@ from toolbelt import models, testing
 from toolbelt.control.config import belts, installation
 from toolbelt.core.search import learned
 from toolbelt.runtime import admissions, calls, learning, secrets
+from toolbelt.runtime.incoming import Call, RequestKey
 from toolbelt.store import clock, learned_words
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +58,7 @@ def found_tools(agent: str, query: str) -> list[str]:
 
 
 def use(agent: str, tool: str, session: str = "s", outcome: admissions.Outcome = "ok") -> None:
-    admitted = admissions.admit(admissions.Request(agent, tool, {}, session))
+    admitted = admissions.admit(Call(key=RequestKey(agent, session), tool=tool, arguments={}))
     assert isinstance(admitted, admissions.Admission), admitted
     admissions.report(agent, admitted.call_id, outcome)
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolbelt.core import schema, tool_deltas
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import prepared_answers, request_contexts, surface_template
 from toolbelt.store import state_probe
 
@@ -84,7 +85,7 @@ def test_a_failing_probe_is_logged_once(caplog):
     async def main() -> None:
         answers = prepared_answers.PreparedAnswers(UnreachableProbe())
         for _ in range(3):
-            question = prepared_answers.SurfaceRequest("tb_" + "0" * 57, "ada")
+            question = prepared_answers.SurfaceRequest(RequestKey("ada"), "tb_" + "0" * 57)
             assert await answers.ask(question, lambda bearer: True) is None
 
     asyncio.run(main())

@@ -7,6 +7,7 @@ import pytest
 from toolbelt import testing
 from toolbelt.control.config import belts
 from toolbelt.core import calls
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import meta_tools
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +45,6 @@ def stored(db: None) -> None:
     ],
 )
 def test_results_are_ordered_by_rank_and_then_by_key(query: str, expected: list[str]) -> None:
-    answer = meta_tools.call("ada", "search_tools", {"query": query}, "s", "r")
+    answer = meta_tools.call(RequestKey("ada", "s", "r"), "search_tools", {"query": query})
     assert isinstance(answer, calls.MetaAnswer)
     assert [result["tool"] for result in answer.content["results"]] == expected

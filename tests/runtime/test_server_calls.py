@@ -22,7 +22,7 @@ from toolbelt.core import calls as gate
 from toolbelt.core import schema
 from toolbelt.runtime import (
     calls,
-    gates,
+    incoming,
     record_writer,
     request_contexts,
     snapshots,
@@ -62,9 +62,9 @@ async def serve(ask: Callable[[], Awaitable[T]]) -> T:
             await concurrently.do(upstream_connections.stop)
 
 
-def look() -> gates.Probe:
+def look() -> incoming.Probe:
     """Return a function that always returns ada's current request context."""
-    snapshot, source = snapshots.take("ada")
+    snapshot, source = snapshots.take(calls.RequestKey("ada"))
     surfaces.get_or_build(snapshot, source.agent_stamp)
     cache_key = source.catalog.stamp, surfaces.cache_key(snapshot, source.agent_stamp)
     number, stamps = source.number, (source.agent_stamp, source.catalog_stamp)
@@ -80,7 +80,8 @@ def look() -> gates.Probe:
 
 def call(arguments: Any = None) -> Callable[[], Awaitable[calls.Answer]]:
     seen = look()
-    return lambda: calls.arun("ada", "files__echo", arguments or {}, probe=seen)
+    made = calls.Call(key=calls.RequestKey("ada"), tool="files__echo", arguments=arguments or {})
+    return lambda: calls.answer(made, calls.Caller(probe=seen))
 
 
 def outcomes() -> list[str]:

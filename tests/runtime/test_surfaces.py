@@ -13,6 +13,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.core import calls as admission
 from toolbelt.core import errors
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import calls, explain, meta_tools, surfaces
 from toolbelt.store import snapshots
 
@@ -80,13 +81,13 @@ def test_a_catalog_change_applies_to_the_next_surface(stored: None) -> None:
 def test_loading_in_a_session_does_not_change_the_revision(stored: None) -> None:
     before = surfaces.ask("ada", session="s").revision
 
-    meta_tools.call("ada", "load_tools", {"toolkit": "spare"}, session="s", request_id="r1")
+    meta_tools.call(RequestKey("ada", "s", "r1"), "load_tools", {"toolkit": "spare"})
 
     assert surfaces.ask("ada", session="s", request_id="r2").revision == before
 
 
 def test_a_cached_surface_is_not_shared_between_requests_of_different_state(stored: None) -> None:
-    meta_tools.call("ada", "load_tools", {"toolkit": "spare"}, session="s", request_id="r1")
+    meta_tools.call(RequestKey("ada", "s", "r1"), "load_tools", {"toolkit": "spare"})
 
     assert "tool20" not in surfaces.ask("ada", session="s", request_id="r1").because
     assert "tool20" in surfaces.ask("ada", session="s", request_id="r2").because
@@ -132,20 +133,20 @@ def test_an_unknown_agent_is_reported_with_the_nearest_name(stored: None) -> Non
 
 
 def test_why_returns_the_decision_and_the_trace_of_every_rule(stored: None) -> None:
-    explanation = explain.why("ada", "tool3")
+    explanation = explain.why(RequestKey("ada"), "tool3")
 
     assert explanation.line == "tool3  active  switch-on: toolkit kit is on"
     assert [step.rule_number for step in explanation.trace] == list(range(1, 12))
     with pytest.raises(errors.NotFound, match="tool3"):
-        explain.why("ada", "tool_3")
+        explain.why(RequestKey("ada"), "tool_3")
 
 
 def test_a_call_is_refused_immediately_after_its_tool_is_switched_off(stored: None) -> None:
     surfaces.ask("ada", session="s", request_id="r1")
-    assert calls.admit("ada", "tool3", {}, session="s", request_id="r1") == admission.Admission(tool="tool3")
+    assert calls.admit(RequestKey("ada", "s", "r1"), "tool3", {}) == admission.Admission(tool="tool3")
 
     with testing.switched("ada", "kit", False):
-        refusal = calls.admit("ada", "tool3", {}, session="s", request_id="r1")
+        refusal = calls.admit(RequestKey("ada", "s", "r1"), "tool3", {})
 
     assert isinstance(refusal, admission.Refusal)
     assert refusal.code == "tool-denied"
@@ -155,7 +156,7 @@ def test_a_setting_hides_denied_tools_from_agents(stored: None, settings: Any) -
     settings.TOOLBELT_HIDE_DENIED = True
 
     with testing.overridden("ada", "tool3", False):
-        refusal = calls.admit("ada", "tool3", {})
+        refusal = calls.admit(RequestKey("ada"), "tool3", {})
 
     assert isinstance(refusal, admission.Refusal)
     assert refusal.code == "unknown-tool"

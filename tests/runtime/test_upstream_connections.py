@@ -27,13 +27,14 @@ from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import calls as gate
 from toolbelt.core import catalog, connections, errors, tool_versions
 from toolbelt.core.imported import importing
+from toolbelt.core.request_key import RequestKey
 from toolbelt.plugins import registry
 from toolbelt.plugins.upstream import backoff, connection
 from toolbelt.runtime import (
     calls,
+    gates,
     plugins,
     upstream_calls,
-    upstream_connections,
     upstream_listing,
     upstream_pool,
     upstream_status,
@@ -83,7 +84,9 @@ def test_a_secret_in_a_server_s_answer_or_progress_is_withheld(
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         messages.append(message)
 
-    calls.run("ada", "files__progress", {}, progress=on_progress)
+    calls.answer_blocking(
+        calls.Call(key=RequestKey("ada"), tool="files__progress", arguments={}, progress=on_progress)
+    )
     assert messages == ["step 1", "[withheld]"]
 
 
@@ -204,14 +207,14 @@ def test_a_server_at_its_maximum_of_connections_does_not_abort_the_refresh_of_ot
     busy, quick = connected.two(tmp_path)
     connected.add("busy", busy.connection)
     connected.add("quick", quick.connection)
-    take = upstream_connections.take
+    take = upstream_listing.take
 
     def take_or_refuse(plugin: catalog.Plugin, *given: Any, **options: Any) -> upstream_pool.Pooled:
         if plugin.name == "busy":
             raise upstream_pool.TooManyError("All 4 connections are in use.")
         return take(plugin, *given, **options)
 
-    monkeypatch.setattr(upstream_connections, "take", take_or_refuse)
+    monkeypatch.setattr(upstream_listing, "take", take_or_refuse)
 
     answers = upstream_listing.refresh(["busy", "quick"], lambda name, answer: answer.error)
 
@@ -363,7 +366,7 @@ def test_required_arguments_with_a_default_are_filled_in_and_recorded(
     assert connected.content("files__shot") == {"result": '{"type": "png"}'}
     assert connected.content("files__shot", {"type": "jpeg"}) == {"result": '{"type": "jpeg"}'}
     assert connected.refusal("files__shot", {"type": "gif"})[0] == "invalid-arguments"
-    assert calls.admit("ada", "files__shot", {}) == gate.Admission(tool="files__shot")
+    assert calls.admit(RequestKey("ada"), "files__shot", {}) == gate.Admission(tool="files__shot")
     records = models.CallRecord.objects.order_by("id").values_list("arguments", flat=True)
     assert list(records)[:2] == [{"type": "png"}, {"type": "jpeg"}]
 
@@ -371,7 +374,7 @@ def test_required_arguments_with_a_default_are_filled_in_and_recorded(
 def test_connecting_counts_toward_the_time_limit_of_a_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seconds = [300.0]
+    call = calls.Call(key=RequestKey("ada"), tool="files__read", arguments={}, seconds=300.0)
 
     class Slow:
         has_session = True
@@ -380,10 +383,10 @@ def test_connecting_counts_toward_the_time_limit_of_a_call(
             """Replace a connection: connecting takes all the time that is left, and a call never ends."""
 
         async def tools(self) -> upstream_listing.ServerListing:
-            seconds[0] = 0.0
+            object.__setattr__(call, "seconds", 0.0)
             return upstream_listing.ServerListing()
 
-        async def call(self, *given: Any, **more: Any) -> Any:
+        async def connected(self) -> Any:
             await asyncio.Event().wait()
 
         async def close(self) -> None:
@@ -391,13 +394,17 @@ def test_connecting_counts_toward_the_time_limit_of_a_call(
 
     monkeypatch.setattr(connection, "Server", Slow)
     connected.add("files", {"url": "https://files.example/mcp"})
-    plugin = snapshots.catalog().plugins["files"]
-    tool = catalog.Tool(key="files__read", plugin="files")
+    admitted = gates.Admitted(
+        gate=gates.CallGate(call),
+        definition=catalog.Tool(key="files__read", plugin="files"),
+        server=snapshots.catalog().plugins["files"],
+        state=None,
+    )
 
     async def scenario() -> None:
         async with asyncio.timeout(10):
             with pytest.raises(registry.TimedOutError):
-                await upstream_calls.call(plugin, tool, {}, left=lambda: seconds[0])
+                await upstream_calls.run(admitted)
 
     asyncio.run(scenario())
 
@@ -409,7 +416,8 @@ def test_a_resumed_call_does_not_run_if_the_database_fails(script: scripting.Scr
     def may_call() -> None:
         raise InterfaceError("the connection is closed")
 
-    answer = async_to_sync(calls.arun)("ada", "files__echo", {}, may_call=may_call, client=client)
+    call = calls.Call(key=RequestKey("ada"), tool="files__echo", arguments={})
+    answer = async_to_sync(calls.answer)(call, calls.Caller(may_call=may_call, client=client))
 
     assert answer == calls.unchecked()
     assert script.calls == 0

@@ -120,8 +120,13 @@ def _work(pipe: Connection, changed: dict[str, Any]) -> None:
             steps.append(message)
 
         with contextlib.suppress(asyncio.CancelledError):
-            result = await calls.arun(
-                "ada", request["tool"], request["arguments"], request["session"], progress=on_progress
+            result = await calls.answer(
+                calls.Call(
+                    key=calls.RequestKey("ada", request["session"]),
+                    tool=request["tool"],
+                    arguments=request["arguments"],
+                    progress=on_progress,
+                )
             )
             pipe.send({"id": request["id"], "answer": result.document(), "steps": steps})
 

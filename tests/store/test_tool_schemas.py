@@ -11,6 +11,7 @@ from django.core.management import call_command
 from toolbelt import models, testing
 from toolbelt.control.config import belts
 from toolbelt.core import tool_lists
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import calls, rendering, surfaces
 from toolbelt.store import snapshots
 
@@ -52,7 +53,7 @@ def test_the_surface_warns_and_lists_and_calls_leave_the_tool_out() -> None:
         ("schema-invalid", f"broken_schema is left out: {PROBLEM}. Correct the schema.")
     ]
     assert "broken_schema" not in [tool.name for tool in tool_lists.of(answer, "dispatch").tools]
-    refused = calls.admit("ada", "broken_schema", {})
+    refused = calls.admit(RequestKey("ada"), "broken_schema", {})
     assert refused.document()["code"] == "tool-unavailable"  # type: ignore[union-attr]
 
 

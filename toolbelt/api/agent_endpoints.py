@@ -19,12 +19,8 @@ from toolbelt.runtime import calls, credentials, explain, prepared_answers, tool
 router = ninja.Router(tags=["agents: surfaces and calls"])
 
 
-class SurfaceQuery(schemas.Query):
+class SurfaceQuery(surfaces.OfRequest, schemas.Query):
     """The session and the request that a surface is for."""
-
-    session: surfaces.Session = None
-    request_id: surfaces.Request = None
-    subagent: surfaces.Subagent = None
 
 
 class SurfaceRequest(SurfaceQuery):
@@ -34,12 +30,9 @@ class SurfaceRequest(SurfaceQuery):
     model: surfaces.Model = None
 
 
-class SurfaceRequestWithMessage(schemas.Body):
+class SurfaceRequestWithMessage(surfaces.OfRequest, schemas.Body):
     """A surface request with the user's message, or with the tools that the model already has."""
 
-    session: surfaces.Session = None
-    request_id: surfaces.Request = None
-    subagent: surfaces.Subagent = None
     format: surfaces.Format = None
     model: surfaces.Model = None
     message: Annotated[
@@ -55,12 +48,9 @@ class SurfaceRequestWithMessage(schemas.Body):
     ] = None
 
 
-class CallRequest(schemas.Body):
+class CallRequest(surfaces.OfRequest, schemas.Body):
     """A call of a tool or a meta-tool."""
 
-    session: surfaces.Session = None
-    request_id: surfaces.Request = None
-    subagent: surfaces.Subagent = None
     tool: Annotated[str, pydantic.Field(max_length=200, description="The tool's name, as in the surface.")]
     arguments: Annotated[
         Any, pydantic.Field(description="The arguments, an object that matches the tool's input schema.")
@@ -174,15 +164,11 @@ def call_tool(request: HttpRequest, agent: str, body: CallRequest) -> HttpRespon
 
     A refused or failed call is also a 200 response, with `is_error` and a `code`, so that the model can read it.
     """
-    credentials.check_subagent(auth.bearer(request), agent, body.subagent)
-    answer = calls.run(
-        agent,
-        body.tool,
-        body.arguments,
-        session=body.session,
-        request_id=body.request_id,
-        subagent=body.subagent,
-        may_call=functools.partial(auth.check_still_allowed, request),
+    key = body.key(agent)
+    credentials.check_subagent(auth.bearer(request), key)
+    answer = calls.answer_blocking(
+        calls.Call(key=key, tool=body.tool, arguments=body.arguments),
+        calls.Caller(may_call=functools.partial(auth.check_still_allowed, request)),
     )
     return HttpResponse(schema.canonical(answer.document()), content_type="application/json")
 
@@ -190,15 +176,16 @@ def call_tool(request: HttpRequest, agent: str, body: CallRequest) -> HttpRespon
 @router.get("/agents/{agent}/toolkits", auth=auth.agent, response=AgentToolkits)
 def list_agent_toolkits(request: HttpRequest, agent: str, query: params.Query[SurfaceQuery]) -> Any:
     """List the toolkits that an application may show for this agent, with their state."""
-    credentials.check_subagent(auth.bearer(request), agent, query.subagent)
-    toolkit_list = toolkits.list_visible(agent, query.session, query.request_id, query.subagent)
+    key = query.key(agent)
+    credentials.check_subagent(auth.bearer(request), key)
+    toolkit_list = toolkits.list_visible(key)
     return {"items": [dataclasses.asdict(toolkit) for toolkit in toolkit_list]}
 
 
 @router.get("/agents/{agent}/tools/{tool}/why", auth=auth.reading(), response=Explanation)
 def explain_tool(request: HttpRequest, agent: str, tool: str, query: params.Query[SurfaceQuery]) -> Any:
     """Explain why an agent has a tool, or why it does not."""
-    explanation = explain.why(agent, tool, query.session, query.request_id, query.subagent)
+    explanation = explain.why(query.key(agent), tool)
     decision = explanation.decision
     return {
         "agent": explanation.agent,
@@ -221,14 +208,7 @@ def _surface(
 ) -> HttpResponse:
     """Answer what the application in front leaves to Django, or all requests under WSGI."""
     surface_request = prepared_answers.SurfaceRequest(
-        "",
-        agent,
-        requested.session,
-        requested.request_id,
-        requested.subagent,
-        requested.format,
-        model=requested.model,
-        **more,
+        requested.key(agent), form=requested.format, model=requested.model, **more
     )
     answer = prepared_answers.answer(auth.bearer(request), surface_request)
     response: Any = None

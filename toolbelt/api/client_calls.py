@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from toolbelt.api import auth, names, problems, schemas, surfaces
 from toolbelt.core import schema
-from toolbelt.runtime import admissions, credentials
+from toolbelt.runtime import admissions, calls, credentials
 
 router = ninja.Router(tags=["agents: surfaces and calls"])
 
@@ -54,12 +54,9 @@ class CallToAdmit(ToolCall):
     ] = ""
 
 
-class AdmissionRequest(schemas.Body):
+class AdmissionRequest(surfaces.OfRequest, schemas.Body):
     """The calls that the agent's program is about to run."""
 
-    session: surfaces.Session = None
-    request_id: surfaces.Request = None
-    subagent: surfaces.Subagent = None
     calls: Annotated[
         list[CallToAdmit],
         pydantic.Field(min_length=1, max_length=MAX_CALLS, description="The calls, each checked on its own."),
@@ -126,12 +123,9 @@ class UnadmittedCall(ToolCall, Report):
     seconds_ago: Annotated[_Seconds, pydantic.Field(description="How long ago it began, in seconds.")] = 0
 
 
-class UnadmittedCalls(schemas.Body):
+class UnadmittedCalls(surfaces.OfRequest, schemas.Body):
     """Calls that the agent's program ran while it could not reach Toolbelt."""
 
-    session: surfaces.Session = None
-    request_id: surfaces.Request = None
-    subagent: surfaces.Subagent = None
     calls: Annotated[list[UnadmittedCall], pydantic.Field(min_length=1, max_length=MAX_CALLS)]
 
 
@@ -143,20 +137,11 @@ def admit_calls(request: HttpRequest, agent: str, body: AdmissionRequest) -> Htt
     once. A refusal is also a 200 response, so that the model can read it. Tools that Toolbelt runs are refused with the
     code `run-by-toolbelt`: call those.
     """
-    bearer = auth.bearer(request)
-    credentials.check_subagent(bearer, agent, body.subagent)
+    bearer, key = auth.bearer(request), body.key(agent)
+    credentials.check_subagent(bearer, key)
     answers = [
         admissions.admit(
-            admissions.Request(
-                agent,
-                call.tool,
-                call.arguments,
-                body.session,
-                body.request_id,
-                body.subagent,
-                sender=bearer.kind,
-                version=call.version,
-            )
+            calls.Call(key=key, tool=call.tool, arguments=call.arguments, version=call.version), bearer.kind
         )
         for call in body.calls
     ]
@@ -193,20 +178,12 @@ def record_calls(request: HttpRequest, agent: str, body: UnadmittedCalls) -> Any
     Their records say so. Toolbelt only checks that agents' programs run these tools. Calls of other tools are not
     recorded; with an agent's token, the response does not tell which these are.
     """
-    bearer = auth.bearer(request)
-    credentials.check_subagent(bearer, agent, body.subagent)
+    bearer, key = auth.bearer(request), body.key(agent)
+    credentials.check_subagent(bearer, key)
     for call in body.calls:
         try:
             admissions.record(
-                admissions.Request(
-                    agent,
-                    call.tool,
-                    call.arguments,
-                    body.session,
-                    body.request_id,
-                    body.subagent,
-                    sender=bearer.kind,
-                ),
+                calls.Call(key=key, tool=call.tool, arguments=call.arguments),
                 call.outcome,
                 seconds_ago=call.seconds_ago,
                 error=call.error,

@@ -1,7 +1,7 @@
-"""The OpenAPI schemas of entries and belts, derived from the vocabulary of belts.
+"""The OpenAPI schemas of entries and belts: those of the models of entries.
 
 `toolbelt.control` validates entries and reports every problem with its path, with the same messages as for belts and in
-the dashboard. These models therefore accept any JSON object, and only document what is valid.
+the dashboard. The models here therefore accept any JSON object, and only document what is valid.
 """
 
 from __future__ import annotations
@@ -10,105 +10,60 @@ from typing import Any
 
 import pydantic
 
-from toolbelt.core import belts, keys
-from toolbelt.core.belts import shapes
-
-# The form of entries' names (core.keys); toolbelt.control checks which of them are taken or reserved.
-_NAME = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": keys.MAX_LENGTH,
-    "pattern": "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$",
-}
-_KEY = {**_NAME, "pattern": "^[a-zA-Z_][a-zA-Z0-9_-]*$"}
-_NAMES = {"tool": _KEY, "toolkit": _KEY}
+from toolbelt.core import belts
+from toolbelt.core.belts import fields, vocabulary
 
 
 class Entry(pydantic.RootModel[dict[str, Any]]):
     """A JSON object that `toolbelt.control` validates."""
 
 
+class _Category(fields.Fields):
+    """A category of tools."""
+
+    name: vocabulary.EntryName
+
+
 def entry_model(kind: belts.KindName) -> type[Entry]:
     """Return the model of an entry of this kind."""
-    return _model(kind, "Entry", _entry(kind))
+    return _documented(f"{_title(kind)}Entry", _model(kind))
 
 
 def changes_model(kind: belts.KindName) -> type[Entry]:
     """Return the model of the changes to an entry of this kind: any of its fields; null resets a field."""
-    json_schema = _entry(kind)
-    json_schema["properties"].pop(belts.KINDS[kind].named_by)
-    del json_schema["required"]
-    return _model(kind, "Changes", json_schema)
+    changeable = {
+        name: (field.rebuild_annotation(), field)
+        for name, field in _model(kind).model_fields.items()
+        if not field.is_required()
+    }
+    name = f"{_title(kind)}Changes"
+    changes: Any = pydantic.create_model(name, __base__=fields.Fields, __doc__="", **changeable)  # type: ignore[call-overload]
+    return _documented(name, changes)
 
 
 def belt_schema() -> dict[str, Any]:
-    """Return the schema of a belt."""
+    """Return the schema of a belt, whose entries the document describes as well."""
     sections = {
-        kind.section: {"type": "array", "items": _schema_of(kind.shape)} for kind in belts.KINDS.values()
+        kind.section: {"type": "array", "items": {"$ref": f"#/components/schemas/{_title(name)}Entry"}}
+        for name, kind in belts.KINDS.items()
     }
+    sections["categories"]["items"] = {"type": "string"}
     return {"type": "object", "title": "Belt", "properties": sections, "additionalProperties": False}
 
 
-def _model(kind: belts.KindName, suffix: str, json_schema: dict[str, Any]) -> type[Entry]:
-    name = "".join(word.capitalize() for word in kind.split("_")) + suffix
-    config = pydantic.ConfigDict(
-        json_schema_extra=lambda schema: _replace(schema, {"title": name, **json_schema})
-    )
-    return type(name, (Entry,), {"model_config": config, "__doc__": None, "__module__": __name__})
+def _title(kind: belts.KindName) -> str:
+    return "".join(word.capitalize() for word in kind.split("_"))
 
 
-def _replace(schema: dict[str, Any], json_schema: dict[str, Any]) -> None:
-    schema.clear()
-    schema.update(json_schema)
+def _model(kind: belts.KindName) -> type[fields.Fields]:
+    return belts.KINDS[kind].model if belts.KINDS[kind].named_by else _Category
 
 
-def _entry(kind: belts.KindName) -> dict[str, Any]:
-    shape, name = belts.KINDS[kind].shape, _NAMES.get(kind, _NAME)
-    if isinstance(shape, shapes.Fields):
-        json_schema = _schema_of(shape)
-        json_schema["properties"][belts.KINDS[kind].named_by] = name
-        return json_schema
-    return {
-        "type": "object",
-        "properties": {"name": name},
-        "required": ["name"],
-        "additionalProperties": False,
-    }
+def _documented(name: str, model: type[fields.Fields]) -> type[Entry]:
+    """Return a model that accepts any object, with the schema of another model."""
 
+    def schema(cls: type[Entry], core_schema: Any, handler: pydantic.GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler.resolve_ref_schema(handler(model.__pydantic_core_schema__)), "title": name}
 
-def _schema_of(shape: shapes.Shape) -> dict[str, Any]:
-    match shape:
-        case shapes.Text():
-            return {"type": "string"}
-        case shapes.YesNo():
-            return {"type": "boolean"}
-        case shapes.Moment():
-            return {"type": "string", "format": "date-time"}
-        case shapes.Whole():
-            return {"type": "integer", "minimum": 0, "maximum": shapes.MAX_INTEGER}
-        case shapes.OneOf(words):
-            return {"type": "string", "enum": ["", *words]}
-        case shapes.Json():
-            return {"type": "object"}
-        case shapes.Each(item):
-            return {"type": "array", "items": _schema_of(item)}
-        case shapes.Pairs(value):
-            return {"type": "object", "additionalProperties": _or_null(value)}
-        case shapes.Fields(fields, required):
-            return {
-                "type": "object",
-                "properties": {
-                    key: _schema_of(field_shape) if key in required else _or_null(field_shape)
-                    for key, field_shape in fields.items()
-                },
-                "required": list(required),
-                "additionalProperties": False,
-            }
-        case shapes.Use():
-            with_options = shapes.Fields({"tool": shapes.Text(), "options": shapes.Json()}, ("tool",))
-            return {"anyOf": [{"type": "string"}, _schema_of(with_options)]}
-    return {}
-
-
-def _or_null(shape: shapes.Shape) -> dict[str, Any]:
-    return {"anyOf": [_schema_of(shape), {"type": "null"}]}
+    members = {"__get_pydantic_json_schema__": classmethod(schema), "__doc__": None, "__module__": __name__}
+    return type(name, (Entry,), members)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import ninja
 import pydantic
 
-from toolbelt.core import agents, sessions
+from toolbelt.core import agents, request_key, sessions
 from toolbelt.runtime import rendering
 
 # The same rule as core.sessions.id_problem, which explains what is wrong with an id.
@@ -35,7 +35,7 @@ Request = Annotated[
     pydantic.Field(description="The id of the request within the session: a model request or a run."),
 ]
 Subagent = Annotated[
-    Literal[agents.KINDS] | None,  # type: ignore[valid-type]
+    agents.Kind | None,
     pydantic.Field(
         description="The kind of subagent that the request is for."
         " With an agent's own token, one of the agent's `subagent_kinds`."
@@ -53,6 +53,18 @@ Model = Annotated[
         " Default: the agent's `model`.",
     ),
 ]
+
+
+class OfRequest(pydantic.BaseModel):
+    """The fields of a body or a query that say what it is for."""
+
+    session: Session = None
+    request_id: Request = None
+    subagent: Subagent = None
+
+    def key(self, agent: str) -> request_key.RequestKey:
+        """Return the key of the request."""
+        return request_key.RequestKey(agent, self.session, self.request_id, self.subagent)
 
 
 class Tool(ninja.Schema):

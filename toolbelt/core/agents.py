@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-KINDS = ("explore", "task", "plan", "review", "general")
+Kind = Literal["explore", "task", "plan", "review", "general"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_LOADOUTS: Mapping[str, str] = {
     "explore": "research",
     "task": "minimal",

@@ -24,6 +24,7 @@ from toolbelt.core import (
     errors,
     expectations,
     meta_tools,
+    request_key,
     resolution,
     scenario_format,
     sessions,
@@ -58,24 +59,9 @@ class World(Protocol):
 
     def edit(self, entries: Mapping[str, list[dict[str, Any]]], *, lenient: bool) -> None: ...
 
-    def surface(
-        self,
-        agent: str,
-        session: str | None,
-        request_id: str | None,
-        message: str | None,
-        subagent: str | None,
-    ) -> surface.Surface: ...
+    def surface(self, key: request_key.RequestKey, message: str | None) -> surface.Surface: ...
 
-    def call(
-        self,
-        agent: str,
-        session: str | None,
-        request_id: str | None,
-        tool: str,
-        arguments: Any,
-        subagent: str | None,
-    ) -> Mapping[str, Any]: ...
+    def call(self, key: request_key.RequestKey, tool: str, arguments: Any) -> Mapping[str, Any]: ...
 
 
 class CoreWorld:
@@ -127,28 +113,13 @@ class CoreWorld:
             self._document, self._belt = document, before
             raise
 
-    def surface(
-        self,
-        agent: str,
-        session: str | None,
-        request_id: str | None,
-        message: str | None,
-        subagent: str | None,
-    ) -> surface.Surface:
+    def surface(self, key: request_key.RequestKey, message: str | None) -> surface.Surface:
         """Return the surface for a request."""
-        return surface.build(self._snapshot(agent, session, request_id, subagent), message)
+        return surface.build(self._snapshot(key), message)
 
-    def call(
-        self,
-        agent: str,
-        session: str | None,
-        request_id: str | None,
-        tool: str,
-        arguments: Any,
-        subagent: str | None,
-    ) -> Mapping[str, Any]:
+    def call(self, key: request_key.RequestKey, tool: str, arguments: Any) -> Mapping[str, Any]:
         """Call a tool: meta-tools run, other tools are only admitted."""
-        snapshot = self._snapshot(agent, session, request_id, subagent)
+        snapshot = self._snapshot(key)
         resolved = budgets.resolve(snapshot)
         if tool not in meta_tools.DEFINITIONS:
             answer = calls.admit(resolved, tool, arguments)
@@ -156,8 +127,8 @@ class CoreWorld:
         meta_answer = calls.meta(resolved, snapshot, tool, arguments)
         if isinstance(meta_answer, calls.Refusal):
             return meta_answer.document()
-        if meta_answer.session is not None and session is not None:
-            self._sessions[agent, session] = meta_answer.session
+        if meta_answer.session is not None and key.session is not None:
+            self._sessions[key.agent, key.session] = meta_answer.session
         return {"is_error": False, **meta_answer.content}
 
     def _check_budgets(
@@ -192,21 +163,23 @@ class CoreWorld:
     def _read(self, lenient: bool) -> belts.Belt:
         return belts.load(self._document, count_tokens=self._count_tokens, lenient=lenient)
 
-    def _snapshot(
-        self, agent: str, session: str | None, request_id: str | None, subagent: str | None
-    ) -> resolution.Snapshot:
-        if self._belt is None or agent not in self._belt.agents:
-            raise errors.NotFound("agent", agent, self._belt.agents if self._belt else ())
-        if subagent is not None and subagent not in agents.KINDS:
-            raise errors.NotFound("kind of agent", subagent, agents.KINDS)
-        consumer = self._belt.agents[agent]
+    def _snapshot(self, key: request_key.RequestKey) -> resolution.Snapshot:
+        if self._belt is None or key.agent not in self._belt.agents:
+            raise errors.NotFound("agent", key.agent, self._belt.agents if self._belt else ())
+        if key.subagent is not None and key.subagent not in agents.KINDS:
+            raise errors.NotFound("kind of agent", key.subagent, agents.KINDS)
+        consumer = self._belt.agents[key.agent]
         if consumer.archived:
-            raise errors.Archived(agent)
+            raise errors.Archived(key.agent)
         stored_session = None
-        if session is not None:
-            stored_session = self._sessions.get((agent, session)) or sessions.Session(key=session)
+        if key.session is not None:
+            stored_session = self._sessions.get((key.agent, key.session)) or sessions.Session(key=key.session)
         return self._snapshot_of(
-            self._belt, consumer, session=stored_session, request_id=request_id, subagent=subagent
+            self._belt,
+            consumer,
+            session=stored_session,
+            request_id=key.request_id,
+            subagent=key.subagent,
         )
 
 
@@ -281,27 +254,20 @@ def _described(error: Exception) -> str:
     return str(error) if isinstance(error, errors.ToolbeltError) else repr(error)
 
 
+def _key(parameters: Mapping[str, Any]) -> request_key.RequestKey:
+    return request_key.RequestKey(
+        **{name: parameters[name] for name in request_key.RequestKey._fields if name in parameters}
+    )
+
+
 def _take(step: Mapping[str, Any], world: World, lenient: bool) -> Iterator[expectations.Mismatch]:
     expected = step.get("expect", {})
     match step:
         case {"edit": entries}:
             world.edit(entries, lenient=lenient)
         case {"surface": parameters}:
-            answer = world.surface(
-                parameters["agent"],
-                parameters.get("session"),
-                parameters.get("request_id"),
-                parameters.get("message"),
-                parameters.get("subagent"),
-            )
+            answer = world.surface(_key(parameters), parameters.get("message"))
             yield from expectations.of_surface(answer, expected)
         case {"call": parameters}:
-            content = world.call(
-                parameters["agent"],
-                parameters.get("session"),
-                parameters.get("request_id"),
-                parameters["tool"],
-                parameters.get("arguments", {}),
-                parameters.get("subagent"),
-            )
+            content = world.call(_key(parameters), parameters["tool"], parameters.get("arguments", {}))
             yield from expectations.of_call(content, expected)

@@ -10,7 +10,7 @@ import re
 
 from toolbelt.api import bodies, client_calls, problems
 from toolbelt.front import requests
-from toolbelt.runtime import admissions, request_contexts
+from toolbelt.runtime import admissions, calls, request_contexts
 
 PATH = re.compile(r"/api/v1/agents/([A-Za-z0-9_.-]{1,64})/calls/admit")
 # The name of the view in metrics, as in Django.
@@ -21,7 +21,7 @@ _CALL = frozenset({"tool", "arguments", "version"})
 _MAX_TOOL_LENGTH = 200
 
 
-def parse(request: requests.Request, body: bytes) -> admissions.Request | None:
+def parse(request: requests.Request, body: bytes) -> calls.Call | None:
     """Return the only call of a request for admission; None if it is for Django."""
     try:
         document = bodies.read(body)
@@ -29,40 +29,31 @@ def parse(request: requests.Request, body: bytes) -> admissions.Request | None:
         return None
     if request.query or not isinstance(document, dict) or not document.keys() <= _BODY:
         return None
-    calls = document.pop("calls", None)
-    if not isinstance(calls, list) or len(calls) != 1 or not requests.are_valid(document):
+    bodies_of_calls = document.pop("calls", None)
+    if not isinstance(bodies_of_calls, list) or len(bodies_of_calls) != 1 or not requests.are_valid(document):
         return None
-    (call,) = calls
+    (call,) = bodies_of_calls
     if not isinstance(call, dict) or not call.keys() <= _CALL:
         return None
-    tool, arguments, get = call.get("tool"), call.get("arguments", {}), document.get
+    tool, get = call.get("tool"), document.get
     version = call.get("version") or ""
     if not isinstance(tool, str) or len(tool) > _MAX_TOOL_LENGTH:
         return None
     if not isinstance(version, str) or len(version) > admissions.MAX_VERSION_LENGTH:
         return None
-    return admissions.Request(
-        request.agent,
-        tool,
-        arguments,
-        get("session"),
-        get("request_id"),
-        get("subagent"),
-        sender="agent",
-        version=version,
-    )
+    key = calls.RequestKey(request.agent, get("session"), get("request_id"), get("subagent"))
+    return calls.Call(key=key, tool=tool, arguments=call.get("arguments", {}), version=version)
 
 
 async def find_context(
-    contexts: request_contexts.RequestContexts, request: requests.Request, call: admissions.Request
+    contexts: request_contexts.RequestContexts, request: requests.Request, call: calls.Call
 ) -> request_contexts.RequestContext | None:
     """Return the context of a call if the token is the agent's own; one query. None if it is for Django."""
-    key = request_contexts.RequestKey(request.token, call.agent, call.session, call.request_id, call.subagent)
-    context = await contexts.of(key)
+    context = await contexts.of(request.token, call.key)
     return context if context is not None and context.bearer.kind == "agent" else None
 
 
-def answer(call: admissions.Request, context: request_contexts.RequestContext) -> bytes | None:
+def answer(call: calls.Call, context: request_contexts.RequestContext) -> bytes | None:
     """Return the response's body; None if the call is for Django."""
-    answered = admissions.admit_at_once(call, context)
+    answered = admissions.admit_at_once(call, "agent", context)
     return None if answered is None else client_calls.document([answered]).encode()

@@ -16,7 +16,7 @@ from django_structlog.app_settings import app_settings
 
 from toolbelt import conf
 from toolbelt.api import bodies, problems
-from toolbelt.core import agents, api_tokens, sessions
+from toolbelt.core import agents, api_tokens, request_key, sessions
 from toolbelt.mcp import request_head
 from toolbelt.runtime import prepared_answers, rendering
 
@@ -114,11 +114,8 @@ def surface_request(request: Request, body: bytes | None) -> prepared_answers.Su
         return None
     get = parameters.get
     return prepared_answers.SurfaceRequest(
+        request_key.RequestKey(request.agent, get("session"), get("request_id"), get("subagent")),
         request.token,
-        request.agent,
-        get("session"),
-        get("request_id"),
-        get("subagent"),
         get("format"),
         get("message"),
         get("declared"),

@@ -108,16 +108,14 @@ class Shared:
 
     async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
         """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
-        return await self._current_list(streams.StreamState(head.token, head.agent, head.session, may_grow))
+        return await self._current_list(streams.StreamState(head.token, head.key, may_grow))
 
     async def _current_list(self, state: streams.StreamState) -> tool_lists.ListAnswer:
         if self._lists is not None:
-            current = await self._lists.ask(state.token, state.agent, state.session, may_grow=state.may_grow)
+            current = await self._lists.ask(state.token, state.key, may_grow=state.may_grow)
             if current is not None:
                 return current
-            last = await self._lists.last_known(
-                state.token, state.agent, state.session, may_grow=state.may_grow
-            )
+            last = await self._lists.last_known(state.token, state.key, may_grow=state.may_grow)
             if last is not None:
                 return await self._lists.try_database(lambda: threads.run(_ask, state)) or last
         return await threads.run(_ask, state)
@@ -126,7 +124,7 @@ class Shared:
         self, head: request_head.RequestHead, tools: tool_lists.ToolList, name: str, *, may_grow: bool
     ) -> None:
         """Record that a client is sent one of its lists: the name of a field of :class:`streams.Digests`."""
-        state = streams.StreamState(head.token, head.agent, head.session, may_grow)
+        state = streams.StreamState(head.token, head.key, may_grow)
         self.streams.record_sent(state, name, lambda: getattr(digests(tools), name))
 
     async def subscribed(self, keys: Collection[str]) -> Collection[str]:
@@ -140,7 +138,7 @@ class Shared:
         try:
             current = await self._current_list(state)
         except errors.NotFound:
-            raise request_head.unknown_agent(errors.NotFound("agent", state.agent)) from None
+            raise request_head.unknown_agent(errors.NotFound("agent", state.key.agent)) from None
         if current.is_stale:
             raise errors.Unavailable("database-unavailable", "The current lists cannot be read.", 1)
         return digests(current.tools)
@@ -316,8 +314,8 @@ def _uris(keys: Collection[str]) -> Mapping[str, Collection[str]]:
 
 @availability.raised_as_unavailable()
 def _ask(state: streams.StreamState) -> tool_lists.ListAnswer:
-    bearer = authorization.authenticate(state.token, state.agent)
-    return tool_lists.ListAnswer(bearer, tool_lists.ask(state.agent, state.session, may_grow=state.may_grow))
+    bearer = authorization.authenticate(state.token, state.key.agent)
+    return tool_lists.ListAnswer(bearer, tool_lists.ask(state.key, may_grow=state.may_grow))
 
 
 @availability.raised_as_unavailable()

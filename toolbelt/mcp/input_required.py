@@ -212,6 +212,6 @@ def _answer(response: Any) -> Mapping[str, Any]:
 
 def _digest(call: ongoing_call.OngoingCall) -> str:
     """Return a digest that identifies a call and its client: a state is valid for no other."""
-    head = call.head
-    identity = json.dumps([head.token, head.agent, head.session, call.method, call.tool])
-    return hashlib.sha256((identity + schema.canonical(call.arguments)).encode()).hexdigest()
+    head, called = call.head, call.call
+    identity = json.dumps([head.token, head.agent, head.session, called.method, called.tool])
+    return hashlib.sha256((identity + schema.canonical(called.arguments)).encode()).hexdigest()

@@ -19,7 +19,7 @@ from toolbelt.mcp import (
     streams,
     updates,
 )
-from toolbelt.runtime import credentials, resource_updates, threads
+from toolbelt.runtime import calls, credentials, resource_updates, threads
 
 # How long a client should wait before it reconnects after its stream ended, in milliseconds.
 RECONNECT_MILLISECONDS = 1000
@@ -50,7 +50,7 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
         list_changes.policy_in(head.last_event) or list_changes.policy_in(head.client_session) or now.policy,
         *(list_changes.others_in(head.last_event) or list_changes.others_in(head.client_session) or now[2:]),
     )
-    state = streams.StreamState(head.token, head.agent, head.session, True)
+    state = streams.StreamState(head.token, head.key, True)
     stream = streams.Stream(
         state=state,
         known_digests=known_digests,
@@ -103,7 +103,7 @@ async def subscribe(
             protocol.INVALID_REQUEST, "Accept text/event-stream: the response is a stream.", status=406
         )
     current = await exchange.current_list(head, may_grow=False)
-    state = streams.StreamState(head.token, head.agent, head.session, False)
+    state = streams.StreamState(head.token, head.key, False)
     now = exchanges.digests(current.tools)
     uris = requested.get("resourceSubscriptions")
     uris = (
@@ -111,7 +111,7 @@ async def subscribe(
     )
     wants_policy = resources.POLICY in uris
     others = [uri for uri in dict.fromkeys(uris) if uri != resources.POLICY]
-    others = await threads.run(resource_updates.active, head.agent, head.session, others) if others else []
+    others = await threads.run(resource_updates.active, head.key, others) if others else []
     stream = streams.Stream(state=state, known_digests=now, wants_policy=wants_policy)
     about = {protocol.SUBSCRIPTION: id_}
     honoured: dict[str, Any] = {name: True for name in _LISTS if requested.get(name) is True}
@@ -155,11 +155,7 @@ async def _stream(
     client = ongoing_call.OngoingCall(
         head=head,
         bearer=bearer,
-        request_id=exchange.request_id,
-        tool="",
-        arguments={},
-        by_dispatch=False,
-        progress_token=None,
+        call=calls.Call(key=head.key, tool="", arguments={}),
         contexts=exchange.shared.contexts,
     )
     following = updates.Following(client, stream)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +13,17 @@ import structlog
 from toolbelt.core import calls as rules
 from toolbelt.core import meta_tools
 from toolbelt.mcp import authorization, logging, protocol, request_head
-from toolbelt.runtime import availability, calls, credentials, elicitation, request_contexts, threads
+from toolbelt.runtime import (
+    availability,
+    calls,
+    credentials,
+    incoming,
+    prompts_and_resources,
+    request_contexts,
+    threads,
+)
 
-Client = elicitation.Client
+Client = incoming.Client
 
 # How many notifications wait for a client that does not read; beyond that, the oldest are dropped.
 MAX_WAITING = 64
@@ -32,18 +41,16 @@ class OngoingCall:
     """One call, its caller, and the messages for its client. ``wakeup`` is set when there is something to send, and
     when something else needs the attention of the task that waits for the call.
 
-    ``contexts`` reads the state of the caller, and ``context`` is its state when the call arrived. ``client`` is the
-    client as the server may ask it, and ``requests`` are the questions to it. ``log`` receives the server's messages.
+    ``target`` is the prompt or resource that it requests instead of a tool. ``contexts`` reads the state of the caller,
+    and ``context`` is its state when the call arrived. ``client`` is the client as the server may ask it, and
+    ``requests`` are the questions to it. ``log`` receives the server's messages.
     """
 
     head: request_head.RequestHead
     bearer: credentials.Bearer
-    request_id: str
-    tool: str
-    arguments: Any
-    by_dispatch: bool
-    method: str = protocol.CALL
-    progress_token: protocol.Id | None
+    call: calls.Call
+    target: prompts_and_resources.Target | None = None
+    progress_token: protocol.Id | None = None
     contexts: request_contexts.RequestContexts | None = None
     context: request_contexts.RequestContext | None = None
     wakeup: asyncio.Event = field(default_factory=asyncio.Event)
@@ -55,13 +62,14 @@ class OngoingCall:
     @property
     def tool_name(self) -> str:
         """Return the name of the called tool, which may be an argument of ``call_tool``."""
-        name = self.arguments.get("tool") if self.by_dispatch and self.tool == meta_tools.CALL else None
-        return name if isinstance(name, str) else self.tool
+        call = self.call
+        name = call.arguments.get("tool") if call.by_dispatch and call.tool == meta_tools.CALL else None
+        return name if isinstance(name, str) else call.tool
 
     async def run(self) -> calls.Answer:
         """Run the call. Raise ProtocolError if the token may not make it. Cancelling this cancels the tool."""
-        structlog.contextvars.bind_contextvars(request_id=self.request_id, bearer=self.bearer.name)
-        loop = asyncio.get_running_loop()
+        request_id, loop = self.call.key.request_id, asyncio.get_running_loop()
+        structlog.contextvars.bind_contextvars(request_id=request_id, bearer=self.bearer.name)
 
         async def progress(progress: float, total: float | None, message: str | None) -> None:
             # Called on the event loop of the upstream servers.
@@ -69,30 +77,20 @@ class OngoingCall:
 
         if self.bearer.kind == "operator":
             await threads.run(authorization.check_call, self.bearer, self.head.agent)
-        return await self.ask(
-            request_id=self.request_id,
-            progress=None if self.progress_token is None else progress,
-            **self.checks(),
-        )
+        call = self.call
+        if self.progress_token is not None:
+            call = dataclasses.replace(call, progress=progress)
+        if self.target is not None:
+            return await prompts_and_resources.request(call, self.target, self.caller())
+        return await calls.answer(call, self.caller())
 
-    def checks(self) -> dict[str, Any]:
-        """Return the arguments for the gate: the checks of this client, and what identifies its session."""
-        return {
-            "may_call": self._check_token,
-            "probe": self._probe,
-            "client_session": client_session(self.head),
-        }
-
-    async def ask(self, **context: Any) -> calls.Answer:
-        """Call the tool."""
-        return await calls.arun(
-            self.head.agent,
-            self.tool,
-            self.arguments,
-            self.head.session,
-            by_dispatch=self.by_dispatch,
+    def caller(self) -> calls.Caller:
+        """Return the caller, for the gate: the checks of this client, and what identifies its session."""
+        return calls.Caller(
+            may_call=self._check_token,
+            probe=self._probe,
             client=self.client,
-            **context,
+            client_session=client_session(self.head),
         )
 
     async def _probe(self) -> request_contexts.RequestContext | None:
@@ -100,13 +98,12 @@ class OngoingCall:
         if self.contexts is None or self.bearer.kind == "operator":
             return None
         context, self.context = self.context, None
-        if context is not None and not request_contexts.may_be_named(self.request_id, context.probed.state):
+        if context is not None and not request_contexts.may_be_named(
+            self.call.key.request_id, context.probed.state
+        ):
             # It was just read. It is read again directly before the tool runs.
             return context
-        key = request_contexts.RequestKey(
-            self.head.token, self.head.agent, self.head.session, self.request_id
-        )
-        return await self.contexts.of(key)
+        return await self.contexts.of(self.head.token, self.call.key)
 
     def _check_token(self) -> None:
         """Raise ProtocolError if the token may no longer make this call; it may be revoked while the call waits."""
@@ -120,13 +117,9 @@ class OngoingCall:
         Raise ProtocolError if the token may no longer make it.
         """
         self._check_token()
-        return self.check_again()
-
-    def check_again(self) -> rules.Refusal | None:
-        """Return why a call that waited for its user may not continue; None if it may."""
-        return calls.check_again(
-            self.head.agent, self.tool, self.arguments, self.head.session, by_dispatch=self.by_dispatch
-        )
+        if self.target is not None:
+            return prompts_and_resources.check_again(self.call, self.target)
+        return calls.check_again(self.call)
 
     def take_messages(self) -> list[bytes]:
         """Return and remove the messages for the client."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import budgets, prompts_and_resources, uri_templates, uris
@@ -22,33 +21,6 @@ _NOT_FOUND = frozenset({"unknown-tool", "tool-not-active", "tool-denied"})
 _NO_VALUES: Mapping[str, Any] = {"completion": {"values": [], "total": 0, "hasMore": False}}
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class NonToolRequest(ongoing_call.OngoingCall):
-    """A request for a prompt, a resource or a completion. ``tool`` is its name for the client."""
-
-    find: requests.Find
-    params: requests.Params
-    may_show: requests.MayShow | None
-
-    async def ask(self, **context: Any) -> calls.Answer:
-        """Send the request to its server."""
-        return await requests.request(
-            self.head.agent,
-            self.method,
-            self.tool,
-            self.find,
-            self.params,
-            session=self.head.session,
-            client=self.client,
-            may_show=self.may_show,
-            **context,
-        )
-
-    def check_again(self) -> rules.Refusal | None:
-        """Return why a request that waited for its user may not continue; None if it may."""
-        return requests.check_again(self.head.agent, self.tool, self.find, self.head.session)
-
-
 async def answer(
     exchange: exchanges.Exchange,
     head: request_head.RequestHead,
@@ -57,34 +29,32 @@ async def answer(
     revision: revisions.Revision,
 ) -> exchanges.Reply | None:
     """Return the reply, or None if it was sent already. Raise ProtocolError if the agent has no such entry."""
-    may_show = None
     match message.method:
         case "prompts/list":
             return await list_page(exchange, head, message, revision, "prompts")
         case "prompts/get":
-            name, find, params = _prompt(message)
+            name, target = _prompt(message)
         case protocol.COMPLETE:
-            name, find, params, may_show = _completion(message)
+            name, target = _completion(message)
         case _:  # resources/read; :mod:`resources` answers the other methods of resources, and the policy.
-            name, find, params = _resource(message)
+            name, target = _resource(message)
     before = await exchange.current_list(head, may_grow=not revision.is_modern)
     if before.is_stale:
         # The agent's permissions cannot be checked now.
         raise _fault(calls.unchecked(), message, revision, name)
-    call = NonToolRequest(
+    call = ongoing_call.OngoingCall(
         head=head,
         bearer=before.bearer,
-        request_id=exchange.request_id,
-        tool=name,
-        arguments=message.params.get("arguments") or {},
-        by_dispatch=False,
+        call=calls.Call(
+            key=head.key._replace(request_id=exchange.request_id),
+            tool=name,
+            arguments=message.params.get("arguments") or {},
+            method=message.method,
+        ),
+        target=target,
         progress_token=protocol.progress_token(message) if head.takes_events else None,
         contexts=exchange.shared.contexts,
         context=before.context,
-        method=message.method,
-        find=find,
-        params=params,
-        may_show=may_show,
     )
     result = functools.partial(_result, message=message, revision=revision, name=name)
     return await tool_calls.run(exchange, message, id_, revision, call, result)
@@ -118,37 +88,29 @@ async def list_page(
     )
 
 
-def _prompt(message: protocol.Message) -> tuple[str, requests.Find, requests.Params]:
+def _prompt(message: protocol.Message) -> tuple[str, requests.Target]:
     name, arguments = message.params.get("name"), message.params.get("arguments")
     if not isinstance(name, str):
         raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.name must be the name of a prompt.")
-    arguments = _texts(arguments, "params.arguments")
-
-    def find(resolved: budgets.Resolution) -> str | None:
-        return prompts_and_resources.find_prompt(resolved, name)
-
-    return (
-        name,
-        find,
-        lambda upstream_name: {"name": upstream_name, **({"arguments": arguments} if arguments else {})},
+    sent_arguments = {"arguments": texts} if (texts := _texts(arguments, "params.arguments")) else {}
+    return name, requests.Target(
+        find=lambda resolved: prompts_and_resources.find_prompt(resolved, name),
+        params=lambda upstream_name: {"name": upstream_name, **sent_arguments},
     )
 
 
-def _resource(message: protocol.Message) -> tuple[str, requests.Find, requests.Params]:
+def _resource(message: protocol.Message) -> tuple[str, requests.Target]:
     uri = message.params.get("uri")
     if not isinstance(uri, str):
         raise protocol.ProtocolError(protocol.INVALID_PARAMS, "params.uri must be a string.")
+    return uri, requests.Target(
+        find=lambda resolved: prompts_and_resources.find_resource(resolved, uri),
+        # For a template, the client's URI names the resource.
+        params=lambda upstream_name: {"uri": uri},
+    )
 
-    def find(resolved: budgets.Resolution) -> str | None:
-        return prompts_and_resources.find_resource(resolved, uri)
 
-    # For a template, the client's URI names the resource.
-    return uri, find, lambda upstream_name: {"uri": uri}
-
-
-def _completion(
-    message: protocol.Message,
-) -> tuple[str, requests.Find, requests.Params, requests.MayShow | None]:
+def _completion(message: protocol.Message) -> tuple[str, requests.Target]:
     ref, argument, context = (message.params.get(name) for name in ("ref", "argument", "context"))
     if not isinstance(ref, dict) or not isinstance(argument, dict):
         raise protocol.ProtocolError(
@@ -180,9 +142,6 @@ def _completion(
         values = {**context_arguments, completed_name: value}
         return prompts_and_resources.find_template(resolved, name, values)
 
-    def find(resolved: budgets.Resolution) -> str | None:
-        return find_with(resolved, completed_argument["value"])
-
     def may_show(resolved: budgets.Resolution, value: str) -> bool:
         return find_with(resolved, value) in resolved.non_tools
 
@@ -194,7 +153,11 @@ def _completion(
             **({"context": {"arguments": context_arguments}} if context_arguments else {}),
         }
 
-    return name, find, params, None if is_prompt else may_show
+    return name, requests.Target(
+        find=lambda resolved: find_with(resolved, completed_argument["value"]),
+        params=params,
+        may_show=None if is_prompt else may_show,
+    )
 
 
 def _texts(document: Any, where: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from django.core import exceptions
 from django.http import HttpRequest
 from django.utils import http
 
-from toolbelt.core import api_tokens, caches, errors, sessions
+from toolbelt.core import api_tokens, caches, errors, request_key, sessions
 from toolbelt.mcp import protocol
 
 ENDPOINT = "/mcp"
@@ -76,6 +76,11 @@ class RequestHead(NamedTuple):
     client_session: str
     last_event: str
     protocol_headers: protocol.Headers
+
+    @property
+    def key(self) -> request_key.RequestKey:
+        """Return the key of what the client asks for outside any request of a model."""
+        return request_key.RequestKey(self.agent, self.session)
 
 
 def is_here(scope: Mapping[str, Any]) -> bool:

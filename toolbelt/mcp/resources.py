@@ -52,7 +52,7 @@ async def answer(
     is_policy, key = uri == POLICY, "" if uri == POLICY else uri
     if message.method == "resources/unsubscribe":
         await threads.run(subscriptions.remove, subscription(head), key)
-    elif not is_policy and not await threads.run(resource_updates.active, head.agent, head.session, [uri]):
+    elif not is_policy and not await threads.run(resource_updates.active, head.key, [uri]):
         raise prompts_and_resources.not_found(message, revision, uri)
     elif not await threads.run(subscriptions.add, subscription(head), key):
         raise protocol.ProtocolError(

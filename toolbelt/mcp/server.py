@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from toolbelt.core import errors, strict_json
+from toolbelt.core import errors, request_key, strict_json
 from toolbelt.mcp import (
     exchanges,
     listening,
@@ -26,6 +26,7 @@ from toolbelt.mcp import (
     revisions,
     tool_calls,
 )
+from toolbelt.plugins.upstream import connection_owners
 from toolbelt.runtime import availability, prepared_answers, telemetry, upstream_connections
 
 # A larger body is read only with a valid token.
@@ -170,8 +171,8 @@ async def _leave(exchange: exchanges.Exchange, head: request_head.RequestHead) -
     exchange.shared.streams.leave(head.token, head.agent, head.client_session)
     exchange.shared.list_tracker.forget(head)
     if client := ongoing_call.client_session(head):
-        await upstream_connections.end_client(
-            upstream_connections.ConnectionOwner(agent=head.agent, client=client)
+        await upstream_connections.end_owner(
+            connection_owners.key("session", request_key.RequestKey(head.agent), client)
         )
     # The session's id would keep working, which it must not after a successful response.
     raise protocol.ProtocolError(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
-from toolbelt.core import errors
+from toolbelt.core import errors, request_key
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed
 
@@ -38,8 +38,7 @@ class StreamState(NamedTuple):
     """The attributes that determine a stream's list."""
 
     token: str
-    agent: str
-    session: str | None
+    key: request_key.RequestKey
     may_grow: bool
 
 
@@ -149,7 +148,7 @@ class Streams:
 
     def open(self, stream: Stream) -> None:
         """Add a stream. Raise ProtocolError if there are too many."""
-        agent, token = stream.state.agent, stream.state.token
+        agent, token = stream.state.key.agent, stream.state.token
         if self._of_token[token] >= MAX_PER_TOKEN:
             raise _too_many(f"This token has {MAX_PER_TOKEN} streams open here")
         if len(self._by_agent.get(agent, ())) >= MAX_PER_AGENT:
@@ -166,7 +165,7 @@ class Streams:
 
     def close(self, stream: Stream) -> None:
         """Remove a stream. Stop watching the agent with its last stream."""
-        agent = stream.state.agent
+        agent = stream.state.key.agent
         left = self._by_agent.get(agent, set())
         if stream in left:
             left.remove(stream)
@@ -185,7 +184,7 @@ class Streams:
 
         It may differ from the list that the client's streams know, because it was read before or after theirs.
         """
-        streams = [stream for stream in self._by_agent.get(state.agent, ()) if stream.state == state]
+        streams = [stream for stream in self._by_agent.get(state.key.agent, ()) if stream.state == state]
         if not streams:
             return
         sent = digest()
@@ -193,7 +192,7 @@ class Streams:
         for stream in unknown:
             stream.received.add((name, sent))
         if unknown:
-            task = asyncio.create_task(self.compare_lists(state.agent, unknown))
+            task = asyncio.create_task(self.compare_lists(state.key.agent, unknown))
             self._checks.add(task)
             task.add_done_callback(self._checks.discard)
 
@@ -220,7 +219,7 @@ class Streams:
             return False
         except Exception:
             # The next change, or the next check of tokens, tries again.
-            _log.exception("lists of streams not compared", agent=state.agent)
+            _log.exception("lists of streams not compared", agent=state.key.agent)
         else:
             for stream in streams:
                 stream.update_digests(now, subscribed)
@@ -245,7 +244,7 @@ class Streams:
 
     def has_stream(self, state: StreamState, client: str) -> bool:
         """Return whether this client has a stream here that sees this list."""
-        streams = self._by_agent.get(state.agent, ())
+        streams = self._by_agent.get(state.key.agent, ())
         return any(stream.state == state and stream.client == client for stream in streams)
 
     def leave(self, token: str, agent: str, client: str) -> None:

@@ -57,10 +57,12 @@ async def answer(
     call = ongoing_call.OngoingCall(
         head=head,
         bearer=before.bearer,
-        request_id=exchange.request_id,
-        tool=tool,
-        arguments=arguments or {},
-        by_dispatch=before.tools.form == "dispatch",
+        call=calls.Call(
+            key=head.key._replace(request_id=exchange.request_id),
+            tool=tool,
+            arguments=arguments or {},
+            by_dispatch=before.tools.form == "dispatch",
+        ),
         progress_token=protocol.progress_token(message) if head.takes_events else None,
         contexts=exchange.shared.contexts,
         context=before.context,
@@ -186,7 +188,7 @@ def _client(
     """Return the client as a tool's server may ask and notify it; None if it can receive neither."""
     questions = exchange.shared.questions
     # The specification has no questions during a completion.
-    may_ask = call.method != protocol.COMPLETE
+    may_ask = call.call.method != protocol.COMPLETE
     if revision.is_modern:
         modes = elicitation.modes(message.meta.get(protocol.CAPABILITIES)) if may_ask else frozenset()
         level = message.meta.get(protocol.LOG_LEVEL)
@@ -265,7 +267,7 @@ async def _notify_of_loading(
 ) -> None:
     """Notify the client that loading changed its list: on its own stream if it has one, or before the result."""
     server = exchange.shared
-    state = streams.StreamState(head.token, head.agent, head.session, True)
+    state = streams.StreamState(head.token, head.key, True)
     if server.streams.has_stream(state, head.client_session):
         await server.streams.compare_lists(head.agent)
     elif head.takes_events:

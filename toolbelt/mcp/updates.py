@@ -34,11 +34,5 @@ class Following:
         self.follow(())
 
     async def _followed(self, uri: str) -> None:
-        head = self._call.head
-        await resource_updates.follow(
-            head.agent,
-            uri,
-            functools.partial(self._stream.update, uri),
-            session=head.session,
-            **self._call.checks(),
-        )
+        notify = functools.partial(self._stream.update, uri)
+        await resource_updates.follow(self._call.call.key, uri, notify, self._call.caller())

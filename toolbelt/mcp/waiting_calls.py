@@ -115,7 +115,7 @@ async def _deliver(
         await threads.run(open_questions.set_outcome, key, json.dumps(outcome))
     except Exception:
         task.cancel()
-        _log.exception("outcome of a call not handed on", tool=call.tool)
+        _log.exception("outcome of a call not handed on", tool=call.call.tool)
 
 
 async def _outcome(parked: input_required.ParkedCall) -> dict[str, Any]:

@@ -14,32 +14,40 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import errors, keys, schema
-from toolbelt.core.belts import shapes
+from toolbelt.core.belts import fields
 from toolbelt.plugins import contract, lifecycle
-
-_TEXT, _JSON = shapes.Text(), shapes.Json()
-_PLUGIN = shapes.Fields(
-    dict.fromkeys(("name", "namespace", "title", "description", "category"), _TEXT), required=("name",)
-)
-_TOOL = shapes.Fields(
-    {
-        **dict.fromkeys(("name", "title", "description", "category"), _TEXT),
-        **dict.fromkeys(("input_schema", "output_schema", "annotations"), _JSON),
-        "default_on": shapes.YesNo(),
-    },
-    required=("name",),
-)
-_TOOLKIT = shapes.Fields(
-    {
-        **dict.fromkeys(("key", "title", "description", "policy_when_off", "examples"), _TEXT),
-        "members": shapes.Each(_TEXT),
-        "options": shapes.Pairs(_JSON),
-    },
-    required=("key",),
-)
 
 # The owner of each name, by (name scope, folded name). Tools and toolkits share a scope: they share tools_config.
 Owners = Mapping[tuple[str, str], str]
+
+
+class _Plugin(fields.Fields):
+    name: fields.Name
+    namespace: fields.Text | None = None
+    title: fields.Text | None = None
+    description: fields.Text | None = None
+    category: fields.Text | None = None
+
+
+class _Tool(fields.Fields):
+    name: fields.Name
+    title: fields.Text | None = None
+    description: fields.Text | None = None
+    category: fields.Text | None = None
+    input_schema: fields.Json | None = None
+    output_schema: fields.Json | None = None
+    annotations: fields.Json | None = None
+    default_on: bool | None = None
+
+
+class _Toolkit(fields.Fields):
+    key: fields.Name
+    title: fields.Text | None = None
+    description: fields.Text | None = None
+    policy_when_off: fields.Text | None = None
+    examples: fields.Text | None = None
+    members: fields.Each[fields.Text] | None = None
+    options: fields.Pairs[fields.Json] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,15 +100,16 @@ def examine(plugin: contract.ToolPlugin, source: str, owners: Owners) -> Examine
     where = type(plugin).__qualname__
     empty_offer = Offer(name=where, source=source)
     try:
-        stated = {field: getattr(plugin, field) for field in _PLUGIN.fields}
-        tools = [(tool, _stated(tool, _TOOL)) for tool in plugin.tools]
-        toolkits = [(toolkit, _stated(toolkit, _TOOLKIT)) for toolkit in plugin.toolkits]
+        stated = {field: getattr(plugin, field) for field in _Plugin.model_fields}
+        tools = [(tool, _stated(tool, _Tool)) for tool in plugin.tools]
+        toolkits = [(toolkit, _stated(toolkit, _Toolkit)) for toolkit in plugin.toolkits]
     except Exception as error:
         message = f"What the plugin offers cannot be read: {lifecycle.described(error)}."
         return Examined(offer=empty_offer, fatal=(errors.Problem(path=where, message=message),))
-    if unreadable := tuple(_shape_problems(_PLUGIN, stated, where)):
-        return Examined(offer=empty_offer, fatal=unreadable)
-    offer = Offer(source=source, **(_PLUGIN.read(stated) or {}))
+    read, misfits = _read(_Plugin, stated, where)
+    if misfits:
+        return Examined(offer=empty_offer, fatal=tuple(misfits))
+    offer = Offer(source=source, **read.given())
     claims = _Claims(offer, owners)
     fatal = list(_of_plugin(offer, claims))
     if fatal:
@@ -108,15 +117,17 @@ def examine(plugin: contract.ToolPlugin, source: str, owners: Owners) -> Examine
         return Examined(offer=offer, fatal=tuple(fatal))
     left_out: list[errors.Problem] = []
     valid_tools = []
-    for position, (tool, fields) in enumerate(tools):
-        path = _path(offer, "tools", fields.get("name"), position)
-        problems = list(_of_tool(tool, fields, offer, claims, path))
+    for position, (tool, stated) in enumerate(tools):
+        path = _path(offer, "tools", stated["name"], position)
+        read, problems = _read(_Tool, stated, path)
+        problems = list(_of_tool(tool, read, offer, claims, path, problems))
         if not problems:
-            valid_tools.append(contract.ToolDefinition(**{"description": "", **(_TOOL.read(fields) or {})}))
+            valid_tools.append(contract.ToolDefinition(**{"description": "", **read.given()}))
         left_out += problems
-    for position, (toolkit, fields) in enumerate(toolkits):
-        path = _path(offer, "toolkits", fields.get("key"), position)
-        fatal += _of_toolkit(toolkit, fields, claims, path)
+    for position, (toolkit, stated) in enumerate(toolkits):
+        path = _path(offer, "toolkits", stated["key"], position)
+        read, problems = _read(_Toolkit, stated, path)
+        fatal += _of_toolkit(toolkit, read, claims, path, problems)
     offer = dataclasses.replace(
         offer, tools=tuple(valid_tools), toolkits=tuple(toolkit for toolkit, _ in toolkits)
     )
@@ -188,13 +199,13 @@ def _of_plugin(offer: Offer, claims: _Claims) -> Iterator[errors.Problem]:
 
 
 def _of_tool(
-    tool: object, fields: Mapping[str, Any], offer: Offer, claims: _Claims, path: str
+    tool: object, read: _Tool, offer: Offer, claims: _Claims, path: str, misfits: list[errors.Problem]
 ) -> Iterator[errors.Problem]:
     if not isinstance(tool, contract.ToolDefinition):
         yield errors.Problem(path=path, message=f"A tool is a ToolDefinition, not a {type(tool).__name__}.")
         return
-    if problems := list(_shape_problems(_TOOL, fields, path)):
-        yield from problems
+    if misfits:
+        yield from misfits
         return
     if problem := _naming_problem(tool.name, offer):
         yield errors.Problem(path=path, message=f"{problem} {offer.owner} uses it.")
@@ -202,8 +213,8 @@ def _of_tool(
         yield errors.Problem(path=path, message=problem)
     if tool.category and (problem := keys.name_problem(tool.category)):
         yield errors.Problem(path=f"{path}.category", message=problem)
-    for field in ("input_schema", "output_schema"):
-        if fields[field] is not None and (problem := _schema_problem(schema.canonical(fields[field]))):
+    for field, written in (("input_schema", read.input_schema), ("output_schema", read.output_schema)):
+        if written is not None and (problem := _schema_problem(schema.canonical(written))):
             message = f"A tool cannot have this schema: {problem}."
             yield errors.Problem(path=f"{path}.{field}", message=message)
 
@@ -226,38 +237,40 @@ def _naming_problem(key: str, offer: Offer) -> str | None:
 
 
 def _of_toolkit(
-    toolkit: object, fields: Mapping[str, Any], claims: _Claims, path: str
+    toolkit: object, read: _Toolkit, claims: _Claims, path: str, misfits: list[errors.Problem]
 ) -> Iterator[errors.Problem]:
     if not isinstance(toolkit, contract.CodeToolkit):
         message = f"A toolkit is a CodeToolkit, not a {type(toolkit).__name__}."
         yield errors.Problem(path=path, message=message)
         return
-    if problems := list(_shape_problems(_TOOLKIT, fields, path)):
-        yield from problems
+    if misfits:
+        yield from misfits
         return
     problem = keys.toolkit_key_problem(toolkit.key) or claims.problem(
         "key", toolkit.key, f"The toolkit {toolkit.key!r}"
     )
     if problem:
         yield errors.Problem(path=path, message=problem)
-    members, options = fields["members"] or (), fields["options"] or {}
+    members = read.members or ()
     for position, key in enumerate(members):
-        if problem := keys.tool_key_problem(key):
+        if key is not None and (problem := keys.tool_key_problem(key)):
             yield errors.Problem(path=f"{path}.members[{position}]", message=problem)
-    for key in options:
+    for key in read.options or ():
         if key not in members:
             message = f"Options are for members, and {key!r} is not a member."
             yield errors.Problem(path=f"{path}.options.{key}", message=message)
 
 
-def _stated(value: object, shape: shapes.Fields) -> dict[str, Any]:
-    return {field: getattr(value, field, None) for field in shape.fields}
+def _stated(value: object, model: type[fields.Fields]) -> dict[str, Any]:
+    return {field: getattr(value, field, None) for field in model.model_fields}
 
 
-def _shape_problems(shape: shapes.Fields, fields: Mapping[str, Any], path: str) -> Iterator[errors.Problem]:
-    for finding in shape.problems(fields, ()):
-        where = ".".join(str(part) for part in finding.at)
-        yield errors.Problem(path=f"{path}.{where}" if where else path, message=finding.message)
+def _read(model: type[fields.Fields], stated: Any, path: str) -> tuple[Any, list[errors.Problem]]:
+    read, misfits = fields.read(model, stated)
+    return read, [
+        errors.Problem(path=".".join(map(str, (path, *misfit.at))), message=misfit.message)
+        for misfit in misfits
+    ]
 
 
 def _path(offer: Offer, section: str, name: object, position: int) -> str:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import structlog
 from asgiref.sync import sync_to_async
@@ -38,6 +38,7 @@ from toolbelt.core import (
 from toolbelt.runtime import (
     call_metrics,
     gates,
+    incoming,
     learning,
     record_writer,
     recordings,
@@ -63,22 +64,6 @@ _KEY_LENGTH = 32
 MAX_VERSION_LENGTH = 100
 # Prefix of the error text of calls that were recorded without an admission.
 UNADMITTED = "Ran without an admission, because Toolbelt could not be reached."
-
-
-class Request(NamedTuple):
-    """A call to be admitted. ``sender`` is who asks: an agent's token, an operator's, or a program in this process.
-
-    ``version`` is the one that the program declared; empty: the one that agents have.
-    """
-
-    agent: str
-    tool: str
-    arguments: Any
-    session: str | None = None
-    request_id: str | None = None
-    subagent: str | None = None
-    sender: Sender = "program"
-    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,21 +97,23 @@ class NotAdmittedError(Exception):
         super().__init__(refusal.message)
 
 
-def admit(request: Request) -> Answer:
+def admit(call: incoming.Call, sender: Sender = "program") -> Answer:
     """Admit or refuse a call that the agent's own program is about to run; in a thread that may block.
 
-    Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; everything else is an answer.
+    ``sender`` is who asks: an agent's token, an operator's, or a program in this process. Raise errors.NotFound for an
+    unknown agent and errors.Invalid for malformed ids; everything else is an answer.
     """
-    recording = _recording(request)
-    gate = gates.CallGate(recording, request.subagent, False, lambda: None)
+    gate = gates.CallGate(call)
     try:
         snapshot, resolved, _ = gate.resolve()
-        return _admit(request, gate, resolved, snapshot)
+        return _admit(gate, sender, resolved, snapshot)
     finally:
         databases.release()
 
 
-def admit_at_once(request: Request, context: request_contexts.RequestContext) -> Answer | None:
+def admit_at_once(
+    call: incoming.Call, sender: Sender, context: request_contexts.RequestContext
+) -> Answer | None:
     """Admit or refuse a call on an event loop, given the state that was just read.
 
     Return None if that would take long or would wait for the database.
@@ -134,14 +121,13 @@ def admit_at_once(request: Request, context: request_contexts.RequestContext) ->
     surface = surfaces.cached(context.snapshot, context.cache_key[1])
     if surface is None or not record_writer.has_room():
         return None
-    tool = context.snapshot.catalog.tools.get(request.tool)
-    if tool is not None and not schema.is_ready(_schema(request, tool) or schema.EMPTY_TEXT):
+    tool = context.snapshot.catalog.tools.get(call.tool)
+    if tool is not None and not schema.is_ready(_schema(call, tool) or schema.EMPTY_TEXT):
         return None
-    recording = _recording(request)
-    recording.revision = context.probed.state.number
-    gate = gates.CallGate(recording, request.subagent, False, lambda: None)
+    gate = gates.CallGate(call)
+    gate.recording.revision = context.probed.state.number
     try:
-        return _admit(request, gate, surface.resolution, context.snapshot, is_quick=True)
+        return _admit(gate, sender, surface.resolution, context.snapshot, is_quick=True)
     except schema.TooComplexError:
         return None
 
@@ -195,7 +181,7 @@ class NotRunByClientError(errors.Invalid):
 
 
 def record(
-    request: Request,
+    call: incoming.Call,
     outcome: Outcome,
     *,
     seconds_ago: float = 0,
@@ -209,13 +195,14 @@ def record(
     malformed ids, and NotRunByClientError for a tool that the agent's program does not run.
     """
     try:
-        snapshot, _ = snapshots.take(request.agent, request.session, request.request_id, request.subagent)
-        tool = snapshot.catalog.tools.get(request.tool)
+        snapshot, _ = snapshots.take(call.key)
+        tool = snapshot.catalog.tools.get(call.tool)
         if tool is None or snapshot.catalog.runner(tool) != "client":
-            message = f"The agent's program runs no tool named {request.tool!r}."
+            message = f"The agent's program runs no tool named {call.tool!r}."
             raise NotRunByClientError([errors.Problem(path="tool", message=message)])
-        recording = _recording(request)
-        recording.plugin = tool.plugin
+        recording = recordings.Recording(
+            key=call.key, tool=call.tool, arguments=call.arguments, plugin=tool.plugin
+        )
         recording.at -= dt.timedelta(seconds=seconds_ago)
         recording.begun -= duration_ms / 1000
         recording.end(outcome, error=f"{UNADMITTED} {error}".strip(), result_bytes=result_bytes)
@@ -258,12 +245,13 @@ class admitted:
         request_id: str | None = None,
         subagent: str | None = None,
     ) -> None:
-        self._request = Request(agent, tool, arguments, session, request_id, subagent)
+        key = incoming.RequestKey(agent, session, request_id, subagent)
+        self._call = incoming.Call(key=key, tool=tool, arguments=arguments)
         self._running: Running | None = None
         self._begun = 0.0
 
     def __enter__(self) -> Running:
-        answer = admit(self._request)
+        answer = admit(self._call)
         if isinstance(answer, calls.Refusal):
             raise NotAdmittedError(answer)
         self._begun = time.monotonic()
@@ -278,7 +266,7 @@ class admitted:
             return
         try:
             report(
-                self._request.agent,
+                self._call.key.agent,
                 running.call_id,
                 protocol.outcome_of(error),
                 error="" if error is None else f"{type(error).__name__}: {error}".removesuffix(": "),
@@ -287,7 +275,7 @@ class admitted:
             )
         except Exception:
             # The tool has run, and its result counts.
-            _log.exception("outcome of a call not reported", tool=self._request.tool)
+            _log.exception("outcome of a call not reported", tool=self._call.tool)
 
     async def __aenter__(self) -> Running:
         return await sync_to_async(self.__enter__)()
@@ -300,30 +288,30 @@ class admitted:
 
 
 def _admit(
-    request: Request,
     gate: gates.CallGate,
+    sender: Sender,
     resolved: budgets.Resolution,
     snapshot: resolution.Snapshot,
     *,
     is_quick: bool = False,
 ) -> Answer:
-    recording, stored = gate.recording, snapshot.catalog
-    tool = stored.tools.get(request.tool)
+    call, recording, stored = gate.call, gate.recording, snapshot.catalog
+    tool = stored.tools.get(call.tool)
     if tool is not None:
         recording.plugin = tool.plugin
     admission: calls.Admission | calls.Refusal
-    if request.tool in meta_tools.DEFINITIONS:
-        admission = calls.run_by_toolbelt(request.tool)
-    elif tool is not None and (takes := _schema(request, tool)) is None:
+    if call.tool in meta_tools.DEFINITIONS:
+        admission = calls.run_by_toolbelt(call.tool)
+    elif tool is not None and (takes := _schema(call, tool)) is None:
         # Not described to an agent that does not have the tool.
         admission = calls.not_active(resolved, tool.key, hide_denied=conf.HIDE_DENIED) or calls.other_version(
             tool.key
         )
     else:
-        takes = "" if tool is None else _schema(request, tool) or ""
+        takes = "" if tool is None else _schema(call, tool) or ""
         admission = gate.admit(resolved, snapshot, is_quick=is_quick, input_schema=takes)
-        if isinstance(admission, calls.Admission) and stored.runner(stored.tools[request.tool]) != "client":
-            admission = calls.run_by_toolbelt(request.tool)
+        if isinstance(admission, calls.Admission) and stored.runner(stored.tools[call.tool]) != "client":
+            admission = calls.run_by_toolbelt(call.tool)
     if isinstance(admission, calls.Refusal):
         recording.end(admission.code, error=recording.reason_text or admission.without_values())
         return admission
@@ -335,28 +323,18 @@ def _admit(
     recording.begun = time.monotonic()
     recording.end(records.ADMITTED)
     return Admission(
-        call_id=_call_id(key, request.agent, request.sender),
-        tool=request.tool,
+        call_id=_call_id(key, call.key.agent, sender),
+        tool=call.tool,
         options=admission.options,
         report_by=recording.report_by,
     )
 
 
-def _schema(request: Request, tool: catalog.Tool) -> str | None:
+def _schema(call: incoming.Call, tool: catalog.Tool) -> str | None:
     """Return the schema of the version that the program runs; None if that version may not be called."""
-    if not request.version:
+    if not call.version:
         return declared_versions.offered(tool).input_schema
-    return declared_versions.schema_of(tool, request.version, clock.now())
-
-
-def _recording(request: Request) -> recordings.Recording:
-    return recordings.Recording(
-        agent=request.agent,
-        tool=request.tool,
-        arguments=request.arguments,
-        session=request.session,
-        request_id=request.request_id,
-    )
+    return declared_versions.schema_of(tool, call.version, clock.now())
 
 
 @functools.lru_cache(4)

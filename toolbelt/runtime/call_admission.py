@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from toolbelt import conf
 from toolbelt.core import budgets, calls, declared_versions, dispatch, meta_tools, resolution, schema
-from toolbelt.plugins import contract
 from toolbelt.runtime import (
     call_answers,
     context_use,
@@ -55,9 +53,9 @@ def prepare(gate: gates.CallGate) -> Answer | gates.Admitted:
 
 
 def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
-    recording, by_dispatch, subagent = gate.recording, gate.by_dispatch, gate.subagent
+    recording, by_dispatch = gate.recording, gate.call.by_dispatch
     if recording.tool in meta_tools.DEFINITIONS and not by_dispatch:
-        return _call_meta_tool(recording, subagent)
+        return _call_meta_tool(recording)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and recording.tool == meta_tools.SEARCH:
         return _end(recording, dispatch.search_tools(resolved, recording.arguments))
@@ -67,32 +65,26 @@ def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
             return call_answers.refuse(recording, parsed_call)
         # From here on, it is a call of the given tool, and recorded as one.
         recording.tool, recording.arguments = parsed_call
-        if recording.tool in dispatch.LOADING and recording.session is not None:
-            return _call_meta_tool(recording, subagent)
+        if recording.tool in dispatch.LOADING and recording.key.session is not None:
+            return _call_meta_tool(recording)
         gate.is_dispatched = True
     return _admit_tool(gate, snapshot, resolved, state)
 
 
-def _call_meta_tool(recording: recordings.Recording, subagent: str | None) -> Answer:
+def _call_meta_tool(recording: recordings.Recording) -> Answer:
     """Answer the call of a meta-tool that lists or loads."""
-    result = own_tools.call(
-        recording.agent,
-        recording.tool,
-        recording.arguments,
-        recording.session,
-        recording.request_id,
-        subagent,
-    )
-    return _end(recording, result)
+    return _end(recording, own_tools.call(recording.key, recording.tool, recording.arguments))
 
 
 def _end(recording: recordings.Recording, result: calls.MetaAnswer | calls.Refusal) -> Answer:
     """Return and record the answer of a meta-tool."""
     if isinstance(result, calls.Refusal):
         return call_answers.refuse(recording, result)
-    context_use.add_result(recording.agent, result.content)
+    context_use.add_result(recording.key.agent, result.content)
     if recording.tool == meta_tools.SEARCH:
-        learning.note_search(recording.agent, recording.session, recording.arguments["query"], result.content)
+        learning.note_search(
+            recording.key.agent, recording.key.session, recording.arguments["query"], result.content
+        )
     return call_answers.record_result(recording, result.content)
 
 
@@ -125,22 +117,12 @@ def _admit_tool(
     if server is not None:
         upstream_connections.note_answers_elsewhere(server)
     return gates.Admitted(
-        tool=recording.tool,
-        plugin=recording.plugin,
+        gate=gate,
         definition=tool,
         server=server,
-        arguments=recording.arguments,
-        context=contract.CallContext(
-            agent=recording.agent,
-            session=recording.session or "",
-            request_id=recording.request_id or "",
-            options=admitted.options,
-            active_tools=_by_plugin(resolved),
-        ),
-        until=recording.begun + conf.CALL_SECONDS,
-        seconds=conf.CALL_SECONDS,
-        gate=gate,
         state=state,
+        options=admitted.options,
+        active_tools={} if server is not None else _by_plugin(resolved),
         may_ask=server is not None and elicitation.is_granted(resolved, server),
     )
 

@@ -68,10 +68,9 @@ def record_result(
     return Result(content=document, is_structured=is_structured)
 
 
-def record_failure(
-    recording: recordings.Recording, admitted: gates.Admitted, error: Exception
-) -> calls.Refusal:
+def record_failure(admitted: gates.Admitted, error: Exception) -> calls.Refusal:
     """Return and record the refusal for a tool's exception."""
+    recording = admitted.gate.recording
     tool = recording.tool
     match error:
         case gates.DeniedError():
@@ -87,7 +86,7 @@ def record_failure(
         case upstream_calls.TooSlowError():
             return refuse(recording, _late(admitted, error.within))
         case registry.TimedOutError():
-            return refuse(recording, _late(admitted, admitted.seconds))
+            return refuse(recording, _late(admitted, admitted.gate.call.seconds))
         case upstream_calls.Unreachable() if (denied := gates.blocked(admitted)) is not None:
             # A server that is blocked is disconnected, which its calls may notice first.
             return refuse(recording, denied.refusal, denied.operator_reason)
@@ -97,7 +96,7 @@ def record_failure(
         case upstream_calls.Unreachable():
             return refuse(recording, unavailable(tool), str(error))
         case TimeoutError() if admitted.left < MIN_REMAINING_SECONDS:
-            return refuse(recording, _late(admitted, admitted.seconds), "there was no place for it")
+            return refuse(recording, _late(admitted, admitted.gate.call.seconds), "there was no place for it")
         case registry.Unavailable():
             plugins.report(recording.plugin, error.status)
             return refuse(recording, unavailable(tool), str(error))
@@ -105,7 +104,7 @@ def record_failure(
             return refuse(recording, unavailable(tool), str(error))
         case errors.NotFound() if not plugins.serves(recording.plugin, tool):
             return refuse(recording, unavailable(tool), str(error))
-    _log.error("tool failed", tool=tool, plugin=recording.plugin, agent=recording.agent, exc_info=error)
+    _log.error("tool failed", tool=tool, plugin=recording.plugin, agent=recording.key.agent, exc_info=error)
     message = f"{tool} failed. The error was logged for an operator."
     return refuse(
         recording, calls.Refusal(code="tool-failed", message=message), f"{type(error).__name__}: {error}"

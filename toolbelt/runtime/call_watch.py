@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import structlog
@@ -18,8 +18,9 @@ _log = structlog.get_logger(__name__)
 WATCH_AFTER = 0.2
 
 
-async def run_until_blocked(admitted: gates.Admitted, running: Coroutine[Any, Any, Any]) -> Any:
-    """Return the result of ``running``; cancel it and raise gates.DeniedError if its tool is blocked for everyone.
+@contextlib.asynccontextmanager
+async def until_blocked(admitted: gates.Admitted) -> AsyncIterator[None]:
+    """Cancel the block and raise gates.DeniedError if the tool of its call is blocked for everyone.
 
     Like asyncio.timeout this cancels the current task, which costs less than a task for each call.
     """
@@ -41,7 +42,7 @@ async def run_until_blocked(admitted: gates.Admitted, running: Coroutine[Any, An
     # Most calls end earlier, and need no watch.
     later = loop.call_later(WATCH_AFTER, begin)
     try:
-        return await running
+        yield
     except asyncio.CancelledError:
         # It may have been cancelled for another reason as well.
         if not is_stopped or caller.cancelling() > before + 1:
@@ -60,7 +61,7 @@ async def run_until_blocked(admitted: gates.Admitted, running: Coroutine[Any, An
 async def _wait_until_blocked(admitted: gates.Admitted) -> gates.DeniedError:
     """Return why the call has to end, as soon as an operator blocks its tool, plugin or a toolkit over it."""
     loop = asyncio.get_running_loop()
-    async with feed.changes(admitted.context.agent) as changes:
+    async with feed.changes(admitted.gate.call.key.agent) as changes:
 
         def notify() -> None:
             # The loop may have ended.

@@ -13,6 +13,7 @@ from asgiref.sync import sync_to_async
 
 from toolbelt.adapters.connection import protocol
 from toolbelt.runtime import admissions, calls, documents, surfaces
+from toolbelt.runtime.incoming import Call, RequestKey
 
 Declare = Callable[[str, str, Sequence[Mapping[str, Any]]], protocol.Document]
 
@@ -41,12 +42,12 @@ class BlockingLocal:
         model: str | None = None,
     ) -> protocol.Document:
         """Return the current surface. See protocol.Connection."""
-        answer = surfaces.ask(self._agent, run.session, run.request_id, message, run.subagent)
-        return documents.of(answer, form, declared, model)
+        return documents.of(surfaces.of(_key(self._agent, run), message), form, declared, model)
 
     def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
         """Call a tool. See protocol.Connection."""
-        return calls.run(self._agent, tool, arguments, run.session, run.request_id, run.subagent).document()
+        call = Call(key=_key(self._agent, run), tool=tool, arguments=arguments)
+        return calls.answer_blocking(call).document()
 
     def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
         """Declare the program's own tools. See protocol.Connection."""
@@ -56,8 +57,8 @@ class BlockingLocal:
 
     def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> protocol.Document:
         """Have a call admitted. See protocol.Connection."""
-        request = self._request(run, tool, arguments)._replace(version=version)
-        return admissions.admit(request).document()
+        call = Call(key=_key(self._agent, run), tool=tool, arguments=arguments, version=version)
+        return admissions.admit(call).document()
 
     def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See protocol.Connection."""
@@ -80,16 +81,13 @@ class BlockingLocal:
     ) -> None:
         """Record a call that ran without an admission. See protocol.Connection."""
         admissions.record(
-            self._request(run, tool, arguments),
+            Call(key=_key(self._agent, run), tool=tool, arguments=arguments),
             outcome.code,
             seconds_ago=seconds_ago,
             error=outcome.error,
             duration_ms=outcome.duration_ms,
             result_bytes=outcome.result_bytes,
         )
-
-    def _request(self, run: protocol.Run, tool: str, arguments: Any) -> admissions.Request:
-        return admissions.Request(self._agent, tool, arguments, run.session, run.request_id, run.subagent)
 
 
 class Local:
@@ -113,8 +111,8 @@ class Local:
 
     async def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
         """Call a tool. Cancelling the call cancels the tool. See protocol.Connection."""
-        answer = await calls.arun(self._agent, tool, arguments, run.session, run.request_id, run.subagent)
-        return answer.document()
+        call = Call(key=_key(self._agent, run), tool=tool, arguments=arguments)
+        return (await calls.answer(call)).document()
 
     async def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
         """Declare the program's own tools. See protocol.Connection."""
@@ -144,3 +142,7 @@ class Local:
     def blocking(self) -> BlockingLocal:
         """Return the blocking connection of the same agent."""
         return self._blocking
+
+
+def _key(agent: str, run: protocol.Run) -> RequestKey:
+    return RequestKey(agent, run.session, run.request_id, run.subagent)

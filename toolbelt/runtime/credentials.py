@@ -17,7 +17,7 @@ import structlog
 from django.db import connections
 
 from toolbelt import conf
-from toolbelt.core import api_tokens, errors
+from toolbelt.core import api_tokens, errors, request_key
 from toolbelt.runtime import snapshots
 from toolbelt.store import clock, credentials, databases
 
@@ -95,16 +95,16 @@ def is_still_valid(stored: credentials.StoredToken) -> bool:
     return True
 
 
-def check_subagent(bearer: Bearer, agent: str, subagent: str | None) -> None:
+def check_subagent(bearer: Bearer, key: request_key.RequestKey) -> None:
     """Raise Refused for a kind of subagent that the agent's own token may not request. Operators may request any."""
-    if subagent is None or bearer.kind == "operator":
+    if key.subagent is None or bearer.kind == "operator":
         return
-    snapshot, _ = snapshots.take(agent, subagent=subagent)
+    snapshot, _ = snapshots.take(request_key.RequestKey(key.agent, subagent=key.subagent))
     kinds = snapshot.agent.subagent_kinds
-    if subagent not in kinds:
+    if key.subagent not in kinds:
         may = f"it may ask for {', '.join(kinds)}" if kinds else "it may ask for none"
         raise errors.Refused(
-            f"{agent} may not ask for a subagent of the kind {subagent}: {may}."
+            f"{key.agent} may not ask for a subagent of the kind {key.subagent}: {may}."
             " An operator can change that, in its subagent_kinds."
         )
 
@@ -113,7 +113,7 @@ def session_loadouts(bearer: Bearer, agent: str) -> tuple[str, ...] | None:
     """Return the loadouts that this bearer may equip a session of the agent with; None: any."""
     if bearer.kind == "operator":
         return None
-    snapshot, _ = snapshots.take(agent)
+    snapshot, _ = snapshots.take(request_key.RequestKey(agent))
     return snapshot.agent.session_loadouts
 
 

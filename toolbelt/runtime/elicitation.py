@@ -13,8 +13,8 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import AsyncIterator, Coroutine, Hashable, Mapping
+from typing import Any, TypeVar
 
 import structlog
 from django import db
@@ -24,7 +24,15 @@ from toolbelt.core import budgets, calls, catalog, errors
 from toolbelt.core.imported import cleaning
 from toolbelt.plugins import slots
 from toolbelt.plugins.upstream import client_features, questions
-from toolbelt.runtime import gates, log_levels, masking, recordings, server_notifications
+from toolbelt.runtime import (
+    gates,
+    incoming,
+    log_levels,
+    masking,
+    recordings,
+    server_notifications,
+    snapshots,
+)
 from toolbelt.store import databases, holds
 
 T = TypeVar("T")
@@ -55,41 +63,6 @@ _lock = threading.Lock()
 _open: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
-class Client(Protocol):
-    """The client of a call, as the interface knows it. Its methods are called on the event loop of the call."""
-
-    @property
-    def owner(self) -> Hashable:
-        """Return a value that is equal for calls of the same client."""
-
-    @property
-    def revision(self) -> str:
-        """Return its revision of MCP."""
-
-    @property
-    def modes(self) -> frozenset[str]:
-        """Return the modes in which its user can be asked (form, url); empty if there are none."""
-
-    @property
-    def log_level(self) -> str:
-        """Return the level of log messages that it requests with the call; empty if it requests none."""
-
-    @property
-    def resumed(self) -> Mapping[str, Any]:
-        """Return the answers and the server's state with which the call is repeated; usually empty."""
-
-    @property
-    def takes_questions(self) -> bool:
-        """Return whether a result may contain questions, after which the client repeats the call with answers."""
-
-    async def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the user's answer, as an MCP result."""
-
-    @property
-    def log(self) -> Callable[[Mapping[str, Any]], None]:
-        """Return the callback for log messages, which is called on the event loop of the call."""
-
-
 def is_granted(resolved: budgets.Resolution, server: catalog.Plugin) -> bool:
     """Return whether the server may ask the user of this agent now."""
     entry = catalog.elicitation(resolved.context.catalog, server)
@@ -103,8 +76,8 @@ def is_granted(resolved: budgets.Resolution, server: catalog.Plugin) -> bool:
 class Features:
     """The features that the client of one call offers to the call's upstream server."""
 
-    def __init__(self, admitted: gates.Admitted, server: catalog.Plugin, client: Client | None) -> None:
-        self._admitted, self._server, self._client = admitted, server, client
+    def __init__(self, admitted: gates.Admitted, server: catalog.Plugin) -> None:
+        self._admitted, self._server, self._client = admitted, server, admitted.gate.caller.client
         self._loop = asyncio.get_running_loop()
         self._entry = catalog.elicitation_key(server)
         # The number of open questions, since when they are open, and how long the answered ones took in total.
@@ -137,7 +110,7 @@ class Features:
         """Return the remaining seconds of the call. The time stops while a question is open."""
         now = time.monotonic()
         answer_seconds = self._answer_seconds + (now - self._since if self._asking else 0.0)
-        return self._admitted.until + answer_seconds - now
+        return self._admitted.gate.call.deadline + answer_seconds - now
 
     async def check_answers(self) -> None:
         """Record the answers of a repeated call; raise gates.DeniedError if the server may not have them."""
@@ -199,7 +172,7 @@ class Features:
         recording = self._recording(params)
         async with self._recorded(recording):
             client, question, client_question = await self._checked(recording, params)
-            if not _enter(self._server.name, self._admitted.context.agent):
+            if not _enter(self._server.name, self._admitted.gate.call.key.agent):
                 await self._end(recording, "tool-unavailable", "Too many questions of this server are open.")
                 return CANCELLED
             try:
@@ -208,14 +181,14 @@ class Features:
                 await self._end(recording, "timed-out", "The user did not answer in time.")
                 return CANCELLED
             finally:
-                _leave(self._server.name, self._admitted.context.agent)
+                _leave(self._server.name, self._admitted.gate.call.key.agent)
             # If the grant was withdrawn while the user answered, the answer is not sent.
             await self._check(recording)
             answer = questions.answer(response, question)
             await self._end(recording, "ok", f"The user's answer: {answer['action']}.")
             return answer
 
-    async def _ask_client(self, client: Client, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _ask_client(self, client: incoming.Client, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the client's answer; the call's time stops meanwhile."""
         if not self._asking:
             self._since = time.monotonic()
@@ -256,7 +229,7 @@ class Features:
 
     async def _checked(
         self, recording: recordings.Recording, params: Mapping[str, Any]
-    ) -> tuple[Client, Mapping[str, Any], Mapping[str, Any]]:
+    ) -> tuple[incoming.Client, Mapping[str, Any], Mapping[str, Any]]:
         """Return the client, the question, and the form in which the client shows it; raise RefusedError, with the
         reason recorded.
         """
@@ -311,24 +284,21 @@ class Features:
         await self._admitted.gate.in_thread(recording.end, outcome, error=error)
 
     def _recording(self, params: Mapping[str, Any]) -> recordings.Recording:
-        call_recording = self._admitted.gate.recording
         mode = "url" if params.get("mode") == "url" else "form"
         return recordings.Recording(
-            agent=call_recording.agent,
+            key=self._admitted.gate.call.key,
             tool=self._entry,
             plugin=self._server.name,
-            arguments={"tool": call_recording.tool, "mode": mode},
-            session=call_recording.session,
-            request_id=call_recording.request_id,
+            arguments={"tool": self._admitted.gate.recording.tool, "mode": mode},
         )
 
 
 def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> calls.Refusal | None:
     """Return why the server may not ask, by the current state of the database; None if it may."""
     try:
-        admitted.gate.may_call()
-        gate = gates.CallGate(recording, admitted.gate.subagent, False, admitted.gate.may_call)
-        snapshot, _ = gate.take()
+        admitted.gate.caller.may_call()
+        snapshot, state = snapshots.take(recording.key)
+        recording.revision = state.number
         plugin = snapshot.catalog.plugins.get(admitted.plugin)
         entry = catalog.elicitation(snapshot.catalog, plugin) if plugin is not None else None
         if entry is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.core import budgets, catalog, errors, reasons, resolution
+from toolbelt.core import budgets, catalog, errors, reasons, request_key, resolution
 from toolbelt.runtime import snapshots
 
 
@@ -23,20 +23,14 @@ class Explanation:
         return reasons.format_line(self.decision)
 
 
-def why(
-    agent: str,
-    tool: str,
-    session: str | None = None,
-    request_id: str | None = None,
-    subagent: str | None = None,
-) -> Explanation:
+def why(key: request_key.RequestKey, tool: str) -> Explanation:
     """Explain the decision for one tool of one agent. Raise errors.NotFound for an unknown agent or tool."""
-    snapshot, _ = snapshots.take(agent, session, request_id, subagent)
+    snapshot, _ = snapshots.take(key)
     if tool not in snapshot.catalog.tools:
         raise errors.NotFound("tool", tool, snapshot.catalog.tools)
     resolved = budgets.resolve(snapshot)
     return Explanation(
-        agent=agent,
+        agent=key.agent,
         decision=resolved.decision(tool),
         trace=resolution.trace(resolved.context, tool),
         runner=snapshot.catalog.runner(snapshot.catalog.tools[tool]),

@@ -7,8 +7,8 @@ before its tool runs, so that an operator's changes in the meantime apply to it.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -16,51 +16,42 @@ from django import db
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, catalog, dispatch, errors, resolution
-from toolbelt.plugins import contract
-from toolbelt.runtime import recordings, request_contexts, snapshots, surfaces, threads
+from toolbelt.runtime import incoming, recordings, request_contexts, snapshots, surfaces, threads
 from toolbelt.store import databases, holds
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Reads the current state for a call on an event loop. Returns None if that needs a thread, or the call is not allowed.
-Probe = Callable[[], Awaitable[request_contexts.RequestContext | None]]
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
 
 class CallGate:
-    """The checks of one call."""
+    """The checks of one call, and its record."""
 
-    def __init__(
-        self,
-        recording: recordings.Recording,
-        subagent: str | None,
-        by_dispatch: bool,
-        may_call: Callable[[], object],
-        probe: Probe | None = None,
-    ) -> None:
-        self.recording, self.by_dispatch, self.may_call = recording, by_dispatch, may_call
-        self.subagent = subagent
+    def __init__(self, call: incoming.Call, caller: incoming.Caller = incoming.PROGRAM) -> None:
+        self.call, self.caller = call, caller
+        self.recording = recordings.Recording(
+            key=call.key, tool=call.tool, arguments=call.arguments, begun=call.begun
+        )
         # Whether call_tool calls the tool; it may also call discoverable ones.
         self.is_dispatched = False
-        self._probe = probe
         self._context: request_contexts.RequestContext | None = None
 
     @property
     def can_probe(self) -> bool:
         """Return whether the state can be read on the event loop, without a thread."""
-        return self._probe is not None
+        return self.caller.probe is not None
 
     async def probe(self) -> None:
         """Read the state on the event loop, so that :meth:`resolve` need not query the database."""
-        if self._probe is not None:
-            self._context = await self._probe()
+        if self.caller.probe is not None:
+            self._context = await self.caller.probe()
 
     async def is_unchanged(self) -> bool:
         """Return whether nothing that could affect the call was committed since :meth:`probe`. False if unknown."""
-        if self._probe is None or self._context is None or holds.any_held():
+        if self.caller.probe is None or self._context is None or holds.any_held():
             return False
-        now = await self._probe()
+        now = await self.caller.probe()
         return (
             now is not None
             and now.probed == self._context.probed
@@ -69,7 +60,7 @@ class CallGate:
 
     async def in_thread(self, act: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
         """Run ``act`` in the thread that queries the database for this caller, and return its result."""
-        if self._probe is not None:
+        if self.caller.probe is not None:
             return await threads.run(act, *arguments, **keywords)
         return await sync_to_async(act)(*arguments, **keywords)
 
@@ -95,9 +86,7 @@ class CallGate:
 
     def take(self) -> tuple[resolution.Snapshot, Hashable]:
         """Return a current snapshot from the database, and a value that is equal as long as the snapshot is."""
-        snapshot, probed = snapshots.take(
-            self.recording.agent, self.recording.session, self.recording.request_id, self.subagent
-        )
+        snapshot, probed = snapshots.take(self.call.key)
         self.recording.revision = probed.number
         return snapshot, probed.state
 
@@ -134,30 +123,35 @@ class CallGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """A call that may run: its plugin, and its deadline ``until`` (in seconds of the monotonic clock).
+    """A call that may run.
 
     ``definition`` is the stored tool; ``server`` is the plugin if it is an upstream server, else None; ``state``
-    identifies the state that the gate checked; ``may_ask``: the server may ask the user. ``method`` is the MCP method
-    of the request to an upstream server; unless it calls a tool, the ``arguments`` are the request's parameters.
+    identifies the state that the gate checked; ``may_ask``: the server may ask the user. Unless it calls a tool, the
+    ``arguments`` of its record are the parameters of the request to the server.
     """
 
-    tool: str
-    plugin: str
+    gate: CallGate
     definition: catalog.Tool
     server: catalog.Plugin | None
-    arguments: Mapping[str, Any]
-    context: contract.CallContext
-    until: float
-    seconds: float
-    gate: CallGate
     state: Hashable
+    options: Mapping[str, Any] | None = None
+    active_tools: Mapping[str, Sequence[str]] = field(default_factory=dict)
     may_ask: bool = False
-    method: str = "tools/call"
+
+    @property
+    def tool(self) -> str:
+        """Return the key of the tool."""
+        return self.definition.key
+
+    @property
+    def plugin(self) -> str:
+        """Return the plugin of the tool."""
+        return self.definition.plugin
 
     @property
     def left(self) -> float:
         """Return the remaining seconds."""
-        return max(0.0, self.until - time.monotonic())
+        return max(0.0, self.gate.call.deadline - time.monotonic())
 
 
 class DeniedError(Exception):
@@ -189,7 +183,7 @@ def check_again(admitted: Admitted) -> None:
     """Raise DeniedError or UnauthorizedError if the call may no longer run, and UncheckedError if that is unknown."""
     try:
         try:
-            admitted.gate.may_call()
+            admitted.gate.caller.may_call()
         except db.Error:
             raise
         except Exception as error:
@@ -202,7 +196,7 @@ def check_again(admitted: Admitted) -> None:
             reason = admitted.gate.recording.reason_text or admission.without_values()
             raise DeniedError(admission, f"Denied while it waited: {reason}")
         stored = snapshot.catalog.tools[admitted.tool]
-        if stored.plugin != admitted.plugin or admission.options != admitted.context.options:
+        if stored.plugin != admitted.plugin or admission.options != admitted.options:
             message = f"{admitted.tool} was changed while this call waited: call it again."
             raise DeniedError(calls.Refusal(code="tool-unavailable", message=message), message)
     except (errors.NotFound, errors.Archived) as error:

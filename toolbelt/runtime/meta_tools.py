@@ -7,26 +7,19 @@ from typing import Any
 
 from django.utils import timezone
 
-from toolbelt.core import budgets, calls, meta_tools, sessions
+from toolbelt.core import budgets, calls, meta_tools, request_key, sessions
 from toolbelt.runtime import snapshots
 from toolbelt.store import sessions as stored_sessions
 
 
-def call(
-    agent: str,
-    tool: str,
-    arguments: Any,
-    session: str | None = None,
-    request_id: str | None = None,
-    subagent: str | None = None,
-) -> calls.MetaAnswer | calls.Refusal:
+def call(key: request_key.RequestKey, tool: str, arguments: Any) -> calls.MetaAnswer | calls.Refusal:
     """Call ``list_toolkits``, ``load_tools``, ``unload_tools`` or ``search_tools``.
 
     A load or unload is checked and stored under the lock of the session's row, so no concurrent change is lost.
     """
-    snapshot, source = snapshots.take(agent, session, request_id, subagent)
+    snapshot, source = snapshots.take(key)
     now = timezone.now().isoformat(timespec="seconds")
-    if session is None or tool not in (meta_tools.LOAD, meta_tools.UNLOAD):
+    if key.session is None or tool not in (meta_tools.LOAD, meta_tools.UNLOAD):
         return calls.meta(budgets.resolve(snapshot), snapshot, tool, arguments, now)
 
     def apply(
@@ -36,4 +29,4 @@ def call(
         answer = calls.meta(budgets.resolve(locked), locked, tool, arguments, now)
         return answer, answer.session if isinstance(answer, calls.MetaAnswer) else None
 
-    return stored_sessions.change(source.agent_id, session, apply)
+    return stored_sessions.change(source.agent_id, key.session, apply)

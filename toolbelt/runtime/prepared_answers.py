@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from toolbelt.core import directives, errors, policy, resolution, surface
+from toolbelt.core import directives, errors, policy, request_key, resolution, surface
 from toolbelt.formats import profiles
 from toolbelt.runtime import (
     availability,
@@ -41,24 +41,17 @@ _STALE = (b"toolbelt-stale", b"true")
 
 
 class SurfaceRequest(NamedTuple):
-    """A well-formed request for a surface. `surfaces.ask` and `documents.of` describe the fields."""
+    """A well-formed request for a surface, with a ``token`` if that is not checked yet.
 
-    token: str
-    agent: str
-    session: str | None = None
-    request_id: str | None = None
-    subagent: str | None = None
+    `surfaces.ask` and `documents.of` describe the other fields.
+    """
+
+    key: request_key.RequestKey
+    token: str = ""
     form: str | None = None
     message: str | None = None
     declared: Mapping[str, str] | None = None
     model: str | None = None
-
-    @property
-    def key(self) -> request_contexts.RequestKey:
-        """Return the identity of the request."""
-        return request_contexts.RequestKey(
-            self.token, self.agent, self.session, self.request_id, self.subagent
-        )
 
 
 class SurfaceAnswer(NamedTuple):
@@ -91,9 +84,9 @@ class SurfaceAnswer(NamedTuple):
         """Return the surface's document."""
         request = self.request
         return self.template.render(
-            request_id=request.request_id,
+            request_id=request.key.request_id,
             revision=self.revision,
-            session=request.session,
+            session=request.key.session,
             declared=request.declared,
             is_stale=self.is_stale,
         )
@@ -126,16 +119,16 @@ class PreparedAnswers:
 
     async def cached(self, request: SurfaceRequest) -> SurfaceAnswer | None:
         """Return the answer, if it is cached and the token is valid for it. Uses one query."""
-        context = await self.contexts.of(request.key)
+        context = await self.contexts.of(request.token, request.key)
         template = await self._template(request, context) if context is not None else None
         if context is None or template is None:
             return None
-        context_use.add(request.agent, template.tokens)
+        context_use.add(request.key.agent, template.tokens)
         return SurfaceAnswer(context.bearer, request, context.probed.state.number, template)
 
     async def last_known(self, request: SurfaceRequest) -> SurfaceAnswer | None:
         """Return the last known answer, marked as stale, if the database is unavailable and there is one."""
-        context = self.contexts.last_known(request.key) if self.contexts.is_offline else None
+        context = self.contexts.last_known(request.token, request.key) if self.contexts.is_offline else None
         if context is None:
             return None
         # A grant may have expired since the last probe, which makes it another surface that may not be cached yet.
@@ -203,12 +196,10 @@ def answers() -> PreparedAnswers | None:
 
 def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> SurfaceAnswer:
     """Compute the answer for a bearer who may ask for this agent. Raise errors.ToolbeltError."""
-    credentials.check_subagent(bearer, request.agent, request.subagent)
-    built = surfaces.ask(
-        request.agent, request.session, request.request_id, request.message, request.subagent
-    )
+    credentials.check_subagent(bearer, request.key)
+    built = surfaces.of(request.key, request.message)
     template = _template(built, request)
-    context_use.add(request.agent, template.tokens)
+    context_use.add(request.key.agent, template.tokens)
     return SurfaceAnswer(bearer, request, built.revision, template)
 
 
@@ -217,7 +208,7 @@ def _answer_to_sender(
     request: SurfaceRequest, may_ask: Callable[[credentials.Bearer], bool]
 ) -> SurfaceAnswer:
     bearer = credentials.recognize(request.token)
-    if bearer is None or bearer.agent not in ("", request.agent) or not may_ask(bearer):
+    if bearer is None or bearer.agent not in ("", request.key.agent) or not may_ask(bearer):
         raise errors.Refused("This token does not allow this request.")
     return answer(bearer, request)
 

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from toolbelt import conf
 from toolbelt.core import budgets, calls, resolution
-from toolbelt.plugins import contract
-from toolbelt.runtime import call_answers, elicitation, gates, record_writer, recordings, upstream_calls
+from toolbelt.runtime import call_answers, elicitation, gates, incoming, record_writer
 from toolbelt.runtime import calls as running
 from toolbelt.store import databases, holds
 
 Answer = running.Answer
-# Returns the key of the requested entry in the current state; None if there is none.
-Find = Callable[[budgets.Resolution], str | None]
-# Returns the parameters of the request to the server, given the server's own name of the entry.
-Params = Callable[[str], Mapping[str, Any]]
-# Returns whether the agent may learn a value that the server proposes.
-MayShow = Callable[[budgets.Resolution, str], bool]
 
 MAX_NAME = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What is requested: the entry with the key that ``find`` returns in the current state; None if there is none.
+
+    ``params`` returns the parameters of the request, given the server's own name of the entry. Of the values that
+    complete an argument, those that ``may_show`` refuses are left out.
+    """
+
+    find: Callable[[budgets.Resolution], str | None]
+    params: Callable[[str], Mapping[str, Any]]
+    may_show: Callable[[budgets.Resolution, str], bool] | None = None
 
 
 class NonToolGate(gates.CallGate):
@@ -34,9 +41,12 @@ class NonToolGate(gates.CallGate):
     # What the gate decided about last.
     resolved: budgets.Resolution
 
-    def __init__(self, *arguments: Any, find: Find) -> None:
-        super().__init__(*arguments)
-        self._find = find
+    def __init__(
+        self, call: incoming.Call, target: Target, caller: incoming.Caller = incoming.PROGRAM
+    ) -> None:
+        super().__init__(call, caller)
+        self.target = target
+        self.recording.tool, self.recording.arguments = call.tool[:MAX_NAME], {}
 
     def admit(
         self,
@@ -48,7 +58,7 @@ class NonToolGate(gates.CallGate):
     ) -> calls.Admission | calls.Refusal:
         """Admit the request or refuse it."""
         self.resolved = resolved
-        key = self._find(resolved)
+        key = self.target.find(resolved)
         if key is None or key != self.recording.tool or key not in snapshot.catalog.non_tools:
             return calls.unknown(self.recording.tool)
         if holds.is_stopped(snapshot.catalog, key):
@@ -56,44 +66,24 @@ class NonToolGate(gates.CallGate):
         return calls.not_active(resolved, key, hide_denied=conf.HIDE_DENIED) or calls.Admission(tool=key)
 
 
-async def request(
-    agent: str,
-    method: str,
-    name: str,
-    find: Find,
-    params: Params,
-    *,
-    session: str | None = None,
-    request_id: str | None = None,
-    may_call: Callable[[], object] = lambda: None,
-    probe: gates.Probe | None = None,
-    progress: upstream_calls.Progress | None = None,
-    client: elicitation.Client | None = None,
-    client_session: str = "",
-    may_show: MayShow | None = None,
-) -> Answer:
+async def request(call: incoming.Call, target: Target, caller: incoming.Caller) -> Answer:
     """Send an MCP request to the server of an entry, on an event loop; return its answer, or why there is none.
 
-    ``name`` is what was requested, and ``find`` returns the key of that entry. Of the values that complete an
-    argument, those that ``may_show`` refuses are left out. The other arguments are those of :func:`calls.arun`.
+    The ``tool`` of the call is the name under which the entry was requested.
     """
-    recording = recordings.Recording(
-        agent=agent, tool=name[:MAX_NAME], arguments={}, session=session, request_id=request_id
-    )
-    gate = NonToolGate(recording, None, False, may_call, probe, find=find)
+    gate = NonToolGate(call, target, caller)
     await gate.probe()
     cached = gate.cached() if record_writer.has_room() else None
-    if cached is not None:
-        admitted = _admit(gate, method, find, params, cached)
-    else:
-        admitted = await gate.in_thread(prepared, gate, method, find, params)
+    admitted = _admit(gate, cached) if cached is not None else await gate.in_thread(prepared, gate)
     if not isinstance(admitted, gates.Admitted):
         return admitted
-    answer = await running.carry_out(recording, admitted, progress, client, client_session)
-    return _shown(answer, gate.resolved, may_show) if may_show is not None else answer
+    answer = await running.carry_out(admitted)
+    return answer if target.may_show is None else _shown(answer, gate.resolved, target.may_show)
 
 
-def _shown(answer: Answer, resolved: budgets.Resolution, may_show: MayShow) -> Answer:
+def _shown(
+    answer: Answer, resolved: budgets.Resolution, may_show: Callable[[budgets.Resolution, str], bool]
+) -> Answer:
     completion = (answer.mcp or {}).get("completion")
     if isinstance(answer, calls.Refusal) or not isinstance(completion, Mapping):
         return answer
@@ -103,36 +93,33 @@ def _shown(answer: Answer, resolved: budgets.Resolution, may_show: MayShow) -> A
     return dataclasses.replace(answer, mcp={**(answer.mcp or {}), "completion": shown})
 
 
-def check_again(agent: str, name: str, find: Find, session: str | None = None) -> calls.Refusal | None:
+def check_again(call: incoming.Call, target: Target) -> calls.Refusal | None:
     """Return why a request that waited for its user may not continue; None if it may. For a thread that may block."""
-    recording = recordings.Recording(agent=agent, tool=name[:MAX_NAME], arguments={}, session=session)
-    gate = NonToolGate(recording, None, False, lambda: None, find=find)
+    gate = NonToolGate(call, target)
     try:
         snapshot, resolved, _ = gate.resolve()
-        recording.tool = find(resolved) or recording.tool
+        gate.recording.tool = target.find(resolved) or gate.recording.tool
         admission = gate.admit(resolved, snapshot)
         return admission if isinstance(admission, calls.Refusal) else None
     finally:
         databases.release()
 
 
-def prepared(gate: NonToolGate, method: str, find: Find, params: Params) -> Answer | gates.Admitted:
+def prepared(gate: NonToolGate) -> Answer | gates.Admitted:
     """Admit a request or refuse it, in a thread that may block."""
     try:
-        return _admit(gate, method, find, params, gate.resolve())
+        return _admit(gate, gate.resolve())
     finally:
         databases.release()
 
 
-def _admit(
-    gate: NonToolGate, method: str, find: Find, params: Params, current: gates.Resolved
-) -> Answer | gates.Admitted:
+def _admit(gate: NonToolGate, current: gates.Resolved) -> Answer | gates.Admitted:
     snapshot, resolved, state = current
     recording, stored = gate.recording, snapshot.catalog
-    key = find(resolved)
+    key = gate.target.find(resolved)
     if key is not None:
         recording.tool, recording.plugin = key, stored.tools[key].plugin
-        recording.arguments = params(stored.tools[key].upstream_name)
+        recording.arguments = gate.target.params(stored.tools[key].upstream_name)
     admitted = gate.admit(resolved, snapshot)
     server = stored.plugins.get(recording.plugin)
     if isinstance(admitted, calls.Admission) and (server is None or not server.upstream):
@@ -141,22 +128,9 @@ def _admit(
         recording.end(admitted.code, error=admitted.message)
         return admitted
     return gates.Admitted(
-        tool=recording.tool,
-        plugin=recording.plugin,
+        gate=gate,
         definition=stored.tools[recording.tool],
         server=server,
-        arguments=recording.arguments,
-        context=contract.CallContext(
-            agent=recording.agent,
-            session=recording.session or "",
-            request_id=recording.request_id or "",
-            options=None,
-            active_tools={},
-        ),
-        until=recording.begun + conf.CALL_SECONDS,
-        seconds=conf.CALL_SECONDS,
-        gate=gate,
         state=state,
-        method=method,
         may_ask=server is not None and elicitation.is_granted(resolved, server),
     )

@@ -13,7 +13,7 @@ import structlog
 from django.utils import timezone
 
 from toolbelt import conf
-from toolbelt.core import budgets, reasons, secret_texts
+from toolbelt.core import budgets, reasons, request_key, secret_texts
 from toolbelt.runtime import call_metrics, learning, record_writer, secrets
 from toolbelt.store import calls, open_questions
 
@@ -30,11 +30,9 @@ class Recording:
     ``call_id`` and ``report_by`` are those of a call that the agent's own program runs, once it is admitted.
     """
 
-    agent: str
+    key: request_key.RequestKey
     tool: str
     arguments: Any
-    session: str | None = None
-    request_id: str | None = None
     plugin: str = ""
     at: dt.datetime = field(default_factory=timezone.now)
     begun: float = field(default_factory=time.monotonic)
@@ -67,14 +65,14 @@ class Recording:
         seconds = time.monotonic() - self.begun
         # An admitted call is counted when its outcome is reported.
         if outcome != calls.ADMITTED:
-            call_metrics.count(self.agent, self.tool, outcome, seconds, is_known=bool(self.plugin))
+            call_metrics.count(self.key.agent, self.tool, outcome, seconds, is_known=bool(self.plugin))
         try:
             arguments_bytes = size(self.arguments)
             record = {
                 "at": self.at,
-                "agent": self.agent,
-                "session": self.session or "",
-                "request_id": self.request_id or "",
+                "agent": self.key.agent,
+                "session": self.key.session or "",
+                "request_id": self.key.request_id or "",
                 "tool": self.tool,
                 "plugin": self.plugin,
                 "outcome": outcome,
@@ -91,9 +89,9 @@ class Recording:
             if not record_writer.enqueue(record):
                 calls.record_all([record])
             if outcome == "ok":
-                learning.note_success(self.agent, self.session, self.tool)
+                learning.note_success(self.key.agent, self.key.session, self.tool)
         except Exception:
-            _log.exception("call not recorded", agent=self.agent, tool=self.tool, outcome=outcome)
+            _log.exception("call not recorded", agent=self.key.agent, tool=self.tool, outcome=outcome)
 
 
 def prune(age: dt.timedelta) -> int:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import structlog
 
 from toolbelt import conf
-from toolbelt.core import api_tokens, errors, resolution
+from toolbelt.core import api_tokens, errors, request_key, resolution
 from toolbelt.runtime import credentials, snapshots, surfaces
 from toolbelt.store import commits, state_probe
 
@@ -30,19 +30,10 @@ MAX_LAST_PROBES = 16_384
 # How long a fallback query may take before the last known state is used, and how long no other is tried then.
 FALLBACK_SECONDS, PAUSE_SECONDS = 1.5, 1.0
 
+RequestKey = request_key.RequestKey
 T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
-
-
-class RequestKey(NamedTuple):
-    """The identity of a request: its agent, session and token. Its fields are well-formed."""
-
-    token: str
-    agent: str
-    session: str | None = None
-    request_id: str | None = None
-    subagent: str | None = None
 
 
 class RequestContext(NamedTuple):
@@ -83,14 +74,17 @@ class RequestContexts:
         self._next_fallback = 0.0
         self._abandoned: set[asyncio.Task[Any]] = set()
 
-    async def of(self, key: RequestKey) -> RequestContext | None:
-        """Return the context of a request, if it is cached and the token is valid for it. Uses one query."""
-        if not key.token.isascii() or not key.token.isprintable():
+    async def of(self, token: str, key: RequestKey) -> RequestContext | None:
+        """Return the context of a request, if it is cached and the token is valid for it. Uses one query.
+
+        The fields of the key are well-formed.
+        """
+        if not token.isascii() or not token.isprintable():
             # No token contains such characters, and not every database accepts them.
             return None
         commits = self._commits
         try:
-            probed = await self._probe.read(api_tokens.prefix(key.token), key.agent, key.session)
+            probed = await self._probe.read(api_tokens.prefix(token), key.agent, key.session)
         except state_probe.UnreachableError as error:
             # Logged once per outage: every request notices it.
             if str(error) != self._outage:
@@ -100,8 +94,8 @@ class RequestContexts:
                 )
             return None
         self._outage = ""
-        context = self._context(key, probed) if probed is not None else None
-        self._record(key, probed, context, commits)
+        context = self._context(token, key, probed) if probed is not None else None
+        self._record(token, key, probed, context, commits)
         return context
 
     async def close(self) -> None:
@@ -113,16 +107,16 @@ class RequestContexts:
         """Return whether the last probe could not read the database."""
         return bool(self._outage)
 
-    def last_known(self, key: RequestKey) -> RequestContext | None:
+    def last_known(self, token: str, key: RequestKey) -> RequestContext | None:
         """Return the last known context of a request, or None if there is none that may still be used."""
-        last = self._last_probes.get(key[:3])
+        last = self._last_probes.get((token, key.agent, key.session))
         if last is None or last.commits != self._commits:
             return None
         if time.monotonic() - last.at > conf.STALE_SECONDS or not conf.STALE_SECONDS:
             return None
-        if any(self._newest.get(name) != state for name, state in _states(key, last.probed)):
+        if any(self._newest.get(name) != state for name, state in _states(token, key, last.probed)):
             return None
-        return self._context(key, last.probed)
+        return self._context(token, key, last.probed)
 
     async def try_database(self, query: Callable[[], Awaitable[T]]) -> T | None:
         """Run a fallback query. Return None if the database is unavailable or slow, or was a moment ago."""
@@ -157,16 +151,17 @@ class RequestContexts:
 
     def _record(
         self,
+        token: str,
         key: RequestKey,
         probed: state_probe.ProbeResult | None,
         context: RequestContext | None,
         commits: int,
     ) -> None:
         """Keep the result of a probe for an outage, unless the request was refused."""
-        last_key = key[:3]
+        last_key = token, key.agent, key.session
         if probed is None or context is None:
             self._last_probes.pop(last_key, None)
-            states = _states(key, probed) if probed is not None else [(_token_of(key), None)]
+            states = _states(token, key, probed) if probed is not None else [(_name_of(token), None)]
             self._newest.update({name: state for name, state in states if name in self._newest})
             return
         last = self._last_probes.get(last_key)
@@ -177,11 +172,11 @@ class RequestContexts:
             self._last_probes.clear()
             self._newest.clear()
         self._last_probes[last_key] = _LastProbe(probed, time.monotonic(), commits)
-        self._newest.update(_states(key, probed))
+        self._newest.update(_states(token, key, probed))
 
-    def _context(self, key: RequestKey, probed: state_probe.ProbeResult) -> RequestContext | None:
+    def _context(self, token: str, key: RequestKey, probed: state_probe.ProbeResult) -> RequestContext | None:
         """Return the context of a request: the previous one, if the probe read the same state."""
-        context_key = (key.token, key.agent, key.session, key.subagent)
+        context_key = (token, key.agent, key.session, key.subagent)
         previous = self._contexts.get(context_key)
         is_named = may_be_named(key.request_id, probed.state)
         if (
@@ -191,10 +186,10 @@ class RequestContexts:
             and not snapshots.has_expired(previous.snapshot)
         ):
             return previous if credentials.is_still_valid(probed.token) else None
-        bearer = credentials.verify(key.token, probed.token)
+        bearer = credentials.verify(token, probed.token)
         if bearer is None or (bearer.kind == "agent" and bearer.agent != key.agent):
             return None
-        snapshot = snapshots.cached(probed.state, key.session, key.request_id, key.subagent)
+        snapshot = snapshots.cached(probed.state, key)
         if snapshot is None or not _may_ask_for(key.subagent, bearer, snapshot):
             return None
         cache_key = (probed.state.catalog_stamp, surfaces.cache_key(snapshot, probed.state.agent_stamp))
@@ -212,16 +207,18 @@ class RequestContexts:
         self._contexts[context_key] = context
 
 
-def _token_of(key: RequestKey) -> Hashable:
-    return "token", api_tokens.prefix(key.token)
+def _name_of(token: str) -> Hashable:
+    return "token", api_tokens.prefix(token)
 
 
-def _states(key: RequestKey, probed: state_probe.ProbeResult) -> Iterator[tuple[Hashable, Hashable]]:
+def _states(
+    token: str, key: RequestKey, probed: state_probe.ProbeResult
+) -> Iterator[tuple[Hashable, Hashable]]:
     """Yield each part of the state on which an answer depends, with its name."""
-    token, state = probed
+    stored, state = probed
     yield (
-        _token_of(key),
-        (token.digest, token.token.is_owner_active, token.token.revoked, token.token.expires),
+        _name_of(token),
+        (stored.digest, stored.token.is_owner_active, stored.token.revoked, stored.token.expires),
     )
     yield "catalog", state.catalog_stamp
     yield ("agent", state.agent_id), state.agent_stamp

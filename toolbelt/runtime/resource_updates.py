@@ -12,8 +12,8 @@ from typing import Any
 
 import structlog
 
-from toolbelt.core import budgets, prompts_and_resources
-from toolbelt.runtime import calls, gates, recordings, surfaces, upstream_calls
+from toolbelt.core import prompts_and_resources
+from toolbelt.runtime import calls, gates, incoming, surfaces, upstream_calls
 from toolbelt.runtime import prompts_and_resources as requests
 
 # The pause before another attempt, if the resource was not granted or its server went away.
@@ -24,75 +24,59 @@ FOLLOW_SECONDS = 3600.0
 _log = structlog.get_logger(__name__)
 
 
-def active(agent: str, session: str | None, uris: list[str]) -> list[str]:
+def active(key: incoming.RequestKey, uris: list[str]) -> list[str]:
     """Return the URIs that the agent may read now, in a thread that may block."""
-    resolved = surfaces.ask(agent, session).resolution
+    resolved = surfaces.of(key).resolution
     return [uri for uri in uris if prompts_and_resources.find_resource(resolved, uri) in resolved.non_tools]
 
 
 async def follow(
-    agent: str,
-    uri: str,
-    notify: Callable[[], object],
-    *,
-    session: str | None,
-    may_call: Callable[[], object],
-    probe: gates.Probe | None,
-    client_session: str,
+    key: incoming.RequestKey, uri: str, notify: Callable[[], object], caller: incoming.Caller
 ) -> None:
     """Call ``notify`` each time the server reports that the resource has changed, until cancelled."""
     while True:
         try:
-            await _follow_once(agent, uri, notify, session, may_call, probe, client_session)
+            await _follow_once(key, uri, notify, caller)
         except Exception as error:
             # For example, it is no longer granted, or the server does not respond.
-            _log.debug("resource not followed", agent=agent, uri=uri, error=str(error))
+            _log.debug("resource not followed", agent=key.agent, uri=uri, error=str(error))
         await asyncio.sleep(RETRY_SECONDS)
 
 
 async def _follow_once(
-    agent: str,
-    uri: str,
-    notify: Callable[[], object],
-    session: str | None,
-    may_call: Callable[[], object],
-    probe: gates.Probe | None,
-    client_session: str,
+    key: incoming.RequestKey, uri: str, notify: Callable[[], object], caller: incoming.Caller
 ) -> None:
-    def find(resolved: budgets.Resolution) -> str | None:
-        return prompts_and_resources.find_resource(resolved, uri)
-
-    async def admit() -> gates.Admitted | None:
-        recording = recordings.Recording(agent=agent, tool=uri, arguments={}, session=session, is_ended=True)
-        gate = requests.NonToolGate(recording, None, False, may_call, probe, find=find)
-        await gate.probe()
-        admitted = await gate.in_thread(
-            requests.prepared, gate, upstream_calls.FOLLOW, find, lambda upstream_name: {"uri": uri}
-        )
-        return admitted if isinstance(admitted, gates.Admitted) else None
-
-    first = await admit()
-    if first is None or first.server is None:
-        return
     loop, updated = asyncio.get_running_loop(), asyncio.Event()
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         # Runs on the upstream servers' event loop.
         loop.call_soon_threadsafe(updated.set)
 
-    following: asyncio.Task[Any] = asyncio.create_task(
-        upstream_calls.call(
-            first.server,
-            first.definition,
-            {"uri": uri},
-            left=lambda: FOLLOW_SECONDS,
+    target = requests.Target(
+        find=lambda resolved: prompts_and_resources.find_resource(resolved, uri),
+        params=lambda upstream_name: {"uri": uri},
+    )
+
+    async def admit() -> gates.Admitted | None:
+        call = incoming.Call(
+            key=key,
+            tool=uri,
+            arguments={},
             method=upstream_calls.FOLLOW,
             progress=on_progress,
-            owner=upstream_calls.ConnectionOwner(agent=agent, session=session or "", client=client_session),
-            check=calls.last_check(first),
-            in_thread=first.gate.in_thread,
+            seconds=FOLLOW_SECONDS,
         )
-    )
+        gate = requests.NonToolGate(call, target, caller)
+        # It is not recorded.
+        gate.recording.is_ended = True
+        await gate.probe()
+        admitted = await gate.in_thread(requests.prepared, gate)
+        return admitted if isinstance(admitted, gates.Admitted) else None
+
+    first = await admit()
+    if first is None:
+        return
+    following: asyncio.Task[Any] = asyncio.create_task(upstream_calls.run(first, calls.last_check(first)))
     following.add_done_callback(lambda _: updated.set())
     try:
         while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable
 
-from toolbelt.core import caches, catalog, resolution, sessions, surface
+from toolbelt.core import caches, catalog, request_key, resolution, sessions, surface
 from toolbelt.runtime import snapshots
 
 # The size of each catalog's cache, in active tools: the decision about one takes about 200 bytes (its definition
@@ -29,11 +29,16 @@ def ask(
     ``request_id`` the request in it. ``message`` is the user's, sent with the first step only. ``subagent`` is the kind
     of subagent to ask for. Uses one query if nothing has changed since the last request, and never writes.
     """
-    snapshot, source = snapshots.take(agent, session, request_id, subagent)
+    return of(request_key.RequestKey(agent, session, request_id, subagent), message)
+
+
+def of(key: request_key.RequestKey, message: str | None = None) -> surface.Surface:
+    """Return the surface of a request, as :func:`ask` does."""
+    snapshot, source = snapshots.take(key)
     built = get_or_build(snapshot, source.agent_stamp)
     if message is not None and message.strip():
         return surface.of(built.resolution, snapshot, message, revision=source.number)
-    return dataclasses.replace(built, session=session, request_id=request_id, revision=source.number)
+    return dataclasses.replace(built, session=key.session, request_id=key.request_id, revision=source.number)
 
 
 def cache_key(snapshot: resolution.Snapshot, agent_stamp: str) -> CacheKey:

@@ -243,16 +243,18 @@ def call(recording: recordings.Recording) -> Iterator[None]:
                     {
                         "gen_ai.operation.name": "execute_tool",
                         "gen_ai.tool.name": recording.tool,
-                        "gen_ai.agent.id": recording.agent,
+                        "gen_ai.agent.id": recording.key.agent,
                         "toolbelt.plugin": recording.plugin,
                         "toolbelt.outcome": recording.outcome,
-                        "toolbelt.request_id": recording.request_id or "",
+                        "toolbelt.request_id": recording.key.request_id or "",
                         **(
                             {"toolbelt.revision": recording.revision}
                             if recording.revision is not None
                             else {}
                         ),
-                        **({"gen_ai.conversation.id": recording.session} if recording.session else {}),
+                        **(
+                            {"gen_ai.conversation.id": recording.key.session} if recording.key.session else {}
+                        ),
                     }
                 )
                 if recording.outcome != "ok":

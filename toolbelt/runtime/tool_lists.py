@@ -14,7 +14,17 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from toolbelt.core import agents, catalog, definitions, meta_tools, policy, schema, surface, tool_lists
+from toolbelt.core import (
+    agents,
+    catalog,
+    definitions,
+    meta_tools,
+    policy,
+    request_key,
+    schema,
+    surface,
+    tool_lists,
+)
 from toolbelt.formats import mcp
 from toolbelt.runtime import (
     byte_cache,
@@ -96,24 +106,23 @@ class ToolLists:
         self._contexts = contexts
         self._lists: byte_cache.ByteCache[ToolList] = byte_cache.ByteCache(MAX_BYTES)
 
-    async def ask(self, token: str, agent: str, session: str | None, *, may_grow: bool) -> ListAnswer | None:
+    async def ask(self, token: str, key: request_key.RequestKey, *, may_grow: bool) -> ListAnswer | None:
         """Return the list, if it is cached and the token is valid for it. Uses one query.
 
         ``may_grow``: the client's protocol revision allows lists that grow by loading.
         """
-        context = await self._contexts.of(request_contexts.RequestKey(token, agent, session))
-        return None if context is None else await self._list(context, session, may_grow)
+        context = await self._contexts.of(token, key)
+        return None if context is None else await self._list(context, key.session, may_grow)
 
     async def last_known(
-        self, token: str, agent: str, session: str | None, *, may_grow: bool
+        self, token: str, key: request_key.RequestKey, *, may_grow: bool
     ) -> ListAnswer | None:
         """Return the last known list, marked as stale, if the database is unavailable and there is one."""
-        key = request_contexts.RequestKey(token, agent, session)
-        context = self._contexts.last_known(key) if self._contexts.is_offline else None
+        context = self._contexts.last_known(token, key) if self._contexts.is_offline else None
         if context is None:
             return None
         await asyncio.to_thread(surfaces.get_or_build, context.snapshot, context.probed.state.agent_stamp)
-        answer = await self._list(context, session, may_grow)
+        answer = await self._list(context, key.session, may_grow)
         return None if answer is None else answer._replace(is_stale=True)
 
     async def try_database(self, query: Callable[[], Awaitable[ListAnswer]]) -> ListAnswer | None:
@@ -134,11 +143,11 @@ class ToolLists:
         return ListAnswer(context.bearer, tools, context=context)
 
 
-def ask(agent: str, session: str | None, *, may_grow: bool) -> ToolList:
+def ask(key: request_key.RequestKey, *, may_grow: bool) -> ToolList:
     """Return the list of an agent's client, in a thread that may block. Raise errors.NotFound or errors.Invalid."""
-    answer = surfaces.ask(agent, session)
+    answer = surfaces.of(key)
     loading = answer.resolution.context.agent.mcp_loading
-    return of(answer, _form(loading, session, may_grow))
+    return of(answer, _form(loading, key.session, may_grow))
 
 
 @catalog.derived

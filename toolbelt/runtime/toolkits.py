@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolbelt import conf
-from toolbelt.core import budgets, catalog
+from toolbelt.core import budgets, catalog, request_key
 from toolbelt.runtime import snapshots
 
 State = Literal["on", "loadable", "unavailable", "off"]
@@ -39,14 +39,12 @@ class VisibleToolkit:
     state: State
 
 
-def list_visible(
-    agent: str, session: str | None = None, request_id: str | None = None, subagent: str | None = None
-) -> tuple[VisibleToolkit, ...]:
+def list_visible(key: request_key.RequestKey) -> tuple[VisibleToolkit, ...]:
     """Return the toolkits that this agent's client may see, in order.
 
     Raise errors.NotFound for an unknown agent, or errors.Invalid for malformed ids.
     """
-    snapshot, _ = snapshots.take(agent, session, request_id, subagent)
+    snapshot, _ = snapshots.take(key)
     resolved = budgets.resolve(snapshot)
     stored = snapshot.catalog
     visible = (_visible(resolved, toolkit) for toolkit in stored.in_order(stored.toolkits))

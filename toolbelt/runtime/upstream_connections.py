@@ -23,7 +23,7 @@ from toolbelt import conf
 from toolbelt.core import catalog, connections
 from toolbelt.core.imported import importing
 from toolbelt.plugins import background
-from toolbelt.plugins.upstream import backoff, connection, connection_owners, live_connection, relay
+from toolbelt.plugins.upstream import backoff, connection, live_connection, relay
 from toolbelt.runtime import (
     environ,
     server_notifications,
@@ -36,7 +36,6 @@ from toolbelt.store import listings
 from toolbelt.store import upstream_connections as stored_claims
 
 ServerListing = importing.ServerListing
-ConnectionOwner = connection_owners.ConnectionOwner
 Unreachable = live_connection.UnreachableError
 # Called with what the server of a connection lists after it has announced a change.
 Changed = Callable[[upstream_pool.Pooled, ServerListing], None]
@@ -122,9 +121,9 @@ def apply_catalog(stored: catalog.Catalog) -> None:
     pool.close(lambda pooled: digests.get(pooled.name) != pooled.digest)
 
 
-async def end_client(owner: ConnectionOwner) -> None:
-    """Close the connections of an MCP client's session, in all processes of this host."""
-    elsewhere = _close_here(await threads.run(stored_claims.held_for, owner.key("session")))
+async def end_owner(owner: str) -> None:
+    """Close the connections with this key (see connection_owners.key), in all processes of this host."""
+    elsewhere = _close_here(await threads.run(stored_claims.held_for, owner))
     await running().run(_close_elsewhere(elsewhere), STOP_SECONDS)
 
 

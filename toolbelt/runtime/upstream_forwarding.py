@@ -7,14 +7,18 @@ denied meanwhile does not run. It also sends progress, and the server's question
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any
 
-from toolbelt.plugins import background, contract
-from toolbelt.plugins.upstream import client_features, connection, live_connection, relay, requests
+from toolbelt.plugins import contract
+from toolbelt.plugins.upstream import calling, client_features, live_connection, relay, requests
+from toolbelt.store import upstream_connections
 
 CALL = "tools/call"
 CLOSE = "connections/close"
+# The fields of a call that are sent as they are.
+_SENT = ("plugin", "namespace", "kind", "name", "version", "method", "arguments")
 # Before the code of an error that a server answered.
 _REQUEST_FAILED = "request-failed:"
 
@@ -44,19 +48,14 @@ class CallerCheck:
 
 
 async def call(
-    address: str,
-    params: Mapping[str, Any],
-    *,
-    progress: connection.Progress | None,
-    check: background.Check | None,
-    features: client_features.ClientFeatures | None,
+    claim: upstream_connections.Claim, digest: str, request: calling.Request, trace: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Return the result of a call that the process at the address makes.
+    """Return the result of a call that the process with this claim makes, on a connection of this configuration.
 
     Raise NotHeldError if that process cannot make it and the call has not run, and otherwise the same exceptions as a
     call in this process.
     """
-    caller_check = CallerCheck(check)
+    caller_check, progress, features = CallerCheck(request.check), request.progress, request.features
     events: dict[str, Callable[[Any], Awaitable[Any]]] = {"check": caller_check.answer}
     if progress is not None:
 
@@ -82,9 +81,15 @@ async def call(
         }
         events |= {"elicit": features.elicit, "forward_questions": forward_questions, "log": features.log}
         events["wanted"] = report_would_ask
-    sent = {**params, "progress": progress is not None, "features": client_features_data}
+    sent = {name: getattr(request, name) for name in _SENT} | {
+        "owner": claim.owner,
+        "digest": digest,
+        "trace": trace,
+        "progress": progress is not None,
+        "features": client_features_data,
+    }
     try:
-        result: Mapping[str, Any] = await relay.request(address, CALL, sent, events)
+        result: Mapping[str, Any] = await relay.request(claim.address, CALL, sent, events)
     except relay.UnreachableError as error:
         raise NotHeldError from error
     except relay.BusyError as error:
@@ -138,22 +143,19 @@ def _raised(error: relay.RemoteError) -> Exception:
     return RuntimeError(error.message)
 
 
-def check_of(exchange: relay.Exchange) -> background.Check:
-    """Return the check of a forwarded call, which asks its caller."""
-
-    async def check() -> None:
-        await exchange.ask("check")
-
-    return check
-
-
-def progress_of(exchange: relay.Exchange) -> connection.Progress:
-    """Return the progress callback of a forwarded call, which notifies its caller."""
+def received(params: Mapping[str, Any], exchange: relay.Exchange) -> calling.Request:
+    """Return a forwarded call, whose check asks its caller, and which notifies its caller of progress."""
 
     async def notify(progress: float, total: float | None, message: str | None) -> None:
         exchange.send_event("progress", [progress, total, message])
 
-    return notify
+    features = params["features"]
+    return calling.Request(
+        **{name: params[name] for name in _SENT},
+        progress=notify if params["progress"] else None,
+        check=functools.partial(exchange.ask, "check"),
+        features=RemoteFeatures(features, exchange) if features else None,
+    )
 
 
 class RemoteFeatures:

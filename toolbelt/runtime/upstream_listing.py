@@ -8,6 +8,7 @@ catalog of all. Operators' lists use the connection that everyone shares, if the
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -101,6 +102,10 @@ def record_change(pooled: upstream_pool.Pooled, answer: ServerListing) -> None:
     server_notifications.in_thread(lambda: _list(pooled.name))
 
 
+# Reserves a connection, whose changed lists are recorded.
+take = functools.partial(upstream_connections.take, on_change=record_change)
+
+
 def _list(name: str) -> None:
     """List a server's tools on the connection for operators, and record them; again as long as it changes."""
     while True:
@@ -127,9 +132,7 @@ def _ask(plugin: catalog.Plugin) -> ServerListing | None:
     try:
         settings = upstream_connections.connection_of(plugin)
         digest = upstream_connections.digest_of(plugin)
-        pooled = upstream_connections.take(
-            plugin, connection_owners.EVERYBODY, settings, digest, on_change=record_change
-        )
+        pooled = take(plugin, connection_owners.EVERYBODY, settings, digest)
     except errors.ToolbeltError as error:
         return ServerListing(error=str(error))
     # The time to connect, to list, and to end a process that does neither.

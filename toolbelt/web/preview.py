@@ -40,7 +40,7 @@ MAX_MOMENTS = 20
 # The most tools on a page of the list.
 TOOLS_AT_ONCE = 200
 _VIEWS = {"tools": "Tools", "policy": "Policy", "json": "Provider JSON", "why": "Why?"}
-_SUBAGENTS = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
+_SUBAGENTS: dict[str, str] = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
 _FORMATS = {
     "openai_chat": "OpenAI Chat",
     "openai_responses": "OpenAI Responses",

@@ -15,6 +15,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.reports import queries
 from toolbelt.core import calls, errors, grants
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import explain, surfaces
 from toolbelt.store import clock, expiry, snapshots
@@ -55,9 +56,9 @@ def test_a_call_is_refused_from_the_second_the_grant_expires(operator: writing.W
     switches.override(operator, "ada", "git__log", True, ends=TWO)
 
     with clock.stopped(TWO - SECOND):
-        assert isinstance(gate.admit("ada", "git__log", {}), calls.Admission)
+        assert isinstance(gate.admit(RequestKey("ada"), "git__log", {}), calls.Admission)
     with clock.stopped(TWO):
-        assert isinstance(gate.admit("ada", "git__log", {}), calls.Refusal)
+        assert isinstance(gate.admit(RequestKey("ada"), "git__log", {}), calls.Refusal)
 
 
 def test_a_switch_that_was_off_is_off_again_after_expiry(operator: writing.Write) -> None:
@@ -65,7 +66,7 @@ def test_a_switch_that_was_off_is_off_again_after_expiry(operator: writing.Write
     switches.flip(operator, "ada", "reading", True, ends=TWO)
 
     with clock.stopped(TWO):
-        assert explain.why("ada", "git__log").decision.code == "switch-off"
+        assert explain.why(RequestKey("ada"), "git__log").decision.code == "switch-off"
 
 
 def test_asking_takes_one_query_before_and_after_an_expiry(operator: writing.Write) -> None:
@@ -83,7 +84,7 @@ def test_asking_takes_one_query_before_and_after_an_expiry(operator: writing.Wri
 def test_the_reason_states_the_end_and_who_set_it(operator: writing.Write) -> None:
     switches.flip(operator, "ada", "reading", True, ends=TWO)
 
-    decision = explain.why("ada", "git__log")
+    decision = explain.why(RequestKey("ada"), "git__log")
 
     assert decision.decision.origin.detail == "until 2031-05-04 14:00 UTC (set by olive)"
     assert decision.line.endswith("toolkit reading is on until 2031-05-04 14:00 UTC (set by olive)")

@@ -13,6 +13,7 @@ from toolbelt.control.agents import agents, sessions
 from toolbelt.control.config import belts
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import meta_tools, surfaces
 
 
@@ -22,7 +23,7 @@ def ada(stored, operator):
 
 
 def load(toolkit: str, session: str = "s1", agent: str = "ada") -> None:
-    answer = meta_tools.call(agent, "load_tools", {"toolkit": toolkit}, session, "r1")
+    answer = meta_tools.call(RequestKey(agent, session, "r1"), "load_tools", {"toolkit": toolkit})
     assert answer.content["status"] == "loaded"  # type: ignore[union-attr]
 
 

@@ -9,6 +9,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.catalog import blocking
 from toolbelt.control.reports import queries
 from toolbelt.core import calls, errors
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import explain, surfaces
 from toolbelt.store import clock
@@ -26,7 +27,7 @@ def test_a_block_takes_effect_immediately_and_lists_the_affected_agents(
 
     assert change.agents == {"bob": 1 if kind == "tool" else 2}
     assert "git__log" not in [tool.name for tool in surfaces.ask("bob").tools]
-    assert isinstance(gate.admit("bob", "git__log", {}), calls.Refusal)
+    assert isinstance(gate.admit(RequestKey("bob"), "git__log", {}), calls.Refusal)
     entry = queries.change(change.entry or 0)
     assert entry is not None
     assert (entry.action, entry.reason) == (f"{kind}.change", "it leaks")
@@ -48,7 +49,9 @@ def test_a_blocked_plugin_denies_its_tools_whatever_grants_them(operator: writin
     change = blocking.set_blocked(operator, "plugin", "git", True, was=False)
 
     assert change.agents == {"ada": 2, "bob": 2}
-    assert {explain.why("ada", key).decision.code for key in ("git__push", "git__log")} == {"blocked"}
+    assert {explain.why(RequestKey("ada"), key).decision.code for key in ("git__push", "git__log")} == {
+        "blocked"
+    }
     assert [tool.name for tool in surfaces.ask("ada").tools] == ["clock"]
     assert queries.changes().entries[0].id == change.entry, "one entry for all agents"
     with pytest.raises(errors.Stale):

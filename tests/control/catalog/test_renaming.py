@@ -12,6 +12,7 @@ from toolbelt.control.catalog import entries, renaming
 from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core import budgets, errors
+from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import snapshots as runtime_snapshots
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +86,7 @@ def test_a_denial_survives_repeated_renaming() -> None:
 
     assert upstream_servers.review("files").changes == ()
     for agent in ("ada", "bob"):
-        taken, _ = runtime_snapshots.take(agent, None, None, None)
+        taken, _ = runtime_snapshots.take(RequestKey(agent))
         decided = budgets.resolve(taken)
         assert [decided.decision(key).state for key in ("files__read", "files__read_file")] == ["denied"] * 2
 
@@ -203,7 +204,7 @@ def test_a_trusted_servers_renamed_tool_awaits_review_instead_of_counting_as_new
             "agents": [{"key": "ada", "loadout": "house"}],
         },
     )
-    taken, _ = runtime_snapshots.take("ada", None, None, None)
+    taken, _ = runtime_snapshots.take(RequestKey("ada"))
     assert budgets.resolve(taken).decision("files__read_file").state == "unavailable"
     assert budgets.resolve(taken).decision("files__write").state == "active"
 

@@ -13,6 +13,7 @@ from toolbelt.control.config import belts
 from toolbelt.control.servers import client_plugins, decisions, inbox
 from toolbelt.core import definitions, errors, tool_versions
 from toolbelt.runtime import admissions, explain
+from toolbelt.runtime.incoming import Call, RequestKey
 from toolbelt.store import clock, revisions, snapshots
 
 REFUND = {
@@ -48,7 +49,7 @@ def approve(key: str) -> None:
 
 
 def code(tool: str) -> str:
-    return explain.why("ada", tool).decision.code
+    return explain.why(RequestKey("ada"), tool).decision.code
 
 
 def shown(key: str) -> definitions.Definition:
@@ -213,7 +214,8 @@ def later(monkeypatch: pytest.MonkeyPatch, **time: int) -> None:
 
 def admit(version: str, arguments: Any = ORDER) -> str:
     belts.import_(OPERATOR, {"agents": [{"key": "ada", "tools": ["shop__refund"]}]})
-    answer = admissions.admit(admissions.Request("ada", "shop__refund", arguments, version=version))
+    call = Call(key=RequestKey("ada"), tool="shop__refund", arguments=arguments, version=version)
+    answer = admissions.admit(call)
     return "admitted" if isinstance(answer, admissions.Admission) else answer.code
 
 

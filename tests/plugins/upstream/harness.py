@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tests.plugins.upstream import scripting
 from toolbelt.core import connections
 from toolbelt.core.imported import importing
-from toolbelt.plugins.upstream import connection
+from toolbelt.plugins.upstream import calling, connection
 from toolbelt.plugins.upstream import limits as bounds
 
 T = TypeVar("T")
@@ -43,6 +43,11 @@ class ConnectionHarness:
                 await self.server.close()
 
         return asyncio.run(run_and_close())
+
+
+async def call(server: connection.Server, name: str, arguments: Any, **more: Any) -> Any:
+    """Return the result of a call of a tool, or of another request."""
+    return await calling.run(server, calling.Request(name=name, arguments=arguments, **more))
 
 
 def text(result: Any) -> str:

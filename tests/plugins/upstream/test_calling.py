@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.upstream import scripting
+from tests.plugins.upstream import harness, scripting
 from tests.plugins.upstream.harness import ConnectionHarness, text
 from toolbelt.plugins import contract
 from toolbelt.plugins.upstream import (
@@ -30,8 +30,8 @@ def test_a_server_that_dies_fails_the_call_immediately_and_is_restarted_for_the_
 ) -> None:
     async def story(server: connection.Server) -> None:
         with pytest.raises(live_connection.UnreachableError, match="It wrote last: killed by a test"):
-            await server.call("die", {})
-        assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
+            await harness.call(server, "die", {})
+        assert text(await harness.call(server, "echo", {"n": 1})) == '{"n": 1}'
 
     ConnectionHarness(script).run(story)
 
@@ -40,7 +40,7 @@ def test_a_server_that_dies_fails_the_call_immediately_and_is_restarted_for_the_
 
 def test_all_waiting_calls_fail_when_the_server_dies(script: scripting.Script) -> None:
     async def story(server: connection.Server) -> list[object]:
-        calls = server.call("hang", {}), server.call("die", {})
+        calls = harness.call(server, "hang", {}), harness.call(server, "die", {})
         ended: list[object] = await asyncio.gather(*calls, return_exceptions=True)
         return ended
 
@@ -52,8 +52,8 @@ def test_a_call_that_times_out_is_cancelled_at_the_server(script: scripting.Scri
     async def story(server: connection.Server) -> None:
         await server.tools()
         with pytest.raises(TimeoutError):
-            await server.call("hang", {})
-        await server.call("echo", {})
+            await harness.call(server, "hang", {})
+        await harness.call(server, "echo", {})
 
     ConnectionHarness(script, timeout=1).run(story)
 
@@ -64,8 +64,8 @@ def test_a_call_that_times_out_is_cancelled_at_the_server(script: scripting.Scri
 def test_a_server_that_stops_answering_is_restarted_for_the_next_call(script: scripting.Script) -> None:
     async def story(server: connection.Server) -> None:
         with pytest.raises(TimeoutError):
-            await server.call("hang", {})
-        await server.call("echo", {})
+            await harness.call(server, "hang", {})
+        await harness.call(server, "echo", {})
 
     ConnectionHarness(script, timeout=1, limits=bounds.Limits(late=1)).run(story)
 
@@ -75,12 +75,12 @@ def test_a_server_that_stops_answering_is_restarted_for_the_next_call(script: sc
 def test_cancelling_a_caller_cancels_only_its_own_request(script: scripting.Script) -> None:
     async def story(server: connection.Server) -> None:
         await server.tools()
-        impatient = asyncio.ensure_future(server.call("hang", {}))
+        impatient = asyncio.ensure_future(harness.call(server, "hang", {}))
         await asyncio.sleep(0)
         impatient.cancel()
         await asyncio.wait({impatient})
         assert impatient.cancelled()
-        assert text(await server.call("echo", {"n": 2})) == '{"n": 2}'
+        assert text(await harness.call(server, "echo", {"n": 2})) == '{"n": 2}'
 
     ConnectionHarness(script).run(story)
 
@@ -90,7 +90,7 @@ def test_cancelling_a_caller_cancels_only_its_own_request(script: scripting.Scri
 def test_an_error_of_the_server_is_raised_with_its_message(script: scripting.Script) -> None:
     async def story(server: connection.Server) -> None:
         with pytest.raises(contract.ToolError, match=r"^I do not like this.$"):
-            await server.call("refuse", {})
+            await harness.call(server, "refuse", {})
 
     ConnectionHarness(script).run(story)
 
@@ -101,7 +101,7 @@ def test_progress_is_forwarded(script: scripting.Script) -> None:
     async def progress(progress: float, total: float | None, message: str | None) -> None:
         steps.append((progress, total, message))
 
-    ConnectionHarness(script).run(lambda server: server.call("progress", {}, progress=progress))
+    ConnectionHarness(script).run(lambda server: harness.call(server, "progress", {}, progress=progress))
 
     assert steps == [(1, 2, "step 1"), (2, 2, "step 2")]
 
@@ -122,13 +122,13 @@ def test_many_updates_of_a_resource_are_forwarded_once_per_pause(script: scripti
 
     async def story(server: connection.Server) -> None:
         subscription = asyncio.create_task(
-            server.call("", {"uri": "note://a"}, method=requests.FOLLOW, progress=receive)
+            harness.call(server, "", {"uri": "note://a"}, method=requests.FOLLOW, progress=receive)
         )
         # The server may not know about the subscription yet.
         while received.empty():
-            await server.call("notify", updated)
+            await harness.call(server, "notify", updated)
         # Further updates arrive during the pause.
-        await server.call("notify", updated)
+        await harness.call(server, "notify", updated)
         assert (received.qsize(), pauses) == (1, [1.0])
         await received.get()
         end_of_pause.release()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.plugins.upstream import compressed_server
+from tests.plugins.upstream import compressed_server, harness
 from toolbelt.core import connections
 from toolbelt.plugins.upstream import connection, live_connection, transports
 from toolbelt.plugins.upstream import limits as bounds
@@ -51,7 +51,7 @@ def test_a_compressed_response_to_a_listing_is_not_decompressed(
 def test_a_compressed_response_to_a_call_is_not_decompressed() -> None:
     async def story(client: connection.Server) -> Any:
         assert [tool["name"] for tool in (await client.tools()).tools] == ["echo"]
-        return await client.call("echo", {})
+        return await harness.call(client, "echo", {})
 
     with (
         compressed_server.running("tools/call", padding=EXPANDED_BYTES) as server,
@@ -63,7 +63,7 @@ def test_a_compressed_response_to_a_call_is_not_decompressed() -> None:
 @pytest.mark.parametrize("as_events", [False, True], ids=["JSON", "events"])
 def test_uncompressed_responses_are_requested_and_read(as_events: bool) -> None:
     with compressed_server.running(as_events=as_events) as server:
-        result = run_connected(server, lambda client: client.call("echo", {}))
+        result = run_connected(server, lambda client: harness.call(client, "echo", {}))
 
     assert result["content"][0]["text"] == "echoed"
     assert server.accepted == {"identity"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.upstream import listing, scripting
-from tests.plugins.upstream.harness import ConnectionHarness, text
+from tests.plugins.upstream.harness import ConnectionHarness, call, text
 from toolbelt.core import connections
 from toolbelt.plugins.upstream import (
     backoff,
@@ -33,7 +33,7 @@ def test_a_server_is_started_once_by_the_first_call(script: scripting.Script) ->
     assert harness.server.status().state == "idle"
 
     async def story(server: connection.Server) -> None:
-        await asyncio.gather(*(server.call("echo", {"n": n}) for n in range(5)))
+        await asyncio.gather(*(call(server, "echo", {"n": n}) for n in range(5)))
         status = server.status()
         assert (status.state, status.server, status.protocol) == ("open", "scripted 1", "2025-11-25")
 
@@ -54,8 +54,8 @@ def test_a_server_that_writes_unreadable_lines_is_restarted_for_the_next_call(
 
     async def story(server: connection.Server) -> None:
         with pytest.raises(live_connection.UnreachableError, match=message):
-            await server.call(tool, {})
-        assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
+            await call(server, tool, {})
+        assert text(await call(server, "echo", {"n": 1})) == '{"n": 1}'
 
     ConnectionHarness(script).run(story)
 
@@ -72,12 +72,12 @@ def test_a_server_that_cannot_start_is_reported_and_not_retried_during_a_pause(
             await server.tools()
         assert server.status().state == "waiting"
         with pytest.raises(live_connection.UnreachableError, match=r"The next attempt is in \d+ s"):
-            await server.call("echo", {})
+            await call(server, "echo", {})
         assert script.starts == 1
 
         script.is_made("broken", so=False)
         assert (await server.ask()).error == ""
-        assert text(await server.call("echo", {})) == "{}"
+        assert text(await call(server, "echo", {})) == "{}"
 
     ConnectionHarness(script).run(story)
 
@@ -130,8 +130,8 @@ def test_a_silent_server_times_out(script: scripting.Script) -> None:
 
 def test_a_caller_cancelled_during_startup_does_not_affect_other_callers(script: scripting.Script) -> None:
     async def story(server: connection.Server) -> None:
-        impatient = asyncio.ensure_future(server.call("echo", {}))
-        patient = asyncio.ensure_future(server.call("echo", {}))
+        impatient = asyncio.ensure_future(call(server, "echo", {}))
+        patient = asyncio.ensure_future(call(server, "echo", {}))
         await asyncio.sleep(0)
         impatient.cancel()
         assert text(await patient) == "{}"
@@ -145,9 +145,9 @@ def test_an_announced_change_lists_the_server_again(script: scripting.Script) ->
     harness = ConnectionHarness(script)
 
     async def story(server: connection.Server) -> tuple[int, int]:
-        await server.call("echo", {})
+        await call(server, "echo", {})
         script.lists(listing.tool("announce"), listing.tool("echo"))
-        await server.call("announce", {})
+        await call(server, "announce", {})
         first, second = await harness.lists.get(), await harness.lists.get()
         return len(first.tools), len(second.tools)
 
@@ -169,7 +169,7 @@ def test_repeated_announcements_list_a_server_less_and_less_often(
         await server.tools()
         await harness.lists.get()
         for _ in range(6):
-            await server.call("announce", {})
+            await call(server, "announce", {})
             await harness.lists.get()
 
     harness.run(story)
@@ -191,7 +191,7 @@ def test_a_process_gets_only_its_configured_environment_with_variables_filled_in
     monkeypatch.setenv("SECRET_KEY", "the installation's own")
     harness = ConnectionHarness(script, env={"LEVEL": "${LEVEL}-1"}, environ={"LEVEL": "debug"})
 
-    result = harness.run(lambda server: server.call("environment", {"names": ["LEVEL", "SECRET_KEY"]}))
+    result = harness.run(lambda server: call(server, "environment", {"names": ["LEVEL", "SECRET_KEY"]}))
 
     assert text(result) == '{"LEVEL": "debug-1", "SECRET_KEY": null}'
 

@@ -9,9 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.plugins.upstream import scripting, serving
+from tests.plugins.upstream import harness, scripting, serving
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection, last_check, network, transports
+from toolbelt.plugins.upstream import connection, last_check, transports
 
 
 class Denied(Exception):
@@ -36,13 +36,13 @@ def test_a_denied_call_is_not_sent_over_http_and_keeps_the_connection_open() -> 
     async def story(server: connection.Server) -> tuple[int, int]:
         try:
             async with asyncio.timeout(30):
-                await server.call("add", {"one": 1, "other": 2}, check=allow)
+                await harness.call(server, "add", {"one": 1, "other": 2}, check=allow)
                 before = len(serving.received_methods)
                 with pytest.raises(Denied):
-                    await server.call("add", {"one": 1, "other": 2}, check=deny)
+                    await harness.call(server, "add", {"one": 1, "other": 2}, check=deny)
                 between = len(serving.received_methods)
                 assert server.status().state == "open"
-                await server.call("add", {"one": 1, "other": 2}, check=allow)
+                await harness.call(server, "add", {"one": 1, "other": 2}, check=allow)
                 return between - before, len(serving.received_methods) - between
         finally:
             await server.close()
@@ -61,9 +61,9 @@ def test_a_denied_call_is_not_written_to_a_process(tmp_path: Any) -> None:
     async def story(server: connection.Server) -> None:
         try:
             async with asyncio.timeout(30):
-                await server.call("echo", {}, check=allow)
+                await harness.call(server, "echo", {}, check=allow)
                 with pytest.raises(Denied):
-                    await server.call("echo", {}, check=deny)
+                    await harness.call(server, "echo", {}, check=deny)
         finally:
             await server.close()
 
@@ -75,7 +75,7 @@ def test_a_denied_call_is_not_written_to_a_process(tmp_path: Any) -> None:
 def test_a_request_waiting_for_a_connection_is_checked_when_it_gets_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(transports, "MAX_CONNECTIONS", 1)
     checked: list[str] = []
 
     async def story() -> None:
@@ -102,7 +102,7 @@ def test_a_request_waiting_for_a_connection_is_checked_when_it_gets_the_connecti
 
         served = await asyncio.start_server(answer, "127.0.0.1", 0)
         port = served.sockets[0].getsockname()[1]
-        inner = network.Transport()
+        inner = transports.pool()
         async with (
             asyncio.timeout(30),
             served,

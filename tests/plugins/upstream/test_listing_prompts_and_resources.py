@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.upstream import providing, scripting
-from tests.plugins.upstream.harness import ConnectionHarness
+from tests.plugins.upstream.harness import ConnectionHarness, call
 from toolbelt.core import connections
 from toolbelt.core.imported import importing
 from toolbelt.plugins.upstream import connection
@@ -37,7 +37,7 @@ def test_prompts_resources_and_templates_of_a_real_server_are_listed(tmp_path: P
             async with asyncio.timeout(30):
                 before = await server.tools()
                 await lists.get()
-                await server.call("announce", {})
+                await call(server, "announce", {})
                 after = await lists.get()
                 while len(after.non_tools["prompt"]) < 2 or len(after.non_tools["resource"]) < 3:
                     after = await lists.get()
@@ -68,7 +68,7 @@ def test_a_notification_of_a_first_era_server_leads_to_a_new_list(script: script
         await server.tools()
         await harness.lists.get()
         script.offers({"prompts/list": {"prompts": [{"name": "new"}]}})
-        await server.call("notify", {"method": "notifications/prompts/list_changed"})
+        await call(server, "notify", {"method": "notifications/prompts/list_changed"})
         return await harness.lists.get()
 
     assert harness.run(story).non_tools["prompt"] == ({"name": "new"},)

@@ -41,7 +41,7 @@ def test_reading_a_long_list_yields_to_other_tasks() -> None:
                 await asyncio.sleep(0)
 
         counting = asyncio.create_task(count())
-        answer = await paging.read_lists(Client(), limits.Limits())  # type: ignore[arg-type]
+        answer = await paging.read_lists(Client(), {}, limits.Limits())  # type: ignore[arg-type]
         counting.cancel()
         return len(answer.tools), turns
 

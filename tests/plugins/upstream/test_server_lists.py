@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.plugins.upstream import listing, scripting
+from tests.plugins.upstream import harness, listing, scripting
 from tests.plugins.upstream.harness import ConnectionHarness, text
 from toolbelt.core.imported import importing
 from toolbelt.plugins.upstream import connection, live_connection
@@ -53,7 +53,7 @@ def test_an_invalid_tool_does_not_affect_the_others(script: scripting.Script) ->
     script.lists(*(listing.tool(f"t{n}") for n in range(1_100)), *invalid)
 
     async def story(server: connection.Server) -> importing.ServerListing:
-        assert text(await server.call("echo", {"n": 1})) == '{"n": 1}'
+        assert text(await harness.call(server, "echo", {"n": 1})) == '{"n": 1}'
         return await server.tools()
 
     answer = ConnectionHarness(script).run(story)

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.plugins.upstream import listing, session_server, stateful
+from tests.plugins.upstream import harness, listing, session_server, stateful
 from toolbelt.core import connections
-from toolbelt.core.imported import importing
+from toolbelt.core.imported import non_tool_importing
 from toolbelt.plugins import contract
 from toolbelt.plugins.upstream import connection, live_connection
 from toolbelt.plugins.upstream import limits as bounds
@@ -42,12 +42,12 @@ def text(result: Any) -> str:
 
 def test_a_restarted_real_server_answers_the_next_call() -> None:
     async def story(server: connection.Server) -> None:
-        assert text(await server.call("count", {})) == "1"
-        assert text(await server.call("count", {})) == "2"
+        assert text(await harness.call(server, "count", {})) == "1"
+        assert text(await harness.call(server, "count", {})) == "2"
         program.kill()
         program.start()
         # The session's stream reconnects and is refused independently, before or after this call.
-        assert text(await server.call("count", {})) == "1"
+        assert text(await harness.call(server, "count", {})) == "1"
 
     with stateful.running() as program:
         run_connected(program.url, story)
@@ -55,15 +55,15 @@ def test_a_restarted_real_server_answers_the_next_call() -> None:
 
 def test_a_call_to_a_stopped_server_fails_with_the_reason_until_it_is_restarted() -> None:
     async def story(server: connection.Server) -> None:
-        await server.call("count", {})
+        await harness.call(server, "count", {})
         program.kill()
         with pytest.raises(live_connection.UnreachableError, match="Nothing answers at"):
-            await server.call("count", {})
+            await harness.call(server, "count", {})
         assert server.status().state == "waiting"
         assert "Nothing answers at" in server.status().error
         program.start()
         await asyncio.sleep(server.status().pause)
-        assert text(await server.call("count", {})) == "1"
+        assert text(await harness.call(server, "count", {})) == "1"
 
     with stateful.running() as program:
         run_connected(program.url, story)
@@ -72,10 +72,10 @@ def test_a_call_to_a_stopped_server_fails_with_the_reason_until_it_is_restarted(
 @pytest.mark.parametrize("refusal", session_server.REFUSALS.values(), ids=session_server.REFUSALS)
 def test_a_call_whose_session_is_refused_runs_once_in_a_new_session(refusal: tuple[int, Any]) -> None:
     async def story(server: connection.Server) -> None:
-        await server.call("echo", {})
+        await harness.call(server, "echo", {})
         # The stream stays open: otherwise it would report the restart before the call.
         restarted.session = ""
-        assert text(await server.call("echo", {})) == "echoed"
+        assert text(await harness.call(server, "echo", {})) == "echoed"
 
     with session_server.running(refusal) as restarted:
         run_connected(restarted.url, story)
@@ -85,9 +85,9 @@ def test_a_call_whose_session_is_refused_runs_once_in_a_new_session(refusal: tup
 
 def test_concurrent_calls_after_a_restart_share_the_new_session() -> None:
     async def story(server: connection.Server) -> None:
-        await server.call("echo", {})
+        await harness.call(server, "echo", {})
         restarted.session = ""
-        await asyncio.gather(*(server.call("echo", {}) for _ in range(5)))
+        await asyncio.gather(*(harness.call(server, "echo", {}) for _ in range(5)))
 
     with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
         run_connected(restarted.url, story)
@@ -97,10 +97,10 @@ def test_concurrent_calls_after_a_restart_share_the_new_session() -> None:
 
 def test_a_server_that_refuses_every_session_is_unreachable_after_two_attempts() -> None:
     async def story(server: connection.Server) -> None:
-        await server.call("echo", {})
+        await harness.call(server, "echo", {})
         restarted.answer = restarted.refusal
         with pytest.raises(live_connection.UnreachableError, match="HTTP 404: Session not found"):
-            await server.call("echo", {})
+            await harness.call(server, "echo", {})
 
     with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
         run_connected(restarted.url, story)
@@ -120,7 +120,7 @@ def test_an_error_of_the_call_itself_is_raised_without_a_new_session(answer: tup
     async def story(server: connection.Server) -> None:
         restarted.answer = answer
         with pytest.raises(contract.ToolError, match=str(answer[1]["message"])):
-            await server.call("echo", {})
+            await harness.call(server, "echo", {})
         assert server.status().state == "open"
 
     with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
@@ -141,7 +141,7 @@ def test_permission_is_checked_again_before_a_call_is_repeated() -> None:
         await server.tools()
         restarted.session = ""
         with pytest.raises(PermissionError):
-            await server.call("echo", {}, check=check)
+            await harness.call(server, "echo", {}, check=check)
 
     with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
         run_connected(restarted.url, story)
@@ -151,16 +151,13 @@ def test_permission_is_checked_again_before_a_call_is_repeated() -> None:
 
 
 def test_a_tool_that_has_changed_after_a_restart_is_not_called() -> None:
-    def expected(listed: importing.ServerListing) -> None:
-        if listed.tools[0]["description"] != "Says it again.":
-            raise PermissionError
-
     async def story(server: connection.Server) -> None:
-        await server.call("echo", {}, expected=expected)
+        version = non_tool_importing.version(await server.tools(), "tool", "echo", "")
+        await harness.call(server, "echo", {}, version=version)
         restarted.tools = [listing.tool("echo", "Sends it away.")]
         restarted.session = ""
-        with pytest.raises(PermissionError):
-            await server.call("echo", {}, expected=expected)
+        with pytest.raises(live_connection.UnreachableError, match="as it was approved"):
+            await harness.call(server, "echo", {}, version=version)
 
     with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
         run_connected(restarted.url, story)
@@ -184,14 +181,14 @@ def test_a_refresh_starts_a_new_session() -> None:
 @pytest.mark.parametrize("kind", ["TypeScript SDK", "server-everything"])
 def test_a_restart_noticed_by_the_stream_is_reported_without_a_call(kind: str) -> None:
     async def story(server: connection.Server) -> None:
-        await server.call("echo", {})
+        await harness.call(server, "echo", {})
         restarted.forget()
         deadline = time.monotonic() + 30
         while server.status().state == "open":
             assert time.monotonic() < deadline
             await asyncio.sleep(0.01)
         assert "no longer knows the session" in server.status().error
-        assert text(await server.call("echo", {})) == "echoed"
+        assert text(await harness.call(server, "echo", {})) == "echoed"
         assert (server.status().state, server.status().error) == ("open", "")
 
     with session_server.running(session_server.REFUSALS[kind]) as restarted:

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import signals
 
 from toolbelt import models
+from toolbelt.core import request_key
 from toolbelt.plugins.upstream import connection_owners
 from toolbelt.store import upstream_connections
 
@@ -38,7 +39,7 @@ def listen(listener: Listener | None) -> None:
 
 def end_session(agent: str, session: str) -> bool:
     """Release the connections of a session; return whether there were any."""
-    key = connection_owners.ConnectionOwner(agent=agent, session=session).key("session")
+    key = connection_owners.key("session", request_key.RequestKey(agent, session))
     return _end(upstream_connections.held_for(key))
 
 

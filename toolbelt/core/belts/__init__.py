@@ -37,6 +37,10 @@ LoggedChange = rebuilding.Change
 Rebuilt = rebuilding.Rebuilt
 rewind = rebuilding.rewind
 replay = rebuilding.replay
+check_entry = checking.entry
+address = checking.address
+entry = writing.entry
+dump = writing.document
 differences = comparing.differences
 copy_rows = comparing.copy_rows
 withheld = secret_options.withheld
@@ -50,7 +54,8 @@ def check(document: Any, *, stored: Any = None) -> list[errors.Problem]:
 
     ``stored`` is the document of what is stored, with its secrets: those may stay, as connections may.
     """
-    return checking.document(document, reading.belt(document), is_saved=True, stored=stored)
+    read = reading.sections(document)
+    return checking.document(document, read, reading.belt(read), is_saved=True, stored=stored)
 
 
 def load(
@@ -70,29 +75,12 @@ def load(
     which is stricter than resolving it (see :func:`toolbelt.core.loadouts.pattern_problem`); ``stored`` is then what
     :func:`check` explains.
     """
-    belt = reading.belt(document, count_tokens=count_tokens, number=number, stamp=stamp)
-    problems = [] if lenient else checking.document(document, belt, is_saved=is_saved, stored=stored)
+    read = reading.sections(document)
+    belt = reading.belt(read, count_tokens=count_tokens, number=number, stamp=stamp)
+    problems = [] if lenient else checking.document(document, read, belt, is_saved=is_saved, stored=stored)
     if problems:
         raise errors.Invalid(problems)
     return belt
-
-
-def dump(belt: Belt, *, with_secrets: bool = False) -> dict[str, Any]:
-    """Return a whole configuration as a document; loading it returns the same configuration.
-
-    Without ``with_secrets``, those in options are withheld.
-    """
-    return writing.document(belt, with_secrets=with_secrets)
-
-
-def check_entry(
-    kind: KindName, written: Any, index: NameIndex, *, stored: Any = None
-) -> list[errors.Problem]:
-    """Return the problems of one entry, checked against what exists, which may include an older form of it.
-
-    ``stored`` is that older form, with its secrets: those may stay, as its connection may.
-    """
-    return checking.entry(kind, written, index, stored)
 
 
 def value(
@@ -102,8 +90,8 @@ def value(
 
     Names in the entry are looked up in ``stored``, which tells toolkits from tools in ``tools_config``.
     """
-    fields = reading.clean(kind, written)
-    if fields is None:
+    fields, _ = reading.entry(kind, written)
+    if not reading.is_named(kind, fields):
         path = checking.address(kind, written)
         raise errors.Invalid([errors.Problem(path=path, message="An entry needs a name.")])
     match kind:
@@ -121,16 +109,3 @@ def value(
             return reading.agent(fields, stored)
         case "sub_app":
             return reading.sub_app(fields, stored.tools)
-
-
-def entry(kind: KindName, value: Any, *, with_secrets: bool = False) -> Any:
-    """Return the entry for a value: the inverse of :func:`value`.
-
-    Without ``with_secrets``, those in options are withheld: :func:`restored` puts back what is stored.
-    """
-    return writing.entry(kind, value, with_secrets=with_secrets)
-
-
-def address(kind: KindName, written: Any) -> str:
-    """Return the path of an entry that is written alone; the rest of a problem's path is a field of it."""
-    return checking.address(kind, written)

@@ -5,13 +5,10 @@ Rules read only the fields whose shape fits: a field that does not fit has been 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 
 from toolbelt.core import connections, details, directives, keys, schema
-from toolbelt.core.belts import findings, name_index, vocabulary
-
-Fields = Mapping[str, Any]
+from toolbelt.core.belts import fields, findings, name_index, vocabulary
 
 
 def category(name: str, index: name_index.NameIndex) -> Iterator[findings.Finding]:
@@ -19,51 +16,51 @@ def category(name: str, index: name_index.NameIndex) -> Iterator[findings.Findin
     yield from naming("category", name, index, keys.name_problem)
 
 
-def plugin(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def plugin(entry: vocabulary.Plugin, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a plugin: its name, its own namespace, its category, and that status and active agree."""
-    name = fields.get("name", "")
+    name = entry.name or ""
     yield from naming("plugin", name, index, keys.name_problem)
-    if namespace := fields.get("namespace"):
+    if namespace := entry.namespace:
         owner = index.namespaces.get(keys.fold(namespace), name)
         if problem := keys.namespace_problem(namespace):
             yield findings.Finding(("namespace",), problem)
         elif owner != name:
             message = f"The namespace {namespace!r} is taken by the plugin {owner!r}: choose another one."
             yield findings.Finding(("namespace",), message)
-    yield from _stated_category(fields, index)
-    if fields.get("status") == "disabled" and fields.get("active") is True:
+    yield from _stated_category(entry.category, index)
+    if entry.status == "disabled" and entry.active is True:
         message = "A plugin whose status is 'disabled' is not active: leave out one of the two."
         yield findings.Finding(("active",), message)
-    for at, message in connections.problems(fields["upstream"]) if "upstream" in fields else ():
+    for at, message in connections.problems(entry.upstream.given()) if entry.upstream else ():
         yield findings.Finding(("upstream", *at), message)
-    yield from _runner(fields)
+    yield from _runner(entry)
 
 
-def _runner(fields: Fields) -> Iterator[findings.Finding]:
+def _runner(entry: vocabulary.Plugin) -> Iterator[findings.Finding]:
     """Check who runs the plugin's tools, and that agents are named only where their program runs them."""
-    is_in_code, declared_by = fields.get("in_code"), fields.get("declared_by", ())
-    if is_in_code and fields.get("upstream"):
+    is_upstream = entry.upstream is not None and bool(entry.upstream.given())
+    if entry.in_code and is_upstream:
         message = "A plugin with an upstream server is not in code: leave out one of the two."
         yield findings.Finding(("in_code",), message)
-    if declared_by and (is_in_code or fields.get("upstream")):
-        owner = "installed code" if is_in_code else "an upstream server"
+    if entry.declared_by and (entry.in_code or is_upstream):
+        owner = "installed code" if entry.in_code else "an upstream server"
         message = f"The tools of this plugin come from {owner}: only those that the agent's program runs are declared."
         yield findings.Finding(("declared_by",), message)
-    if fields.get("not_running") and not is_in_code:
+    if entry.not_running and not entry.in_code:
         message = "Only the tools of a plugin in code run in Toolbelt's processes: leave it out."
         yield findings.Finding(("not_running",), message)
     # An agent that does not exist is allowed: a belt may bring the plugin first.
-    for position, agent in enumerate(declared_by):
+    for position, agent in enumerate(entry.declared_by or ()):
         if agent is not None and (problem := keys.name_problem(agent)):
             yield findings.Finding(("declared_by", position), problem)
-    yield from repeated("declared_by", declared_by)
-    yield from repeated("not_running", fields.get("not_running", ()))
+    yield from repeated("declared_by", entry.declared_by)
+    yield from repeated("not_running", entry.not_running)
 
 
-def namespace_of_tools(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def namespace_of_tools(entry: vocabulary.Plugin, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check that a plugin's existing tools are in its namespace, when the plugin is written alone."""
-    namespace = fields.get("namespace", "")
-    tools = index.stored.tools_of_plugin.get(fields.get("name", ""), ())
+    namespace = entry.namespace
+    tools = index.stored.tools_of_plugin.get(entry.name, ())
     outside = [key for key in tools if namespace and not keys.in_namespace(key, namespace)]
     if outside:
         tool_names = ", ".join(outside[:3]) + (" and more" if len(outside) > 3 else "")
@@ -71,9 +68,9 @@ def namespace_of_tools(fields: Fields, index: name_index.NameIndex) -> Iterator[
         yield findings.Finding(("namespace",), message)
 
 
-def tool(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a tool: its key, which must be in its plugin's namespace, its plugin, category and schemas."""
-    key, plugin_name = fields.get("key", ""), fields.get("plugin", "")
+    key, plugin_name = entry.key or "", entry.plugin or ""
     yield from naming("tool", key, index, keys.tool_key_problem)
     owner = index.stored.plugins.get(plugin_name)
     if owner is not None and owner.namespace and key and not keys.in_namespace(key, owner.namespace):
@@ -82,63 +79,59 @@ def tool(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Findi
         yield findings.Finding(("key",), message)
     if plugin_name and owner is None:
         yield findings.missing(("plugin",), "plugin", plugin_name, index.stored.plugins)
-    yield from _stated_category(fields, index)
-    for field in ("input_schema", "output_schema"):
-        if field in fields and (problem := schema.problem_of_text(schema.canonical(fields[field]))):
+    yield from _stated_category(entry.category, index)
+    for field, written in (("input_schema", entry.input_schema), ("output_schema", entry.output_schema)):
+        if written is not None and (problem := schema.problem_of_text(schema.canonical(written))):
             yield findings.Finding((field,), f"This schema is invalid: {problem}.")
-    kind = fields.get("kind", "tool")
-    if kind in ("resource", "template") and not fields.get("upstream_name"):
-        yield findings.Finding(("upstream_name",), f"A {kind} needs its URI here.")
-    if "details" in fields and (problem := details.problem(kind, fields["details"])):
+    if entry.kind in ("resource", "template") and not entry.upstream_name:
+        yield findings.Finding(("upstream_name",), f"A {entry.kind} needs its URI here.")
+    if entry.details is not None and (problem := details.problem(entry.kind or "tool", entry.details)):
         yield findings.Finding(("details",), f"These details are invalid: {problem}.")
 
 
-def toolkit(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def toolkit(entry: vocabulary.Toolkit, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a toolkit: its key, owner and members, the tools that its notes and triggers name, and its patterns."""
-    yield from naming("toolkit", fields.get("key", ""), index, keys.toolkit_key_problem)
-    if (owner := fields.get("plugin")) and owner not in index.stored.plugins:
+    yield from naming("toolkit", entry.key or "", index, keys.toolkit_key_problem)
+    if (owner := entry.plugin) and owner not in index.stored.plugins:
         yield findings.missing(("plugin",), "plugin", owner, index.stored.plugins)
-    members = [use and use["tool"] for use in fields.get("members", ())]
-    yield from unknown("members", members, "tool", index.stored.tools)
-    yield from repeated("members", members)
-    for key in fields.get("tool_notes", {}):
+    yield from uses("members", entry.members, index)
+    for key in entry.tool_notes or ():
         if key not in index.stored.tools:
             yield findings.missing(("tool_notes", key), "tool", key, index.stored.tools)
-    for position, trigger in enumerate(fields.get("triggers", ())):
+    for position, trigger in enumerate(entry.triggers or ()):
         for finding in _trigger(trigger, index) if trigger is not None else ():
             yield finding._replace(at=("triggers", position, *finding.at))
 
 
-def sub_app(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+def sub_app(entry: vocabulary.SubApp, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a sub-app: its key, the tools that it binds, the agents that it embeds."""
-    yield from naming("sub_app", fields.get("key", ""), index, keys.name_problem)
-    for field, kind, among in (("tool_names", "tool", index.stored.tools), ("agents", "agent", index.agents)):
-        names = fields.get(field, ())
-        yield from unknown(field, names, kind, among)
-        yield from repeated(field, names)
+    yield from naming("sub_app", entry.key or "", index, keys.name_problem)
+    yield from unknown("tool_names", entry.tool_names, "tool", index.stored.tools)
+    yield from repeated("tool_names", entry.tool_names)
+    yield from unknown("agents", entry.agents, "agent", index.agents)
+    yield from repeated("agents", entry.agents)
 
 
-def _trigger(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    if not fields.get("any") and not fields.get("all"):
+def _trigger(trigger: vocabulary.Trigger, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    if not trigger.any and not trigger.all:
         yield findings.Finding((), "A trigger needs patterns that must match: set 'any' or 'all'.")
-    for field in ("any", "none"):
-        yield from _patterns((field,), fields.get(field, ()))
-    for position, group in enumerate(fields.get("all", ())):
+    yield from _patterns(("any",), trigger.any)
+    yield from _patterns(("none",), trigger.none)
+    for position, group in enumerate(trigger.all or ()):
         if group == []:
             message = "A group without patterns never matches: add patterns, or remove the group."
             yield findings.Finding(("all", position), message)
-        yield from _patterns(("all", position), group or ())
-    yield from unknown("focus", fields.get("focus", ()), "tool", index.stored.tools)
+        yield from _patterns(("all", position), group)
+    yield from unknown("focus", trigger.focus, "tool", index.stored.tools)
 
 
-def _patterns(at: findings.Path, patterns: Iterable[str | None]) -> Iterator[findings.Finding]:
-    for position, pattern in enumerate(patterns):
+def _patterns(at: findings.Path, patterns: Iterable[str | None] | None) -> Iterator[findings.Finding]:
+    for position, pattern in enumerate(patterns or ()):
         if pattern is not None and (problem := directives.pattern_problem(pattern)):
             yield findings.Finding((*at, position), problem)
 
 
-def _stated_category(fields: Fields, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    name = fields.get("category", "")
+def _stated_category(name: str | None, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     if name and not index.has_category(name):
         yield findings.missing(("category",), "category", name, index.categories())
 
@@ -162,21 +155,30 @@ def naming(
         yield findings.Finding(at, f"{name!r} differs from {other} in case alone: choose another name.")
 
 
+def uses(
+    field: str, written: Iterable[fields.ToolUse | None] | None, index: name_index.NameIndex
+) -> Iterator[findings.Finding]:
+    """Yield a finding for each use of a tool that does not exist, or that is used already."""
+    tools = [None if use is None else use.tool for use in written or ()]
+    yield from unknown(field, tools, "tool", index.stored.tools)
+    yield from repeated(field, tools)
+
+
 def unknown(
-    field: str, names: Iterable[str | None], kind: str, among: Collection[str]
+    field: str, names: Iterable[str | None] | None, kind: str, among: Collection[str]
 ) -> Iterator[findings.Finding]:
     """Yield a finding for each item of a list that names nothing in ``among``."""
-    for position, name in enumerate(names):
+    for position, name in enumerate(names or ()):
         if name is not None and name not in among:
             yield findings.missing((field, position), kind, name, among)
 
 
 def repeated(
-    field: str, names: Iterable[str | None], alike: Callable[[str], Hashable] = str
+    field: str, names: Iterable[str | None] | None, alike: Callable[[str], Hashable] = str
 ) -> Iterator[findings.Finding]:
     """Yield a finding for each item that repeats an earlier one; ``alike`` returns equal values for equal items."""
     first: dict[Hashable, int] = {}
-    for position, name in enumerate(names):
+    for position, name in enumerate(names or ()):
         if name is None:
             continue
         earlier = first.setdefault(alike(name), position)

@@ -32,19 +32,29 @@ _RULES: Mapping[vocabulary.KindName, Rule] = {
 def entry(
     kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, stored: Any = None
 ) -> list[errors.Problem]:
-    """Return the problems of one entry, checked against what is stored, which may include an older form of it."""
-    items = list(_inside(kind, written, index, is_saved=True, stored=stored))
-    fields = reading.clean(kind, written)
-    if kind == "plugin" and fields is not None:
-        items += catalog_rules.namespace_of_tools(fields, index)
+    """Return the problems of one entry, checked against what exists, which may include an older form of it.
+
+    ``stored`` is that older form, with its secrets: those may stay, as its connection may.
+    """
+    read = reading.entry(kind, written)
+    items = list(_inside(kind, written, read, index, is_saved=True, stored=stored))
+    if kind == "plugin" and reading.is_named(kind, read[0]):
+        items += catalog_rules.namespace_of_tools(read[0], index)
     problems = list(findings.problems(address(kind, written), written, items, findings.Hints()))
     if kind == "agent" and not problems:
-        problems += profile_rules.conflicting(written, reading.agent(fields, index.stored), index.stored)
+        problems += profile_rules.conflicting(written, reading.agent(read[0], index.stored), index.stored)
     return problems
 
 
-def document(written: Any, belt: reading.Belt, *, is_saved: bool, stored: Any = None) -> list[errors.Problem]:
-    """Return the problems of a whole document; ``belt`` is what can be read of it, ``is_saved`` whether it is to be
+def document(
+    written: Any,
+    read: Mapping[vocabulary.KindName, Sequence[reading.Read]],
+    belt: reading.Belt,
+    *,
+    is_saved: bool,
+    stored: Any = None,
+) -> list[errors.Problem]:
+    """Return the problems of a whole document; ``belt`` is what can be ``read`` of it, ``is_saved`` whether it is to be
     saved over what is ``stored``.
     """
     if not isinstance(written, Mapping):
@@ -61,7 +71,7 @@ def document(written: Any, belt: reading.Belt, *, is_saved: bool, stored: Any = 
             problems += findings.problems("", written, [finding], hints)
         elif isinstance(entries, (list, tuple)):
             older = {vocabulary.KINDS[kind].name_of(old): old for old in reading.entries(stored, section)}
-            problems += _section(kind, entries, index, hints, is_saved=is_saved, stored=older)
+            problems += _section(kind, entries, read[kind], index, hints, is_saved=is_saved, stored=older)
         elif entries is not None:
             finding = findings.Finding(at, f"{section!r} must be a list of entries.")
             problems += findings.problems("", written, [finding], hints)
@@ -73,7 +83,10 @@ def document(written: Any, belt: reading.Belt, *, is_saved: bool, stored: Any = 
 
 
 def address(kind: vocabulary.KindName, written: Any, position: int = 0) -> str:
-    """Return the path of an entry; a category has no key, so its path is its index."""
+    """Return the path of an entry; the rest of a problem's path is a field of it.
+
+    A category has no key, so its path is its index.
+    """
     spec = vocabulary.KINDS[kind]
     return findings.address(spec.section, spec.name_of(written) if spec.named_by else None, position)
 
@@ -81,6 +94,7 @@ def address(kind: vocabulary.KindName, written: Any, position: int = 0) -> str:
 def _section(
     kind: vocabulary.KindName,
     entries: Sequence[Any],
+    read: Sequence[reading.Read],
     index: name_index.NameIndex,
     hints: findings.Hints,
     *,
@@ -92,7 +106,7 @@ def _section(
     for position, written in enumerate(entries):
         name = spec.name_of(written)
         older = stored.get(name) if isinstance(name, str) else None
-        items = list(_inside(kind, written, index, is_saved=is_saved, stored=older))
+        items = list(_inside(kind, written, read[position], index, is_saved=is_saved, stored=older))
         if isinstance(name, str) and name.strip():
             earlier = first.setdefault(name, position)
             if earlier != position:
@@ -104,26 +118,31 @@ def _section(
 
 
 def _inside(
-    kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, *, is_saved: bool, stored: Any
+    kind: vocabulary.KindName,
+    written: Any,
+    read: reading.Read,
+    index: name_index.NameIndex,
+    *,
+    is_saved: bool,
+    stored: Any,
 ) -> Iterator[findings.Finding]:
-    shape = vocabulary.KINDS[kind].shape
-    misfits = list(shape.problems(written, ()))
+    entry, misfits = read
     yield from misfits
-    fields = shape.read(written)
-    if fields is not None:
-        # A command or URL that does not fit is not missing.
-        is_given = any(misfit.at in (("upstream", "command"), ("upstream", "url")) for misfit in misfits)
-        # A rule that is newer than a stored connection must not prevent other changes, such as switching it off.
-        is_kept = kind == "plugin" and bool(stored) and written.get("upstream") == stored.get("upstream")
-        for finding in _RULES[kind](fields, index):
-            if not (is_given and finding.at == ("upstream",)) and not (
-                is_kept and finding.at[:1] == ("upstream",)
-            ):
-                yield finding
-        if kind == "loadout" and is_saved and isinstance(fields, Mapping):
-            yield from profile_rules.patterns(fields)
-        if is_saved:
-            yield from secret_options.check(kind, fields, stored)
+    if entry is None:
+        return
+    # A command or URL that does not fit is not missing.
+    is_given = any(misfit.at in (("upstream", "command"), ("upstream", "url")) for misfit in misfits)
+    # A rule that is newer than a stored connection must not prevent other changes, such as switching it off.
+    is_kept = kind == "plugin" and bool(stored) and written.get("upstream") == stored.get("upstream")
+    for finding in _RULES[kind](entry, index):
+        if not (is_given and finding.at == ("upstream",)) and not (
+            is_kept and finding.at[:1] == ("upstream",)
+        ):
+            yield finding
+    if is_saved:
+        if kind == "loadout":
+            yield from profile_rules.patterns(entry)
+        yield from secret_options.check(kind, entry, stored)
 
 
 def _names(written: Mapping[str, Any]) -> Iterator[name_index.Owner]:

@@ -74,18 +74,18 @@ def restored(kind: str, entry: Any, stored: Any) -> Any:
     return {**entry, field: uses}
 
 
-def check(kind: str, fields: Any, stored: Any) -> Iterator[findings.Finding]:
+def check(kind: str, entry: Any, stored: Any) -> Iterator[findings.Finding]:
     """Yield a finding for each option of an entry that is a secret, unless it is stored in this entry already, and for
     each that was withheld.
     """
     field = FIELDS.get(kind)
-    if field is None or not isinstance(fields, Mapping):
+    if field is None:
         return
     known: list[tuple[findings.Path, Any]] | None = None
-    for position, use in enumerate(fields.get(field, ())):
-        if not _has_options(use):
+    for position, use in enumerate(getattr(entry, field) or ()):
+        if use is None or not use.tool or use.options is None:
             continue
-        for at, value in secret_texts.secrets_in(use["options"]):
+        for at, value in secret_texts.secrets_in(use.options):
             if known is None:
                 known = [
                     found
@@ -94,7 +94,7 @@ def check(kind: str, fields: Any, stored: Any) -> Iterator[findings.Finding]:
                 ]
             if (at, value) not in known:
                 yield _finding(_WAY_OUT, field, position, at)
-        for at in _withheld_places(use["options"]):
+        for at in _withheld_places(use.options):
             yield _finding(_WITHHELD, field, position, at)
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.core import details, schema
-from toolbelt.core.belts import shapes
+from toolbelt.core import details, schema, strict_json
 from toolbelt.core.imported import cleaning
 
 # In characters of canonical JSON: all details of a tool, and the address of an icon.
@@ -17,7 +16,6 @@ MAX_SIZE = 100_000
 MAX_ICON_LENGTH = 20_000
 MAX_ICONS = 8
 
-_JSON = shapes.Json()
 _NAMES = {details.OUTPUT_SCHEMA: "output schema", details.ICONS: "icons", details.META: "_meta"}
 
 
@@ -42,7 +40,7 @@ def read(
             f"Only {len(icons)} of its {len(stated)} icons can be used: at most {MAX_ICONS}, from https: or data:image/"
             f" addresses of at most {MAX_ICON_LENGTH} characters."
         )
-    if meta := details.own_meta(_cleaned(_JSON.read(listed.get(details.META)))):
+    if meta := details.own_meta(_cleaned(strict_json.copied_object(listed.get(details.META)))):
         accepted[details.META] = meta
     # What clients miss least is left out first.
     too_much = [
@@ -59,7 +57,7 @@ def read(
 def _icons(stated: Any) -> list[dict[str, Any]]:
     icons = []
     for icon in stated if isinstance(stated, list) else ():
-        read_icon = _JSON.read(icon)
+        read_icon = strict_json.copied_object(icon)
         if read_icon is None or not details.is_icon(read_icon) or len(read_icon["src"]) > MAX_ICON_LENGTH:
             continue
         icons.append(_cleaned({name: read_icon[name] for name in details.ICON_FIELDS if name in read_icon}))

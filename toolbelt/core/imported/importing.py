@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolbelt.core import catalog, errors, keys, schema, tool_versions
-from toolbelt.core.belts import shapes
+from toolbelt.core import catalog, errors, keys, schema, strict_json, tool_versions
 from toolbelt.core.imported import cleaning, details, flags
 
 MAX_NAME_LENGTH = 200
@@ -27,8 +26,6 @@ MAX_IN_RESULT_LENGTH = 100
 MAX_SCHEMA_BYTES = 100_000
 # The annotations of MCP, beside the title. No others are imported.
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-
-_JSON = shapes.Json()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +236,7 @@ def stated_title(listed: Mapping[str, Any]) -> str:
 
 
 def _schema_problem(listed_schema: Any) -> str | None:
-    fitting = _JSON.read(listed_schema)
+    fitting = strict_json.copied_object(listed_schema)
     if fitting is None:
         return "it is not a JSON object that can be stored"
     text = schema.canonical(fitting)

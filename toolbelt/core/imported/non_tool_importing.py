@@ -13,8 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from toolbelt.core import catalog, details, errors, keys, uri_templates
-from toolbelt.core.belts import shapes
+from toolbelt.core import catalog, details, errors, keys, strict_json, uri_templates
 from toolbelt.core.imported import cleaning, importing
 from toolbelt.core.imported import details as listed_details
 
@@ -28,7 +27,6 @@ _SECTIONS: Mapping[str, str] = {"prompt": "prompts", "resource": "resources", "t
 # Toolbelt's own resources.
 _OWN_SCHEME = "toolbelt:"
 
-_JSON = shapes.Json()
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(\s*;.*)?", re.ASCII)
 
@@ -160,7 +158,7 @@ def _arguments(stated: Any) -> list[dict[str, Any]] | str:
     """Return the arguments of a prompt, cleaned, or a sentence that explains why they cannot be used."""
     if stated is None:
         return []
-    document = _JSON.read({"arguments": stated})
+    document = strict_json.copied_object({"arguments": stated})
     arguments = document["arguments"] if document is not None else None
     if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
         return f"Its arguments are not a list of at most {MAX_ARGUMENTS}."

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.core import errors
+from toolbelt.core import errors, request_key
 from toolbelt.management import terminal
 from toolbelt.runtime import explain
 
@@ -31,13 +31,10 @@ class Command(terminal.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the explanation."""
         try:
-            explanation = explain.why(
-                options["agent"],
-                options["tool"],
-                session=options["session"],
-                request_id=options["request_id"],
-                subagent=options["subagent"],
+            key = request_key.RequestKey(
+                options["agent"], options["session"], options["request_id"], options["subagent"]
             )
+            explanation = explain.why(key, options["tool"])
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(explanation.line)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolbelt.core import errors
-from toolbelt.core.imported import importing
+from toolbelt.core import catalog, errors
+from toolbelt.core.imported import non_tool_importing
 from toolbelt.plugins import background, contract
 from toolbelt.plugins.upstream import client_features, last_check, live_connection, requests, results, updates
 
@@ -29,20 +29,39 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A call of the tool with this name, or another request of MCP, as in :meth:`connection.Server.call`."""
+class Request:
+    """A call of the tool with the server's own ``name``, or another request of MCP.
 
+    With another ``method``, ``arguments`` are the parameters of that request (see :mod:`requests`). ``version`` is the
+    approved version of the entry of this ``kind``, in the ``namespace`` of the ``plugin``; empty: any.
+    ``check`` is awaited directly before the request is written: over HTTP once there is a TCP or TLS connection, for a
+    process when the message is passed to the pipe. ``features`` are those of the client of the call.
+    """
+
+    plugin: str = ""
+    namespace: str = ""
+    kind: catalog.Kind = "tool"
     name: str
+    version: str = ""
+    method: str = results.CALL
     arguments: Mapping[str, Any]
-    progress: Progress | None
-    check: background.Check | None
-    expected: Callable[[importing.ServerListing], object]
-    features: client_features.ClientFeatures | None
-    method: str
+    progress: Progress | None = None
+    check: background.Check | None = None
+    features: client_features.ClientFeatures | None = None
 
 
-async def run(server: connection.Server, call: Call) -> Mapping[str, Any]:
-    """Return MCP's result of a call. Raise as :meth:`connection.Server.call` does."""
+async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
+    """Return MCP's result of a request; one of type ``input_required`` is for a client that repeats the call.
+
+    The server's time limit restarts with each progress notification; the caller limits the whole call. Following a
+    resource lasts as long as the connection, and ``progress`` is called with each update.
+
+    Raise what ``check`` raises, UnreachableError, also if the server lists another version, TimeoutError, and
+    contract.ToolError if the server refuses.
+    """
+    if call.method == requests.FOLLOW:
+        await _follow(server, call)
+        return {}
     features = call.features
     more: Mapping[str, Any] = features.resumed if features is not None else {}
     for _ in range(client_features.MAX_ROUNDS):
@@ -68,16 +87,9 @@ async def run(server: connection.Server, call: Call) -> Mapping[str, Any]:
     raise contract.ToolError("The server asks for input that is not available here.")
 
 
-async def follow(
-    server: connection.Server,
-    call: Call,
-    followers: updates.Followers,
-    sleep: Callable[[float], Awaitable[object]],
-) -> None:
+async def _follow(server: connection.Server, call: Request) -> None:
     """Call the call's ``progress`` at each update of the resource, until the connection ends."""
-    live = await server.connected()
-    if server.listed is not None:
-        call.expected(server.listed)
+    live = await _connected(server, call)
     if call.check is not None:
         await call.check()
     news = asyncio.Event()
@@ -89,11 +101,11 @@ async def follow(
             news.clear()
             if call.progress is not None:
                 await call.progress(0.0, None, None)
-            await sleep(server.limits.update_pause)
+            await server.sleep(server.limits.update_pause)
 
     notifying = asyncio.ensure_future(notify())
     try:
-        await updates.follow(live, followers, call.arguments["uri"], news.set, server.limits)
+        await updates.follow(live, server.followers, call.arguments["uri"], news.set, server.limits)
     finally:
         notifying.cancel()
 
@@ -109,20 +121,42 @@ async def _forward_questions(
     raise error.refusal from error
 
 
-async def _attempt(server: connection.Server, call: Call, more: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Send the request once, with ``more`` parameters, and return MCP's result."""
-    live = await server.connected()
-    if server.listed is not None:
-        call.expected(server.listed)
+async def _connected(server: connection.Server, call: Request) -> live_connection.LiveConnection:
+    """Return the current connection. Raise UnreachableError if it lists another version than the approved one."""
+    live, listed = await server.connected(), server.listed
+    if listed is not None and call.version:
+        listed_version = non_tool_importing.version(listed, call.kind, call.name, call.namespace)
+        if listed_version != call.version:
+            # It changed without a notification. The new version is recorded for review.
+            server.on_change(listed)
+            raise live_connection.UnreachableError(
+                f"{call.plugin} no longer offers {call.name} as it was approved."
+            )
+    return live
+
+
+async def _attempt(server: connection.Server, call: Request, more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Send the request once, with ``more`` parameters, and return MCP's result.
+
+    It must come within the server's time limit after the last notification of progress.
+    """
+    live = await _connected(server, call)
     import pydantic
 
     request, validate = _request(call, more)
-    last = last_check.LastCheck(call.check)
+    last, seconds = last_check.LastCheck(call.check), server.settings.timeout
     if server.settings.command:
         await last.make()
     try:
-        with live.used(), last.current():
-            result = await _send(live, call, request, server.settings.timeout)
+        async with asyncio.timeout(seconds) as limit:
+            running_call = client_features.RunningCall(features=call.features, limit=limit, seconds=seconds)
+            with live.used(), last.current(), live.running_calls.entered(running_call):
+                # Not with the client's call_tool, which checks the result against the server's schema: its patterns
+                # can take very long, on the event loop that all servers share. And unchanged: the client's own type
+                # drops unknown fields, and writes 1 as 1.0.
+                result: Mapping[str, Any] = await live.at_hand().session.send_request(
+                    request, _unchanged(), progress_callback=_extending(running_call, call.progress)
+                )
         validate(result, by_name=False)
     except TimeoutError:
         server.note_late(live)
@@ -143,7 +177,7 @@ async def _attempt(server: connection.Server, call: Call, more: Mapping[str, Any
     return result
 
 
-def _request(call: Call, more: Mapping[str, Any]) -> tuple[Any, Callable[..., Any]]:
+def _request(call: Request, more: Mapping[str, Any]) -> tuple[Any, Callable[..., Any]]:
     """Return the request for the official client, and the function that checks its result."""
     arguments = call.arguments
     if call.method == results.CALL:
@@ -155,24 +189,8 @@ def _request(call: Call, more: Mapping[str, Any]) -> tuple[Any, Callable[..., An
     return request, result_type.model_validate
 
 
-async def _send(
-    live: live_connection.LiveConnection, call: Call, request: Any, seconds: float
-) -> Mapping[str, Any]:
-    """Return the result, which must come within these seconds of the last notification of progress."""
-    async with asyncio.timeout(seconds) as limit:
-        # Not with the client's call_tool, which checks the result against the server's schema: its patterns can take
-        # very long, on the event loop that all servers share.
-        running_call = client_features.RunningCall(features=call.features, limit=limit, seconds=seconds)
-        with live.running_calls.entered(running_call):
-            # Unchanged: the client's own type drops unknown fields, and writes 1 as 1.0.
-            result: Mapping[str, Any] = await live.at_hand().session.send_request(
-                request, _unchanged(), progress_callback=_extending(running_call, call.progress)
-            )
-            return result
-
-
 def _refusal(
-    error: Exception, live: live_connection.LiveConnection, call: Call, server: connection.Server
+    error: Exception, live: live_connection.LiveConnection, call: Request, server: connection.Server
 ) -> errors.ToolbeltError:
     """Return the exception for a failed request. Raise PagesRequiredError if the user has to open pages first."""
     from mcp.shared.exceptions import MCPError

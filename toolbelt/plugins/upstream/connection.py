@@ -26,18 +26,13 @@ from typing import TYPE_CHECKING, Any
 
 from toolbelt.core import connections, errors
 from toolbelt.core.imported import importing
-from toolbelt.plugins import background
 from toolbelt.plugins.upstream import (
     backoff,
-    calling,
     changes,
-    client_features,
     limits,
     live_connection,
     opening,
     paging,
-    requests,
-    results,
     updates,
 )
 
@@ -45,7 +40,6 @@ if TYPE_CHECKING:
     import mcp
 
 OnList = Callable[[importing.ServerListing], None]
-Progress = calling.Progress
 
 
 class Server:
@@ -72,7 +66,7 @@ class Server:
     ) -> None:
         self.settings = settings
         self.limits = bounds or limits.Limits()
-        self._environ, self._on_list, self._on_change = environ, on_list, on_change or on_list
+        self._environ, self._on_list, self.on_change = environ, on_list, on_change or on_list
         # Whether the server gave the id of a session on the last connection; None before the first.
         self.has_session: bool | None = None
         # The current connection, and those that end after their last answer.
@@ -89,8 +83,8 @@ class Server:
             backoff.RelistThrottle(self.limits),
         )
         self._late = 0
-        self._followers = updates.Followers()
-        self._sleep = sleep
+        self.followers = updates.Followers()
+        self.sleep = sleep
         self._may_ask = may_ask
 
     @property
@@ -144,44 +138,6 @@ class Server:
             if self._closed:
                 raise live_connection.ClosedError from error
             return importing.ServerListing(error=str(error), stderr=self.status().stderr)
-
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        progress: Progress | None = None,
-        check: background.Check | None = None,
-        expected: Callable[[importing.ServerListing], object] = lambda listed: None,
-        features: client_features.ClientFeatures | None = None,
-        method: str = results.CALL,
-    ) -> Mapping[str, Any]:
-        """Call a tool by the server's own name for it, and return MCP's result.
-
-        With another ``method`` of MCP, ``arguments`` are the parameters of that request (see :mod:`requests`).
-        Following a resource lasts as long as the connection, and ``progress`` is called with each update.
-
-        The server's time limit restarts with each progress notification; the caller limits the whole call. ``expected``
-        is called with what the server listed on the connection of the call, and raises if the caller expects something
-        else. ``check`` is awaited directly before the request is written: over HTTP once there is a TCP or TLS
-        connection, for a process when the message is passed to the pipe. ``features`` are those of the client of the
-        call; a result of type ``input_required`` is for a client that repeats the call.
-
-        Raise what these raise, UnreachableError, TimeoutError, and contract.ToolError if the server refuses.
-        """
-        request = calling.Call(
-            name=tool,
-            arguments=arguments,
-            progress=progress,
-            check=check,
-            expected=expected,
-            features=features,
-            method=method,
-        )
-        if method == requests.FOLLOW:
-            await calling.follow(self, request, self._followers, self._sleep)
-            return {}
-        return await calling.run(self, request)
 
     async def close(self) -> None:
         """Close the connection permanently, and wait for its process to end, for a limited time."""
@@ -328,7 +284,7 @@ class Server:
         import mcp_types
 
         if isinstance(message, mcp_types.ResourceUpdatedNotification):
-            self._followers.notify(str(message.params.uri))
+            self.followers.notify(str(message.params.uri))
         elif isinstance(
             message,
             mcp_types.ToolListChangedNotification
@@ -350,14 +306,14 @@ class Server:
         if listing.cancelled():
             return
         if listing.exception() is None:
-            self._on_change(listing.result())
+            self.on_change(listing.result())
         if self._is_stale:
             self._changed()
 
     async def _relisted_in_turn(self, live: live_connection.LiveConnection) -> importing.ServerListing:
         pause = self._relists.next()
         if pause > 0:
-            await self._sleep(pause)
+            await self.sleep(pause)
         if self._live is not live:
             # The next connection begins with its own list.
             raise live_connection.UnreachableError("The server has ended the connection.")
@@ -378,6 +334,6 @@ class Server:
     async def _listed(
         self, client: mcp.Client, live: live_connection.LiveConnection
     ) -> importing.ServerListing:
-        listed = await paging.read_lists(client, self.limits)
+        listed = await paging.read_lists(client, live.lists, self.limits)
         self._pause.forget()
         return dataclasses.replace(listed, stderr=live.stderr.text())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from toolbelt.core import request_key
 
 # The key of the connection that everyone shares, and that lists the tools for operators.
 EVERYBODY = ""
@@ -16,26 +17,16 @@ def agent_of(key: str) -> str:
     return key.partition(" ")[2].partition("/")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionOwner:
-    """A caller: an agent, and its session if there is one.
+def key(scope: Scope, caller: request_key.RequestKey, client: str = "") -> str:
+    """Return the key of the connection of this scope that a request uses.
 
-    ``client`` is a digest of an MCP client's own session (its Mcp-Session-Id and token), empty for other clients.
+    ``client`` is a digest of an MCP client's own session (its Mcp-Session-Id and token), empty for other clients. A
+    request without any session uses the connection of its agent.
     """
-
-    agent: str = ""
-    session: str = ""
-    client: str = ""
-
-    def key(self, scope: Scope) -> str:
-        """Return the key of the connection that this owner uses with connections of this scope.
-
-        A call without any session uses the connection of its agent.
-        """
-        if scope == "shared":
-            return EVERYBODY
-        if scope == "session" and self.session:
-            return f"session {self.agent}/{self.session}"
-        if scope == "session" and self.client:
-            return f"client {self.agent}/{self.client}"
-        return f"agent {self.agent}"
+    if scope == "shared":
+        return EVERYBODY
+    if scope == "session" and caller.session:
+        return f"session {caller.agent}/{caller.session}"
+    if scope == "session" and client:
+        return f"client {caller.agent}/{client}"
+    return f"agent {caller.agent}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -61,7 +61,8 @@ class LiveConnection:
 
     ``calls`` counts those that wait for an answer. A retired connection gets no new calls, and ends after the last
     answer. ``running_calls`` are these calls, with the features of their clients. ``failure`` is why the server was
-    given up. ``output`` is what a process wrote that is not MCP, and ``exit_code`` that of one that ended on its own.
+    given up. ``lists`` are the last answers to methods that list, as sent. ``output`` is what a process wrote that is
+    not MCP, and ``exit_code`` that of one that ended on its own.
     """
 
     opened: asyncio.Future[mcp.Client]
@@ -77,6 +78,7 @@ class LiveConnection:
     is_retired: bool = False
     has_session: bool = False
     running_calls: client_features.Calls = field(default_factory=client_features.Calls)
+    lists: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def begin(cls) -> LiveConnection:

@@ -22,7 +22,7 @@ def load() -> None:
     try:
         import mcp  # noqa: F401
 
-        from toolbelt.plugins.upstream import outgoing, transports  # noqa: F401
+        from toolbelt.plugins.upstream import streams, transports  # noqa: F401
     except ImportError as error:
         raise live_connection.UnreachableError(INSTALL) from error
 
@@ -47,13 +47,13 @@ def client(
         import mcp
         import mcp_types
 
-        from toolbelt.plugins.upstream import outgoing, transports
+        from toolbelt.plugins.upstream import streams, transports
     except ImportError as error:
         raise live_connection.UnreachableError(INSTALL) from error
     if settings.command:
         env = _filled(settings.env, environ)
         transport = transports.process(
-            settings, env, live.stderr, on_end, live.give_up, live.output.data_received, live.note_exit
+            settings, env, live.stderr, live.give_up, live.output.data_received, live.note_exit
         )
     else:
         headers = _filled(settings.headers, environ)
@@ -63,13 +63,12 @@ def client(
             headers,
             settings.timeout,
             live.note_status,
-            on_end,
             live.give_up,
             on_session_end,
             live.note_session,
         )
     return mcp.Client(
-        outgoing.adjusted(transport, may_ask=may_ask),
+        streams.wrapped(transport, may_ask=may_ask, lists=live.lists, on_end=on_end),
         cache=None,
         client_info=mcp_types.Implementation(name="toolbelt", version=toolbelt.__version__),
         message_handler=on_message,

@@ -1,12 +1,13 @@
 """Reading of a server's lists, through all pages up to a limit.
 
 The official client refuses a page if one of its tools is not valid. Whether a tool can be imported is checked for each
-tool (see :mod:`importing`), so a refused page is requested again, and parsed leniently.
+tool (see :mod:`importing`), so of a refused page, what the server sent is read.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,11 +25,17 @@ METHOD_NOT_FOUND = -32601
 MAX_REASON_LENGTH = 300
 # After how many entries other tasks get their turn on the event loop: about every 5 ms.
 YIELD_EVERY = 50
-# By kind: the method that lists it, and the field of the answer that holds the list.
-_NON_TOOLS: Mapping[catalog.Kind, tuple[str, str]] = {
-    "prompt": ("prompts/list", "prompts"),
-    "resource": ("resources/list", "resources"),
-    "template": ("resources/templates/list", "resourceTemplates"),
+# By kind: the field of the answer that holds the list.
+_NON_TOOLS: Mapping[catalog.Kind, str] = {
+    "prompt": "prompts",
+    "resource": "resources",
+    "template": "resourceTemplates",
+}
+_METHODS = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
 }
 _WORDS = {
     "tools": "tools",
@@ -68,16 +75,18 @@ class Listed:
 
 
 Page = Callable[[str | None], Awaitable[tuple[Iterable[Any], str | None]]]
+# The last answers of a server to each method that lists, as it sent them.
+Sent = dict[str, Mapping[str, Any]]
 
 
-async def read_lists(client: mcp.Client, bounds: limits.Limits) -> importing.ServerListing:
+async def read_lists(client: mcp.Client, sent: Sent, bounds: limits.Limits) -> importing.ServerListing:
     """Return the server's tools, prompts, resources and templates. Raise NoToolsError if it has no tools."""
     offered = client.server_capabilities
     if offered.tools is None and offered.prompts is None and offered.resources is None:
         raise NoToolsError
     tools = Listed()
     if offered.tools is not None:
-        tools = await _read_pages(functools.partial(_page, client), bounds.tools, bounds)
+        tools = await _read_pages(functools.partial(_tools, client, sent), bounds.tools, bounds)
     problems = [
         *([_truncated(len(tools.entries))] if tools.is_truncated else ()),
         *_invalid_entries("tools", tools.invalid_entries),
@@ -86,10 +95,10 @@ async def read_lists(client: mcp.Client, bounds: limits.Limits) -> importing.Ser
     truncated: set[catalog.Kind] = set()
     for kind, listed in zip(
         _NON_TOOLS,
-        await asyncio.gather(*(_listed_kind(client, kind, bounds) for kind in _NON_TOOLS)),
+        await asyncio.gather(*(_listed_kind(client, sent, kind, bounds) for kind in _NON_TOOLS)),
         strict=True,
     ):
-        section = _NON_TOOLS[kind][1]
+        section = _NON_TOOLS[kind]
         if isinstance(listed, errors.Problem):
             problems.append(listed)
             continue
@@ -112,7 +121,7 @@ async def read_lists(client: mcp.Client, bounds: limits.Limits) -> importing.Ser
 
 
 async def _listed_kind(
-    client: mcp.Client, kind: catalog.Kind, bounds: limits.Limits
+    client: mcp.Client, sent: Sent, kind: catalog.Kind, bounds: limits.Limits
 ) -> Listed | errors.Problem:
     """Return the prompts, resources or templates of a server, or a problem if it does not list them: its tools are
     imported anyway.
@@ -122,10 +131,10 @@ async def _listed_kind(
     offered = client.server_capabilities
     if (offered.prompts if kind == "prompt" else offered.resources) is None:
         return Listed()
-    method, section = _NON_TOOLS[kind]
+    section = _NON_TOOLS[kind]
     try:
         async with asyncio.timeout(bounds.listing):
-            page = functools.partial(_unvalidated_page, client, method, section)
+            page = functools.partial(_non_tools, client, sent, section)
             return await _read_pages(page, bounds.non_tools, bounds)
     except TimeoutError:
         return _not_listed(section, f"no answer within {bounds.listing:g} s")
@@ -164,28 +173,37 @@ async def _read_pages(page_at: Page, maximum: int, bounds: limits.Limits) -> Lis
     return Listed(entries=tuple(entries), is_truncated=is_truncated, invalid_entries=invalid_entries)
 
 
-async def _page(client: mcp.Client, cursor: str | None) -> tuple[Iterable[Any], str | None]:
-    """Return the entries of a page, and the cursor of the next one."""
+async def _tools(client: mcp.Client, sent: Sent, cursor: str | None) -> tuple[Iterable[Any], str | None]:
+    """Return the tools of a page, and the cursor of the next one."""
     import pydantic
 
     try:
         page = await client.list_tools(cursor=cursor)
     except pydantic.ValidationError:
-        return await _unvalidated_page(client, "tools/list", "tools", cursor)
-    tools = (tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools)
-    return tools, page.next_cursor
+        return _sent(sent, "tools")
+    return (
+        tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools
+    ), page.next_cursor
 
 
-async def _unvalidated_page(
-    client: mcp.Client, method: str, section: str, cursor: str | None
-) -> tuple[list[Any], str | None]:
-    from mcp.shared import dispatcher
+async def _non_tools(
+    client: mcp.Client, sent: Sent, section: str, cursor: str | None
+) -> tuple[Iterable[Any], str | None]:
+    import pydantic
 
-    sent: dict[str, Any] = {"method": method, "params": {} if cursor is None else {"cursor": cursor}}
-    options: dispatcher.CallOptions = {}
-    # Below send_request, which validates each result with the revision's model, whichever type is requested.
-    client.session._stamp(sent, options)
-    answer = await client.session._dispatcher.send_raw_request(sent["method"], sent.get("params"), options)
+    lists = {
+        "prompts": client.list_prompts,
+        "resources": client.list_resources,
+        "resourceTemplates": client.list_resource_templates,
+    }
+    with contextlib.suppress(pydantic.ValidationError):
+        await lists[section](cursor=cursor)
+    return _sent(sent, section)
+
+
+def _sent(sent: Sent, section: str) -> tuple[list[Any], str | None]:
+    """Return the entries of the last page that the server sent, and the cursor of the next one."""
+    answer = sent.pop(_METHODS[section], {})
     entries, following = answer.get(section), answer.get("nextCursor")
     if not isinstance(entries, list) or not isinstance(following, str | None):
         raise NoListError(_WORDS[section])

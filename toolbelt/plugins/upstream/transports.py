@@ -1,4 +1,4 @@
-"""The transports of the official client: a process's pipes or HTTP, and how their end is noticed.
+"""The transports of the official client: a process's pipes or HTTP.
 
 This module requires ``mcp``, so it is only imported when a connection is opened.
 """
@@ -11,19 +11,26 @@ import json
 import os
 import re
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from http import cookiejar
 from typing import Any
 
-import anyio
 import httpx2
 import mcp_types
 from mcp.client import stdio, streamable_http
 
 from toolbelt.core import addresses, connections
-from toolbelt.plugins.upstream import last_check, network, pipes, posting, ring_buffer
+from toolbelt.plugins.upstream import last_check, pipes, ring_buffer
 
 MAX_BYTES = 32 * 1024 * 1024
+# How many connections to a server are open at a time, and how many of them wait for a request.
+MAX_CONNECTIONS, MAX_IDLE = 100, 20
+# How long a connection waits for another request. Many servers close theirs after 5 seconds, and a request that is sent
+# as they do is lost.
+IDLE_SECONDS = 4.0
+# How long and how large the rest of a stream of events may be that the client does not read.
+REST_SECONDS, MAX_REST_BYTES = 1.0, 64 * 1024
 # How long a stream of events may be silent before it is opened again.
 SILENT_SECONDS = 300.0
 # How long a name that was resolved and checked is not resolved again.
@@ -61,7 +68,6 @@ async def process(
     settings: connections.Connection,
     env: Mapping[str, str],
     errors: ring_buffer.RingBuffer,
-    on_end: Notify,
     give_up: GiveUp,
     on_stray: Callable[[bytes], None] = lambda line: None,
     on_exit: Callable[[int], None] = lambda code: None,
@@ -69,7 +75,7 @@ async def process(
     """Run the command and communicate over its pipes. It gets a few harmless environment variables, and ``env``.
 
     ``give_up`` is called with the reason if the process writes what is not MCP; ``on_stray`` with each line
-    that is not. ``on_end`` is called at the end, and ``on_exit`` with the exit code of a process that ended on its own.
+    that is not, and ``on_exit`` with the exit code of a process that ended on its own.
     """
     async with contextlib.AsyncExitStack() as stack:
         with os.fdopen(stack.enter_context(_read_from_pipe(errors)), "w") as errlog:
@@ -84,7 +90,7 @@ async def process(
                 on_exit=on_exit,
             )
             read, write = await stack.enter_async_context(streams)
-        yield _Watched(read, on_end), write
+        yield read, write
 
 
 @contextlib.contextmanager
@@ -123,19 +129,17 @@ async def http(
     headers: Mapping[str, str],
     seconds: float,
     answered: Callable[[int], None],
-    on_end: Notify,
     give_up: GiveUp,
     session_over: Notify,
     session_given: Notify = lambda: None,
 ) -> AsyncIterator[Any]:
     """Communicate over Streamable HTTP. ``answered`` is called with the status of each answer to a message.
 
-    ``give_up`` is called with the reason if an answer cannot be read, ``on_end`` at the end, ``session_over`` if the
-    server refuses the stream of a session that it kept open before, and ``session_given`` if an answer has a session's
-    id.
+    ``give_up`` is called with the reason if an answer cannot be read, ``session_over`` if the server refuses the stream
+    of a session that it kept open before, and ``session_given`` if an answer has a session's id.
     """
     # In a thread, because reading certificates takes a moment.
-    inner = await asyncio.to_thread(network.Transport)
+    inner = await asyncio.to_thread(pool)
     transport = UpstreamTransport(
         inner, answered=answered, give_up=give_up, session_over=session_over, session_given=session_given
     )
@@ -150,9 +154,23 @@ async def http(
     )
     async with (
         client,
-        posting.connected(url, client, transport, lambda: transport.session_id, MAX_BYTES) as (read, write),
+        streamable_http.streamable_http_client(url, http_client=client, max_sse_event_size=MAX_BYTES) as (
+            read,
+            write,
+        ),
     ):
-        yield _Watched(read, on_end), write
+        yield read, write
+
+
+def pool(certificates: ssl.SSLContext | None = None) -> httpx2.AsyncHTTPTransport:
+    """Return connections that are kept open between requests."""
+    return httpx2.AsyncHTTPTransport(
+        verify=certificates or httpx2.create_ssl_context(trust_env=False),
+        trust_env=False,
+        limits=httpx2.Limits(
+            max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE, keepalive_expiry=IDLE_SECONDS
+        ),
+    )
 
 
 class UpstreamTransport(httpx2.AsyncBaseTransport):
@@ -174,8 +192,6 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         self._inner, self._resolve = inner, resolve or _resolve
         self._answered, self._give_up, self._session_over = answered, give_up, session_over
         self._session_given = session_given
-        # The id of the session, as the official client sends it.
-        self.session_id: str | None = None
         # Whether the server has a stream for GET. Some without one answer 404 as well.
         self._has_stream = False
         # The addresses of each server that was recently asked, and until when they are valid.
@@ -183,19 +199,15 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Check the address, send the request there, and limit the size of the answer."""
-        self.session_id = request.headers.get(streamable_http.MCP_SESSION_ID)
         check = last_check.CURRENT.get()
-        # A request that follows a redirect has the extensions of the one before.
-        request.extensions.pop(network.BEFORE_WRITING, None)
-        if check is not None:
-            request.extensions[network.BEFORE_WRITING] = check.make
         refused: httpx2.ConnectError | None = None
         for address in await self._allowed(request):
-            request.extensions[network.ADDRESS] = address
             try:
-                response = await self._inner.handle_async_request(request)
+                response = await self._inner.handle_async_request(_addressed(request, address, check))
             except httpx2.ConnectError as error:
-                refused = error
+                cause = _first_cause(error)
+                refused = httpx2.ConnectError(str(cause), request=request)
+                refused.__cause__ = cause
                 continue
             except Exception:
                 if check is None or check.refusal is None:
@@ -210,7 +222,9 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                 self._session_given()
             if b"content-encoding" in headers:
                 await self._refuse_compressed(response, request)
-            if not headers.get(b"content-type", b"").startswith(b"text/event-stream"):
+            if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
+                response.stream = _Events(response.stream)
+            else:
                 response.stream = _Limited(response.stream)
             await self._note_session(request, response, check)
             return response
@@ -282,6 +296,32 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         return resolved
 
 
+def _addressed(request: httpx2.Request, address: str, check: last_check.LastCheck | None) -> httpx2.Request:
+    """Return the request for this address of its host, with the last check before anything of it is written."""
+    extensions = {**request.extensions, "sni_hostname": request.url.host}
+    if check is not None:
+
+        async def trace(event: str, info: Mapping[str, Any]) -> None:
+            if event == "http11.send_request_headers.started":
+                await check.make()
+
+        extensions["trace"] = trace
+    return httpx2.Request(
+        request.method,
+        request.url.copy_with(host=address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions=extensions,
+    )
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return what the system said: the HTTP client only says that all attempts to connect failed."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
+
+
 async def _resolve(host: str, port: int) -> list[str]:
     resolved = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in resolved))
@@ -328,37 +368,28 @@ class _Limited(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-class _Watched:
-    """A stream of messages that reports its end, which the client does not."""
+class _Events(httpx2.AsyncByteStream):
+    """A stream of events, whose rest is read when it is closed: the client closes it with the answer, and a connection
+    whose response was not read to its end cannot be used again.
+    """
 
-    def __init__(self, inner: Any, on_end: Notify) -> None:
-        self._inner, self._on_end = inner, on_end
+    def __init__(self, inner: Any) -> None:
+        self._inner, self._parts = inner, aiter(inner)
 
-    @property
-    def last_context(self) -> Any:
-        return getattr(self._inner, "last_context", None)
-
-    async def receive(self) -> Any:
-        try:
-            return await self._inner.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._on_end()
-            raise
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._parts:
+            yield part
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    def __aiter__(self) -> _Watched:
-        return self
-
-    async def __anext__(self) -> Any:
+        size = 0
         try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> _Watched:
-        return self
-
-    async def __aexit__(self, *raised: object) -> None:
-        await self.aclose()
+            # After an error or a cancellation, there is no rest.
+            async with asyncio.timeout(REST_SECONDS):
+                async for part in self._parts:
+                    size += len(part)
+                    if size > MAX_REST_BYTES:
+                        break
+        except (TimeoutError, httpx2.TransportError):
+            pass
+        finally:
+            await self._inner.aclose()

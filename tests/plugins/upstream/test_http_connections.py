@@ -1,4 +1,4 @@
-"""Tests of the HTTP client's network layer: what it sends and reads, and how connections end."""
+"""Tests of the connections to servers over HTTP: what is sent and read, and how connections end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx2
 import pytest
 import uvloop
 
-from toolbelt.plugins.upstream import http_connection, network
+from toolbelt.plugins.upstream import transports
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -63,45 +63,20 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-class RecordingTransport:
-    """A transport that records the data of each system call."""
-
-    def __init__(self) -> None:
-        self.calls: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        self.calls.append(data)
-
-    def is_closing(self) -> bool:
-        return False
-
-    def get_extra_info(self, name: str) -> Any:
-        return self
-
-    def fileno(self) -> int:
-        return 0
+async def at_this_machine(host: str, port: int) -> list[str]:
+    return ["127.0.0.1"]
 
 
-def test_a_request_is_sent_in_one_system_call(run: Run) -> None:
-    async def story() -> list[bytes]:
-        origin = http_connection.Origin("127.0.0.1", 80, "tools.test", False)
-        connection, sent = http_connection.Connection(origin, set()), RecordingTransport()
-        connection.connection_made(sent)  # type: ignore[arg-type]
-        await connection.send(httpx2.Request("POST", "http://tools.test/mcp", content=b"body"), 1)
-        return sent.calls
-
-    (call,) = run(story())
-    assert call.startswith(b"POST /mcp HTTP/1.1\r\n")
-    assert call.endswith(b"\r\n\r\nbody")
+def client_through_gate(certificates: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
+    transport = transports.UpstreamTransport(transports.pool(certificates), resolve=at_this_machine)
+    return httpx2.AsyncClient(transport=transport)
 
 
-@pytest.mark.parametrize(
-    "size", [0, 10, 2 * http_connection.MAX_UNREAD_BYTES, 40 * http_connection.MAX_UNREAD_BYTES]
-)
+@pytest.mark.parametrize("size", [0, 10, 500_000, 10_000_000])
 def test_requests_and_responses_of_any_size_arrive_complete(size: int, run: Run) -> None:
     async def story() -> None:
         body = bytes(index % 251 for index in range(1000)) * (size // 1000) + b"x" * (size % 1000)
-        async with served(echo) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+        async with served(echo) as port, httpx2.AsyncClient(transport=transports.pool()) as client:
             for _ in range(2):
                 answered = await client.post(f"http://127.0.0.1:{port}/", content=body)
                 assert answered.content == body
@@ -115,7 +90,7 @@ def test_a_connection_closed_by_the_server_is_not_reused(run: Run) -> None:
         writer.close()
 
     async def story() -> None:
-        async with served(once) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+        async with served(once) as port, httpx2.AsyncClient(transport=transports.pool()) as client:
             for _ in range(5):
                 assert (await client.post(f"http://127.0.0.1:{port}/", content=b"again")).text == "again"
                 await asyncio.sleep(0.01)
@@ -133,7 +108,7 @@ def test_a_connection_with_an_unrequested_response_is_not_reused(run: Run) -> No
                 write_answer(writer, b"unasked")
 
     async def story() -> None:
-        async with served(twice) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+        async with served(twice) as port, httpx2.AsyncClient(transport=transports.pool()) as client:
             for body in (b"first", b"second"):
                 assert (await client.post(f"http://127.0.0.1:{port}/", content=body)).content == body
                 await asyncio.sleep(0.05)
@@ -159,7 +134,7 @@ def test_a_connection_to_a_server_that_does_not_read_is_closed_on_timeout(run: R
             received.set_result(size)
 
         async with served(ignore) as port:
-            async with httpx2.AsyncClient(transport=network.Transport(), timeout=0.2) as client:
+            async with httpx2.AsyncClient(transport=transports.pool(), timeout=0.2) as client:
                 with pytest.raises(httpx2.WriteTimeout):
                     await client.post(f"http://127.0.0.1:{port}/", content=request)
             given_up.set()
@@ -178,8 +153,8 @@ def test_a_response_that_arrives_before_the_request_is_complete_is_read(run: Run
         writer.close()
 
     async def story() -> int:
-        body = b"x" * http_connection.MAX_UNREAD_BYTES
-        async with served(refuse) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+        body = b"x" * 256 * 1024
+        async with served(refuse) as port, httpx2.AsyncClient(transport=transports.pool()) as client:
             return (await client.post(f"http://127.0.0.1:{port}/", content=body)).status_code
 
     assert run(story()) == 413
@@ -191,7 +166,7 @@ def test_each_failure_raises_the_http_clients_own_exception(run: Run) -> None:
             writer.close()
 
     async def story() -> None:
-        async with httpx2.AsyncClient(transport=network.Transport(), timeout=0.2) as client:
+        async with httpx2.AsyncClient(transport=transports.pool(), timeout=0.2) as client:
             async with served(hang_up) as port:
                 with pytest.raises(httpx2.RemoteProtocolError):
                     await client.post(f"http://127.0.0.1:{port}/", content=b"hang up")
@@ -208,7 +183,7 @@ def test_data_sent_before_the_connection_is_encrypted_is_not_read(run: Run) -> N
         write_answer(writer, b"injected")
 
     async def story() -> None:
-        async with served(inject) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+        async with served(inject) as port, httpx2.AsyncClient(transport=transports.pool()) as client:
             with pytest.raises(httpx2.ConnectError):
                 await client.post(f"https://127.0.0.1:{port}/", content=b"secret")
 
@@ -236,16 +211,12 @@ def test_tls_connections_verify_the_certificate(tmp_path: Path, run: Run) -> Non
 
     async def story() -> None:
         async with served(echo, tls) as port:
-            async with httpx2.AsyncClient(transport=network.Transport()) as client:
+            async with httpx2.AsyncClient(transport=transports.pool()) as client:
                 with pytest.raises(httpx2.ConnectError, match="certificate"):
                     await client.post(f"https://127.0.0.1:{port}/", content=b"secret")
-            transport = network.Transport(ssl.create_default_context(cafile=str(certificate)))
-            extensions = {network.ADDRESS: "127.0.0.1"}
-            async with httpx2.AsyncClient(transport=transport) as client:
-                for body in (b"secret", b"x" * 4 * http_connection.MAX_UNREAD_BYTES):
-                    answered = await client.post(
-                        f"https://localhost:{port}/", content=body, extensions=extensions
-                    )
+            async with client_through_gate(ssl.create_default_context(cafile=str(certificate))) as client:
+                for body in (b"secret", b"x" * 4 * 256 * 1024):
+                    answered = await client.post(f"https://localhost:{port}/", content=body)
                     assert answered.content == body
 
     run(story())
@@ -260,12 +231,13 @@ def test_a_connection_is_reused_after_an_event_stream_is_left_before_its_end(run
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
                 await read_request(reader)
-                writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n6\r\nevent\n\r\n")
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n")
+                writer.write(b"transfer-encoding: chunked\r\n\r\n6\r\nevent\n\r\n")
                 await asyncio.sleep(0.02)
                 writer.write(b"0\r\n\r\n")
 
     async def story() -> None:
-        async with served(in_events) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+        async with served(in_events) as port, client_through_gate() as client:
             for _ in range(3):
                 async with client.stream("POST", f"http://127.0.0.1:{port}/", content=b"x") as response:
                     assert await anext(response.aiter_raw()) == b"event\n"
@@ -282,18 +254,20 @@ def test_cancelling_a_request_closes_its_connection(run: Run) -> None:
 
         async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await read_request(reader)
-            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            )
             called.set()
             assert await reader.read() == b""
             hung_up.set()
 
-        async with served(endless) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+        async with served(endless) as port, client_through_gate() as client:
             request = asyncio.create_task(client.post(f"http://127.0.0.1:{port}/", content=b"x"))
             await called.wait()
             await asyncio.sleep(0.05)
             request.cancel()
             await asyncio.wait({request})
-            async with asyncio.timeout(network.REST_SECONDS / 2):
+            async with asyncio.timeout(transports.REST_SECONDS / 2):
                 await hung_up.wait()
 
     run(story())
@@ -315,7 +289,7 @@ def test_a_late_response_to_a_cancelled_request_reaches_no_other_request(is_star
                         await asyncio.sleep(0.1)
                     writer.write(body if is_started else head + body)
 
-        async with served(late) as port, httpx2.AsyncClient(transport=network.Transport()) as client:
+        async with served(late) as port, httpx2.AsyncClient(transport=transports.pool()) as client:
             url = f"http://127.0.0.1:{port}/"
             cancelled = asyncio.create_task(client.post(url, content=b"cancel"))
             await called.wait()
@@ -330,7 +304,7 @@ def test_a_late_response_to_a_cancelled_request_reaches_no_other_request(is_star
 
 
 def test_a_request_waits_while_all_connections_are_in_use(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(transports, "MAX_CONNECTIONS", 1)
 
     async def story() -> None:
         release = asyncio.Event()
@@ -343,7 +317,7 @@ def test_a_request_waits_while_all_connections_are_in_use(run: Run, monkeypatch:
                     await release.wait()
                     write_answer(writer, received[-1])
 
-        transport = network.Transport()
+        transport = transports.pool()
         async with (
             served(answer_when_released) as port,
             httpx2.AsyncClient(transport=transport, timeout=0.2) as client,

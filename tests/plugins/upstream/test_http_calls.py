@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.plugins.upstream import listing
+from tests.plugins.upstream import harness, listing
 from toolbelt.core import connections
 from toolbelt.plugins import contract
 from toolbelt.plugins.upstream import connection, live_connection, transports
@@ -132,7 +132,7 @@ def test_a_call_has_the_headers_of_its_protocol_revision(revision: str) -> None:
     async def story() -> None:
         server = Server(revision, as_json)
         async with server.served() as client:
-            answers = await asyncio.gather(*(client.call("work", {}) for _ in range(5)))
+            answers = await asyncio.gather(*(harness.call(client, "work", {}) for _ in range(5)))
         assert [answer["content"] for answer in answers] == [RESULT["content"]] * 5
         for headers in server.calls():
             assert headers["mcp-protocol-version"] == revision
@@ -152,7 +152,7 @@ def test_a_redirect_of_a_call_is_followed_only_within_its_server(location: str) 
 
     async def story() -> Any:
         async with Server(LEGACY, redirect).served() as client:
-            return await client.call("work", {})
+            return await harness.call(client, "work", {})
 
     if location.startswith("/"):
         assert asyncio.run(story())["content"] == RESULT["content"]
@@ -170,7 +170,7 @@ def test_a_call_is_not_repeated_after_a_redirect_that_changes_the_method(status:
         server = Server(LEGACY, redirect)
         async with server.served() as client:
             with pytest.raises(contract.ToolError, match="not followed"):
-                await client.call("work", {})
+                await harness.call(client, "work", {})
         return len(server.calls())
 
     assert asyncio.run(story()) == 1
@@ -187,8 +187,8 @@ def test_cookies_of_a_server_are_not_sent_back(revision: str) -> None:
     async def story() -> Server:
         server = Server(revision, redirect_once)
         async with server.served() as client:
-            await client.call("work", {})
-            await client.call("work", {})
+            await harness.call(client, "work", {})
+            await harness.call(client, "work", {})
         return server
 
     server = asyncio.run(story())
@@ -214,7 +214,7 @@ def test_progress_events_are_reported_before_the_result() -> None:
 
     async def story() -> None:
         async with Server(LEGACY, in_events).served() as client:
-            assert (await client.call("work", {}, progress=progress))["content"] == RESULT["content"]
+            assert (await harness.call(client, "work", {}, progress=progress))["content"] == RESULT["content"]
             await asyncio.sleep(0)
 
     asyncio.run(story())
@@ -236,7 +236,7 @@ def test_a_broken_response_stream_is_resumed_from_its_last_event() -> None:
     async def story() -> Server:
         server = Server(LEGACY, broken)
         async with server.served() as client:
-            assert (await client.call("work", {}))["content"] == RESULT["content"]
+            assert (await harness.call(client, "work", {}))["content"] == RESULT["content"]
         return server
 
     server = asyncio.run(story())
@@ -272,7 +272,7 @@ def test_a_cancelled_call_is_cancelled_at_the_server(revision: str) -> None:
     async def story() -> list[str]:
         server = Server(revision, never)
         async with server.served() as client:
-            calling = asyncio.create_task(client.call("work", {}))
+            calling = asyncio.create_task(harness.call(client, "work", {}))
             await called.wait()
             calling.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -303,11 +303,11 @@ def test_a_response_that_is_too_large_fails_only_its_own_call(monkeypatch: pytes
     async def story() -> tuple[Any, Any]:
         server = Server(LEGACY, flood)
         async with server.served() as client:
-            waiting = asyncio.create_task(client.call("work", {}))
+            waiting = asyncio.create_task(harness.call(client, "work", {}))
             while not server.calls():  # noqa: ASYNC110 (the server records it)
                 await asyncio.sleep(0.01)
             with pytest.raises(contract.ToolError) as error:
-                await client.call("work", {"large": True})
+                await harness.call(client, "work", {"large": True})
             server.released.set()
             return str(error.value), await waiting
 
@@ -326,11 +326,11 @@ def test_a_connection_closed_during_a_call_fails_all_of_its_calls() -> None:
     async def story() -> tuple[Any, ...]:
         server = Server(LEGACY, hang_up)
         async with server.served() as client:
-            waiting = asyncio.create_task(client.call("work", {}))
+            waiting = asyncio.create_task(harness.call(client, "work", {}))
             while not server.calls():  # noqa: ASYNC110 (the server records it)
                 await asyncio.sleep(0.01)
             outcomes = await asyncio.gather(
-                client.call("work", {"hang_up": True}), waiting, return_exceptions=True
+                harness.call(client, "work", {"hang_up": True}), waiting, return_exceptions=True
             )
         # No request to end the session was sent, because the server might not answer it.
         assert "DELETE" not in [verb for verb, _, _ in server.requests]

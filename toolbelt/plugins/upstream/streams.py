@@ -1,0 +1,135 @@
+"""The streams of messages between the official client and a server's transport.
+
+What is sent announces that users can be asked only where that is allowed: from 2026-07-28, the official client
+announces with each request what it has callbacks for, which differs between calls. Of what is received, lists are kept
+as they were sent, because the client refuses a page if one of its entries is not valid; and the end is reported, which
+the client does not do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+import mcp_types
+
+from toolbelt.plugins.upstream import client_features
+
+
+@contextlib.asynccontextmanager
+async def wrapped(
+    transport: AbstractAsyncContextManager[Any],
+    *,
+    may_ask: bool,
+    lists: dict[str, Mapping[str, Any]],
+    on_end: Callable[[], None],
+) -> AsyncIterator[Any]:
+    """Open a transport and yield its streams.
+
+    ``may_ask``: an operator lets the server ask users at all. ``lists`` gets the last answer to each method that lists,
+    and ``on_end`` is called at the end.
+    """
+    async with transport as (read, write):
+        requested: dict[Any, str] = {}
+        yield Incoming(read, requested, lists, on_end), Outgoing(write, requested, may_ask=may_ask)
+
+
+class Incoming:
+    """A stream of messages from a server. ``requested`` has the methods of the lists that were requested, by id."""
+
+    def __init__(
+        self,
+        inner: Any,
+        requested: dict[Any, str],
+        lists: dict[str, Mapping[str, Any]],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._inner, self._requested, self._lists, self._on_end = inner, requested, lists, on_end
+
+    @property
+    def last_context(self) -> Any:
+        """Return the context of the last message."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Any:
+        """Return the next message."""
+        try:
+            item = await self._inner.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._on_end()
+            raise
+        message = getattr(item, "message", None)
+        if isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+            method = self._requested.pop(message.id, None)
+            if method is not None and isinstance(message, mcp_types.JSONRPCResponse):
+                self._lists[method] = message.result
+        return item
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Incoming:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Incoming:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.aclose()
+
+
+class Outgoing:
+    """A stream of messages to a server."""
+
+    def __init__(self, inner: Any, requested: dict[Any, str], *, may_ask: bool) -> None:
+        self._inner, self._requested, self._may_ask = inner, requested, may_ask
+
+    async def send(self, item: Any) -> None:
+        """Send a message."""
+        message = item.message
+        if isinstance(message, mcp_types.JSONRPCRequest):
+            if message.method.endswith("/list"):
+                self._requested[message.id] = message.method
+            if message.params is not None:
+                self._adjust(message.method, message.params)
+        await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Outgoing:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.aclose()
+
+    def _adjust(self, method: str, params: dict[str, Any]) -> None:
+        """Let a request announce elicitation only as far as it is allowed. Its parameters belong to it alone."""
+        if method == "initialize":
+            if not self._may_ask:
+                params["capabilities"] = _without_elicitation(params["capabilities"])
+            return
+        meta = params.get("_meta")
+        if meta is None or (announced := meta.get(mcp_types.CLIENT_CAPABILITIES_META_KEY)) is None:
+            return
+        capabilities = _without_elicitation(announced)
+        current = client_features.CURRENT.get()
+        features = current.features if current is not None else None
+        if features is not None and features.modes:
+            capabilities[client_features.ELICITATION] = {mode: {} for mode in sorted(features.modes)}
+        params["_meta"] = {**meta, mcp_types.CLIENT_CAPABILITIES_META_KEY: capabilities}
+
+
+def _without_elicitation(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in capabilities.items() if name != client_features.ELICITATION}
