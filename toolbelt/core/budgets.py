@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from toolbelt.core import agents, catalog, policy, resolution, rules
+from toolbelt.core import agents, catalog, definitions, policy, resolution, rules
 
 # How many names a line of text has room for.
 MAX_NAMED = 5
@@ -93,7 +93,7 @@ class Resolution:
     def allowed_tokens(self) -> int:
         """The tokens of all tools that are active or could be loaded, without the policy."""
         stored = self.context.catalog
-        return _definition_tokens(stored, self.tools | (self.on_request - stored.non_tools))
+        return definitions.tokens(stored, self.tools | (self.on_request - stored.non_tools))
 
     def decision(self, key: str) -> resolution.Decision:
         """Return the decision for any tool of the catalog."""
@@ -189,7 +189,7 @@ def spend(
     agent. None of the tools is a prompt or a resource.
     """
     policy_tokens = policy.tokens(stored, active, concerned)
-    tokens = policy_tokens + _definition_tokens(stored, active)
+    tokens = policy_tokens + definitions.tokens(stored, active)
     return Spent(tools=len(active), tokens=tokens, policy_tokens=policy_tokens, budget=budget)
 
 
@@ -209,16 +209,12 @@ def spend_after(
     definition_tokens = (
         spent.tokens
         - spent.policy_tokens
-        + _definition_tokens(stored, after - before)
-        - _definition_tokens(stored, before - after)
+        + definitions.tokens(stored, after - before)
+        - definitions.tokens(stored, before - after)
     )
     return Spent(
         tools=len(after), tokens=definition_tokens + policy_tokens, policy_tokens=policy_tokens, budget=budget
     )
-
-
-def _definition_tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
-    return sum([stored.tools[key].tokens for key in tools])
 
 
 def _is_exceeded(
@@ -329,7 +325,7 @@ def fits(
     both = stays | added
     if budget.exceeded_by(len(both), 0):
         return False
-    return not _is_exceeded(stored, both, concerned, budget, _definition_tokens(stored, both))
+    return not _is_exceeded(stored, both, concerned, budget, definitions.tokens(stored, both))
 
 
 def in_short(names: Sequence[str]) -> str:
@@ -371,13 +367,13 @@ def deferred_tools(
     removed: dict[str, rules.Origin] = {}
     if budget is None or budget.on_exceed != "defer":
         return removed
-    left, tokens = set(active), _definition_tokens(stored, active)
+    left, tokens = set(active), definitions.tokens(stored, active)
     if not _is_exceeded(stored, left, concerned, budget, tokens):
         return removed
     for origin, group in _removal_order(stored, left.difference(fixed), initial, loads):
         removed.update(dict.fromkeys(group, origin))
         left.difference_update(group)
-        tokens -= _definition_tokens(stored, group)
+        tokens -= definitions.tokens(stored, group)
         if not _is_exceeded(stored, left, concerned, budget, tokens):
             break
     return removed
