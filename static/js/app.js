@@ -201,9 +201,9 @@
     field?.focus({ preventScroll: true });
   });
 
-  // Show the target of a link in a popover beside the link.
+  // Show the target of a link in a popover beside the link. A menu that fetched its own contents is open already.
   document.addEventListener("htmx:afterSwap", ({ detail: { target, requestConfig } }) => {
-    if (!target.matches("[popover]")) return;
+    if (!target.matches("[popover]") || target === requestConfig.elt) return;
     const box = requestConfig.elt.getBoundingClientRect();
     target.showPopover();
     if (innerWidth < 640) return;

@@ -11,6 +11,23 @@ from django.test import Client
 
 from tests import fast_fixtures
 from toolbelt import models, testing
+from toolbelt.web.kit import pieces
+
+
+class UndeclaredName(Exception):
+    """A template reads a name that its view does not declare. Templates ignore other errors."""
+
+
+@pytest.fixture(autouse=True)
+def views_declare_what_templates_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def declared(view: pieces.View, name: str) -> object:
+        try:
+            return getattr(view, name)
+        except AttributeError as error:
+            raise UndeclaredName(f"{type(view).__name__} has no {name}") from error
+
+    monkeypatch.setattr(pieces.View, "__getitem__", declared)
+
 
 READS = {"readOnlyHint": True}
 WRITES = {"destructiveHint": False}

@@ -175,7 +175,7 @@ def test_the_python_snippet_runs(operator: Client, monkeypatch: pytest.MonkeyPat
 
 
 def test_mcp_client_configurations_have_the_agents_url_and_no_token(operator: Client) -> None:
-    offered = {label: way.text for label, way in ways(open_page(operator)).items() if hasattr(way, "client")}
+    offered = {label: way.text for label, way in ways(open_page(operator)).items() if way.client}
     written = {
         label: json.loads(text) for label, text in offered.items() if label not in ("Claude Code", "Codex")
     }
@@ -222,9 +222,7 @@ def test_mcp_client_configurations_have_the_agents_url_and_no_token(operator: Cl
 def warnings(browser: Client) -> dict[str, tuple[str, ...]]:
     """Return the warnings of each client that has any."""
     return {
-        label: way.warnings
-        for label, way in ways(open_page(browser)).items()
-        if hasattr(way, "client") and way.warnings
+        label: way.warnings for label, way in ways(open_page(browser)).items() if way.client and way.warnings
     }
 
 

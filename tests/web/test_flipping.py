@@ -216,7 +216,7 @@ def test_unknown_displayed_tools_and_sections_are_ignored(operator: Client) -> N
     )
     page = response.context["page"]
     assert [row.key for row in page.rows] == ["papers"]
-    assert page.sections == ()
+    assert not page.sections
 
 
 def test_flipping_for_a_deleted_agent_redirects_to_the_list(operator: Client) -> None:

@@ -56,8 +56,8 @@ def test_each_policy_section_shows_its_tokens_even_if_the_toolkit_is_off(operato
 def test_a_toolkit_shows_the_tokens_of_its_policy(operator: Client) -> None:
     sections = dashboard.sections(open_page(operator, "/agents/ada/"))
     tokens = {part.toolkit: tokens for part, tokens in open_page(operator, "/agents/ada/").model.policy}
-    assert sections["toolkit-issues"].tokens.parts.endswith(f" + policy ~{tokens['issues']}")
-    assert sections["toolkit-research"].tokens is None
+    assert sections["toolkit-issues"].token_parts.endswith(f" + policy ~{tokens['issues']}")
+    assert not sections["toolkit-research"].tokens
     assert open_page(operator, "/toolkits/issues/").preview.tokens == tokens["issues"]
 
 
@@ -65,7 +65,7 @@ def test_the_pages_show_the_loadable_toolkits(operator: Client) -> None:
     assert "research" in open_page(operator, "/agents/ada/").model.loadable
     assert (
         "<loadable_toolkits>"
-        in open_page(operator, "/agents/ada/preview/?view=policy&session=s").model.loadable
+        in open_page(operator, "/agents/ada/preview/?view=policy&session=s").now.model.loadable
     )
-    assert open_page(operator, "/agents/ada/preview/?view=policy").model.loadable == ""
+    assert open_page(operator, "/agents/ada/preview/?view=policy").now.model.loadable == ""
     assert open_page(operator, "/agents/bob/").model.loadable == ""

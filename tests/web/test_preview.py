@@ -12,7 +12,8 @@ from tests import factories
 from tests.web import dashboard
 from toolbelt.control.catalog import entries
 from toolbelt.core import reasons
-from toolbelt.runtime import calls, rendering, surfaces
+from toolbelt.runtime import calls, surfaces
+from toolbelt.runtime.surfaces import rendering
 from toolbelt.store import clock, context_use
 from toolbelt.testing import OPERATOR
 
@@ -33,58 +34,58 @@ def load(session: str, request: str | None = None) -> None:
 
 def test_tools_are_listed_with_reasons_in_the_order_sent_to_the_model(operator: Client) -> None:
     page = open_page(operator, session="s9")
-    assert [tool.key for tool in page.tools] == surfaces.ask("ada", "s9").content()["active_tools"]
-    given = {tool.key: reasons.explain(tool.decision) for tool in page.tools if tool.decision}
+    assert [tool.key for tool in page.now.tools] == surfaces.ask("ada", "s9").content()["active_tools"]
+    given = {tool.key: reasons.explain(tool.decision) for tool in page.now.tools if tool.decision}
     assert given == {
         "clock__now": "its override is on",
         "github__issue_read": "toolkit issues is on",
         "github__issue_write": "toolkit issues is on",
         "shell": "on by default",
     }
-    assert [tool.key for tool in page.tools if not tool.decision] == META
+    assert [tool.key for tool in page.now.tools if not tool.decision] == META
     assert dashboard.text(operator.get(PREVIEW, {"session": "s9"})).count("not counted") == len(META)
-    assert (page.model.spent.tools, page.agent.active) == (4, "4")
+    assert (page.now.model.spent.tools, page.agent.active) == (4, "4")
     assert f"revision {page.revision}" in dashboard.text(operator.get(PREVIEW))
 
 
 def test_a_message_shows_its_directive(operator: Client) -> None:
     page = open_page(operator, message="There is a bug.")
-    assert page.model.directive.tools == ("github__issue_write",)
+    assert page.now.model.directive.tools == ("github__issue_write",)
     assert "must call one" not in dashboard.text(operator.get(PREVIEW, {"message": "There is a bug."}))
     assert "No directive." in dashboard.text(operator.get(PREVIEW, {"message": "hello"}))
 
 
 def test_tools_loaded_in_a_session_appear_from_the_next_request(operator: Client) -> None:
     load("s1", "r1")
-    assert "papers" not in [tool.key for tool in open_page(operator).tools]
-    assert "papers" not in [tool.key for tool in open_page(operator, session="s1", request="r1").tools]
+    assert "papers" not in [tool.key for tool in open_page(operator).now.tools]
+    assert "papers" not in [tool.key for tool in open_page(operator, session="s1", request="r1").now.tools]
     page = open_page(operator, session="s1", request="r2")
-    papers = next(tool.decision for tool in page.tools if tool.key == "papers")
+    papers = next(tool.decision for tool in page.now.tools if tool.key == "papers")
     assert reasons.explain(papers) == "toolkit research was loaded in this session"
     assert [stored.session.key for stored in page.sessions] == ["s1"]
     assert page.agent.active == "4", "the header counts tools outside of sessions"
 
 
 def test_a_subagent_gets_the_tools_of_its_kind(operator: Client) -> None:
-    assert [tool.key for tool in open_page(operator, subagent="explore").tools if tool.decision] == []
-    assert open_page(operator, subagent="gardener").tools == open_page(operator).tools
+    assert [tool.key for tool in open_page(operator, subagent="explore").now.tools if tool.decision] == []
+    assert open_page(operator, subagent="gardener").now.tools == open_page(operator).now.tools
 
 
 def test_policy_sections_are_shown_in_prompt_order(operator: Client) -> None:
     page = open_page(operator, view="policy")
-    assert [(section.toolkit or section.tool, section.text) for section, _ in page.model.policy] == [
+    assert [(section.toolkit or section.tool, section.text) for section, _ in page.now.model.policy] == [
         ("issues", "Read before you write."),
         ("releases", "Ask first: github__issue_read."),
     ]
-    assert page.tools == ()
+    assert page.now.tools == ()
 
 
 @pytest.mark.parametrize("form", rendering.FORMATS)
 def test_the_json_is_exactly_what_is_sent_to_the_provider(operator: Client, form: str) -> None:
     page = open_page(operator, view="json", format=form, message="a bug")
-    assert json.loads(page.sent.text) == rendering.render(surfaces.ask("ada", message="a bug"), form)
+    assert json.loads(page.now.sent.text) == rendering.render(surfaces.ask("ada", message="a bug"), form)
     assert [choice.value for choice in page.formats if choice.chosen] == [form]
-    assert not page.sent.label.islower(), "every format has a display name"
+    assert not page.now.sent.label.islower(), "every format has a display name"
 
 
 def test_a_surface_that_a_provider_rejects_is_reported_instead_of_json(
@@ -98,17 +99,17 @@ def test_a_surface_that_a_provider_rejects_is_reported_instead_of_json(
         {"tools_config": {f"more_{6 + n}": True for n in range(0, 144, 12)}},
     )
     page = open_page(operator, view="json", format="openai_chat")
-    assert page.sent.text == ""
-    assert "128" in page.sent.problems[0]
+    assert page.now.sent.text == ""
+    assert "128" in page.now.sent.problems[0]
     assert "OpenAI Chat would reject this" in dashboard.text(
         operator.get(PREVIEW, {"view": "json", "format": "openai_chat"})
     )
-    assert open_page(operator, view="json", format="anthropic").sent.text
+    assert open_page(operator, view="json", format="anthropic").now.sent.text
 
 
 def test_why_shows_every_rule_and_marks_the_deciding_rule(operator: Client) -> None:
     dashboard.switch(operator, "issues", "false", "true")
-    why = open_page(operator, view="why", tool="github__issue_read").why
+    why = open_page(operator, view="why", tool="github__issue_read").now.why
     assert (why.decision.state, reasons.explain(why.decision)) == ("denied", "toolkit issues is off")
     assert [step.rule_number for step in why.steps] == list(range(1, 12))
     (decisive,) = [step for step in why.steps if step.rule_number == why.decisive]
@@ -121,7 +122,7 @@ def test_why_explains_a_tool_deferred_by_the_budget(operator: Client) -> None:
     entries.change(
         OPERATOR.replace(confirm=True), "agent", "ada", {"budget": {"max_tools": 3, "on_exceed": "defer"}}
     )
-    why = open_page(operator, view="why", tool="shell").why
+    why = open_page(operator, view="why", tool="shell").now.why
     decision = why.decision
     assert (decision.state, reasons.explain(decision)) == ("discoverable", "deferred by the agent's budget")
     (decisive,) = [step for step in why.steps if step.rule_number == why.decisive]
@@ -130,19 +131,19 @@ def test_why_explains_a_tool_deferred_by_the_budget(operator: Client) -> None:
 
 def test_why_applies_to_the_chosen_session(operator: Client) -> None:
     load("s1")
-    assert open_page(operator, view="why", tool="papers").why.decision.state == "discoverable"
-    assert open_page(operator, view="why", tool="papers", session="s1").why.decision.state == "active"
+    assert open_page(operator, view="why", tool="papers").now.why.decision.state == "discoverable"
+    assert open_page(operator, view="why", tool="papers", session="s1").now.why.decision.state == "active"
     address = f"{open_page(operator, session='s1').why_url}&tool=papers"
     assert address in operator.get(PREVIEW, {"session": "s1"}).content.decode().replace("&amp;", "&")
     assert (
-        reasons.explain(open_page(operator, address).why.decision)
+        reasons.explain(open_page(operator, address).now.why.decision)
         == "toolkit research was loaded in this session"
     )
 
 
 def test_an_unknown_tool_suggests_the_nearest_name(operator: Client) -> None:
     page = open_page(operator, view="why", tool="paper")
-    assert page.why.problem == "There is no tool named 'paper'. Did you mean papers?"
+    assert page.now.why.problem == "There is no tool named 'paper'. Did you mean papers?"
     assert "shell" in page.known
 
 
@@ -151,12 +152,12 @@ def test_an_invalid_session_is_reported_and_the_page_still_renders(operator: Cli
     page = response.context["page"]
     assert response.status_code == 200
     assert "session: an id is 1 to 200 characters" in page.problem
-    assert len(page.tools) == 4
+    assert len(page.now.tools) == 4
 
 
 @pytest.mark.parametrize("query", [{"view": "nonsense"}, {"format": "nonsense"}, {"session": "x" * 201}])
 def test_invalid_query_parameters_are_ignored(operator: Client, query: dict[str, str]) -> None:
-    assert open_page(operator, **query).tools == open_page(operator).tools
+    assert open_page(operator, **query).now.tools == open_page(operator).now.tools
 
 
 def test_an_htmx_request_returns_only_the_results(operator: Client) -> None:
@@ -180,7 +181,7 @@ def test_an_unknown_agent_is_not_found(operator: Client) -> None:
 
 def test_a_viewer_may_preview(viewer: Client) -> None:
     response = viewer.get(PREVIEW, {"view": "why", "tool": "shell"})
-    assert reasons.explain(response.context["page"].why.decision) == "on by default"
+    assert reasons.explain(response.context["page"].now.why.decision) == "on by default"
     assert "view only" in response.content.decode()
 
 
@@ -202,7 +203,7 @@ def test_an_earlier_version_is_shown_next_to_the_current_version(operator: Clien
     page = operator.get("/agents/ada/preview/", {"at": entry}).context["page"]
     assert page.past.words == "after olive turned off issues"
     assert [tool.key for tool in page.past.tools if tool.decision] == ["clock__now", "shell"]
-    assert {tool.key: tool.mark for tool in page.tools if tool.decision} == {
+    assert {tool.key: tool.mark for tool in page.now.tools if tool.decision} == {
         "clock__now": "",
         "github__merge": "added since",
         "shell": "",
@@ -239,7 +240,7 @@ def test_an_unknown_or_invalid_time_is_reported(operator: Client, at: str) -> No
         assert page.past.words == "before its first recorded change"
     else:
         assert "Cannot show the earlier version" in page.problem
-        assert not hasattr(page, "past")
+        assert page.past is None
 
 
 def test_saved_context_is_shown_in_total_and_by_day(operator: Client) -> None:

@@ -143,7 +143,7 @@ def test_a_why_question_links_to_the_explanation_for_the_agent(operator: Client)
     for text in ("why is shell off for ada", "Why can't ada use shell?"):
         action = results_by_group(operator, text)["Actions"][0]
         assert action.title == "Why is shell on or off for ada?"
-        assert operator.get(action.url).context["page"].why.tool == "shell"
+        assert operator.get(action.url).context["page"].now.why.tool == "shell"
 
 
 @pytest.mark.parametrize("word", ["connect", "preview", "sessions", "history", "settings"])

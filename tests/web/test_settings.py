@@ -227,7 +227,7 @@ def test_each_subagent_kind_shows_what_it_would_add(operator: Client) -> None:
     assert added == f"1 tool, ~{papers.tokens} tokens"
     assert total.startswith("2 tools, ")
     preview = operator.get(address).context["page"]
-    assert {tool.key for tool in preview.tools if tool.decision} == {"clock__now", "papers"}
+    assert {tool.key for tool in preview.now.tools if tool.decision} == {"clock__now", "papers"}
 
 
 @pytest.mark.usefixtures("explorer_loadout")

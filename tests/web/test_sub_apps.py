@@ -68,13 +68,13 @@ def test_the_page_shows_each_agents_tools_and_missing_tools(viewer: Client, oper
 
 def test_rows_are_moved_added_and_removed_before_saving(editor: Client) -> None:
     response = editor_forms.submit(editor, EDIT, SAVE, act="down-tools-0")
-    assert [row.key for row in response.context["page"].form.rows] == ["github__merge", "papers"]
+    assert [row["key"] for row in response.context["page"].form.rows] == ["github__merge", "papers"]
     response = editor_forms.resubmit(editor, response, SAVE, act="drop-tools-0")
     response = editor_forms.resubmit(
         editor, response, SAVE, act="add-tools-0", add_tools="clock__now, shell", htmx=True
     )
     assert "<html" not in dashboard.text(response)
-    assert [row.key for row in response.context["page"].form.rows] == ["papers", "clock__now", "shell"]
+    assert [row["key"] for row in response.context["page"].form.rows] == ["papers", "clock__now", "shell"]
     assert not models.AuditEntry.objects.exists()
     response = editor_forms.resubmit(editor, response, SAVE, agents=["ada", "bob"])
     reached = response.context["page"].consequences
@@ -95,7 +95,7 @@ def test_errors_are_shown_at_their_row(editor: Client) -> None:
     response = editor_forms.submit(editor, EDIT, SAVE, add_tools="paper")
     form = response.context["page"].form
     assert response.status_code == 422
-    assert [row.problem for row in form.rows] == [
+    assert [row["problem"] for row in form.rows] == [
         "",
         "",
         "There is no tool named 'paper'. Did you mean papers?",

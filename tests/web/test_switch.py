@@ -28,7 +28,7 @@ REQUESTED = resolution.Decision("d", "discoverable", "allowed", 10, rules.Origin
 def test_a_switch_shows_the_effective_state_and_requests_the_opposite(
     stored: bool | None, decisions: list[resolution.Decision], shown: str, wants: str, text: str, basis: str
 ) -> None:
-    view = tool_sections.switch(stored, decisions)
+    view = tool_sections.Switch(stored, decisions)
     assert (view.position, view.requested, view.words, view.basis) == (shown, wants, text, basis)
 
 
@@ -45,14 +45,14 @@ def test_a_switch_shows_the_effective_state_and_requests_the_opposite(
 def test_the_link_resets_a_stored_state_or_stores_the_default(
     stored: bool | None, decisions: list[resolution.Decision], value: str, label: str
 ) -> None:
-    view = tool_sections.switch(stored, decisions)
+    view = tool_sections.Switch(stored, decisions)
     assert (view.other, view.label) == (value, label)
 
 
 def test_a_switch_warns_if_turning_it_on_has_no_effect() -> None:
     assert (
-        tool_sections.switch(None, [UNAVAILABLE]).no_effect
+        tool_sections.Switch(None, [UNAVAILABLE]).no_effect
         == "turning it on has no effect: plugin github has failed"
     )
-    assert tool_sections.switch(None, [UNAVAILABLE, OFF]).no_effect == ""
-    assert tool_sections.switch(None, [UNAVAILABLE, ON]).no_effect == ""
+    assert tool_sections.Switch(None, [UNAVAILABLE, OFF]).no_effect == ""
+    assert tool_sections.Switch(None, [UNAVAILABLE, ON]).no_effect == ""

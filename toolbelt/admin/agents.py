@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import widgets
 
 from toolbelt import conf, models
 from toolbelt.admin import (
-    choices,
     counts,
     entry_actions,
     entry_admin,
@@ -24,15 +22,11 @@ _BUDGET = ("max_tools", "max_tokens", "on_exceed")
 
 
 class AgentForm(entry_forms.EntryForm):
-    kind = "agent"
-
     class Meta:
         field_classes = {"session_loadouts": inputs.Lines, "subagent_kinds": inputs.Words}
-        widgets = {"description": widgets.AdminTextareaWidget(attrs={"rows": 4})}
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        choices.offer(self, "loadout", choices.all_loadouts)
         if isinstance(kinds := self.fields.get("subagent_kinds"), inputs.Words):
             kinds.choices = [(kind, kind) for kind in agents.KINDS]
 
@@ -50,19 +44,8 @@ class AgentForm(entry_forms.EntryForm):
         return super().field_of(key, subpath)
 
 
-class Switches(rows.Settings):
-    target = "toolkit"
-
-
-class AlwaysOn(rows.Uses):
-    keys = ("tools",)
-
-
 class Allowed(rows.Rows):
     """The toolkits that the agent may load, and which of them every session has from its start."""
-
-    keys = ("allowed_toolkits", "initial_toolkits")
-    target = "toolkit"
 
     def entry(self) -> dict[str, Any]:
         """Return the allowed and the initial toolkits."""
@@ -85,36 +68,37 @@ class Allowed(rows.Rows):
 
 class SwitchInline(inlines.RowsInline):
     model = models.ToolkitSwitch
-    formset = Switches
+    formset = rows.Settings
+    keys, target = rows.SETTINGS, "toolkit"
     fields = ["toolkit", "on", "ends"]
-    autocomplete_fields = ["toolkit"]
 
 
 class OverrideInline(inlines.RowsInline):
     model = models.ToolOverride
     formset = rows.Settings
+    keys = rows.SETTINGS
     fields = ["tool", "on", "ends"]
-    autocomplete_fields = ["tool"]
 
 
 class AlwaysOnInline(inlines.RowsInline):
     model = models.AgentTool
-    formset = AlwaysOn
+    formset = rows.Uses
+    keys = ("tools",)
     fields = ["position", "tool", "options"]
-    autocomplete_fields = ["tool"]
 
 
 class AllowedInline(inlines.RowsInline):
     model = models.AgentToolkit
     formset = Allowed
+    keys, target = ("allowed_toolkits", "initial_toolkits"), "toolkit"
     fields = ["position", "toolkit", "initial"]
-    autocomplete_fields = ["toolkit"]
 
 
 @admin.register(models.Agent)
 class AgentAdmin(entry_admin.EntryAdmin):
     kind = "agent"
     form = AgentForm
+    heights = {"description": 4}
     fieldsets = [
         (
             None,

@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.contrib.admin import widgets
 
 from toolbelt import models
-from toolbelt.admin import choices, counts, entry_actions, entry_admin, entry_forms, inlines, inputs, rows
-
-_NO_SPELLING = {"spellcheck": "false"}
-
-
-class ToolkitForm(entry_forms.EntryForm):
-    kind = "toolkit"
-
-    class Meta:
-        widgets = {
-            "description": widgets.AdminTextareaWidget(attrs={"rows": 4}),
-            "policy": widgets.AdminTextareaWidget(attrs={"rows": 16}),
-            "policy_when_off": widgets.AdminTextareaWidget(attrs={"rows": 4}),
-            "tool_notes": widgets.AdminTextareaWidget(attrs={"rows": 10, **_NO_SPELLING}),
-            "triggers": widgets.AdminTextareaWidget(attrs={"rows": 20, **_NO_SPELLING}),
-            "examples": widgets.AdminTextareaWidget(attrs={"rows": 8}),
-        }
-
-
-class Members(rows.Uses):
-    keys = ("members",)
+from toolbelt.admin import counts, entry_actions, entry_admin, entry_forms, inlines, inputs, rows
 
 
 class MemberInline(inlines.RowsInline):
     model = models.Member
-    formset = Members
+    formset = rows.Uses
+    keys = ("members",)
     fields = ["position", "tool", "options"]
-    autocomplete_fields = ["tool"]
 
 
 @admin.register(models.Toolkit)
 class ToolkitAdmin(entry_admin.EntryAdmin):
     kind = "toolkit"
-    form = ToolkitForm
+    heights = {
+        "description": 4,
+        "policy": 16,
+        "policy_when_off": 4,
+        "tool_notes": 10,
+        "triggers": 20,
+        "examples": 8,
+    }
     fieldsets = [
         (None, {"fields": ["key", "title", "description", "blocked", "position"]}),
         ("Policy", {"fields": ["policy", "policy_when_off", "tool_notes"]}),
@@ -66,14 +50,8 @@ class ToolkitAdmin(entry_admin.EntryAdmin):
 
 
 class LoadoutForm(entry_forms.EntryForm):
-    kind = "loadout"
-
     class Meta:
         field_classes = dict.fromkeys(("plugins", "categories", "discoverable", "disabled"), inputs.Lines)
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        choices.offer(self, "parent", choices.all_loadouts)
 
 
 @admin.register(models.Loadout)
@@ -102,37 +80,21 @@ class LoadoutAdmin(entry_admin.EntryAdmin):
         return ", ".join(row.disabled)
 
 
-class SubAppForm(entry_forms.EntryForm):
-    kind = "sub_app"
-
-
-class BoundTools(rows.Rows):
-    keys = ("tool_names",)
-
-
-class EmbeddedAgents(rows.Rows):
-    keys = ("agents",)
-    target = "agent"
-
-
 class BoundToolInline(inlines.RowsInline):
     model = models.SubAppTool
-    formset = BoundTools
+    keys = ("tool_names",)
     fields = ["position", "tool"]
-    autocomplete_fields = ["tool"]
 
 
 class EmbeddedAgentInline(inlines.RowsInline):
     model = models.SubAppAgent
-    formset = EmbeddedAgents
+    keys, target = ("agents",), "agent"
     fields = ["position", "agent"]
-    autocomplete_fields = ["agent"]
 
 
 @admin.register(models.SubApp)
 class SubAppAdmin(entry_admin.EntryAdmin):
     kind = "sub_app"
-    form = SubAppForm
     fieldsets = [(None, {"fields": ["key", "title", "description", "position"]})]
     readonly_fields = ["position"]
     inlines = [BoundToolInline, EmbeddedAgentInline]

@@ -9,23 +9,17 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from django.contrib import admin, messages
-from django.contrib.admin import widgets
 from django.http import HttpRequest
 
 from toolbelt import models
-from toolbelt.admin import choices, counts, entry_actions, entry_admin, entry_forms, filters
+from toolbelt.admin import counts, entry_actions, entry_admin, filters
 from toolbelt.control.servers import inbox
 from toolbelt.core import catalog, risks, schema, tool_versions
-
-
-class CategoryForm(entry_forms.EntryForm):
-    kind = "category"
 
 
 @admin.register(models.Category)
 class CategoryAdmin(entry_admin.EntryAdmin):
     kind = "category"
-    form = CategoryForm
     fieldsets = [(None, {"fields": ["name"]})]
     search_fields = ["name"]
 
@@ -34,21 +28,10 @@ class CategoryAdmin(entry_admin.EntryAdmin):
         return obj is None and super().has_change_permission(request, obj)
 
 
-class PluginForm(entry_forms.EntryForm):
-    kind = "plugin"
-
-    class Meta:
-        widgets = {"upstream": widgets.AdminTextareaWidget(attrs={"rows": 8, "spellcheck": "false"})}
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        choices.offer(self, "category", choices.categories)
-
-
 @admin.register(models.Plugin)
-class PluginAdmin(entry_admin.NonRemovableEntryAdmin):
+class PluginAdmin(entry_admin.EntryAdmin):
     kind = "plugin"
-    form = PluginForm
+    heights = {"upstream": 8}
     fieldsets = [
         (None, {"fields": ["name", "namespace", "title", "description", "category"]}),
         ("State", {"fields": ["active", "blocked", "trusted", "status", "error"]}),
@@ -82,24 +65,10 @@ class PluginAdmin(entry_admin.NonRemovableEntryAdmin):
         self.change_each(request, queryset, {"active": False})
 
 
-class ToolForm(entry_forms.EntryForm):
-    kind = "tool"
-
-    class Meta:
-        widgets = {
-            name: widgets.AdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
-            for name, rows in (("input_schema", 24), ("output_schema", 12), ("annotations", 8))
-        }
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        choices.offer(self, "category", choices.categories)
-
-
 @admin.register(models.Tool)
-class ToolAdmin(entry_admin.NonRemovableEntryAdmin):
+class ToolAdmin(entry_admin.EntryAdmin):
     kind = "tool"
-    form = ToolForm
+    heights = {"input_schema": 24, "output_schema": 12, "annotations": 8}
     fieldsets = [
         (None, {"fields": ["key", "kind", "plugin", "title", "description", "category", "tokens", "risk"]}),
         ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),

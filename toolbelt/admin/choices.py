@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from django import forms
 
@@ -22,11 +22,15 @@ def all_loadouts() -> list[str]:
     return [*(name for name in loadouts.BUILT_IN if name.casefold() not in replaced), *stored]
 
 
-def offer(form: forms.BaseForm, field: str, names: Callable[[], Iterable[str]]) -> None:
-    """Turn a text field into a choice of names. An unknown name that is stored or was submitted stays an option."""
-    if field not in form.fields:
-        return
-    choices = dict.fromkeys(["", *names()])
-    for other in (form.initial.get(field), form.data.get(field)):
-        choices.setdefault(other or "", None)
-    form.fields[field].widget = forms.Select(choices=[(name, name or "---------") for name in choices])
+# The fields that refer to something by name, with the names that exist.
+NAMES: Mapping[str, Callable[[], list[str]]] = {
+    "category": categories,
+    "loadout": all_loadouts,
+    "parent": all_loadouts,
+}
+
+
+def select(names: Iterable[str], *others: str | None) -> forms.Select:
+    """Return a choice of names. An unknown name that is stored or was submitted (``others``) stays an option."""
+    choices = dict.fromkeys(["", *names, *(other or "" for other in others)])
+    return forms.Select(choices=[(name, name or "---------") for name in choices])

@@ -6,8 +6,8 @@ Django saves a form, then the rows of its formsets. Here both make up one entry,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 from urllib import parse
 
 from django.contrib.admin.utils import unquote
@@ -24,7 +24,9 @@ from toolbelt.models import fields
 class EntryAdmin(entry_actions.EntryActions):
     """The admin pages of one kind of entry."""
 
-    form: type[entry_forms.EntryForm]
+    form: type[entry_forms.EntryForm] = entry_forms.EntryForm
+    # The rows of text areas that are not of the usual size.
+    heights: ClassVar[Mapping[str, int]] = {}
     save_on_top = True
     formfield_overrides = {
         orm.CharField: {"form_class": inputs.Text},
@@ -33,10 +35,21 @@ class EntryAdmin(entry_actions.EntryActions):
     }
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Return the form class, which writes on behalf of the user."""
+        """Return the form class, which writes this kind of entry on behalf of the user."""
         form_class: Any = super().get_form(request, obj, change, **kwargs)
-        form_class.write = entry_actions.write(request)
+        form_class.kind, form_class.write = self.kind, entry_actions.write(request)
         return form_class
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Return the form field, in its height."""
+        form_field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if form_field is not None and db_field.name in self.heights:
+            form_field.widget.attrs["rows"] = self.heights[db_field.name]
+        return form_field
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return whether the user may remove entries; some kinds never are, so that their switches and history stay."""
+        return self.kind not in entries.RETIRED_NOT_REMOVED and super().has_delete_permission(request, obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Load the row that the form wrote."""
@@ -90,14 +103,6 @@ class EntryAdmin(entry_actions.EntryActions):
             raise exceptions.PermissionDenied
         query = parse.urlencode({"subject_kind": self.kind, "subject_key": self.name_of(row)})
         return HttpResponseRedirect(f"{reverse('admin:toolbelt_auditentry_changelist')}?{query}")
-
-
-class NonRemovableEntryAdmin(EntryAdmin):
-    """The admin pages of a kind of entry that is never removed, so that its switches and history stay."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False."""
-        return False
 
 
 def _without(fieldsets: list[Any], unwanted: Sequence[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from django.contrib.admin import widgets
 from django.core import exceptions
 from django.db import models as orm
 
-from toolbelt.admin import inputs, rows
+from toolbelt.admin import choices, inputs, rows
 from toolbelt.control import writing
 from toolbelt.control.access import tools_config
 from toolbelt.control.catalog import entries
@@ -34,8 +34,8 @@ MAX_SHOWN = 200
 class EntryForm(_Form):
     """The form of one entry. Its rows (members, switches …) are formsets, which provide their own keys."""
 
-    kind: ClassVar[belts.KindName]
     # Set for each request.
+    kind: ClassVar[belts.KindName]
     write: ClassVar[writing.Write]
 
     as_loaded = forms.JSONField(required=False, widget=forms.HiddenInput)
@@ -55,6 +55,11 @@ class EntryForm(_Form):
             row.refresh_from_db()
             options["initial"] = {**(options.get("initial") or {}), "as_loaded": loaded}
         super().__init__(data, *args, **options)
+        for field, names in choices.NAMES.items():
+            if field in self.fields:
+                self.fields[field].widget = choices.select(
+                    names(), self.initial.get(field), self.data.get(field)
+                )
 
     @property
     def formsets(self) -> list[rows.Rows]:

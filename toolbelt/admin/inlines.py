@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -23,7 +23,9 @@ class RowsInline(_Inline):
     """A table of rows. Who may change the entry may change all of its rows, as on the dashboard and in the API."""
 
     form = rows.RowForm
-    formset: type[rows.Rows]
+    formset: type[rows.Rows] = rows.Rows
+    keys: ClassVar[tuple[str, ...]]
+    target: ClassVar[str] = "tool"
     extra = 0
     formfield_overrides = {fields.JSONText: {"form_class": inputs.ShortJson}}
 
@@ -35,12 +37,13 @@ class RowsInline(_Inline):
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         """Return the formset class, which knows whether the user may change the rows."""
         formset_class: Any = super().get_formset(request, obj, **kwargs)
+        formset_class.keys, formset_class.target = self.keys, self.target
         formset_class.is_editable = self._may_edit(request, obj)
         return formset_class
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Return the form field. A reference is searched on the server, because there may be thousands of options."""
-        if db_field.name == self.formset.target:
+        if db_field.name == self.target:
             search = inputs.Search(db_field, self.admin_site)
             return db_field.formfield(form_class=inputs.Choice, widget=search, **kwargs)
         if db_field.name == "on":

@@ -31,6 +31,8 @@ else:
 # A position in a list, such as [2], or a place in a field of the item there, such as [2].options.depth.
 ITEM = re.compile(r"\[(\d+)\](?:\.(\w+)(?:[.\[].*)?)?")
 _MAX_NUMBER_LENGTH = 18
+# The keys of the lines that turn something on or off.
+SETTINGS = ("tools_config", "ends")
 
 
 class RowForm(_RowForm):
@@ -52,12 +54,13 @@ class _Gone:
 class Rows(_FormSet):
     """The lines of one table, in order; ``target`` is the field with what a line refers to.
 
-    ``keys`` are the keys of the entry that the lines provide; ``is_editable`` is whether the user may change them.
+    ``keys`` are the keys of the entry that the lines provide; ``is_editable`` is whether the user may change them. The
+    inline sets them.
     """
 
-    keys: ClassVar[tuple[str, ...]] = ()
-    target: ClassVar[str] = "tool"
-    is_editable: ClassVar[bool] = True
+    keys: ClassVar[tuple[str, ...]]
+    target: ClassVar[str]
+    is_editable: ClassVar[bool]
 
     def entry(self) -> dict[str, Any]:
         """Return the values of the lines, by key of the entry. None stands for the default."""
@@ -153,8 +156,6 @@ class Uses(Rows):
 
 class Settings(Rows):
     """Lines that turn something on or off, permanently or until a time. Without a line, it is unset."""
-
-    keys = ("tools_config", "ends")
 
     def entry(self) -> dict[str, Any]:
         """Return the settings, each by its own key (see :func:`toolbelt.control.access.tools_config.as_single`)."""

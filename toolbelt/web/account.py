@@ -116,18 +116,24 @@ def change_password(request: http.Request) -> HttpResponse:
 
 
 def _render(request: http.Request, form: AnotherPassword, status: int = 200) -> HttpResponse:
-    user = cast(auth_models.User, request.user)
-    name, may_undo = user.get_username(), rights.undo_check(user)
-    recent = queries.changes(actor=name, actor_kind=("person", "token"), folded=True, size=MAX_CHANGES)
-    entries = tuple(audit_words.present(entry, may_undo(entry)) for entry in recent.entries)
-    zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
-    page = pieces.View(
-        user=user,
-        form=form,
-        roles=tuple(user.groups.order_by("name").values_list("name", flat=True)),
-        agents=() if user.has_perm(rights.FLIP) else tuple(roles.agents_of(user.pk)),
-        rights=() if user.is_superuser else tuple(_rights(user.get_all_permissions())),
-        zones=pieces.choices(
+    return responses.show(request, _Page(request, form, status), "account/account.html", status=status)
+
+
+class _Page(pieces.Page):
+    """The account of the user."""
+
+    def __init__(self, request: http.Request, form: AnotherPassword, status: int = 200) -> None:
+        user = cast(auth_models.User, request.user)
+        name, may_undo = user.get_username(), rights.undo_check(user)
+        recent = queries.changes(actor=name, actor_kind=("person", "token"), folded=True, size=MAX_CHANGES)
+        entries = tuple(audit_words.Line(entry, may_undo(entry)) for entry in recent.entries)
+        zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
+        self.user = user
+        self.form = form
+        self.roles = tuple(user.groups.order_by("name").values_list("name", flat=True))
+        self.agents = () if user.has_perm(rights.FLIP) else tuple(roles.agents_of(user.pk))
+        self.rights = () if user.is_superuser else tuple(_rights(user.get_all_permissions()))
+        self.zones = pieces.choices(
             {
                 name: name.replace("_", " ")
                 for name in sorted(stored_preferences.choices("time_zone"))
@@ -135,14 +141,12 @@ def _render(request: http.Request, form: AnotherPassword, status: int = 200) -> 
             },
             preferences.chosen(request, "time_zone"),
             f"Browser: {zone.replace('_', ' ')}",
-        ),
-        password_rules=tuple(password_validation.password_validators_help_texts()),
-        session_ends=request.session.get_expiry_date(),
-        tokens=tuple(tokens.line(token) for token in issued.all_tokens() if token.user == name),
-        entries=entries,
-        more_entries=f"All {words.number(recent.total)}" if recent.total > len(recent.entries) else "",
-    )
-    return responses.show(request, page, "account/account.html", status=status)
+        )
+        self.password_rules = tuple(password_validation.password_validators_help_texts())
+        self.session_ends = request.session.get_expiry_date()
+        self.tokens = tuple(tokens.Line(token) for token in issued.all_tokens() if token.user == name)
+        self.entries = entries
+        self.more_entries = f"All {words.number(recent.total)}" if recent.total > len(recent.entries) else ""
 
 
 def _rights(permissions: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -114,34 +114,40 @@ class NewAgent(kit.Fields, kit.Change):
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the agents, filtered and sorted; htmx gets only their table."""
-    criteria, may_flip = filters.read(Agents(request.GET)), rights.flip_check(request.user)
-    summaries = list(queries.summaries(archived=bool(criteria["archived"])))
-    matches = matching(summaries, criteria)
-    if criteria["sort"].endswith("change"):
-        matches = list(queries.with_last(matches))
-    sort = paging.sort(matches, _SORTS, criteria["sort"])
-    total = summaries[0].total if summaries else 0
-    part = paging.part(matches, criteria["offset"])
-    flippable = [] if criteria["archived"] else [each for each in matches if may_flip(each.agent.key)]
-    page = pieces.View(
-        agents=tuple(present(summary) for summary in queries.with_last(part.items)),
-        columns=paging.columns(_COLUMNS, criteria, sort, request.path),
-        query=criteria["q"],
-        kinds=pieces.choices(values.KINDS, criteria["kind"], "Any kind"),
-        loadouts=pieces.choices(
+    return responses.show(request, _Page(request), "agents/list.html", "agents/_table.html")
+
+
+class _Page(pieces.Page):
+    """The agents, filtered and sorted."""
+
+    def __init__(self, request: http.Request) -> None:
+        criteria, may_flip = filters.read(Agents(request.GET)), rights.flip_check(request.user)
+        summaries = list(queries.summaries(archived=bool(criteria["archived"])))
+        matches = matching(summaries, criteria)
+        if criteria["sort"].endswith("change"):
+            matches = list(queries.with_last(matches))
+        sort = paging.sort(matches, _SORTS, criteria["sort"])
+        total = summaries[0].total if summaries else 0
+        part = paging.part(matches, criteria["offset"])
+        flippable = [] if criteria["archived"] else [each for each in matches if may_flip(each.agent.key)]
+        self.agents = tuple(Header(summary) for summary in queries.with_last(part.items))
+        self.columns = paging.columns(_COLUMNS, criteria, sort, request.path)
+        self.query = criteria["q"]
+        self.kinds = pieces.choices(values.KINDS, criteria["kind"], "Any kind")
+        self.loadouts = pieces.choices(
             sorted({each.loadout for each in summaries if each.loadout}), criteria["loadout"], "Any loadout"
-        ),
-        sorts=pieces.choices(_CHOICES, sort),
-        is_filtered=len(matches) != len(summaries),
-        archived=bool(criteria["archived"]),
-        configured=bool(summaries) or queries.is_any_agent(),
-        matches=words.counted(len(matches), "archived agent" if criteria["archived"] else "agent")
-        + (f", {words.tools(total)} in the catalog" if summaries else ""),
-        pages=part.pages(criteria, request.path),
-        bulk=_bulk(flippable, criteria),
-        views=VIEWS.present(request, criteria),
-    )
-    return responses.show(request, page, "agents/list.html", "agents/_table.html")
+        )
+        self.sorts = pieces.choices(_CHOICES, sort)
+        self.is_filtered = len(matches) != len(summaries)
+        self.archived = bool(criteria["archived"])
+        self.configured = bool(summaries) or queries.is_any_agent()
+        self.matches = words.counted(len(matches), "archived agent" if criteria["archived"] else "agent") + (
+            f", {words.tools(total)} in the catalog" if summaries else ""
+        )
+        self.pages = part.pages(criteria, request.path)
+        bulk = _Bulk(flippable, criteria)
+        self.bulk = bulk if bulk.toolkits else None
+        self.views = VIEWS.present(request, criteria)
 
 
 @require_safe
@@ -178,22 +184,22 @@ def create(request: http.Request) -> HttpResponse:
 
 def _form(request: http.Request, form: NewAgent, status: int = 200) -> HttpResponse:
     form.set_choices(access_index.catalog_view().catalog)
-    return responses.show(request, pieces.View(form=form), "agents/new.html", status=status)
+    return responses.show(request, pieces.FormPage(form), "agents/new.html", status=status)
 
 
-def _bulk(summaries: Sequence[queries.Summary], criteria: Mapping[str, Any]) -> pieces.View | None:
-    """Return the bar that switches a toolkit for all matching agents."""
-    toolkits = list(summaries[0].access.catalog.toolkits) if summaries else []
-    if not toolkits:
-        return None
-    return pieces.View(
-        fields=paging.hidden_fields(criteria, ("sort", "offset")),
-        count=f"For all {words.number(len(summaries))} matching agents"
-        if len(summaries) > 1
-        else "For the agent shown",
-        words=pieces.SWITCH_ACTIONS,
-        toolkits=pieces.choices(toolkits, "", "Choose a toolkit"),
-    )
+class _Bulk(pieces.View):
+    """The bar that switches a toolkit for all matching agents."""
+
+    words = pieces.SWITCH_ACTIONS
+
+    def __init__(self, summaries: Sequence[queries.Summary], criteria: Mapping[str, Any]) -> None:
+        toolkits = list(summaries[0].access.catalog.toolkits) if summaries else []
+        count = (
+            f"all {words.number(len(summaries))} matching agents" if len(summaries) > 1 else "the agent shown"
+        )
+        self.count = f"For {count}"
+        self.fields = paging.hidden_fields(criteria, ("sort", "offset"))
+        self.toolkits = pieces.choices(toolkits, "", "Choose a toolkit") if toolkits else ()
 
 
 def matching(summaries: Iterable[queries.Summary], criteria: Mapping[str, Any]) -> list[queries.Summary]:
@@ -209,26 +215,26 @@ def matching(summaries: Iterable[queries.Summary], criteria: Mapping[str, Any]) 
     return matches
 
 
-def present(summary: queries.Summary, *, may_undo: bool = False) -> pieces.View:
-    """Return an agent for a list or for the header of its pages."""
-    spent = summary.inventory.spent
-    return pieces.View(
-        key=summary.agent.key,
-        title=texts.visible(summary.agent.title or summary.agent.key),
-        role=summary.agent.role,
-        profile=profile(summary.agent, summary.loadout),
-        loadout=summary.loadout,
-        protected=summary.agent.protected,
-        archived=summary.agent.archived,
-        active=words.number(spent.tools),
-        total=words.number(summary.total),
-        percent=round(100 * spent.tools / summary.total) if summary.total else 0,
-        tokens=words.approx(spent.tokens),
-        shares=model_panel.shares(spent),
-        last_change=audit_words.last_change(summary.last, may_undo, summary.access.catalog),
-        problem=problem_label(summary.inventory),
-        budget=model_panel.meter(spent),
-    )
+class Header(pieces.View):
+    """An agent for a list or for the header of its pages."""
+
+    def __init__(self, summary: queries.Summary, *, may_undo: bool = False) -> None:
+        spent = summary.inventory.spent
+        self.key = summary.agent.key
+        self.title = texts.visible(summary.agent.title or summary.agent.key)
+        self.role = summary.agent.role
+        self.profile = profile(summary.agent, summary.loadout)
+        self.loadout = summary.loadout
+        self.protected = summary.agent.protected
+        self.archived = summary.agent.archived
+        self.active = words.number(spent.tools)
+        self.total = words.number(summary.total)
+        self.percent = round(100 * spent.tools / summary.total) if summary.total else 0
+        self.tokens = words.approx(spent.tokens)
+        self.shares = model_panel.shares(spent)
+        self.last_change = audit_words.last_change(summary.last, may_undo, summary.access.catalog)
+        self.problem = problem_label(summary.inventory)
+        self.budget = model_panel.meter(spent)
 
 
 def profile(agent: values.Agent, loadout: str) -> str:

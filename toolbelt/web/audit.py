@@ -6,6 +6,7 @@ import functools
 import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -92,34 +93,15 @@ class Download(AuditLog):
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the log; htmx gets only its entries."""
-    criteria, path = filters.read(AuditLog(request.GET)), request.path
-    view = _log(request, criteria)
-    names = {key: titles.option(key, title) for key, title in titles.of_agents(request).items()}
-    view.agents = pieces.choices(names, criteria["agent"], "Any agent")
-    sources = queries.logged_values("via")
-    view.sources = pieces.choices(sources, criteria["via"], "Any source", label=audit_words.source)
-    # Shared entries belong to no agent, so the filter leaves out their changes.
-    parameters = {name: value for name, value in view.parameters.items() if name != "agent"}
-    view.of_all_url = filters.address(path, parameters)
-    view.actor_kinds = pieces.choices(audit_words.ACTOR_KINDS, criteria["by"], "Any kind of actor")
-    view.kinds = pieces.choices(_KINDS, criteria["kind"], "Anything")
-    view.keys = tuple(key for key in queries.logged_values("key") if key)
-    view.batch = _batch(request, view.log_page) if criteria["batch"] else None
-    view.query = urlencode(view.parameters)
-    view.views = VIEWS.present(request, criteria)
-    return responses.show(request, view, "audit/list.html", "audit/_log.html")
+    return responses.show(request, _AuditPage(request), "audit/list.html", "audit/_log.html")
 
 
 @require_safe
 def history(request: http.Request, agent: str) -> HttpResponse:
     """Show the history of an agent; htmx gets only its entries."""
-    criteria, header = filters.read(AuditLog(request.GET)), agents.present(queries.summary(agent))
-    view = _log(request, criteria, agent)
-    view.agent = header
-    keys = filter(None, queries.logged_values("key", agent))
-    view.keys = pieces.choices(keys, criteria["key"], "Any toolkit or tool")
-    view.may_change = rights.may_flip(request.user, agent)
-    return responses.show(request, view, "history/history.html", "history/_history.html")
+    return responses.show(
+        request, _HistoryPage(request, agent), "history/history.html", "history/_history.html"
+    )
 
 
 @require_safe
@@ -216,49 +198,88 @@ def _declare(request: http.Request, logged: queries.Entry) -> None:
         responses.declare(request, home, parts=refresh, refusal="Not undone")
 
 
-def _log(request: http.Request, criteria: Mapping[str, Any], agent: str = "") -> pieces.View:
-    """Return what the audit log and the history of an ``agent`` share, filtered by ``criteria``."""
-    query, may_undo = _query(criteria) | ({"agent": agent} if agent else {}), rights.undo_check(request.user)
-    log_page = queries.changes(
-        **query,
-        older_than=criteria["older"] or None,
-        newer_than=criteria["newer"] or None,
-        # The page of a batch shows each change, so that each can be undone.
-        folded=not criteria["batch"],
-    )
-    stored = access_index.catalog_view().catalog
-    recorded = (
-        audit_words.present(
-            entry,
-            may_undo(entry),
-            is_open=not agent and rights.may_read(request.user, entry.subject_kind),
-            stored=stored,
+class Log(pieces.Page):
+    """What the audit log and the history of an ``agent`` share, filtered by ``criteria``."""
+
+    def __init__(self, request: http.Request, criteria: Mapping[str, Any], agent: str = "") -> None:
+        query, may_undo = (
+            _query(criteria) | ({"agent": agent} if agent else {}),
+            rights.undo_check(request.user),
         )
-        for entry in log_page.entries
-    )
-    # Settings that have ended but are not recorded yet belong on the first page.
-    pending = [] if log_page.has_newer else queries.unrecorded(**query)
-    unrecorded = (audit_words.present(entry, False, stored=stored) for entry in pending)
-    # Of entries with the same time, those that are not recorded yet come first.
-    lines = heapq.merge(unrecorded, recorded, key=lambda line: line.when, reverse=True)
-    people, actions = (queries.logged_values(column, agent) for column in ("actor", "action"))
-    names = [name for name in (*VIEWS.names, "batch") if criteria[name] and not (agent and name == "agent")]
-    parameters = {name: str(criteria[name]) for name in names} | periods.address_parameters(criteria)
-    return pieces.View(
-        criteria=criteria,
-        log_page=log_page,
-        days=tuple(
-            pieces.View(words=day, entries=tuple(entries))
+        log_page = queries.changes(
+            **query,
+            older_than=criteria["older"] or None,
+            newer_than=criteria["newer"] or None,
+            # The page of a batch shows each change, so that each can be undone.
+            folded=not criteria["batch"],
+        )
+        stored = access_index.catalog_view().catalog
+        recorded = (
+            audit_words.Line(
+                entry,
+                may_undo(entry),
+                is_open=not agent and rights.may_read(request.user, entry.subject_kind),
+                stored=stored,
+            )
+            for entry in log_page.entries
+        )
+        # Settings that have ended but are not recorded yet belong on the first page.
+        pending = [] if log_page.has_newer else queries.unrecorded(**query)
+        unrecorded = (audit_words.Line(entry, False, stored=stored) for entry in pending)
+        # Of entries with the same time, those that are not recorded yet come first.
+        lines = heapq.merge(unrecorded, recorded, key=lambda line: line.when, reverse=True)
+        people, actions = (queries.logged_values(column, agent) for column in ("actor", "action"))
+        names = [
+            name for name in (*VIEWS.names, "batch") if criteria[name] and not (agent and name == "agent")
+        ]
+        parameters = {name: str(criteria[name]) for name in names} | periods.address_parameters(criteria)
+        self.criteria = criteria
+        self.log_page = log_page
+        self.days = tuple(
+            Day(words=day, entries=tuple(entries))
             for day, entries in itertools.groupby(lines, key=lambda line: words.day(line.when))
-        ),
-        people=pieces.choices(people, criteria["person"], "Anyone", label=audit_words.actor),
-        actions=pieces.choices(actions, criteria["action"], "Any change", label=_action),
-        period=periods.present(criteria, any_label="Any time"),
-        parameters=parameters,
-        matches=f"{words.counted(log_page.total, 'change')}, newest first"
-        + (f"; {words.counted(len(pending), 'ended setting')} not yet logged" if pending else ""),
-        pages=_pages(log_page, parameters, request.path),
-    )
+        )
+        self.people = pieces.choices(people, criteria["person"], "Anyone", label=audit_words.actor)
+        self.actions = pieces.choices(actions, criteria["action"], "Any change", label=_action)
+        self.period = periods.Choices(criteria, any_label="Any time")
+        self.parameters = parameters
+        self.matches = f"{words.counted(log_page.total, 'change')}, newest first" + (
+            f"; {words.counted(len(pending), 'ended setting')} not yet logged" if pending else ""
+        )
+        self.pages = _pages(log_page, parameters, request.path)
+
+
+class _AuditPage(Log):
+    """The audit log."""
+
+    def __init__(self, request: http.Request) -> None:
+        criteria = filters.read(AuditLog(request.GET))
+        super().__init__(request, criteria)
+        names = {key: titles.option(key, title) for key, title in titles.of_agents(request).items()}
+        self.agents = pieces.choices(names, criteria["agent"], "Any agent")
+        sources = queries.logged_values("via")
+        self.sources = pieces.choices(sources, criteria["via"], "Any source", label=audit_words.source)
+        # Shared entries belong to no agent, so the filter leaves out their changes.
+        parameters = {name: value for name, value in self.parameters.items() if name != "agent"}
+        self.of_all_url = filters.address(request.path, parameters)
+        self.actor_kinds = pieces.choices(audit_words.ACTOR_KINDS, criteria["by"], "Any kind of actor")
+        self.kinds = pieces.choices(_KINDS, criteria["kind"], "Anything")
+        self.keys = tuple(key for key in queries.logged_values("key") if key)
+        self.batch = _batch(request, self.log_page) if criteria["batch"] else None
+        self.query = urlencode(self.parameters)
+        self.views = VIEWS.present(request, criteria)
+
+
+class _HistoryPage(Log):
+    """The history of an agent."""
+
+    def __init__(self, request: http.Request, agent: str) -> None:
+        criteria = filters.read(AuditLog(request.GET))
+        self.agent = agents.Header(queries.summary(agent))
+        super().__init__(request, criteria, agent)
+        keys = filter(None, queries.logged_values("key", agent))
+        self.keys = pieces.choices(keys, criteria["key"], "Any toolkit or tool")
+        self.may_change = rights.may_flip(request.user, agent)
 
 
 def _query(criteria: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,7 +291,23 @@ def _query(criteria: Mapping[str, Any]) -> dict[str, Any]:
     return {**query, "batch": criteria["batch"] or None, **periods.time_range(first, last)}
 
 
-def _batch(request: http.Request, log_page: Any) -> pieces.View | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """The entries of one day."""
+
+    words: str
+    entries: tuple[audit_words.Line, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Changes that were made together; ``entry`` undoes them, if they can be undone."""
+
+    words: str
+    entry: int | None
+
+
+def _batch(request: http.Request, log_page: Any) -> Batch | None:
     if not log_page.entries:
         return None
     may_undo = rights.undo_check(request.user)
@@ -280,7 +317,7 @@ def _batch(request: http.Request, log_page: Any) -> pieces.View | None:
     first = log_page.entries[0]
     by = audit_words.actor(first.asked_by or first.actor, None if first.asked_by else first.actor_kind)
     observed = _left_out([entry.id for entry in log_page.entries if entry.is_fact]) if is_undoable else ""
-    return pieces.View(
+    return Batch(
         words=f"{words.counted(log_page.total, 'change')} made together by {by}. {observed}".strip(),
         entry=batch[0].id if is_undoable else None,
     )

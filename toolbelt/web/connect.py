@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
@@ -71,45 +72,61 @@ def first_request(request: http.Request, agent: str) -> HttpResponse:
         raise Http404
     if status.is_polled and request.htmx:
         return HttpResponse(status=204)
-    view = pieces.View(agent=pieces.View(key=agent), status=status)
-    return render(request, "connect/_first_request.html", {"page": view})
+    return render(
+        request, "connect/_first_request.html", {"page": {"agent": {"key": agent}, "status": status}}
+    )
 
 
 def _render(
     request: http.Request, agent: str, chosen: str, issued: tokens.Issued | None = None
 ) -> HttpResponse:
-    user, settings = request.user, queries.settings(agent)
-    # The agent's URL in the API, as this browser reaches it.
-    surface_url = request.build_absolute_uri(reverse("api:get_surface", args=[agent]))
-    address, origin = surface_url.removesuffix("surface"), surface_url.rpartition("/api/v1/")[0]
-    definitions = (*settings.surface.tools, *settings.surface.meta_tools)
-    ways = {
-        "MCP clients": list(configurations(origin, agent, settings.surface)),
-        "HTTP API": list(languages(address, definitions[0].name if definitions else "a_tool")),
-        "Frameworks": list(frameworks(origin, agent)),
-    }
-    all_ways = [way for group in ways.values() for way in group]
-    if issued is not None:
-        for way in all_ways:
-            _put_token(way, issued.text)
-    names = [way.name for way in all_ways]
-    may_see_tokens = rights.may_read(user, "api_token")
-    prefix = issued.token.prefix if issued else request.GET.get("token", "")
-    view = pieces.View(
-        agent=agents.present(settings.summary),
-        ways=ways,
-        chosen=chosen if chosen in names else names[0],
-        issued=issued,
-        command=f"{conf.COMMAND} token issue --agent {shlex.quote(agent)} --days 90",
-        may_change=rights.may_flip(user, agent),
-        may_issue=may_see_tokens and user.has_perm(_ISSUE),
-        status=_first_request(agent, prefix) if may_see_tokens else None,
-        days=tokens_page.Token.empty(agent)["days"],
+    return responses.show(
+        request, _Page(request, agent, chosen, issued), "connect/connect.html", "connect/_connect.html"
     )
-    return responses.show(request, view, "connect/connect.html", "connect/_connect.html")
 
 
-def _first_request(agent: str, prefix: str = "") -> pieces.View | None:
+class _Page(pieces.Page):
+    """The ways to connect an agent."""
+
+    def __init__(
+        self, request: http.Request, agent: str, chosen: str, issued: tokens.Issued | None = None
+    ) -> None:
+        user, settings = request.user, queries.settings(agent)
+        # The agent's URL in the API, as this browser reaches it.
+        surface_url = request.build_absolute_uri(reverse("api:get_surface", args=[agent]))
+        address, origin = surface_url.removesuffix("surface"), surface_url.rpartition("/api/v1/")[0]
+        definitions = (*settings.surface.tools, *settings.surface.meta_tools)
+        ways = {
+            "MCP clients": list(configurations(origin, agent, settings.surface)),
+            "HTTP API": list(languages(address, definitions[0].name if definitions else "a_tool")),
+            "Frameworks": list(frameworks(origin, agent)),
+        }
+        if issued is not None:
+            ways = {title: [way.with_token(issued.text) for way in group] for title, group in ways.items()}
+        names = [way.name for group in ways.values() for way in group]
+        may_see_tokens = rights.may_read(user, "api_token")
+        prefix = issued.token.prefix if issued else request.GET.get("token", "")
+        self.agent = agents.Header(settings.summary)
+        self.ways = ways
+        self.chosen = chosen if chosen in names else names[0]
+        self.issued = issued
+        self.command = f"{conf.COMMAND} token issue --agent {shlex.quote(agent)} --days 90"
+        self.may_change = rights.may_flip(user, agent)
+        self.may_issue = may_see_tokens and user.has_perm(_ISSUE)
+        self.status = _first_request(agent, prefix) if may_see_tokens else None
+        self.days = tokens_page.Token.empty(agent)["days"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRequest:
+    """Whether a token was used, and whether its page still polls for the first request."""
+
+    token: tokens.Token
+    is_waiting: bool
+    is_polled: bool
+
+
+def _first_request(agent: str, prefix: str = "") -> FirstRequest | None:
     """Return whether the token with this prefix was used, or without a prefix the agent's newest valid token; None if
     there is no such token.
     """
@@ -117,16 +134,27 @@ def _first_request(agent: str, prefix: str = "") -> pieces.View | None:
     for token in tokens.of_agent(agent):
         if token.prefix == prefix or (not prefix and token.is_valid(now)):
             is_waiting = token.last_used is None
-            return pieces.View(
+            return FirstRequest(
                 token=token, is_waiting=is_waiting, is_polled=is_waiting and now - token.created < MAX_WAIT
             )
     return None
 
 
-def _put_token(way: pieces.View, token: str) -> None:
-    """Insert the token into the text of a way to connect; ``has_token`` tells whether the text contains it."""
-    text = way.text.replace("$TOOLBELT_TOKEN", token).replace("YOUR_TOKEN", token)
-    way.has_token, way.text = text != way.text, text
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way to connect; ``has_token`` tells whether the text contains a token instead of the name of a variable."""
+
+    name: str
+    label: str
+    text: str
+    client: mcp_clients.Client | None = None
+    warnings: tuple[str, ...] = ()
+    has_token: bool = False
+
+    def with_token(self, token: str) -> Way:
+        """Return it with the token in its text."""
+        text = self.text.replace("$TOOLBELT_TOKEN", token).replace("YOUR_TOKEN", token)
+        return replace(self, text=text, has_token=text != self.text)
 
 
 def _code(template: str, **values: str | bool) -> str:
@@ -134,7 +162,7 @@ def _code(template: str, **values: str | bool) -> str:
     return loader.render_to_string(f"connect/{template}.txt", values).strip() + "\n"
 
 
-def languages(address: str, tool: str) -> Iterator[pieces.View]:
+def languages(address: str, tool: str) -> Iterator[Way]:
     """Yield code in each language that requests tools and calls one; ``address`` is the agent's URL in the API."""
     query = urlencode({"session": "s1", "format": "openai_chat"})
     curl = _code(
@@ -145,7 +173,7 @@ def languages(address: str, tool: str) -> Iterator[pieces.View]:
     )
     python = _code("languages/python", address=repr(address), tool=repr(tool))
     for name, text in (("python", python), ("curl", curl)):
-        yield pieces.View(name=name, label=LANGUAGES[name], text=text)
+        yield Way(name=name, label=LANGUAGES[name], text=text)
 
 
 def framework(name: str, origin: str, agent: str) -> str:
@@ -153,20 +181,20 @@ def framework(name: str, origin: str, agent: str) -> str:
     return _code(f"frameworks/{name}", address=json.dumps(origin), agent=json.dumps(agent))
 
 
-def frameworks(origin: str, agent: str) -> Iterator[pieces.View]:
+def frameworks(origin: str, agent: str) -> Iterator[Way]:
     """Yield the program for each framework."""
     for name, label in FRAMEWORKS.items():
         install = f"# Needs the extra: {name}\n# Use your own model.\n"
-        yield pieces.View(name=name, label=label, text=install + framework(name, origin, agent))
+        yield Way(name=name, label=label, text=install + framework(name, origin, agent))
 
 
-def configurations(origin: str, agent: str, result: surface.Surface) -> Iterator[pieces.View]:
+def configurations(origin: str, agent: str, result: surface.Surface) -> Iterator[Way]:
     """Yield the configuration of each client; ``origin`` is the URL of this installation in the browser.
 
     ``result`` is the agent's surface, for the warnings.
     """
     for client in mcp_clients.CLIENTS:
-        yield pieces.View(
+        yield Way(
             name=client.id,
             label=client.label,
             text=mcp_clients.text(client, origin, agent),
@@ -197,10 +225,9 @@ def _long_names(client: mcp_clients.Client, result: surface.Surface) -> Iterator
     maximum = client.max_name_length - len(client.prefix)
     names = [definition.name for definition in definitions if len(definition.name) > maximum]
     if names:
-        more = f" and {words.number(len(names) - MAX_NAMED)} more" if len(names) > MAX_NAMED else ""
         verb, be = ("has a name", "is") if len(names) == 1 else ("have names", "are")
         yield (
             f"{words.tools(len(names)).capitalize()} {verb} that {be} too long for {client.label}, which puts"
             f" {client.prefix} in front and takes {client.max_name_length} characters:"
-            f" {', '.join(names[:MAX_NAMED])}{more}. Use a shorter name than {mcp_clients.NAME} there, or shorter keys."
+            f" {words.listing(names, MAX_NAMED)}. Use a shorter name than {mcp_clients.NAME} there, or shorter keys."
         )

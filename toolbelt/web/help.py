@@ -7,10 +7,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt.core import rules
-from toolbelt.web.kit import http, pieces
+from toolbelt.web.kit import http
 
 
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the page, which is the same for everyone."""
-    return render(request, "help/help.html", {"page": pieces.View(rules=rules.RULES)})
+    return render(request, "help/help.html", {"page": {"rules": rules.RULES}})

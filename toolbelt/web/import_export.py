@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -192,28 +193,46 @@ def _render(
     assessment: belt_effects.Assessment | None = None,
     problems: Iterable[errors.Problem] = (),
 ) -> HttpResponse:
-    adopted: adopting.Adopted | None = getattr(request, "adopted", None)
-    shown_problems = list(problems if adopted is None else map(adopted.in_file, problems))
-    if len(shown_problems) > MAX_PROBLEMS:
-        more = f"{words.number(len(shown_problems) - MAX_PROBLEMS)} more."
-        shown_problems[MAX_PROBLEMS:] = [errors.Problem(path="", message=more)]
-    counts = queries.section_counts()
-    page = pieces.View(
-        sections=[
+    return responses.show(
+        request,
+        _Page(request, status=status, notice=notice, text=text, assessment=assessment, problems=problems),
+        "import_export/import_export.html",
+        status=status,
+    )
+
+
+class _Page(pieces.Page):
+    """The page, with what was checked or refused."""
+
+    def __init__(
+        self,
+        request: http.Request,
+        *,
+        status: int = 200,
+        notice: notices.Notice | None = None,
+        text: str = "",
+        assessment: belt_effects.Assessment | None = None,
+        problems: Iterable[errors.Problem] = (),
+    ) -> None:
+        adopted: adopting.Adopted | None = getattr(request, "adopted", None)
+        shown_problems = list(problems if adopted is None else map(adopted.in_file, problems))
+        if len(shown_problems) > MAX_PROBLEMS:
+            more = f"{words.number(len(shown_problems) - MAX_PROBLEMS)} more."
+            shown_problems[MAX_PROBLEMS:] = [errors.Problem(path="", message=more)]
+        counts = queries.section_counts()
+        self.sections = [
             (section, _title(section), counts[kind])
             for section, kind in belts.SECTIONS.items()
             if rights.may_read(request.user, kind)
-        ],
-        maximum=_megabytes(conf.API_BODY_BYTES),
-        text=text,
-        checked=None if assessment is None else _checked(assessment),
-        problems=tuple(shown_problems),
-        adopted="" if adopted is None else adopting.TITLES[adopted.kind],
-        left_aside=() if adopted is None else (*adopted.notes, *adopted.skipped),
-        may_import=_may_import(request),
-        notice=notice or responses.pop_notice(request)[0],
-    )
-    return responses.show(request, page, "import_export/import_export.html", status=status)
+        ]
+        self.maximum = _megabytes(conf.API_BODY_BYTES)
+        self.text = text
+        self.checked = None if assessment is None else _Checked(assessment)
+        self.problems = tuple(shown_problems)
+        self.adopted = "" if adopted is None else adopting.TITLES[adopted.kind]
+        self.left_aside = () if adopted is None else (*adopted.notes, *adopted.skipped)
+        self.may_import = _may_import(request)
+        self.notice = notice or responses.pop_notice(request)[0]
 
 
 def _title(section: str) -> str:
@@ -233,26 +252,39 @@ def _counted(imported: belts.Imported) -> str:
     )
 
 
-def _checked(assessment: belt_effects.Assessment) -> pieces.View:
-    imported = assessment.imported
-    return pieces.View(
-        assessment=assessment,
-        words=_counted(imported),
-        is_nothing=not imported.differences and not imported.ordered,
-        sections=tuple(_sections(imported)),
-        ordered=[_title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered],
-        dangerous=any(consequence.reasons for consequence in assessment.consequences)
-        or bool(imported.to_confirm),
-    )
+class _Checked(pieces.View):
+    """What importing a belt would change, and for which agents."""
+
+    def __init__(self, assessment: belt_effects.Assessment) -> None:
+        imported = assessment.imported
+        self.assessment = assessment
+        self.words = _counted(imported)
+        self.is_nothing = not imported.differences and not imported.ordered
+        self.sections = tuple(_sections(imported))
+        self.ordered = [
+            _title(section) for section, kind in belts.SECTIONS.items() if kind in imported.ordered
+        ]
+        has_reasons = any(consequence.reasons for consequence in assessment.consequences)
+        self.dangerous = has_reasons or bool(imported.to_confirm)
 
 
-def _sections(imported: belts.Imported) -> Iterator[pieces.View]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Section:
+    """The changes of one section: the first entries with their differences, and how many more there are."""
+
+    title: str
+    words: str
+    entries: Sequence[tuple[belts.Difference, tuple[pieces.Difference, ...]]]
+    more: int
+
+
+def _sections(imported: belts.Imported) -> Iterator[_Section]:
     for section, kind in belts.SECTIONS.items():
         of_kind = [difference for difference in imported.differences if difference.kind == kind]
         if not of_kind:
             continue
         new = sum(difference.before is None for difference in of_kind)
-        yield pieces.View(
+        yield _Section(
             title=_title(section),
             words=f"{words.number(new)} added, {words.number(len(of_kind) - new)} changed",
             entries=[(difference, _lines(difference)) for difference in of_kind[:MAX_ENTRIES]],

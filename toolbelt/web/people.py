@@ -123,11 +123,15 @@ def _check_assignable(request: http.Request, names: Iterable[str]) -> None:
 
 
 def _render(request: http.Request, form: NewPerson, status: int = 200) -> HttpResponse:
-    page = pieces.View(
-        people=users.listed(),
-        form=form,
-        roles=[(role, _MEANINGS[role]) for role in roles.ROLES],
-        chosen=request.POST.getlist("role") if form.is_bound else ["viewer"],
-        assignable=roles.assignable(request.user),
-    )
-    return responses.show(request, page, "people/people.html", status=status)
+    return responses.show(request, _Page(request, form, status), "people/people.html", status=status)
+
+
+class _Page(pieces.Page):
+    """The people, and the form that creates one."""
+
+    def __init__(self, request: http.Request, form: NewPerson, status: int = 200) -> None:
+        self.people = users.listed()
+        self.form = form
+        self.roles = [(role, _MEANINGS[role]) for role in roles.ROLES]
+        self.chosen = request.POST.getlist("role") if form.is_bound else ["viewer"]
+        self.assignable = roles.assignable(request.user)

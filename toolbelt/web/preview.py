@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -12,13 +13,15 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from toolbelt.control.agents import agent_versions, comparing, sessions
+from toolbelt.control.agents import agent_versions, comparing, session_changes
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import definitions, errors, resolution, rules, surface
 from toolbelt.core import sessions as conversations
-from toolbelt.runtime import context_use, rendering, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.records import context_use
+from toolbelt.runtime.surfaces import rendering
 from toolbelt.web import agents, connect
 from toolbelt.web.compare import view_model as compare
 from toolbelt.web.kit import (
@@ -68,68 +71,92 @@ class Question(forms.Form):
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the page; htmx gets only the result."""
-    criteria = filters.read(Question(request.GET))
-    view = criteria["view"] or "tools"
-    form = criteria["format"] if criteria["format"] in rendering.FORMATS else next(iter(_FORMATS))
-    current, version, past, problem = _surfaces(agent, criteria)
-    summary = queries.summary(agent)
-    if summary.agent.archived:
-        raise errors.Archived(agent)
-    query = {
-        key: criteria[key] for key in ("message", "session", "request", "subagent", "at") if criteria[key]
-    }
-    shared = {
-        "agent": agents.present(summary),
-        "view": view,
-        "why_url": f"{request.path}?{urlencode({**query, 'view': 'why'})}",
-    }
-
-    def preview(
-        result: surface.Surface, reference: surface.Surface | None, mark: str, element_id: str
-    ) -> dict[str, Any]:
-        """Return a surface in this view, with the ``mark`` on tools that the ``reference`` does not have."""
-        return {
-            **shared,
-            "model": model_panel.view(result, criteria["message"]),
-            "tools": _tools(result, criteria["offset"], reference or result, mark) if view == "tools" else (),
-            "sent": _sent(result, form, element_id) if view == "json" else None,
-            "why": _why(result, criteria["tool"]) if view == "why" else None,
-        }
-
-    now = pieces.View(
-        **preview(current, past, "added since", "provider-json"),
-        criteria=criteria,
-        problem=problem,
-        subagents=pieces.choices(_SUBAGENTS, criteria["subagent"]),
-        views=pieces.choices(_VIEWS, view),
-        # The best known formats come first, then all others.
-        formats=pieces.choices(
-            {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
-        ),
-        sessions=sessions.page(agent, limit=MAX_SESSIONS).sessions,
-        moments=tuple(_moment_choices(agent, criteria["at"])),
-        saved=context_saved.for_agent(agent, context_use.count(current)),
-        revision=current.revision,
-        fingerprint=current.fingerprint.removeprefix("sha256:")[:12],
-        known=sorted(current.resolution.context.catalog.tools) if view == "why" else (),
-        may_change=rights.may_flip(request.user, agent),
-        cut=connect.cut_instructions(current.policy)
-        if view == "policy" or (view == "json" and form == "mcp")
-        else (),
-    )
-    if view == "tools":
-        longest = current if past is None or len(current.tools) >= len(past.tools) else past
-        now.pages = _sent_part(longest, criteria["offset"]).pages(criteria, request.path)
-    if version is not None and past is not None:
-        now.past = pieces.View(
-            **preview(past, current, "removed since", "provider-json-then"),
-            words=compare.version(version),
-            moment=version.last.at if version.last else None,
-            notes=tuple(compare.past_warnings(version)),
-            compare_url=compare.url(comparing.format_version(agent, version.moment), agent),
-        )
     template = "preview/_previewed.html" if request.htmx else "preview/preview.html"
-    return render(request, template, {"page": now})
+    return render(request, template, {"page": _Page(request, agent)})
+
+
+class _Page(pieces.Page):
+    """The question, and its result now and, if it is asked for, at an earlier time."""
+
+    def __init__(self, request: http.Request, agent: str) -> None:
+        self.criteria = criteria = filters.read(Question(request.GET))
+        self.view = criteria["view"] or "tools"
+        form = criteria["format"] if criteria["format"] in rendering.FORMATS else next(iter(_FORMATS))
+        current, version, past, self.problem = _surfaces(agent, criteria)
+        summary = queries.summary(agent)
+        if summary.agent.archived:
+            raise errors.Archived(agent)
+        query = {
+            key: criteria[key] for key in ("message", "session", "request", "subagent", "at") if criteria[key]
+        }
+        self.agent = agents.Header(summary)
+        self.why_url = f"{request.path}?{urlencode({**query, 'view': 'why'})}"
+        self.subagents = pieces.choices(_SUBAGENTS, criteria["subagent"])
+        self.views = pieces.choices(_VIEWS, self.view)
+        # The best known formats come first, then all others.
+        self.formats = pieces.choices(
+            {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
+        )
+        self.sessions = session_changes.page(agent, limit=MAX_SESSIONS).sessions
+        self.moments = tuple(_moment_choices(agent, criteria["at"]))
+        self.saved = context_saved.OfAgent(agent, context_use.count(current))
+        self.revision = current.revision
+        self.fingerprint = current.fingerprint.removeprefix("sha256:")[:12]
+        self.known = sorted(current.resolution.context.catalog.tools) if self.view == "why" else ()
+        self.may_change = rights.may_flip(request.user, agent)
+        self.now = _Shown(current, self.view, form, criteria, past or current, "added since")
+        if self.view == "policy" or (self.view == "json" and form == "mcp"):
+            self.now.cut = connect.cut_instructions(current.policy)
+        longest = current if past is None or len(current.tools) >= len(past.tools) else past
+        part = _sent_part(longest, criteria["offset"])
+        self.pages = part.pages(criteria, request.path) if self.view == "tools" else None
+        self.past = (
+            _Past(past, self.view, form, criteria, current, version)
+            if past is not None and version is not None
+            else None
+        )
+
+
+class _Shown(pieces.View):
+    """A surface in the chosen view, with the ``mark`` on tools that the ``reference`` does not have."""
+
+    words = ""
+    cut: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        result: surface.Surface,
+        view: str,
+        form: str,
+        criteria: Mapping[str, Any],
+        reference: surface.Surface,
+        mark: str,
+        element_id: str = "provider-json",
+    ) -> None:
+        self.model = model_panel.Panel(result, criteria["message"])
+        self.tools = _tools(result, criteria["offset"], reference, mark) if view == "tools" else ()
+        self.sent = _Sent(result, form, element_id) if view == "json" else None
+        self.why = _Why(result, criteria["tool"]) if view == "why" else None
+
+
+class _Past(_Shown):
+    """The surface of an earlier version of the agent."""
+
+    def __init__(
+        self,
+        result: surface.Surface,
+        view: str,
+        form: str,
+        criteria: Mapping[str, Any],
+        current: surface.Surface,
+        version: agent_versions.Version,
+    ) -> None:
+        super().__init__(result, view, form, criteria, current, "removed since", "provider-json-then")
+        agent = result.resolution.context.agent.key
+        self.words = compare.version(version)
+        self.moment = version.last.at if version.last else None
+        self.notes = tuple(compare.past_warnings(version))
+        self.compare_url = compare.url(comparing.format_version(agent, version.moment), agent)
 
 
 def _surfaces(
@@ -175,13 +202,24 @@ def _moment_choices(agent: str, chosen: str) -> Iterator[pieces.Choice]:
         yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tool:
+    """A tool as it is sent; without a ``decision``, it is Toolbelt's own."""
+
+    key: str
+    tokens: int
+    decision: resolution.Decision | None
+    percent: int
+    mark: str
+
+
 def _tools(
     result: surface.Surface, offset: int | str, reference: surface.Surface, mark: str
-) -> tuple[pieces.View, ...]:
+) -> tuple[_Tool, ...]:
     """Return a page of the tools in the order of the request, marked if the ``reference`` does not have them."""
     maximum = max((definition.tokens for definition in result.tools), default=0)
     return tuple(
-        pieces.View(
+        _Tool(
             key=tool.name,
             tokens=tool.tokens,
             decision=result.because.get(tool.name),
@@ -198,33 +236,39 @@ def _sent_part(result: surface.Surface, offset: int | str) -> paging.Part[defini
     return paging.part(sent, offset, TOOLS_AT_ONCE)
 
 
-def _sent(result: surface.Surface, form: str, element_id: str) -> pieces.View:
-    """Return the tools as JSON in the format of a provider, or the ``problems`` that prevent it."""
-    view = pieces.View(id=element_id, label=_FORMATS.get(form, form), text="")
-    try:
-        view.text = json.dumps(rendering.render(result, form), indent=2, ensure_ascii=False)
-    except errors.Invalid as invalid:
-        view.problems = tuple(problem.message for problem in invalid.problems)
-    view.size = len(view.text.encode())
-    return view
+class _Sent(pieces.View):
+    """The tools as JSON in the format of a provider, or the ``problems`` that prevent it."""
+
+    def __init__(self, result: surface.Surface, form: str, element_id: str) -> None:
+        self.id, self.label, self.text = element_id, _FORMATS.get(form, form), ""
+        self.problems: tuple[str, ...] = ()
+        try:
+            self.text = json.dumps(rendering.render(result, form), indent=2, ensure_ascii=False)
+        except errors.Invalid as invalid:
+            self.problems = tuple(problem.message for problem in invalid.problems)
+        self.size = len(self.text.encode())
 
 
-def _why(result: surface.Surface, tool: str) -> pieces.View:
-    """Return why a tool is on or off, with the steps of the decision; the agent's budget is applied last.
+class _Why(pieces.View):
+    """Why a tool is on or off, with the steps of the decision; the agent's budget is applied last.
 
     If there is no such tool, there is only a ``problem``; without a tool, there is neither.
     """
-    context, view = result.resolution.context, pieces.View(tool=tool)
-    if tool in context.catalog.tools:
-        decision = result.resolution.decision(tool)
-        view.decision = resolution.as_shown(context.catalog, decision)
-        view.decisive, view.steps = decision.rule_number, resolution.trace(context, tool)
-        if decision.code == "budget":
-            question = "Do the tools that are on fit the agent's budget?"
-            view.decisive = 0
-            view.steps += (
-                resolution.Step(0, question, rules.Answer(decision.state, decision.code, decision.origin)),
-            )
-    elif tool:
-        view.problem = str(errors.NotFound("tool", tool, context.catalog.tools))
-    return view
+
+    decision: resolution.Decision | None = None
+    steps: tuple[resolution.Step, ...] = ()
+    decisive = 0
+    problem = ""
+
+    def __init__(self, result: surface.Surface, tool: str) -> None:
+        context, self.tool = result.resolution.context, tool
+        if tool in context.catalog.tools:
+            decision = result.resolution.decision(tool)
+            self.decision = resolution.as_shown(context.catalog, decision)
+            self.decisive, self.steps = decision.rule_number, resolution.trace(context, tool)
+            if decision.code == "budget":
+                question = "Do the tools that are on fit the agent's budget?"
+                answer = rules.Answer(decision.state, decision.code, decision.origin)
+                self.decisive, self.steps = 0, (*self.steps, resolution.Step(0, question, answer))
+        elif tool:
+            self.problem = str(errors.NotFound("tool", tool, context.catalog.tools))

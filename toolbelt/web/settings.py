@@ -217,31 +217,37 @@ def archive(request: http.Request, agent: str) -> HttpResponse:
     return responses.respond(request, notice)
 
 
+class _Page(pieces.Page):
+    """The settings of an agent, with a ``form`` that was rejected (``seen`` is the entry that its page showed)."""
+
+    def __init__(
+        self,
+        request: http.Request,
+        agent: str,
+        form: Settings | None = None,
+        seen: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        settings, user = queries.settings(agent), request.user
+        self.stored = stored = settings.summary.agent
+        if form is None:
+            initial = Settings.initial_of(stored)
+            form, seen = Settings(initial, name=agent, initial=initial), settings.entry
+        form.set_choices(settings.surface.resolution.context.catalog)
+        self.agent = agents_page.Header(settings.summary)
+        self.subagents = tuple(subagents.compare(settings.surface.resolution))
+        self.form = form
+        self.seen = json.dumps(seen, ensure_ascii=False)
+        self.operators = roles.allowed_users(agent)
+        self.users = sorted((*self.operators.own, *self.operators.others))
+        self.may_change = user.has_perm(rights.FLIP) and not stored.archived
+        self.may_flip = rights.may_flip(user, agent)
+
+
 def _render(
     request: http.Request,
     agent: str,
-    *,
-    status: int = 200,
     form: Settings | None = None,
     seen: Mapping[str, Any] = MappingProxyType({}),
+    status: int = 200,
 ) -> HttpResponse:
-    settings = queries.settings(agent)
-    user = request.user
-    if form is None:
-        initial = Settings.initial_of(settings.summary.agent)
-        form, seen = Settings(initial, name=agent, initial=initial), settings.entry
-    form.set_choices(settings.surface.resolution.context.catalog)
-    operators = roles.allowed_users(agent)
-    stored = settings.summary.agent
-    view = pieces.View(
-        agent=agents_page.present(settings.summary),
-        stored=stored,
-        subagents=tuple(subagents.compare(settings.surface.resolution)),
-        form=form,
-        seen=json.dumps(seen, ensure_ascii=False),
-        operators=operators,
-        users=sorted((*operators.own, *operators.others)),
-        may_change=user.has_perm(rights.FLIP) and not stored.archived,
-        may_flip=rights.may_flip(user, agent),
-    )
-    return responses.show(request, view, "settings/settings.html", status=status)
+    return responses.show(request, _Page(request, agent, form, seen), "settings/settings.html", status=status)

@@ -26,17 +26,25 @@ _PROBLEMS = {
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the page to staff only, like the metrics and the admin."""
-    if not getattr(request.user, "is_staff", False):
-        raise PermissionDenied
-    state = installation.status()
-    lines = tuple(map(plugins.line, plugin_overview.load_all(users=False)))
-    # Failed plugins come first, because the list is long.
-    by_state = sorted(lines, key=lambda plugin: plugin.state.shape == "active")
-    page = pieces.View(installed=state, findings=tuple(_findings(state, lines)), plugins=by_state)
-    return render(request, "status/status.html", {"page": page})
+    return render(request, "status/status.html", {"page": _Page(request)})
 
 
-def _findings(state: installation.Installation, lines: tuple[pieces.View, ...]) -> Iterator[str]:
+class _Page(pieces.Page):
+    """The state of the installation."""
+
+    def __init__(self, request: http.Request) -> None:
+        if not getattr(request.user, "is_staff", False):
+            raise PermissionDenied
+        state = installation.status()
+        lines = tuple(map(plugins.Line, plugin_overview.load_all(users=False)))
+        # Failed plugins come first, because the list is long.
+        by_state = sorted(lines, key=lambda plugin: plugin.state.shape == "active")
+        self.installed = state
+        self.findings = tuple(_findings(state, lines))
+        self.plugins = by_state
+
+
+def _findings(state: installation.Installation, lines: tuple[plugins.Line, ...]) -> Iterator[str]:
     pending = state.database.pending
     if pending:
         yield f"Migrations are pending: {words.listing(list(pending))}. Run {conf.COMMAND} migrate."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django import forms
@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
-from toolbelt.core import belts, catalog, errors, reasons
+from toolbelt.core import belts, catalog, errors, reasons, resolution
 from toolbelt.web.kit import (
     entry_editor,
     entry_forms,
@@ -66,11 +66,11 @@ class SubApp(entry_forms.EntryForm):
         agents = {key: key for key in self.values["agents"]} | titles.agent_options()
         self.choose("agents", agents.items())
         self.rows = [
-            pieces.View(
-                key=key,
-                about=words.about_tool(stored, key),
-                problem=self.problems.get(f"tool_names[{index}]", ""),
-            )
+            {
+                "key": key,
+                "about": words.about_tool(stored, key),
+                "problem": self.problems.get(f"tool_names[{index}]", ""),
+            }
             for index, key in enumerate(self.tools)
         ]
 
@@ -85,72 +85,84 @@ class Editor(entry_editor.Editor):
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list."""
-    index = access_index.load()
-    sub_apps = index.catalog.sub_apps
-    names = ["", *sub_apps, ""]
-    view = pieces.View(
-        sub_apps=tuple(
-            _line(index, sub_app, up, down)
+    return responses.show(request, _Page(request), "sub_apps/list.html")
+
+
+class _Page(pieces.Page):
+    """The list of sub-apps."""
+
+    def __init__(self, request: http.Request) -> None:
+        index = access_index.load()
+        sub_apps = index.catalog.sub_apps
+        names = ["", *sub_apps, ""]
+        self.sub_apps = tuple(
+            _Line(index, sub_app, up, down)
             for sub_app, up, down in zip(sub_apps.values(), names, names[2:], strict=False)
-        ),
-    )
-    return responses.show(request, view, "sub_apps/list.html")
+        )
 
 
 @require_safe
 def page(request: http.Request, sub_app: str) -> HttpResponse:
     """Show one sub-app."""
-    index = access_index.load()
-    stored = index.catalog.sub_apps.get(sub_app)
-    if stored is None:
-        raise errors.NotFound("sub-app", sub_app, index.catalog.sub_apps)
-    closed = access_index.closed(index.catalog)
-    tools = [index.catalog.tools[tool] for tool in _tools(index, stored)]
-    explanations = explained.Explanations(closed.get(tool.key) for tool in tools)
-    view = pieces.View(
-        sub_app=stored,
-        title=stored.title or sub_app,
-        tools=tuple((tool, (each := closed.get(tool.key)), explanations.of(each)) for tool in tools),
-        tokens=words.approx(sum(tool.tokens for tool in tools)),
-        agents=tuple(_agents(index, stored)),
-        seen=json.dumps(belts.entry("sub_app", stored), ensure_ascii=False),
-    )
-    return responses.show(request, view, "sub_apps/sub_app.html")
+    return responses.show(request, _SubAppPage(request, sub_app), "sub_apps/sub_app.html")
 
 
-def _line(index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, down: str) -> pieces.View:
-    tools = _tools(index, sub_app)
-    accesses = [access for access in index.agents if access.agent.key in sub_app.agents]
-    return pieces.View(
-        sub_app=sub_app,
-        title=sub_app.title or sub_app.key,
-        tools=len(tools),
-        pairs=len(accesses) * len(tools),
-        off=sum(tool not in access.active for access in accesses for tool in tools),
-        up=up,
-        down=down,
-    )
+class _SubAppPage(pieces.Page):
+    """One sub-app."""
+
+    def __init__(self, request: http.Request, sub_app: str) -> None:
+        index = access_index.load()
+        stored = index.catalog.sub_apps.get(sub_app)
+        if stored is None:
+            raise errors.NotFound("sub-app", sub_app, index.catalog.sub_apps)
+        closed = access_index.closed(index.catalog)
+        tools = [index.catalog.tools[tool] for tool in _tools(index, stored)]
+        explanations = explained.Explanations(closed.get(tool.key) for tool in tools)
+        self.sub_app = stored
+        self.title = stored.title or sub_app
+        self.tools = tuple((tool, (each := closed.get(tool.key)), explanations.of(each)) for tool in tools)
+        self.tokens = words.approx(sum(tool.tokens for tool in tools))
+        self.agents = tuple(_agents(index, stored))
+        self.seen = json.dumps(belts.entry("sub_app", stored), ensure_ascii=False)
+
+
+class _Line(pieces.View):
+    """A sub-app in the list."""
+
+    def __init__(self, index: access_index.AccessIndex, sub_app: catalog.SubApp, up: str, down: str) -> None:
+        tools = _tools(index, sub_app)
+        accesses = [access for access in index.agents if access.agent.key in sub_app.agents]
+        self.sub_app = sub_app
+        self.title = sub_app.title or sub_app.key
+        self.tools = len(tools)
+        self.pairs = len(accesses) * len(tools)
+        self.off = sum(tool not in access.active for access in accesses for tool in tools)
+        self.up = up
+        self.down = down
 
 
 def _tools(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> list[str]:
     return [tool for tool in sub_app.tool_names if tool in index.catalog.tools]
 
 
-def _agents(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Iterator[pieces.View]:
-    tools = _tools(index, sub_app)
-    accesses = {access.agent.key: access for access in index.agents}
-    for key in sub_app.agents:
-        if key not in accesses:
-            continue
-        decisions = [accesses[key].decision(tool) for tool in tools]
+class _Agent(pieces.View):
+    """An agent that a sub-app embeds, and which of its tools are off there."""
+
+    def __init__(self, key: str, decisions: Sequence[resolution.Decision]) -> None:
         off = [
             (decision.tool, reasons.explain(decision)) for decision in decisions if decision.state != "active"
         ]
         active = len(decisions) - len(off)
-        yield pieces.View(
-            key=key,
-            state="active" if not off else "discoverable" if active else "denied",
-            word=f"{active} of {len(decisions)} on",
-            off=tuple(off[:_MAX_REASONS]),
-            more_off=max(0, len(off) - _MAX_REASONS),
-        )
+        self.key = key
+        self.state = "active" if not off else "discoverable" if active else "denied"
+        self.word = f"{active} of {len(decisions)} on"
+        self.off = tuple(off[:_MAX_REASONS])
+        self.more_off = max(0, len(off) - _MAX_REASONS)
+
+
+def _agents(index: access_index.AccessIndex, sub_app: catalog.SubApp) -> Iterator[_Agent]:
+    tools = _tools(index, sub_app)
+    accesses = {access.agent.key: access for access in index.agents}
+    for key in sub_app.agents:
+        if key in accesses:
+            yield _Agent(key, [accesses[key].decision(tool) for tool in tools])

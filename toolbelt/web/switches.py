@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -96,16 +97,24 @@ def render_partial(
     index = access_index.load()
     kits = [index.catalog.toolkits[key] for key in cells if key in index.catalog.toolkits]
     accesses = [access for access in index.agents if access.agent.key == agent]
-    page = pieces.View(
-        cells=tuple(toolkits.cell(access, kit, may_change=True) for access in accesses for kit in kits),
-        toolkits=tuple(toolkits.line(toolkits.use_of(index, kit)) for kit in kits),
-        may_change=True,
-        notice=notice,
-    )
+    page = _Cells(notice)
+    page.cells = [toolkits.Cell(access, kit, may_change=True) for access in accesses for kit in kits]
+    page.toolkits = [toolkits.Line(toolkits.use_of(index, kit)) for kit in kits]
     context = {"page": page, "confirmation": confirmation}
     response = render(request, "toolkits/_answer.html", context, status=status)
     # Other parts of the page that depend on the agent reload themselves.
     return access.as_of(trigger_client_event(response, "flipped"), agent, counts.revision)
+
+
+class _Cells(pieces.Page):
+    """The cells of a table of switches that a change affects."""
+
+    may_change = True
+    cells: Sequence[toolkits.Cell] = ()
+    toolkits: Sequence[toolkits.Line] = ()
+
+    def __init__(self, notice: notices.Notice) -> None:
+        self.notice = notice
 
 
 @require_POST

@@ -107,7 +107,7 @@ class Tokens(forms.Form):
 @responses.require_read("api_token")
 def listing(request: http.Request) -> HttpResponse:
     """Show the tokens; htmx gets only their list."""
-    return responses.show(request, _page(request), "tokens/list.html", "tokens/_filtered.html")
+    return responses.show(request, _Page(request), "tokens/list.html", "tokens/_filtered.html")
 
 
 @require_POST
@@ -119,11 +119,11 @@ def issue(request: http.Request) -> HttpResponse:
 
     def show_again(error: errors.ToolbeltError, status: int) -> HttpResponse:
         form.refuse(error, default_field="agent")
-        return responses.show(request, _page(request, form), "tokens/list.html", "tokens/_form.html", 422)
+        return responses.show(request, _Page(request, form), "tokens/list.html", "tokens/_form.html", 422)
 
     responses.declare(request, reverse("web:tokens"), form=show_again)
     issued = tokens.issue(responses.write(request), **form.arguments(request.user.get_username()))
-    page = _page(request)
+    page = _Page(request)
     page.issued, page.owner = issued, owner_label(issued.token)
     return responses.show(request, page, "tokens/list.html", "tokens/_issued.html")
 
@@ -133,7 +133,7 @@ def issue(request: http.Request) -> HttpResponse:
 def revoke(request: http.Request, token: str) -> HttpResponse:
     """Revoke a token, after a confirmation."""
     form = kit.Change(request.POST)
-    parts = responses.swap_in(request, "tokens/_revoked.html", lambda: _page(request))
+    parts = responses.swap_in(request, "tokens/_revoked.html", lambda: _Page(request))
     responses.declare(request, reverse("web:tokens"), parts=parts, refusal="Not revoked")
     if not form.checked()["confirm"]:
         reasons = (
@@ -146,32 +146,39 @@ def revoke(request: http.Request, token: str) -> HttpResponse:
     return responses.respond(request, notices.Notice(text=text))
 
 
-def _page(request: http.Request, form: Token | None = None) -> pieces.View:
-    """Return the list, with the form that issues a token for users with the permission."""
-    criteria, path, now = filters.read(Tokens(request.GET)), reverse("web:tokens"), timezone.now()
-    all_tokens = tokens.all_tokens()
-    matching = [
-        token
-        for token in all_tokens
-        if words.contains(criteria["q"], token.prefix, token.name, token.agent, token.user, token.issued_by)
-    ]
-    valid = paging.part([token for token in matching if token.is_valid(now)], criteria["offset"])
-    inactive = paging.part([token for token in matching if not token.is_valid(now)], criteria["gone_offset"])
-    if request.user.has_perm(_ISSUE):
-        form = form or Token.empty(criteria["agent"])
-        form.set_choices()
-    return pieces.View(
-        tokens=tuple(map(line, valid.items)),
-        tokens_pages=valid.pages(criteria, path),
-        inactive=tuple(map(line, inactive.items)),
-        inactive_total=inactive.total,
-        inactive_pages=inactive.pages(criteria, path, name="gone_offset"),
-        inactive_open=bool(criteria["gone_offset"] or (criteria["q"] and not valid.total)),
-        query=criteria["q"],
-        total=len(all_tokens),
-        matches=f"{words.number(valid.total)} valid of {words.number(len(all_tokens))}",
-        form=form,
-    )
+class _Page(pieces.Page):
+    """The list, with the form that issues a token for users with the permission, or the token that was just issued."""
+
+    issued: tokens.Issued | None = None
+    owner = ""
+
+    def __init__(self, request: http.Request, form: Token | None = None) -> None:
+        criteria, path, now = filters.read(Tokens(request.GET)), reverse("web:tokens"), timezone.now()
+        all_tokens = tokens.all_tokens()
+        matching = [
+            token
+            for token in all_tokens
+            if words.contains(
+                criteria["q"], token.prefix, token.name, token.agent, token.user, token.issued_by
+            )
+        ]
+        valid = paging.part([token for token in matching if token.is_valid(now)], criteria["offset"])
+        inactive = paging.part(
+            [token for token in matching if not token.is_valid(now)], criteria["gone_offset"]
+        )
+        if request.user.has_perm(_ISSUE):
+            form = form or Token.empty(criteria["agent"])
+            form.set_choices()
+        self.tokens = tuple(map(Line, valid.items))
+        self.tokens_pages = valid.pages(criteria, path)
+        self.inactive = tuple(map(Line, inactive.items))
+        self.inactive_total = inactive.total
+        self.inactive_pages = inactive.pages(criteria, path, name="gone_offset")
+        self.inactive_open = bool(criteria["gone_offset"] or (criteria["q"] and not valid.total))
+        self.query = criteria["q"]
+        self.total = len(all_tokens)
+        self.matches = f"{words.number(valid.total)} valid of {words.number(len(all_tokens))}"
+        self.form = form
 
 
 def owner_label(token: tokens.Token) -> str:
@@ -179,18 +186,18 @@ def owner_label(token: tokens.Token) -> str:
     return f"agent {token.agent}" if token.agent else f"{token.user}, {token.scope}"
 
 
-def line(token: tokens.Token) -> pieces.View:
-    """Return a token with its state."""
-    state, tone = _state(token, timezone.now())
-    return pieces.View(
-        token=token,
-        scope=SCOPES.get(token.scope, ""),
-        state=state,
-        tone=tone,
-        is_inactive=tone == "quiet",
+class Line(pieces.View):
+    """A token with its state."""
+
+    def __init__(self, token: tokens.Token) -> None:
+        state, tone = _state(token, timezone.now())
+        self.token = token
+        self.scope = SCOPES.get(token.scope, "")
+        self.state = state
+        self.tone = tone
+        self.is_inactive = tone == "quiet"
         # A token is valid again if its agent or user is brought back, unless it is revoked.
-        may_be_revoked=token.rejection(timezone.now()) not in ("revoked", "expired"),
-    )
+        self.may_be_revoked = token.rejection(timezone.now()) not in ("revoked", "expired")
 
 
 def _state(token: tokens.Token, now: datetime) -> tuple[str, str]:

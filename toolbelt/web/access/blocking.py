@@ -38,7 +38,7 @@ def respond(
     name: str,
     home: str,
     part: str,
-    page: Callable[[], pieces.View],
+    page: Callable[[], pieces.Page],
 ) -> HttpResponse:
     """Block or unblock an entry for everyone. htmx gets ``part`` of its ``page``, a browser goes to ``home``."""
     agent = request.POST.get("from_agent", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from django.urls import reverse
 
@@ -32,27 +33,37 @@ _REVIEWS = {"tool-unseen": "Approve this tool", "tool-changed": "Approve this ve
 _KINDS = {"sub_app": "sub-app"}
 
 
-def page(access: queries.Access, key: str, *, may: Callable[[str], bool]) -> pieces.View:
-    """Return the decisions for a toolkit or a tool, each with its control. Raise errors.NotFound for any other key.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """The link to the page that changes a decision, or the form that flips it (``on``, from ``was``)."""
+
+    words: str
+    url: str
+    on: str = ""
+    was: str = ""
+
+
+class Why(pieces.Page):
+    """The decisions for a toolkit or a tool, each with its control. Raise errors.NotFound for any other key.
 
     ``may`` tells whether the reader may change entries of a kind; for "agent", this agent.
     """
-    stored = access.catalog
-    toolkit, tool = stored.toolkits.get(key), stored.tools.get(key)
-    if toolkit is None and tool is None:
-        raise errors.NotFound("tool", key, stored.tools)
-    members = access_index.members(stored, toolkit) if toolkit is not None else (key,)
-    ordered = sorted(map(access.decision, members), key=_reason)
-    return pieces.View(
-        agent=access.agent.key,
-        key=key,
-        title=(toolkit.title if toolkit else tool.title if tool else "") or key,
-        is_tool=toolkit is None,
-        decisions=tuple(
-            _decision(access, list(each), key if toolkit else "", may)
+
+    def __init__(self, access: queries.Access, key: str, *, may: Callable[[str], bool]) -> None:
+        stored = access.catalog
+        toolkit, tool = stored.toolkits.get(key), stored.tools.get(key)
+        if toolkit is None and tool is None:
+            raise errors.NotFound("tool", key, stored.tools)
+        members = access_index.members(stored, toolkit) if toolkit is not None else (key,)
+        ordered = sorted(map(access.decision, members), key=_reason)
+        self.agent = access.agent.key
+        self.key = key
+        self.title = (toolkit.title if toolkit else tool.title if tool else "") or key
+        self.is_tool = toolkit is None
+        self.decisions = tuple(
+            _Item(access, list(each), key if toolkit else "", may)
             for _, each in itertools.groupby(ordered, key=_reason)
-        ),
-    )
+        )
 
 
 def _reason(decision: resolution.Decision) -> tuple[int, str, tuple[str, ...]]:
@@ -61,36 +72,41 @@ def _reason(decision: resolution.Decision) -> tuple[int, str, tuple[str, ...]]:
     return decision.rule_number, decision.code, () if is_shared else decision.origin
 
 
-def _decision(
-    access: queries.Access, decisions: Sequence[resolution.Decision], toolkit: str, may: Callable[[str], bool]
-) -> pieces.View:
-    decision = decisions[0]
-    origin = decision.origin
-    newest = access.switched.get(origin.name) if origin.kind in ("switch", "override") else None
-    context = access.surface.resolution.context
-    # The denials that all of these tools share.
-    shared = set.intersection(
-        *({denial[1:] for denial in resolution.denials(context, each.tool)} for each in decisions)
-    )
-    further = [
-        denial
-        for denial in resolution.denials(context, decision.tool)
-        if denial[1:] in shared and denial.code != decision.code
-    ]
-    return pieces.View(
-        decision=decision,
-        tools=tuple(decision.tool for decision in decisions[:MAX_NAMES]),
-        more=len(decisions) - MAX_NAMES,
-        newest=newest,
-        control=_control(access, decision, toolkit, may),
+class _Item(pieces.View):
+    """The decision that several tools share, with its control, and the further denials."""
+
+    def __init__(
+        self,
+        access: queries.Access,
+        decisions: Sequence[resolution.Decision],
+        toolkit: str,
+        may: Callable[[str], bool],
+    ) -> None:
+        decision = decisions[0]
+        origin = decision.origin
+        newest = access.switched.get(origin.name) if origin.kind in ("switch", "override") else None
+        context = access.surface.resolution.context
+        # The denials that all of these tools share.
+        shared = set.intersection(
+            *({denial[1:] for denial in resolution.denials(context, each.tool)} for each in decisions)
+        )
+        further = [
+            denial
+            for denial in resolution.denials(context, decision.tool)
+            if denial[1:] in shared and denial.code != decision.code
+        ]
+        self.decision = decision
+        self.tools = tuple(decision.tool for decision in decisions[:MAX_NAMES])
+        self.more = len(decisions) - MAX_NAMES
+        self.newest = newest
+        self.control = _control(access, decision, toolkit, may)
         # The denials that would remain without the first one.
-        denials=[(denial, _control(access, denial, toolkit, may)) for denial in further],
-    )
+        self.denials = [(denial, _control(access, denial, toolkit, may)) for denial in further]
 
 
 def _control(
     access: queries.Access, decision: resolution.Decision, toolkit: str, may: Callable[[str], bool]
-) -> pieces.View | None:
+) -> Control | None:
     """Return the link or the flip that changes the decision; None if the reader may use neither."""
     page_link = _origin_link(access, decision, may)
     return _flip_button(access, decision, toolkit) if page_link is None and may("agent") else page_link
@@ -98,7 +114,7 @@ def _control(
 
 def _origin_link(
     access: queries.Access, decision: resolution.Decision, may: Callable[[str], bool]
-) -> pieces.View | None:
+) -> Control | None:
     """Return the link to the page that changes the decision's origin; None for a switch or an override."""
     code, name, agent = decision.code, decision.origin.name, access.agent.key
     if code == "loaded":
@@ -119,11 +135,11 @@ def _origin_link(
     return _link(f"{verb} {_KINDS.get(kind, kind)} {name}", f"edit_{kind}" if verb == "Edit" else kind, name)
 
 
-def _link(text: str, view: str, name: str, anchor: str = "") -> pieces.View:
-    return pieces.View(words=text, url=reverse(f"web:{view}", args=[name]) + anchor)
+def _link(text: str, view: str, name: str, anchor: str = "") -> Control:
+    return Control(words=text, url=reverse(f"web:{view}", args=[name]) + anchor)
 
 
-def _flip_button(access: queries.Access, decision: resolution.Decision, toolkit: str) -> pieces.View:
+def _flip_button(access: queries.Access, decision: resolution.Decision, toolkit: str) -> Control:
     """Return the switch or override that changes the decision, and its new value."""
     agent, origin = access.agent, decision.origin
     on: bool | None = decision.state != "active"
@@ -138,7 +154,7 @@ def _flip_button(access: queries.Access, decision: resolution.Decision, toolkit:
         kind, key, target = "override", decision.tool, "this tool"
     stored = (agent.overrides if kind == "override" else agent.switches).get(key)
     text = "Reset its override to default" if on is None else f"Turn {target} {'on' if on else 'off'}"
-    return pieces.View(
+    return Control(
         words=text,
         url=reverse(f"web:{kind}", args=[agent.key, key]),
         on=words.form_value(on),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -15,7 +16,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from toolbelt.control.access import switches
+from toolbelt.control.access import access_index, switches
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors, risks
@@ -33,6 +34,7 @@ from toolbelt.web.kit import (
     periods,
     pieces,
     responses,
+    titles,
     tool_search,
     tool_sections,
     words,
@@ -63,8 +65,7 @@ class Access(forms.Form):
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the page; htmx gets only the sections, or the tools of the section that was opened."""
     criteria, target = filters.read(Access(request.GET)), request.htmx.target or ""
-    access = queries.access(agent, criteria["message"])
-    view = _page(request, access, criteria)
+    view = _Page(request, queries.access(agent, criteria["message"]), criteria)
     if target == "sections":
         return render(request, "access/_sections.html", {"page": view, "is_partial": True})
     if target.endswith(":tools"):
@@ -79,12 +80,30 @@ def page(request: http.Request, agent: str) -> HttpResponse:
 @require_safe
 def effect(request: http.Request, agent: str, key: str) -> HttpResponse:
     """Show the effect of turning a toolkit or tool on or off, or resetting it: in its menu, or on a page."""
-    stored = switches.current_value(agent, key)
-    previews = switches.previews(agent, key, [on for on in (True, False, None) if on is not stored])
-    # The state without a preview is the current one.
-    lines = tuple((word, previews.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default")))
-    template = "access/_effects.html" if request.htmx else "access/effect.html"
-    return render(request, template, {"page": pieces.View(agent=agent, key=key, lines=lines)})
+    template = "access/_actions.html" if request.htmx else "access/effect.html"
+    return render(request, template, {"page": _Effect(request, agent, key)})
+
+
+class _Effect(pieces.Page):
+    """The effect of each state of a toolkit's switch or a tool's override, and more actions."""
+
+    words, spans = pieces.SWITCH_ACTIONS[:2], tuple(periods.SPANS.items())
+
+    def __init__(self, request: http.Request, agent: str, key: str) -> None:
+        stored = switches.current_value(agent, key)
+        previews = switches.previews(agent, key, [on for on in (True, False, None) if on is not stored])
+        toolkit = access_index.catalog_view().catalog.toolkits.get(key)
+        self.agent, self.key, self.was = agent, key, words.form_value(stored)
+        # The state without a preview is the current one.
+        self.lines = [
+            (word, previews.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default"))
+        ]
+        self.kind, flip = ("tool", "override") if toolkit is None else ("toolkit", "switch")
+        self.what = titles.of(toolkit) if toolkit is not None else key
+        self.flip_view, self.entry_view = f"web:{flip}", f"web:{self.kind}"
+        self.block_view = f"web:block_{self.kind}"
+        self.may_change = rights.may_flip(request.user, agent)
+        self.may_block = request.user.has_perms(_BLOCK)
 
 
 @require_safe
@@ -96,7 +115,7 @@ def why(request: http.Request, agent: str, key: str) -> HttpResponse:
             return rights.may_flip(request.user, agent)
         return request.user.has_perm(rights.permission("change", kind))
 
-    page = decisions.page(queries.access(agent), key, may=may)
+    page = decisions.Why(queries.access(agent), key, may=may)
     template = "access/_why.html" if request.htmx else "access/why.html"
     return render(request, template, {"page": page})
 
@@ -107,7 +126,7 @@ def directive(request: http.Request, agent: str) -> HttpResponse:
     message = str(filters.read(Access(request.GET))["message"])
     result = surfaces.ask(agent, message=message)
     return render(
-        request, "access/_directive.html", {"directive": model_panel.directive(result.directive, message)}
+        request, "access/_directive.html", {"directive": model_panel.Directive(result.directive, message)}
     )
 
 
@@ -127,32 +146,38 @@ def render_partial(
         # The agent was removed since the page was opened, or by this change.
         responses.keep_notice(request, notice)
         return responses.see_other(request, reverse("web:agents"))
-    # Only the tools and sections that the page shows.
-    tools, sections = (request.POST.get(name, "").split() for name in ("tools", "sections"))
-    page = pieces.View(
-        agent=_header(request, access),
-        sections=tuple(
-            tool_sections.section(access, group)
-            for group in tool_sections.groups(access)
-            if group.id in sections
-        ),
-        rows=tool_sections.rows(access, sorted({*tools} & access.catalog.tools.keys())),
-        overridden=len(access.agent.overrides),
-        model=model_panel.view(access.surface, message, change),
-        notice=notice,
-        announcement=f"{notice.text} {notice.detail}".strip(),
-        may_change=True,
-        revision=access.revision,
-    )
+    page = _Changed(request, access, notice, model_panel.Panel(access.surface, message, change))
     response = render(
         request, "kit/_answer.html", {"page": page, "confirmation": confirmation}, status=status
     )
-    return as_of(response, agent, page.revision)
+    return as_of(response, agent, access.revision)
 
 
-def _header(request: http.Request, access: queries.Access) -> pieces.View:
+class _Changed(pieces.Page):
+    """The parts of the Access page that a change affects: only tools and sections that the page shows."""
+
+    may_change = True
+
+    def __init__(
+        self,
+        request: http.Request,
+        access: queries.Access,
+        notice: notices.Notice,
+        model: model_panel.Panel,
+    ) -> None:
+        tools, sections = (request.POST.get(name, "").split() for name in ("tools", "sections"))
+        self.agent, self.model, self.notice = _header(request, access), model, notice
+        groups = tool_sections.groups(access)
+        self.sections = [tool_sections.Section(access, group) for group in groups if group.id in sections]
+        self.rows = tool_sections.rows(access, sorted({*tools} & access.catalog.tools.keys()))
+        self.overridden = len(access.agent.overrides)
+        self.announcement = f"{notice.text} {notice.detail}".strip()
+        self.revision = access.revision
+
+
+def _header(request: http.Request, access: queries.Access) -> agents.Header:
     may_undo = audit_words.may_undo_quickly(request.user, access.last)
-    return agents.present(access.summary, may_undo=may_undo)
+    return agents.Header(access.summary, may_undo=may_undo)
 
 
 def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
@@ -162,90 +187,86 @@ def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
     return response
 
 
-def _page(request: http.Request, access: queries.Access, criteria: Mapping[str, Any]) -> pieces.View:
-    opened = request.GET.getlist("open")
-    notice, change = (None, None) if request.htmx.target else responses.pop_notice(request)
-    is_filtered = bool(criteria["q"] or criteria["show"])
-    pairs = _matching(access, criteria)
-    tools = {key for _, keys in pairs for key in keys}
-    is_short = sum(len(keys) for _, keys in pairs) <= MAX_AT_ONCE
-    states = {group.id: tool_sections.state(access, group) for group, _ in pairs}
-    if not criteria["sort"]:
-        pairs.sort(key=lambda pair: _ORDER.index(states[pair[0].id]))
-    page_part = paging.part(pairs, _start(pairs, criteria, opened), SECTIONS_AT_ONCE)
-    sections = []
-    for group, keys in page_part.items:
-        section = tool_sections.section(access, group)
-        section.open, section.matching = group.id in opened or (is_filtered and is_short), len(keys)
+class _Page(pieces.Page):
+    """The Access page, or the part of it that a filter or an opened section changes."""
+
+    bulk = tuple((kind, kind.capitalize(), pieces.SWITCH_ACTIONS) for kind in ("tools", "toolkits"))
+
+    def __init__(self, request: http.Request, access: queries.Access, criteria: Mapping[str, Any]) -> None:
+        self.notice, change = (None, None) if request.htmx.target else responses.pop_notice(request)
+        self.agent = _header(request, access)
+        self.filter = _Filter(request, access, criteria)
+        self.query = urlencode(_address(criteria))
+        self.model = model_panel.Panel(access.surface, criteria["message"], change)
+        self.may_change = rights.may_flip(request.user, access.agent.key) and not access.agent.archived
+        opened, pairs = request.GET.getlist("open"), self.filter.pairs
+        is_short = sum(len(keys) for _, keys in pairs) <= MAX_AT_ONCE
+        states = {group.id: tool_sections.state(access, group) for group, _ in pairs}
+        if not criteria["sort"]:
+            pairs.sort(key=lambda pair: _ORDER.index(states[pair[0].id]))
+        part = paging.part(pairs, _start(pairs, criteria, opened), SECTIONS_AT_ONCE)
+        self.pages = part.pages(_address(criteria), request.path)
+        is_open = {
+            group.id: group.id in opened or (self.filter.is_filtered and is_short) for group, _ in part.items
+        }
         # The rows of a section that is closed are fetched when it is opened.
-        section.tools = keys if section.open or is_short else None
-        sections.append(section)
-    shown = {key for section in sections for key in section.tools or ()}
-    rows = dict(zip(shown, tool_sections.rows(access, shown), strict=True))
-    for section in sections:
-        section.tools = None if section.tools is None else [rows[key] for key in section.tools]
-    parameters = {**_address(criteria), "offset": ""}
-    return pieces.View(
-        agent=_header(request, access),
-        # The items of the menu beside each control.
-        actions=pieces.View(
-            words=pieces.SWITCH_ACTIONS[:2],
-            spans=tuple(periods.SPANS.items()),
-            bulk=tuple((kind, kind.capitalize(), pieces.SWITCH_ACTIONS) for kind in ("tools", "toolkits")),
-            may_block=request.user.has_perms(_BLOCK),
-        ),
-        filter=pieces.View(
-            query=criteria["q"],
-            show=criteria["show"],
-            sort=criteria["sort"],
-            show_choices=pieces.choices(
-                _SHOW_CHOICES, criteria["show"], counts={"overridden": len(access.agent.overrides)}
-            ),
-            is_filtered=is_filtered,
-            chosen=1 if criteria["show"] else 0,
-            matches=f"{words.tools(len(tools))} in {words.counted(len(pairs), 'section')}.",
-            orders=tuple(
-                pieces.View(
-                    label=label,
-                    chosen=criteria["sort"] == sort,
-                    url=filters.address(request.path, {**parameters, "sort": sort}),
-                )
-                for sort, label in _SORTS.items()
-            ),
-        ),
-        query=urlencode(_address(criteria)),
-        groups=tuple(_groups(sections, Counter(states.values()), criteria, is_filtered, opened)),
-        pages=page_part.pages(_address(criteria), request.path),
-        model=model_panel.view(access.surface, criteria["message"], change),
-        may_change=rights.may_flip(request.user, access.agent.key) and not access.agent.archived,
-        notice=notice,
-    )
+        shown = {key for group, keys in part.items if is_open[group.id] or is_short for key in keys}
+        rows = dict(zip(shown, tool_sections.rows(access, shown), strict=True))
+        sections = [
+            tool_sections.Section(
+                access,
+                group,
+                is_open=is_open[group.id],
+                matching=len(keys),
+                tools=[rows[key] for key in keys] if is_open[group.id] or is_short else None,
+            )
+            for group, keys in part.items
+        ]
+        counts = Counter(states.values())
+        self.groups: list[_Group] = []
+        if criteria["sort"]:
+            self.groups = [_Group(sections=sections)]
+            return
+        for state, in_state in itertools.groupby(sections, key=lambda section: section.state):
+            group = _Group(sections=list(in_state), state=state, label=_GROUPS[state], count=counts[state])
+            group.folds = state in _FOLDED
+            is_alone = not set(counts).difference(_FOLDED)
+            is_opened = any(section.id in opened for section in group.sections)
+            group.open = not group.folds or self.filter.is_filtered or is_alone or is_opened
+            self.groups.append(group)
 
 
-def _groups(
-    sections: Sequence[pieces.View],
-    counts: Mapping[str, int],
-    criteria: Mapping[str, Any],
-    is_filtered: bool,
-    opened: Sequence[str],
-) -> Iterator[pieces.View]:
-    """Yield the groups of sections with their headings; in policy order, one group without a heading."""
-    if criteria["sort"]:
-        yield pieces.View(sections=tuple(sections))
-        return
-    for state, each in itertools.groupby(sections, key=lambda section: section.state):
-        in_state = tuple(each)
-        yield pieces.View(
-            state=state,
-            label=_GROUPS[state],
-            count=counts[state],
-            folds=state in _FOLDED,
-            open=state not in _FOLDED
-            or is_filtered
-            or not set(counts).difference(_FOLDED)
-            or any(section.id in opened for section in in_state),
-            sections=in_state,
+class _Filter(pieces.View):
+    """The filter of the page, and the sections that match, with their tools."""
+
+    def __init__(self, request: http.Request, access: queries.Access, criteria: Mapping[str, Any]) -> None:
+        self.query, self.show, self.sort = criteria["q"], criteria["show"], criteria["sort"]
+        self.show_choices = pieces.choices(
+            _SHOW_CHOICES, self.show, counts={"overridden": len(access.agent.overrides)}
         )
+        self.is_filtered = bool(self.query or self.show)
+        self.chosen = 1 if self.show else 0
+        self.pairs = _matching(access, criteria)
+        tools = {key for _, keys in self.pairs for key in keys}
+        self.matches = f"{words.tools(len(tools))} in {words.counted(len(self.pairs), 'section')}."
+        parameters = {**_address(criteria), "offset": ""}
+        self.orders = [
+            # The label, whether it is the current one, and the URL.
+            (label, sort == self.sort, filters.address(request.path, {**parameters, "sort": sort}))
+            for sort, label in _SORTS.items()
+        ]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Group:
+    """The sections in one state, with their heading; in policy order, all sections, without one."""
+
+    sections: Sequence[tool_sections.Section]
+    state: str = ""
+    label: str = ""
+    count: int = 0
+    folds: bool = False
+    open: bool = True
 
 
 def matching(

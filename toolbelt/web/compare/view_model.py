@@ -27,43 +27,44 @@ _LOADABLE = {"allowed": "may be loaded", "initial": "in every session", None: "m
 _ORDERS = {"always-on": "order of the always-on tools", "loadable": "order of the loadable toolkits"}
 
 
-def page(
-    request: http.Request, criteria: Mapping[str, Any], may_copy: Callable[[str], tuple[str, ...] | None]
-) -> pieces.View:
-    """Return the page for the two sides in ``criteria``.
+class Page(pieces.Page):
+    """The page for the two sides in ``criteria``.
 
     ``may_copy`` returns the parts of an agent that the reader may change: all (empty), some, or none (None).
     """
-    names = {side: _side_name(criteria[side], criteria[f"{side}_at"]) for side in ("a", "b")}
-    path = request.path
-    problem, differences = "", None
-    if all(names.values()):
-        try:
-            comparison = comparing.compare(names["a"], names["b"])
-            parts = may_copy(comparison.b.key) if comparison.b.is_now else None
-            differences = _differences(comparison, names, criteria, path, parts)
-        except (errors.NotFound, errors.Invalid) as error:
-            problem = str(error)
-    options, loadouts = titles.agent_options(), comparing.loadout_names()
-    view = pieces.View(
-        a=_chooser("a", "From", names["a"], options, loadouts),
-        b=_chooser("b", "To", names["b"], options, loadouts),
-        problem=problem,
-        comparison=differences,
-    )
-    if not all(names.values()):
-        # Links that choose the missing side, the first one before the second.
-        empty, chosen = ("b", names["a"]) if names["a"] else ("a", names["b"])
-        part = paging.part([key for key in options if key != chosen], criteria["offset"])
-        named = {name: value for name, value in names.items() if value}
-        label = options.get(chosen, chosen.removeprefix(_LOADOUT))
-        view.others_title = f"Compare {label} with" if chosen else "Choose the first agent"
-        view.others = tuple(
-            (options[key], f"{path}?{urlencode(dict(sorted({**named, empty: key}.items())))}")
-            for key in part.items
-        )
-        view.others_pages = part.pages(named, path)
-    return view
+
+    def __init__(
+        self,
+        request: http.Request,
+        criteria: Mapping[str, Any],
+        may_copy: Callable[[str], tuple[str, ...] | None],
+    ) -> None:
+        names = {side: _side_name(criteria[side], criteria[f"{side}_at"]) for side in ("a", "b")}
+        path = request.path
+        self.problem, self.comparison = "", None
+        if all(names.values()):
+            try:
+                comparison = comparing.compare(names["a"], names["b"])
+                parts = may_copy(comparison.b.key) if comparison.b.is_now else None
+                self.comparison = _Differences(comparison, names, criteria, path, parts)
+            except (errors.NotFound, errors.Invalid) as error:
+                self.problem = str(error)
+        options, loadouts = titles.agent_options(), comparing.loadout_names()
+        self.a = _Chooser("a", "From", names["a"], options, loadouts)
+        self.b = _Chooser("b", "To", names["b"], options, loadouts)
+        self.others: tuple[tuple[str, str], ...] = ()
+        if not all(names.values()):
+            # Links that choose the missing side, the first one before the second.
+            empty, chosen = ("b", names["a"]) if names["a"] else ("a", names["b"])
+            part = paging.part([key for key in options if key != chosen], criteria["offset"])
+            named = {name: value for name, value in names.items() if value}
+            label = options.get(chosen, chosen.removeprefix(_LOADOUT))
+            self.others_title = f"Compare {label} with" if chosen else "Choose the first agent"
+            self.others = tuple(
+                (options[key], f"{path}?{urlencode(dict(sorted({**named, empty: key}.items())))}")
+                for key in part.items
+            )
+            self.others_pages = part.pages(named, path)
 
 
 def url(a: str, b: str) -> str:
@@ -74,7 +75,7 @@ def url(a: str, b: str) -> str:
 def changes(plan: copying.Plan) -> Iterator[pieces.Difference]:
     """Yield the changes of a copy: its rows, and the added and removed tools."""
     for row in plan.rows:
-        view = _row(row, plan.comparison, frozenset())
+        view = _Row(row, plan.comparison, frozenset())
         yield pieces.Difference(label=view.label, is_tool=view.is_tool, before=view.b, after=view.a)
     yield from model_panel.tool_changes(plan.effect.added, plan.effect.removed)
 
@@ -99,50 +100,59 @@ def _side_name(name: str, at: Any) -> str:
     return f"{name}@{at.isoformat()}" if at and name and "@" not in name and ":" not in name else name
 
 
-def _differences(
-    comparison: comparing.Comparison,
-    names: Mapping[str, str],
-    criteria: Mapping[str, Any],
-    path: str,
-    parts: tuple[str, ...] | None,
-) -> pieces.View:
-    outcomes = sorted(
-        (_outcome(outcome, comparison) for outcome in comparison.outcomes), key=lambda outcome: outcome.rank
-    )
-    active = [outcome for outcome in outcomes if outcome.rank < _NEITHER]
-    listed = outcomes if criteria["show"] == "all" else active
-    part = paging.part(listed, criteria["offset"], OUTCOMES_AT_ONCE)
-    closed = {row.id for row in comparison.rows if parts and row.part not in parts}
-    return pieces.View(
-        a=_side(comparison.a, comparison),
-        b=_side(comparison.b, comparison),
-        a_spelled=names["a"],
-        b_spelled=names["b"],
-        groups=tuple(_groups(comparison, closed)),
-        count=len(comparison.rows),
-        copyable=len(comparison.rows) - len(comparison.not_copyable | closed),
-        outcomes=part.items,
-        outcomes_pages=part.pages({**names, "show": criteria["show"]}, path, anchor="#outcomes-title"),
-        show_choices=pieces.choices(
+class _Differences(pieces.View):
+    """The differences of two sides, and the tools whose states differ."""
+
+    def __init__(
+        self,
+        comparison: comparing.Comparison,
+        names: Mapping[str, str],
+        criteria: Mapping[str, Any],
+        path: str,
+        parts: tuple[str, ...] | None,
+    ) -> None:
+        outcomes = sorted(
+            (_Outcome(outcome, comparison) for outcome in comparison.outcomes),
+            key=lambda outcome: outcome.rank,
+        )
+        active = [outcome for outcome in outcomes if outcome.rank < _NEITHER]
+        listed = outcomes if criteria["show"] == "all" else active
+        part = paging.part(listed, criteria["offset"], OUTCOMES_AT_ONCE)
+        closed = {row.id for row in comparison.rows if parts and row.part not in parts}
+        self.a = _Side(comparison.a, comparison)
+        self.b = _Side(comparison.b, comparison)
+        self.a_spelled = names["a"]
+        self.b_spelled = names["b"]
+        self.groups = tuple(_groups(comparison, closed))
+        self.count = len(comparison.rows)
+        self.copyable = len(comparison.rows) - len(comparison.not_copyable | closed)
+        self.outcomes = part.items
+        self.outcomes_pages = part.pages({**names, "show": criteria["show"]}, path, anchor="#outcomes-title")
+        self.show_choices = pieces.choices(
             {"": "On for either side", "all": "All"},
             "all" if criteria["show"] == "all" else "",
             counts={"": len(active), "all": len(outcomes)},
-        ),
-        total=len(outcomes),
-        to=_name(comparison.b, comparison) if parts is not None else "",
-        is_now=comparison.b.is_now,
-    )
+        )
+        self.total = len(outcomes)
+        self.to = _name(comparison.b, comparison) if parts is not None else ""
+        self.is_now = comparison.b.is_now
 
 
-def _outcome(outcome: comparing.Outcome, comparison: comparing.Comparison) -> pieces.View:
-    """Return a tool whose state differs; ``only`` says for which side it is on, and ``rank`` sorts by that."""
-    if outcome.a.state == "active":
-        rank, only = 0, _on_only_for(comparison.a, comparison)
-    elif outcome.b.state == "active":
-        rank, only = 1, _on_only_for(comparison.b, comparison)
-    else:
-        rank, only = _NEITHER, "Not on for either"
-    return pieces.View(tool=outcome.tool, a=outcome.a, b=outcome.b, rank=rank, only=only)
+class _Outcome(pieces.View):
+    """A tool whose state differs; ``only`` says for which side it is on, and ``rank`` sorts by that."""
+
+    def __init__(self, outcome: comparing.Outcome, comparison: comparing.Comparison) -> None:
+        if outcome.a.state == "active":
+            rank, only = 0, _on_only_for(comparison.a, comparison)
+        elif outcome.b.state == "active":
+            rank, only = 1, _on_only_for(comparison.b, comparison)
+        else:
+            rank, only = _NEITHER, "Not on for either"
+        self.tool = outcome.tool
+        self.a = outcome.a
+        self.b = outcome.b
+        self.rank = rank
+        self.only = only
 
 
 def _on_only_for(side: comparing.Side, comparison: comparing.Comparison) -> str:
@@ -151,18 +161,19 @@ def _on_only_for(side: comparing.Side, comparison: comparing.Comparison) -> str:
     return f"{heading}, {_about(side)}" if comparison.a.key == comparison.b.key else heading
 
 
-def _side(side: comparing.Side, comparison: comparing.Comparison) -> pieces.View:
-    version = side.version
-    return pieces.View(
-        name=_name(side, comparison),
-        about=_about(side),
-        at=version.last.at if version and version.last else None,
-        profile=agents.profile(side.resolved.context.agent, side.loadout) if side.key else "loadout",
-        spent=side.resolved.spent,
-        shares=model_panel.shares(side.resolved.spent),
-        notes=tuple(past_warnings(version)) if version else (),
-        url=_url_of(side),
-    )
+class _Side(pieces.View):
+    """One side: an agent, a version of one, or a loadout."""
+
+    def __init__(self, side: comparing.Side, comparison: comparing.Comparison) -> None:
+        version = side.version
+        self.name = _name(side, comparison)
+        self.about = _about(side)
+        self.at = version.last.at if version and version.last else None
+        self.profile = agents.profile(side.resolved.context.agent, side.loadout) if side.key else "loadout"
+        self.spent = side.resolved.spent
+        self.shares = model_panel.shares(side.resolved.spent)
+        self.notes = tuple(past_warnings(version)) if version else ()
+        self.url = _url_of(side)
 
 
 def _name(side: comparing.Side, comparison: comparing.Comparison) -> str:
@@ -191,14 +202,16 @@ def _url_of(side: comparing.Side) -> str:
     return reverse("web:preview", args=[side.key], query={"at": comparing.format_version("", at)[1:]})
 
 
-def _groups(comparison: comparing.Comparison, closed: Collection[str]) -> Iterator[pieces.View]:
+def _groups(
+    comparison: comparing.Comparison, closed: Collection[str]
+) -> Iterator[tuple[str, Sequence[_Row]]]:
     toolkits = comparison.a.resolved.context.catalog.toolkits
-    rows_by_title: dict[str, list[pieces.View]] = {}
+    rows_by_title: dict[str, list[_Row]] = {}
     for row in comparison.rows:
-        rows_by_title.setdefault(_title(row, toolkits), []).append(_row(row, comparison, closed))
+        rows_by_title.setdefault(_title(row, toolkits), []).append(_Row(row, comparison, closed))
     for title in ("Settings", "Switches", "Overrides", "Always-on tools", "Loadable toolkits"):
         if title in rows_by_title:
-            yield pieces.View(title=title, rows=tuple(rows_by_title[title]))
+            yield title, rows_by_title[title]
 
 
 def _title(row: belts.Row, toolkits: Collection[str]) -> str:
@@ -212,24 +225,27 @@ def _title(row: belts.Row, toolkits: Collection[str]) -> str:
     return "Settings"
 
 
-def _row(row: belts.Row, comparison: comparing.Comparison, closed: Collection[str]) -> pieces.View:
-    name = row.name
-    if row.part == "setting":
-        name = _SETTINGS.get(name, name.capitalize())
-    elif row.part == "order":
-        name = _ORDERS[name]
-    return pieces.View(
-        id=row.id,
-        label=name,
-        is_tool=row.part in ("switch", "always-on"),
-        a=_value(row, row.a, comparison.a),
-        b=_value(row, row.b, comparison.b),
-        lost="cannot be copied: removed or expired"
-        if row.id in comparison.not_copyable
-        else "you do not have permission to copy this"
-        if row.id in closed
-        else "",
-    )
+class _Row(pieces.View):
+    """One difference."""
+
+    def __init__(self, row: belts.Row, comparison: comparing.Comparison, closed: Collection[str]) -> None:
+        name = row.name
+        if row.part == "setting":
+            name = _SETTINGS.get(name, name.capitalize())
+        elif row.part == "order":
+            name = _ORDERS[name]
+        self.id = row.id
+        self.label = name
+        self.is_tool = row.part in ("switch", "always-on")
+        self.a = _value(row, row.a, comparison.a)
+        self.b = _value(row, row.b, comparison.b)
+        self.lost = (
+            "cannot be copied: removed or expired"
+            if row.id in comparison.not_copyable
+            else "you do not have permission to copy this"
+            if row.id in closed
+            else ""
+        )
 
 
 def _value(row: belts.Row, value: Any, side: comparing.Side) -> str:
@@ -269,19 +285,20 @@ def _budget(budget: Mapping[str, Any] | None) -> str:
     return f"{' and '.join(limits) or 'no limit'}; when exceeded: {on_exceed}"
 
 
-def _chooser(
-    name: str, label: str, chosen: str, options: Mapping[str, str], loadouts: Sequence[str]
-) -> pieces.View:
-    agents = {"": "Choose an agent"}
-    key, is_version, at = chosen.partition("@")
-    if is_version and not at.startswith("2"):
-        # A version by the number of a change is a separate option until another one is chosen.
-        agents[chosen] = f"{options.get(key, key)}, after change {at}"
-        key, at = chosen, ""
-    return pieces.View(
-        name=name,
-        label=label,
-        agents=pieces.choices({**agents, **options}, key if is_version else chosen),
-        loadouts=pieces.choices({f"{_LOADOUT}{loadout}": loadout for loadout in loadouts}, chosen),
-        at=at[:16],
-    )
+class _Chooser(pieces.View):
+    """The choice of a side."""
+
+    def __init__(
+        self, name: str, label: str, chosen: str, options: Mapping[str, str], loadouts: Sequence[str]
+    ) -> None:
+        agents = {"": "Choose an agent"}
+        key, is_version, at = chosen.partition("@")
+        if is_version and not at.startswith("2"):
+            # A version by the number of a change is a separate option until another one is chosen.
+            agents[chosen] = f"{options.get(key, key)}, after change {at}"
+            key, at = chosen, ""
+        self.name = name
+        self.label = label
+        self.agents = pieces.choices({**agents, **options}, key if is_version else chosen)
+        self.loadouts = pieces.choices({f"{_LOADOUT}{loadout}": loadout for loadout in loadouts}, chosen)
+        self.at = at[:16]

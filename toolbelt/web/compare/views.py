@@ -46,7 +46,7 @@ class Comparison(forms.Form):
 def page(request: http.Request) -> HttpResponse:
     """Show the differences between two sides."""
     criteria = filters.read(Comparison(request.GET))
-    view = view_model.page(request, criteria, functools.partial(_copyable_parts, request))
+    view = view_model.Page(request, criteria, functools.partial(_copyable_parts, request))
     return responses.show(request, view, "compare/compare.html")
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
-import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import models as auth
@@ -23,9 +21,6 @@ from toolbelt.web.kit import differences, pieces, texts, titles, words
 # How long a page offers users to undo their own last change.
 QUICK_UNDO_TIME = dt.timedelta(hours=1)
 _KINDS = {"sub_app": "sub-app"}
-# If a list gained or lost more names than this, only the first ones are shown.
-MAX_NAMES = 3
-_ARGUMENT = "input_schema.properties."
 VERBS = {
     "create": "created",
     "change": "changed",
@@ -143,15 +138,27 @@ def sentence(entry: queries.Entry, *, with_title: bool = False) -> str:
     return f"{who} {_verb_phrase(entry)} {object_name}"
 
 
-def last_change(entry: queries.Entry | None, may_undo: bool, stored: catalog.Catalog) -> pieces.View | None:
-    """Return the newest change of an agent as a line. Its creation can only be undone from the history."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastChange:
+    """The newest change of an agent as a line; ``entry`` is the one that a button undoes."""
+
+    who: str
+    actor: str
+    action: str
+    when: dt.datetime
+    entry: int | None
+    history_url: str
+
+
+def last_change(entry: queries.Entry | None, may_undo: bool, stored: catalog.Catalog) -> LastChange | None:
+    """Return the newest change of an agent. Its creation can only be undone from the history."""
     if entry is None:
         return None
     is_creation = entry.before is None and not entry.key
     history = reverse("web:history", args=[entry.subject_key])
     title = titles.title_of(stored, _kind(entry), entry.key) or entry.key
     action = f"{_verb_phrase(entry)} {title}" if entry.key else _agent_action(entry)
-    return pieces.View(
+    return LastChange(
         who=actor(entry.actor, entry.actor_kind, stored),
         actor=entry.actor,
         action=f"{action} (an undo)" if entry.undoes else action,
@@ -181,42 +188,48 @@ def is_undoable(entry: queries.Entry) -> bool:
     return entry.undone is None and entry.action not in _IRREVERSIBLE and not entry.is_fact
 
 
-def present(
-    entry: queries.Entry, may_undo: bool, *, is_open: bool = False, stored: catalog.Catalog | None = None
-) -> pieces.View:
-    """Return one log entry for a page; the contents of restricted kinds only if ``is_open``. With the ``stored``
-    catalog, the changed entry has its title and a link to its page. ``version_of`` is the agent whose version after
-    the change can be shown; it is empty for a change without an ``id``, which is not recorded yet.
+class Line(pieces.View):
+    """One log entry; the contents of restricted kinds only if ``is_open``. With the ``stored`` catalog, the changed
+    entry has its title and a link to its page. ``version_of`` is the agent whose version after the change can be shown;
+    it is empty for a change without an ``id``, which is not recorded yet.
     """
-    undone = entry.undone
-    is_version = entry.id and entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
-    return pieces.View(
-        id=entry.id,
-        who=actor(entry.actor, entry.actor_kind, stored)
-        + (" (token)" if entry.actor_kind == "token" else ""),
-        by_itself=_is_about_itself(entry),
-        asked_by=actor(entry.asked_by),
-        asked="declared" if entry.asked_by.startswith("agent:") else "asked",
-        is_fact=entry.is_fact,
-        members=entry.members,
-        members_of=_members_of(entry, stored),
-        review_url=_review_url(entry, stored),
-        via=source(entry.via),
-        when=entry.at,
-        action=action_phrase(entry),
-        kind=_kind(entry),
-        subject=subject(entry),
-        **_title_and_url(entry, stored),
-        is_flip=entry.action.partition(".")[0] in ("switch", "override"),
-        agent=_agent(entry, is_open=is_open),
-        differences=_differences(entry) if is_open or rights.is_open(entry.subject_kind) else (),
+
+    def __init__(
+        self,
+        entry: queries.Entry,
+        may_undo: bool,
+        *,
+        is_open: bool = False,
+        stored: catalog.Catalog | None = None,
+    ) -> None:
+        undone = entry.undone
+        is_version = entry.id and entry.subject_kind == "agent" and entry.action not in _NO_VERSIONS
+        self.id = entry.id
+        self.who = actor(entry.actor, entry.actor_kind, stored) + (
+            " (token)" if entry.actor_kind == "token" else ""
+        )
+        self.by_itself = _is_about_itself(entry)
+        self.asked_by = actor(entry.asked_by)
+        self.asked = "declared" if entry.asked_by.startswith("agent:") else "asked"
+        self.is_fact = entry.is_fact
+        self.members = entry.members
+        self.members_of = _members_of(entry, stored)
+        self.review_url = _review_url(entry, stored)
+        self.via = source(entry.via)
+        self.when = entry.at
+        self.action = action_phrase(entry)
+        self.kind = _kind(entry)
+        self.subject = subject(entry)
+        self.title, self.url = _title_and_url(entry, stored)
+        self.is_flip = entry.action.partition(".")[0] in ("switch", "override")
+        self.agent = _agent(entry, is_open=is_open)
+        self.differences = _differences(entry) if is_open or rights.is_open(entry.subject_kind) else ()
         # The actor and the verb of what was observed say it already.
-        reason="" if entry.is_fact and entry.reason in facts.REASONS else entry.reason,
-        undoable=may_undo and is_undoable(entry),
-        undone=f"undone by {actor(undone.actor)}, {words.since(undone.at)}" if undone else "",
-        batch=entry.batch if entry.of_several else None,
-        version_of=entry.subject_key if is_version else "",
-    )
+        self.reason = "" if entry.is_fact and entry.reason in facts.REASONS else entry.reason
+        self.undoable = may_undo and is_undoable(entry)
+        self.undone = f"undone by {actor(undone.actor)}, {words.since(undone.at)}" if undone else ""
+        self.batch = entry.batch if entry.of_several else None
+        self.version_of = entry.subject_key if is_version else ""
 
 
 def _is_about_itself(entry: queries.Entry) -> bool:
@@ -253,14 +266,14 @@ def _kind(entry: queries.Entry) -> str:
     return {"switch": "toolkit", "override": "tool"}.get(entry.action.partition(".")[0], "")
 
 
-def _title_and_url(entry: queries.Entry, stored: catalog.Catalog | None) -> Mapping[str, str]:
+def _title_and_url(entry: queries.Entry, stored: catalog.Catalog | None) -> tuple[str, str]:
     """Return the title of the changed entry if it differs from the key, and the URL of its page."""
     key, kind = subject(entry), _kind(entry)
     if stored is None:
-        return {"title": "", "url": ""}
+        return "", ""
     entries = {"toolkit": stored.toolkits, "plugin": stored.plugins, "tool": stored.tools}.get(kind, {})
     url = reverse(f"web:{kind}", args=[key]) if key in entries else ""
-    return {"title": titles.title_of(stored, kind, key), "url": url}
+    return titles.title_of(stored, kind, key), url
 
 
 def _agent(entry: queries.Entry, *, is_open: bool) -> str:
@@ -377,42 +390,7 @@ def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
         return ()
     if entry.subject_kind == "tool":
         before, after = _without_hashes(entry, before, after)
-    listed = {
-        field: summary
-        for field in {**before, **after}
-        if (summary := _list_changes(field, before.get(field), after.get(field)))
-    }
-    rest = [{name: value for name, value in side.items() if name not in listed} for side in (before, after)]
-    lines = (*itertools.chain.from_iterable(listed.values()), *differences.lines(rest[0], rest[1]))
-    return tuple(replace(line, label=_field_label(line.label)) for line in lines)
-
-
-def _list_changes(field: str, before: Any, after: Any) -> tuple[pieces.Difference, ...]:
-    """Return the names that a list gained and lost, one line each; empty if they are few, or not names."""
-    old, new = ([] if side is None else side for side in (before, after))
-    if not all(isinstance(side, list) and all(isinstance(name, str) for name in side) for side in (old, new)):
-        return ()
-    added, removed = [name for name in new if name not in old], [name for name in old if name not in new]
-    if len(added) + len(removed) <= MAX_NAMES:
-        return ()
-    return tuple(
-        pieces.Difference(
-            label=field,
-            before="",
-            after=texts.visible(f"{words.number(len(names))} {verb}: {words.listing(names)}"),
-        )
-        for verb, names in (("added", added), ("removed", removed))
-        if names
-    )
-
-
-def _field_label(path: str) -> str:
-    """Return the label of a field: ``not running``, ``argument cents.maximum``."""
-    if path.startswith(_ARGUMENT):
-        return f"argument {path.removeprefix(_ARGUMENT)}"
-    # Names inside the field keep their underscores.
-    field = re.split(r"[.:\[]", path, maxsplit=1)[0]
-    return field.replace("_", " ") + path.removeprefix(field)
+    return differences.labeled(before, after)
 
 
 def _without_hashes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from toolbelt.control.reports import context_saved
-from toolbelt.runtime import context_use
+from toolbelt.runtime.records import context_use
 from toolbelt.web.kit import pieces, words
 
 DAYS = 30
@@ -17,11 +17,15 @@ def for_all_agents() -> context_saved.Total | None:
     return total if total.answers else None
 
 
-def for_agent(agent: str, now: context_use.Tokens) -> pieces.View:
-    """Return the tokens of an agent's current surface (``now``), and the context that it saved in the last days."""
-    total = context_saved.total(since=_first_day(), agent=agent)
-    days = context_saved.by_day(since=_first_day(), agent=agent)
-    return pieces.View(now=now, total=total if total.answers else None, days=tuple(reversed(days)))
+class OfAgent(pieces.View):
+    """The tokens of an agent's current surface (``now``), and the context that it saved in the last days."""
+
+    def __init__(self, agent: str, now: context_use.Tokens) -> None:
+        total = context_saved.total(since=_first_day(), agent=agent)
+        days = context_saved.by_day(since=_first_day(), agent=agent)
+        self.now = now
+        self.total = total if total.answers else None
+        self.days = tuple(reversed(days))
 
 
 def in_words(use: context_use.Tokens | context_saved.Total) -> str:

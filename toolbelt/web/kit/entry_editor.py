@@ -18,13 +18,11 @@ from toolbelt.control.access import access_index
 from toolbelt.control.catalog import consequences, entries, proposals
 from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, errors
-from toolbelt.web.kit import entry_forms, http, model_panel, notices, pieces, responses, titles, words
+from toolbelt.web.kit import differences, entry_forms, http, model_panel, notices, pieces, responses, titles
 
 MAX_REASON_LENGTH = 500
 # Fields of the confirmation, and those that app.js adds to each request to describe the page.
 _OTHER_FIELDS = frozenset({"csrfmiddlewaretoken", "shown", "again", "reason", "tools", "sections", "cells"})
-# The most characters of a value that are shown.
-_MAX_LENGTH = 160
 # The fields that make up a toolkit's section of the policy.
 _POLICY_FIELDS = frozenset({"policy", "policy_when_off", "tool_notes"})
 
@@ -81,7 +79,7 @@ class Editor:
     def remove(self, request: http.Request, name: str) -> HttpResponse:
         """Remove the entry, after a confirmation."""
         seen_digest, reason = _digest_and_reason(request)
-        entry_url = self._entry_url(name)
+        entry_url = self.entry_url(name)
         ask = functools.partial(_ask, request, entry_url)
         responses.declare(request, entry_url, refusal="Not removed", ask=ask)
         write, label = responses.write(request, {"reason": reason}), titles.label(self.kind, name)
@@ -105,6 +103,10 @@ class Editor:
             raise errors.NotFound(kind.word, name, named)
         return named[name]
 
+    def page(self, request: http.Request, form: entry_forms.EntryForm, seen: Mapping[str, Any]) -> EditPage:
+        """Return what the form shows; ``seen`` is the entry that the page was made from."""
+        return EditPage(self, form, seen)
+
     def show(
         self,
         request: http.Request,
@@ -112,25 +114,15 @@ class Editor:
         *,
         seen: Mapping[str, Any],
         status: int = 200,
-        **context: Any,
+        copied: str = "",
     ) -> HttpResponse:
-        """Show the form; ``seen`` is the entry that the page was made from."""
+        """Show the form; ``copied`` names the entry that a new one was copied from."""
+        page = self.page(request, form, seen)
+        page.copied = copied
         form.set_choices(access_index.catalog_view().catalog)
-        listing = reverse(f"web:{self.kind}s")
-        page = pieces.View(
-            form=form,
-            action=reverse(f"web:create_{self.kind}")
-            if form.is_new
-            else reverse(f"web:save_{self.kind}", args=[form.entry_name]),
-            editor=self,
-            listing=listing,
-            back=listing if form.is_new else self._entry_url(form.entry_name),
-            seen=json.dumps(seen, ensure_ascii=False),
-            word=belts.KINDS[self.kind].word,
-            **context,
+        return render(
+            request, self.template if request.htmx else "kit/edit.html", {"page": page}, status=status
         )
-        template = self.template if request.htmx else "kit/edit.html"
-        return render(request, template, {"page": page}, status=status)
 
     def _save(self, request: http.Request, form: entry_forms.EntryForm, was: dict[str, Any]) -> HttpResponse:
         def show_again(problems: Mapping[str, str], status: int = 422) -> HttpResponse:
@@ -146,7 +138,7 @@ class Editor:
         if form.errors or (problems := form.check_rows()):
             return show_again(problems if not form.errors else {})
         seen_digest, reason = _digest_and_reason(request)
-        page = request.path if form.is_new else self._entry_url(form.entry_name)
+        page = request.path if form.is_new else self.entry_url(form.entry_name)
 
         def refuse(error: errors.ToolbeltError, status: int) -> HttpResponse:
             if isinstance(error, entries.NameTaken):
@@ -165,7 +157,7 @@ class Editor:
             new=form.is_new,
             seen_digest=seen_digest,
         )
-        responses.declare(request, self._entry_url(form.entry_name))
+        responses.declare(request, self.entry_url(form.entry_name))
         noun, name = belts.KINDS[self.kind].word, titles.label(self.kind, form.entry_name)
         if change.is_nothing:
             notice = notices.Notice(text=f"No changes: the {noun} {name} is already up to date.")
@@ -175,7 +167,8 @@ class Editor:
             notice = notices.Notice(text=text, detail=detail, undo=responses.undo_entry(request, change))
         return responses.respond(request, notice)
 
-    def _entry_url(self, name: str) -> str:
+    def entry_url(self, name: str) -> str:
+        """Return the URL of an entry's page."""
         return reverse(f"web:{self.kind}", args=[name])
 
     def _path(
@@ -191,69 +184,67 @@ class Editor:
         return named
 
 
+class EditPage(pieces.Page):
+    """The form of an entry; ``seen`` is the entry that the page was made from."""
+
+    copied = ""
+
+    def __init__(self, editor: Editor, form: entry_forms.EntryForm, seen: Mapping[str, Any]) -> None:
+        kind, name = editor.kind, form.entry_name
+        self.editor, self.form = editor, form
+        self.listing = reverse(f"web:{kind}s")
+        self.action = reverse(
+            f"web:create_{kind}" if form.is_new else f"web:save_{kind}", args=[] if form.is_new else [name]
+        )
+        self.back = self.listing if form.is_new else editor.entry_url(name)
+        self.seen = json.dumps(seen, ensure_ascii=False)
+        self.word = belts.KINDS[kind].word
+
+
 def _digest_and_reason(request: http.Request) -> tuple[str, str]:
     return request.POST.get("shown", ""), request.POST.get("reason", "")[:MAX_REASON_LENGTH]
 
 
 def _ask(request: http.Request, back: str, unseen: proposals.UnseenEffect) -> HttpResponse:
     """Show the effect of a change: in a dialog above the form for htmx, on a separate page for a browser."""
-    seen_digest, reason = _digest_and_reason(request)
-    fields = [
-        (field, value)
-        for field in request.POST
-        if field not in _OTHER_FIELDS
-        for value in request.POST.getlist(field)
-    ]
-    proposal = unseen.proposal
-    kind, removal = belts.KINDS[proposal.kind], proposal.after is None
-    verb = "Remove" if removal else "Create" if proposal.before is None else "Save"
-    after = {key: value for key, value in (proposal.after or {}).items() if key != kind.named_by}
-    page = pieces.View(
-        title=f"{verb} {kind.word} {titles.label(proposal.kind, proposal.name)}?",
-        proposal=proposal,
-        unaffected=proposal.agents - len(proposal.touched),
-        resets_caches=any(affected.effect.breaks for affected in proposal.touched),
-        differences=tuple(_differences(proposal.before or {}, after)),
-        consequences=[
+    context = {"page": _Question(request, back, unseen.proposal)}
+    if not request.htmx:
+        return render(request, "kit/proposal.html", context)
+    # The form below the dialog keeps what was typed.
+    return reswap(render(request, "kit/_proposal_dialog.html", context), "none")
+
+
+class _Question(pieces.Page):
+    """The effect of a change, and the form that repeats the request."""
+
+    def __init__(self, request: http.Request, back: str, proposal: proposals.Proposal) -> None:
+        kind, removal = belts.KINDS[proposal.kind], proposal.after is None
+        verb = "Remove" if removal else "Create" if proposal.before is None else "Save"
+        after = {key: value for key, value in (proposal.after or {}).items() if key != kind.named_by}
+        seen_digest, self.reason = _digest_and_reason(request)
+        self.title = f"{verb} {kind.word} {titles.label(proposal.kind, proposal.name)}?"
+        self.proposal = proposal
+        self.unaffected = proposal.agents - len(proposal.touched)
+        self.resets_caches = any(affected.effect.breaks for affected in proposal.touched)
+        self.differences = tuple(differences.summaries(proposal.before or {}, after))
+        self.consequences = [
             (affected, pieces.Effect.of([affected.effect], _notes(affected, proposal)))
             for affected in proposal.touched
-        ],
+        ]
+        fields = [
+            (field, value)
+            for field in request.POST
+            if field not in _OTHER_FIELDS
+            for value in request.POST.getlist(field)
+        ]
         # The new digest replaces the one that was shown before.
-        fields=(*fields, ("shown", proposal.digest)),
-        word="Save changes" if verb == "Save" else f"{verb} {kind.word}",
-        dangerous=removal or any(affected.destructive for affected in proposal.touched),
-        may_edit=not removal,
-        is_repeated=bool(seen_digest),
-        action=request.path,
-        reason=reason,
-        back=back,
-    )
-    if not request.htmx:
-        return render(request, "kit/proposal.html", {"page": page})
-    # The form below the dialog keeps what was typed.
-    return reswap(render(request, "kit/_proposal_dialog.html", {"page": page}), "none")
-
-
-def _differences(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[pieces.Difference]:
-    """Return the keys that differ, with their values; for lists, the items that are removed and added."""
-    for key in after:
-        old, new = before.get(key), after[key]
-        if isinstance(old, list) and isinstance(new, list):
-            removed = [item for item in old if item not in new]
-            added = [item for item in new if item not in old]
-            is_reordered = not removed and not added
-            old, new = (None, "same entries, new order") if is_reordered else (removed or None, added or None)
-        yield pieces.Difference(
-            label=key.replace("_", " "),
-            before="" if old is None else _value_text(old),
-            after="" if new is None else _value_text(new),
-        )
-
-
-def _value_text(value: object) -> str:
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return words.cut(", ".join(value), _MAX_LENGTH)
-    return words.cut(words.value(value), _MAX_LENGTH)
+        self.fields = (*fields, ("shown", proposal.digest))
+        self.word = "Save changes" if verb == "Save" else f"{verb} {kind.word}"
+        self.dangerous = removal or any(affected.destructive for affected in proposal.touched)
+        self.may_edit = not removal
+        self.is_repeated = bool(seen_digest)
+        self.action = request.path
+        self.back = back
 
 
 def _notes(consequence: consequences.Consequence, proposal: proposals.Proposal) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from toolbelt.core import agents, budgets, catalog, directives, effects, policy, surface
 from toolbelt.web.kit import pieces, words
@@ -17,26 +18,28 @@ _ON_EXCEED = {
 }
 
 
-def view(result: surface.Surface, message: str = "", change: effects.Effect | None = None) -> pieces.View:
-    """Return the panel of a surface; ``message`` is the message to try, ``change`` the effect of the last change."""
-    by_size = sorted(result.tools, key=lambda definition: (-definition.tokens, definition.name))
-    maximum = by_size[0].tokens if by_size else 0
-    sizes = [(definition, _percent(definition.tokens, maximum)) for definition in by_size[:MAX_SIZES]]
-    stored, spent = result.resolution.context.catalog, result.spent
-    conflicts = [warning.message for warning in result.warnings if warning.code == "options-conflict"]
-    return pieces.View(
-        spent=spent,
-        shares=shares(spent, words.number),
-        percent=_percent_used(spent),
-        warnings=tuple(warnings(spent, len(result.resolution.deferred), conflicts)),
-        effect=effect(change) if change is not None else None,
-        largest=sizes[:MAX_SIZE],
-        others=sizes[MAX_SIZE:],
-        smaller=len(by_size) - len(sizes),
-        policy=[(section, section_tokens(stored, section)) for section in result.policy.sections],
-        loadable=result.policy.loadable,
-        directive=directive(result.directive, message),
-    )
+class Panel(pieces.View):
+    """The panel of a surface; ``message`` is the message to try, ``change`` the effect of the last change."""
+
+    def __init__(
+        self, result: surface.Surface, message: str = "", change: effects.Effect | None = None
+    ) -> None:
+        by_size = sorted(result.tools, key=lambda definition: (-definition.tokens, definition.name))
+        maximum = by_size[0].tokens if by_size else 0
+        sizes = [(definition, _percent(definition.tokens, maximum)) for definition in by_size[:MAX_SIZES]]
+        stored, spent = result.resolution.context.catalog, result.spent
+        conflicts = [warning.message for warning in result.warnings if warning.code == "options-conflict"]
+        self.spent = spent
+        self.shares = shares(spent, words.number)
+        self.percent = _percent_used(spent)
+        self.warnings = tuple(warnings(spent, len(result.resolution.deferred), conflicts))
+        self.effect = effect(change) if change is not None else None
+        self.largest = sizes[:MAX_SIZE]
+        self.others = sizes[MAX_SIZE:]
+        self.smaller = len(by_size) - len(sizes)
+        self.policy = [(section, section_tokens(stored, section)) for section in result.policy.sections]
+        self.loadable = result.policy.loadable
+        self.directive = Directive(result.directive, message)
 
 
 def shares(spent: budgets.Spent, count: Callable[[int], str] = words.approx) -> str:
@@ -65,14 +68,14 @@ def warnings(spent: budgets.Spent, deferred: int, conflicts: Iterable[str]) -> I
     yield from conflicts
 
 
-def directive(result: directives.Directive | None, message: str) -> pieces.View:
-    """Return the directive of a message: without one, ``tools`` is empty; before a trial, ``message`` is empty."""
-    return pieces.View(
-        message=message,
-        tools=result.active_tools if result else (),
-        tool_choice=result.tool_choice if result else "auto",
-        because=result.because if result else (),
-    )
+class Directive(pieces.View):
+    """The directive of a message: without one, ``tools`` is empty; before a trial, ``message`` is empty."""
+
+    def __init__(self, result: directives.Directive | None, message: str) -> None:
+        self.message = message
+        self.tools = result.active_tools if result else ()
+        self.tool_choice = result.tool_choice if result else "auto"
+        self.because = result.because if result else ()
 
 
 def effect(change: effects.Effect) -> pieces.Effect:
@@ -157,7 +160,16 @@ def _policy_note(toolkit: str, before: str, after: str) -> str:
     )
 
 
-def meter(spent: budgets.Spent) -> pieces.View | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meter:
+    """How much of a budget is used: in words, and in percent of the limit that is closer to being reached."""
+
+    words: str
+    percent: int
+    is_exceeded: bool
+
+
+def meter(spent: budgets.Spent) -> Meter | None:
     """Return how much of the budget is used; None if the budget limits nothing."""
     budget = spent.budget
     if budget is None or (budget.max_tools is None and budget.max_tokens is None):
@@ -167,7 +179,7 @@ def meter(spent: budgets.Spent) -> pieces.View | None:
         parts.append(f"{words.number(spent.tools)} of {words.tools(budget.max_tools)}")
     if budget.max_tokens is not None:
         parts.append(f"{words.approx(spent.tokens)} of {words.limit(budget.max_tokens)} tokens")
-    return pieces.View(words=", ".join(parts), percent=_percent_used(spent), is_exceeded=spent.is_exceeded)
+    return Meter(words=", ".join(parts), percent=_percent_used(spent), is_exceeded=spent.is_exceeded)
 
 
 def _percent_used(spent: budgets.Spent) -> int:

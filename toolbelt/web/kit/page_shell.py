@@ -34,7 +34,6 @@ from toolbelt.web.kit import (
     http,
     kept_forms,
     notices,
-    pieces,
     preferences,
     request_ids,
     responses,
@@ -70,32 +69,31 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
     if section == "new":
         # A new entry belongs to its list: /new/toolkit/ to /toolkits/.
         section = request.path.split("/")[2] + "s"
-    counts = getattr(request, "counts", None) or queries.count()
-    chrome = pieces.View(
-        user=user.get_username(),
-        density=preferences.chosen(request, "density"),
-        section=section,
-        address=responses.current_address(request),
-        counts=counts,
+    chrome = _bare_frame() | {
+        "user": user.get_username(),
+        "density": preferences.chosen(request, "density"),
+        "section": section,
+        "address": responses.current_address(request),
+        "counts": getattr(request, "counts", None) or queries.count(),
         # Read only by pages that name agents.
-        agent_titles=SimpleLazyObject(lambda: titles.of_agents(request)),
-        may_see_calls=rights.may_read(user, "call_record"),
-        may_see_tokens=rights.may_read(user, "api_token"),
-        request_id=request_ids.current(),
-        command=conf.COMMAND,
-        is_answer=request.method not in ("GET", "HEAD"),
-        **_environment(),
-    )
+        "agent_titles": SimpleLazyObject(lambda: titles.of_agents(request)),
+        "may_see_calls": rights.may_read(user, "call_record"),
+        "may_see_tokens": rights.may_read(user, "api_token"),
+        "command": conf.COMMAND,
+        "is_answer": request.method not in ("GET", "HEAD"),
+    }
     return {"chrome": chrome}
 
 
-def _bare_frame() -> pieces.View:
-    return pieces.View(user="", density="", request_id=request_ids.current(), **_environment())
-
-
-def _environment() -> dict[str, str]:
-    """Return the name and the color of the badge beside the logo."""
-    return {"environment": conf.ENVIRONMENT_NAME, "environment_color": conf.ENVIRONMENT_COLOR}
+def _bare_frame() -> dict[str, Any]:
+    """Return a frame without navigation: the environment is the badge beside the logo."""
+    return {
+        "user": "",
+        "density": "",
+        "request_id": request_ids.current(),
+        "environment": conf.ENVIRONMENT_NAME,
+        "environment_color": conf.ENVIRONMENT_COLOR,
+    }
 
 
 @decorators.login_not_required

@@ -83,16 +83,25 @@ def show_choices(
     return pieces.choices(labels, chosen, counts=counts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFilter:
+    """The form that filters the agents of a page, with the hidden ``fields`` that it keeps."""
+
+    action: str
+    query: str
+    fields: tuple[tuple[str, str], ...]
+
+
 def agent_filter(
     accesses: Sequence[object], criteria: Mapping[str, Any], path: str, without: Sequence[str] = ()
-) -> pieces.View | None:
+) -> AgentFilter | None:
     """Return the form that filters the agents of a page; None if all of them fit on one page. It keeps the other
     ``criteria``, except the names ``without``.
     """
     if len(accesses) <= PAGE_SIZE and not criteria["agents"]:
         return None
     omitted = {"agents", *without}
-    return pieces.View(action=path, query=criteria["agents"], fields=hidden_fields(criteria, omitted))
+    return AgentFilter(action=path, query=criteria["agents"], fields=hidden_fields(criteria, omitted))
 
 
 def hidden_fields(criteria: Mapping[str, Any], without: Collection[str]) -> tuple[tuple[str, str], ...]:
@@ -109,13 +118,23 @@ def sort(items: list[T], keys: Mapping[str, Callable[[T], Any]], chosen: str) ->
     return chosen
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """The heading of a column: the URL sorts by it, and ``order`` is that of the list, if the column sorts it."""
+
+    name: str
+    label: str
+    url: str
+    order: str
+
+
 def columns(
     labels: Mapping[str, str],
     criteria: Mapping[str, Any],
     sort: str,
     path: str,
     numbers: Collection[str] = (),
-) -> tuple[pieces.View, ...]:
+) -> tuple[Heading, ...]:
     """Return the headings of a table, each with the URL that sorts by it; ``numbers`` sort in descending order."""
     parameters = {key: value for key, value in criteria.items() if value and key not in ("sort", "offset")}
     headings = []
@@ -123,5 +142,5 @@ def columns(
         first, other = (f"-{name}", name) if name in numbers else (name, f"-{name}")
         query = urlencode({**parameters, "sort": other if sort == first else first})
         order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
-        headings.append(pieces.View(name=name, label=label, url=f"{path}?{query}", order=order))
+        headings.append(Heading(name=name, label=label, url=f"{path}?{query}", order=order))
     return tuple(headings)

@@ -52,16 +52,22 @@ def address_parameters(filters: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(filters[name]) for name in names if filters[name]}
 
 
-def present(filters: Mapping[str, Any], *, any_label: str = "", first: dt.date | None = None) -> pieces.View:
-    """Return the choices of a period; ``any_label`` is the label of no choice. Without a choice, the period is from
+class Choices(pieces.View):
+    """The choices of a period; ``any_label`` is the label of no choice. Without a choice, the period is from
     ``first`` until today.
     """
-    since, until = filters["since"], filters["until"]
-    chosen = filters["period"] or (CUSTOM if since or until else "")
-    if not chosen and first is not None:
-        days_ago = (timezone.localdate() - first).days
-        chosen = next((name for name, period in _PRESETS.items() if period == (days_ago, 0)), CUSTOM)
-    return pieces.View(choices=pieces.choices(_LABELS, chosen, any_label), since=since or first, until=until)
+
+    def __init__(
+        self, filters: Mapping[str, Any], *, any_label: str = "", first: dt.date | None = None
+    ) -> None:
+        since, until = filters["since"], filters["until"]
+        chosen = filters["period"] or (CUSTOM if since or until else "")
+        if not chosen and first is not None:
+            days_ago = (timezone.localdate() - first).days
+            chosen = next((name for name, period in _PRESETS.items() if period == (days_ago, 0)), CUSTOM)
+        self.choices = pieces.choices(_LABELS, chosen, any_label)
+        self.since = since or first
+        self.until = until
 
 
 def midnight(day: dt.date) -> dt.datetime:

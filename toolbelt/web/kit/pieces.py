@@ -5,22 +5,40 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django import forms
 
 from toolbelt.core import effects
+
+if TYPE_CHECKING:
+    from toolbelt.web.kit import notices
 
 # The states of a switch or an override, with the labels of the buttons that set them.
 SWITCH_ACTIONS = (("true", "Turn on"), ("false", "Turn off"), ("unset", "Reset to default"))
 
 
-class View(types.SimpleNamespace):
-    """The values of a template, by name. A name is only declared where a view model computes its value."""
+class View:
+    """What a template shows. Each name is declared where its value is computed, in ``__init__`` of a subclass, so that
+    the type checker knows all names and types.
+    """
 
     def __getitem__(self, name: str) -> object:
         # Templates look for an item before an attribute: without this, each name would cost an exception.
-        return self.__dict__[name]
+        return getattr(self, name)
 
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self.__dict__.values()))
+
+class Page(View):
+    """What the template of a whole page shows, with the notice of what happened before."""
+
+    notice: notices.Notice | None = None
+
+
+class FormPage(Page):
+    """A page that shows only a form."""
+
+    def __init__(self, form: forms.Form) -> None:
+        self.form = form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,9 @@ def respond(
     if request.htmx and answers.parts is not None:
         return answers.parts(notice, change, status)
     if request.htmx and request.method == "GET":
-        notice_parts = render(request, "_notice_parts.html", {"page": pieces.View(notice=notice)})
+        page = pieces.Page()
+        page.notice = notice
+        notice_parts = render(request, "_notice_parts.html", {"page": page})
         return replace_url(reswap(notice_parts, "none"), False)
     keep_notice(request, notice, change)
     return see_other(request, back_url(request, answers.home))
@@ -99,7 +101,7 @@ def respond_changed(
     return respond(request, notices.Notice(text=f"{result}.", undo=change.entry, **notice), change.effect)
 
 
-def swap_in(request: http.Request, template: str, page: Callable[[], pieces.View]) -> http.Parts:
+def swap_in(request: http.Request, template: str, page: Callable[[], pieces.Page]) -> http.Parts:
     """Return a function that renders a template for htmx, with the ``page`` after the change."""
 
     def parts(notice: notices.Notice, change: effects.Effect | None, status: int) -> HttpResponse:
@@ -239,11 +241,11 @@ def current_address(request: http.Request) -> str:
 
 
 def show(
-    request: http.Request, page: pieces.View, template: str, part: str = "", status: int = 200
+    request: http.Request, page: pieces.Page, template: str, part: str = "", status: int = 200
 ) -> HttpResponse:
     """Render a page with its notice, or for htmx its ``part``."""
     is_partial = bool(part and request.htmx)
-    if not is_partial and not hasattr(page, "notice"):
+    if not is_partial and page.notice is None:
         page.notice = pop_notice(request)[0]
     context = {"page": page, "is_partial": is_partial}
     return render(request, part if is_partial else template, context, status=status)

@@ -49,29 +49,26 @@ class FilteredList:
         """Return the URL of the list with these filters."""
         return reverse(f"web:{self.page}") + (f"?{query}" if query else "")
 
-    def present(self, request: http.Request, criteria: Mapping[str, Any]) -> pieces.View:
-        """Return the reader's saved views of the list, which is filtered by ``criteria``; ``chosen`` is the number of
-        filters besides the search and the period.
-        """
-        query = self.query(criteria)
-        tab = filters.query_string({self.tab: criteria[self.tab]}) if self.tab else ""
-        views = [
-            pieces.View(
-                name=view.name,
-                url=self.address("&".join(filter(None, (tab, view.query)))),
-                is_current=view.query == query,
-            )
-            for view in saved_views.of(cast("int", request.user.pk), self.page)
+    def present(self, request: http.Request, criteria: Mapping[str, Any]) -> Present:
+        """Return the reader's saved views of the list, which is filtered by ``criteria``."""
+        return Present(self, request, criteria)
+
+
+class Present(pieces.View):
+    """The reader's saved views of a list; ``chosen`` is the number of filters besides the search and the period."""
+
+    def __init__(self, of: FilteredList, request: http.Request, criteria: Mapping[str, Any]) -> None:
+        tab = filters.query_string({of.tab: criteria[of.tab]}) if of.tab else ""
+        stored = saved_views.of(cast("int", request.user.pk), of.page)
+        self.page, self.query = of.page, of.query(criteria)
+        self.url, self.all_url = of.address(), of.address(tab)
+        self.views = [
+            # The name, the URL, and whether the list is filtered by it.
+            (view.name, of.address("&".join(filter(None, (tab, view.query)))), view.query == self.query)
+            for view in stored
         ]
-        return pieces.View(
-            page=self.page,
-            url=self.address(),
-            all_url=self.address(tab),
-            query=query,
-            views=tuple(views),
-            chosen=sum(bool(criteria[name]) for name in self.names if name not in ("q", "sort")),
-            current=next((view.name for view in views if view.is_current), ""),
-        )
+        self.chosen = sum(bool(criteria[name]) for name in of.names if name not in ("q", "sort"))
+        self.current = next((name for name, _, is_current in self.views if is_current), "")
 
 
 @require_POST

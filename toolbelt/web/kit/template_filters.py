@@ -24,22 +24,23 @@ for print_value in (
     words.duration,
     words.signed,
     words.tools,
+    words.counted,
+    words.listing,
+    words.words_used,
+    words.since,
+    words.in_full,
+    texts.pieces,
+    reasons.explain,
+    model_panel.summarize,
+    tool_sections.risk,
+    tool_sections.purpose,
 ):
     register.filter(print_value.__name__, print_value)
-register.filter("counted", words.counted)
+# "cut" is a filter of Django's own.
 register.filter("cut_to", words.cut)
-register.filter("listing", words.listing)
-register.filter("words_used", words.words_used)
-register.filter("since", words.since)
-register.filter("in_full", words.in_full)
 register.filter("state_word", words.state_of)
 register.filter("visible", texts.visible)
-register.filter("pieces", texts.pieces)
-register.filter("explain", reasons.explain)
-register.filter("summarize", model_panel.summarize)
 register.filter("context_saved", context_saved.in_words)
-register.filter("risk", tool_sections.risk)
-register.filter("purpose", tool_sections.purpose)
 
 
 @register.filter

@@ -196,5 +196,5 @@ def _fold(lines: Sequence[Line]) -> Text:
         and sum(len(piece.text) for line in rest for piece in line.pieces) < MAX_CHARACTERS // 3
     ):
         return Text(lines=tuple(lines))
-    more = f"{words.number(len(rest))} more line{'' if len(rest) == 1 else 's'}"
+    more = words.counted(len(rest), "more line")
     return Text(lines=tuple(lines[:shown_count]), folded=tuple(rest), more=more)

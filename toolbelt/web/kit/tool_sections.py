@@ -63,66 +63,76 @@ def state(access: queries.Access, group: Group) -> str:
     return "request" if loadable else "off"
 
 
-def section(access: queries.Access, group: Group) -> pieces.View:
-    """Return one section, without its rows."""
-    tools = [key for key in group.tools if key not in access.catalog.non_tools]
-    active = [key for key in tools if access.decision(key).state == "active"]
-    overridden = [key for key in group.tools if key in access.agent.overrides]
-    toolkit, entry = group.toolkit, group.toolkit or group.plugin
-    return pieces.View(
-        id=group.id,
-        key=group.key,
-        state=state(access, group),
-        kind="toolkit" if toolkit else "plugin" if entry else "",
-        title=(entry.title or group.key) if entry else "Tools without a plugin",
-        description=entry.description if entry else "",
-        marks=tuple(_marks(access, group)),
-        switch=_switch(access, toolkit, tools or group.tools) if toolkit is not None else None,
-        active=len(active),
-        total=len(tools),
-        tokens=_tokens(access, group, active),
-        hint=_hint(access, group, [access.decision(key).state for key in group.tools]),
-        overrides=tuple(f"{key}={words.form_value(access.agent.overrides[key])}" for key in overridden),
-    )
+class Section(pieces.View):
+    """One section. ``tools`` are its ``matching`` tools; None if they are fetched when it is opened."""
+
+    def __init__(
+        self,
+        access: queries.Access,
+        group: Group,
+        *,
+        is_open: bool = False,
+        matching: int = 0,
+        tools: Sequence[Row] | None = None,
+    ) -> None:
+        self.open, self.matching, self.tools = is_open, matching, tools
+        keys = [key for key in group.tools if key not in access.catalog.non_tools]
+        active = [key for key in keys if access.decision(key).state == "active"]
+        overridden = [key for key in group.tools if key in access.agent.overrides]
+        toolkit, entry = group.toolkit, group.toolkit or group.plugin
+        self.id = group.id
+        self.key = group.key
+        self.state = state(access, group)
+        self.kind = "toolkit" if toolkit else "plugin" if entry else ""
+        self.title = (entry.title or group.key) if entry else "Tools without a plugin"
+        self.description = entry.description if entry else ""
+        self.marks = tuple(_marks(access, group))
+        self.switch = _switch(access, toolkit, keys or group.tools) if toolkit is not None else None
+        self.active = len(active)
+        self.total = len(keys)
+        self.tokens, self.token_parts = _tokens(access, group, active)
+        self.hint = _hint(access, group, [access.decision(key).state for key in group.tools])
+        self.overrides = tuple(f"{key}={words.form_value(access.agent.overrides[key])}" for key in overridden)
 
 
-def rows(access: queries.Access, keys: Iterable[str]) -> tuple[pieces.View, ...]:
+def rows(access: queries.Access, keys: Iterable[str]) -> tuple[Row, ...]:
     """Return the rows of these tools."""
     decisions = {key: access.decision(key) for key in keys}
     explanations = explained.Explanations(decisions.values())
-    return tuple(_row(access, key, explanations.of(decision)) for key, decision in decisions.items())
+    return tuple(Row(access, key, explanations.of(decision)) for key, decision in decisions.items())
 
 
-def _row(access: queries.Access, key: str, reason: str) -> pieces.View:
-    tool, decision = access.catalog.tools[key], access.decision(key)
-    stored = access.agent.overrides.get(key)
-    inherited = access.inherited.get(key, decision)
-    if decision.state != "active" and stored is True:
-        reason += " (stored: On)"
-    return pieces.View(
-        key=key,
-        description=purpose(tool),
-        risk=risk(tool),
-        stored=words.form_value(stored),
-        inherits=_INHERITS.get(inherited.state, "off"),
-        state=decision.state,
-        word=words.state_of(decision),
-        reason=reason,
-        until=_until(access, key),
-        by=_by(access, key),
-    )
+class Row(pieces.View):
+    """One tool of a section."""
+
+    def __init__(self, access: queries.Access, key: str, reason: str) -> None:
+        tool, decision = access.catalog.tools[key], access.decision(key)
+        stored = access.agent.overrides.get(key)
+        inherited = access.inherited.get(key, decision)
+        if decision.state != "active" and stored is True:
+            reason += " (stored: On)"
+        self.key = key
+        self.description = purpose(tool)
+        self.risk = risk(tool)
+        self.stored = words.form_value(stored)
+        self.inherits = _INHERITS.get(inherited.state, "off")
+        self.state = decision.state
+        self.word = words.state_of(decision)
+        self.reason = reason
+        self.until = _until(access, key)
+        self.by = _by(access, key)
 
 
-def _tokens(access: queries.Access, group: Group, active: Sequence[str]) -> pieces.View | None:
-    """Return the tokens of the active tools and of the toolkit's policy: their sum, and each of them."""
+def _tokens(access: queries.Access, group: Group, active: Sequence[str]) -> tuple[str, str]:
+    """Return the tokens of the active tools and of the toolkit's policy: their sum, and each of them; empty if none."""
     stored, tools = access.catalog, sum(access.catalog.tools[key].tokens for key in active)
     in_policy = 0
     if group.toolkit is not None and (active or group.key in access.surface.resolution.context.concerned):
         in_policy = policy.section_tokens(stored, policy.section_of(stored, group.toolkit, active))
     if not tools and not in_policy:
-        return None
+        return "", ""
     parts = f"tools {words.approx(tools)} + policy {words.approx(in_policy)}" if in_policy else ""
-    return pieces.View(sum=words.approx(tools + in_policy), parts=parts)
+    return words.approx(tools + in_policy), parts
 
 
 def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
@@ -146,11 +156,11 @@ def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
             yield Mark(word="blocked for everyone", tone="danger")
 
 
-def _switch(access: queries.Access, toolkit: catalog.Toolkit, tools: Sequence[str]) -> pieces.View:
+def _switch(access: queries.Access, toolkit: catalog.Toolkit, tools: Sequence[str]) -> Switch:
     stored = access.agent.switches.get(toolkit.key)
     newest = access.switched.get(toolkit.key)
     is_newest = stored is not None and newest is not None and grants.is_on(newest.after) is stored
-    return switch(
+    return Switch(
         stored,
         [access.decision(key) for key in tools],
         since=f"by {newest.actor}, {words.since(newest.at)}" if is_newest and newest else "",
@@ -182,43 +192,44 @@ def _hint(access: queries.Access, group: Group, states: Sequence[str]) -> str:
     return f"{unavailable} unavailable" if unavailable else ""
 
 
-def switch(
-    stored: bool | None,
-    decisions: Collection[resolution.Decision],
-    *,
-    since: str = "",
-    until: str = "",
-    by: str = "",
-) -> pieces.View:
-    """Return the switch: it shows whether the model has the toolkit's tools, and a press requests the opposite.
+class Switch(pieces.View):
+    """The switch: it shows whether the model has the toolkit's tools, and a press requests the opposite.
 
     ``position`` is "on", "partly" or "off". ``stored`` is "unset" if nothing is stored. ``other`` is the value of the
     link beside the switch: it resets the switch, or stores its default. ``no_effect`` is the reason why turning the
     switch on has no effect; empty if it has one.
     """
-    active = sum(decision.state == "active" for decision in decisions)
-    position = "off" if not active else "on" if active == len(decisions) else "partly"
-    is_loadable = any(decision.state == "discoverable" for decision in decisions)
-    is_blocked = bool(decisions) and all(decision.code == "blocked" for decision in decisions)
-    off = words.BLOCKED if is_blocked else words.STATES["discoverable" if is_loadable else "denied"]
-    basis, other, label = "", "unset", "Reset to default"
-    if stored is None:
-        basis, other, label = "Default", *(("true", "Set to On") if active else ("false", "Set to Off"))
-    elif stored and not active:
-        basis = "set to On"
-    return pieces.View(
-        stored=words.form_value(stored),
-        position=position,
-        requested="false" if active else "true",
-        words={"off": off, "on": "On", "partly": f"{active} of {len(decisions)} on"}[position],
-        basis=basis,
-        other=other,
-        label=label,
-        no_effect=_no_effect_reason(decisions) if not active else "",
-        since=since,
-        until=until,
-        by=by,
-    )
+
+    def __init__(
+        self,
+        stored: bool | None,
+        decisions: Collection[resolution.Decision],
+        *,
+        since: str = "",
+        until: str = "",
+        by: str = "",
+    ) -> None:
+        active = sum(decision.state == "active" for decision in decisions)
+        position = "off" if not active else "on" if active == len(decisions) else "partly"
+        is_loadable = any(decision.state == "discoverable" for decision in decisions)
+        is_blocked = bool(decisions) and all(decision.code == "blocked" for decision in decisions)
+        off = words.BLOCKED if is_blocked else words.STATES["discoverable" if is_loadable else "denied"]
+        basis, other, label = "", "unset", "Reset to default"
+        if stored is None:
+            basis, other, label = "Default", *(("true", "Set to On") if active else ("false", "Set to Off"))
+        elif stored and not active:
+            basis = "set to On"
+        self.stored = words.form_value(stored)
+        self.position = position
+        self.requested = "false" if active else "true"
+        self.words = {"off": off, "on": "On", "partly": f"{active} of {len(decisions)} on"}[position]
+        self.basis = basis
+        self.other = other
+        self.label = label
+        self.no_effect = _no_effect_reason(decisions) if not active else ""
+        self.since = since
+        self.until = until
+        self.by = by
 
 
 def _no_effect_reason(decisions: Collection[resolution.Decision]) -> str:

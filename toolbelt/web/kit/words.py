@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 
-from toolbelt.core import catalog, grants, resolution, rules
+from toolbelt.core import catalog, grants, resolution, rules, texts
 
 # Switches and overrides, in the words of the fields `on` and `was` of every form.
 STORED: dict[bool | None, str] = {True: "true", False: "false", None: "unset"}
@@ -221,13 +221,12 @@ def value(stored: Any) -> str:
         text = stored
     else:
         text = json.dumps(stored, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"
+    return texts.cut(text, MAX_VALUE_LENGTH)
 
 
 def cut(text: str, maximum: int) -> str:
     """Return a text in one line, cut to a maximum length."""
-    line = " ".join(text.split())
-    return line if len(line) <= maximum else f"{line[: maximum - 1].rstrip()}…"
+    return texts.cut(" ".join(text.split()), maximum)
 
 
 def state_of(decision: resolution.Decision | rules.Answer) -> str:
@@ -260,17 +259,15 @@ def with_few_names(reason: str) -> str:
     return f"{head}: {listing(names.rstrip('.').split(', '))}."
 
 
-def contains(query: str, *texts: str) -> bool:
+def contains(query: str, *found: str) -> bool:
     """Return whether one of the texts contains the query; an empty query matches everything."""
     needle = query.strip().casefold()
-    return not needle or any(needle in text.casefold() for text in texts)
+    return not needle or any(needle in text.casefold() for text in found)
 
 
-def listing(names: list[str] | tuple[str, ...], maximum: int = 3) -> str:
+def listing(names: Sequence[str], maximum: int = 3) -> str:
     """Return the first few names, and the number of the others: ``a, b, c and 4 more``."""
-    if len(names) <= maximum:
-        return ", ".join(names)
-    return f"{', '.join(names[:maximum])} and {len(names) - maximum} more"
+    return texts.listing(names, maximum)
 
 
 def about_tool(stored: catalog.Catalog, key: str) -> str:

@@ -28,20 +28,22 @@ class _Box:
         return EDGE + self.row * (HEIGHT + BETWEEN)
 
 
-def draw(stored: catalog.Catalog, names: Iterable[str], current: str = "") -> pieces.View:
-    """Return the diagram of these loadouts; ``current`` is the one whose page shows it."""
-    shown_names = {keys.fold(name): name for name in names}
-    known = {**loadouts.BUILT_IN, **stored.loadouts}
-    parents = {folded: keys.fold(known[folded].parent) if folded in known else "" for folded in shown_names}
-    boxes = _place_boxes(shown_names, parents)
-    return pieces.View(
-        width=max((box.x for box in boxes.values()), default=EDGE - WIDTH) + WIDTH + EDGE,
-        height=max((box.y for box in boxes.values()), default=EDGE - HEIGHT) + HEIGHT + EDGE,
-        box_width=WIDTH,
-        box_height=HEIGHT,
-        nodes=tuple(_node(stored, box, boxes, current) for box in boxes.values()),
-        lines=tuple(_line(boxes[box.parent], box) for box in boxes.values() if box.parent in boxes),
-    )
+class Diagram(pieces.View):
+    """The diagram of these loadouts; ``current`` is the one whose page shows it."""
+
+    def __init__(self, stored: catalog.Catalog, names: Iterable[str], current: str = "") -> None:
+        shown_names = {keys.fold(name): name for name in names}
+        known = {**loadouts.BUILT_IN, **stored.loadouts}
+        parents = {
+            folded: keys.fold(known[folded].parent) if folded in known else "" for folded in shown_names
+        }
+        boxes = _place_boxes(shown_names, parents)
+        self.width = max((box.x for box in boxes.values()), default=EDGE - WIDTH) + WIDTH + EDGE
+        self.height = max((box.y for box in boxes.values()), default=EDGE - HEIGHT) + HEIGHT + EDGE
+        self.box_width = WIDTH
+        self.box_height = HEIGHT
+        self.nodes = tuple(_Node(stored, box, boxes, current) for box in boxes.values())
+        self.lines = tuple(_line(boxes[box.parent], box) for box in boxes.values() if box.parent in boxes)
 
 
 def family(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
@@ -80,16 +82,17 @@ def _place_boxes(names: Mapping[str, str], parents: Mapping[str, str]) -> dict[s
     return boxes
 
 
-def _node(stored: catalog.Catalog, box: _Box, boxes: Mapping[str, _Box], current: str) -> pieces.View:
-    tools = loadouts.tools_included(stored, box.name)
-    return pieces.View(
-        box=box,
-        parent=boxes[box.parent].name if box.parent in boxes else "",
-        tools=len(tools),
-        tokens=sum(stored.tools[key].tokens for key in tools),
-        is_current=keys.fold(box.name) == keys.fold(current),
-        built_in=keys.fold(box.name) not in stored.loadouts,
-    )
+class _Node(pieces.View):
+    """A box of the diagram."""
+
+    def __init__(self, stored: catalog.Catalog, box: _Box, boxes: Mapping[str, _Box], current: str) -> None:
+        tools = loadouts.tools_included(stored, box.name)
+        self.box = box
+        self.parent = boxes[box.parent].name if box.parent in boxes else ""
+        self.tools = len(tools)
+        self.tokens = sum(stored.tools[key].tokens for key in tools)
+        self.is_current = keys.fold(box.name) == keys.fold(current)
+        self.built_in = keys.fold(box.name) not in stored.loadouts
 
 
 def _line(parent: _Box, child: _Box) -> str:

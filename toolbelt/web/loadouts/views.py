@@ -34,65 +34,75 @@ MAX_TOOLS, MAX_PER_ONE = 500, 20
 @require_safe
 def listing(request: http.Request) -> HttpResponse:
     """Show the list."""
-    index = access_index.load()
-    names = loadouts.all_names(index.catalog)
-    stored_names = [loadout.name for loadout in index.catalog.loadouts.values()]
-    users = _users(index)
-    view = pieces.View(
-        loadouts=tuple(_line(index, name, stored_names, users.get(keys.fold(name), ())) for name in names),
-        picture=inheritance.draw(index.catalog, names),
-        built_in=len(names) - len(stored_names),
-    )
-    return responses.show(request, view, "loadouts/list.html")
+    return responses.show(request, _Page(request), "loadouts/list.html")
+
+
+class _Page(pieces.Page):
+    """The list of loadouts."""
+
+    def __init__(self, request: http.Request) -> None:
+        index = access_index.load()
+        names = loadouts.all_names(index.catalog)
+        stored_names = [loadout.name for loadout in index.catalog.loadouts.values()]
+        users = _users(index)
+        self.loadouts = tuple(
+            _Line(index, name, stored_names, users.get(keys.fold(name), ())) for name in names
+        )
+        self.picture = inheritance.Diagram(index.catalog, names)
+        self.built_in = len(names) - len(stored_names)
 
 
 @require_safe
 def page(request: http.Request, loadout: str) -> HttpResponse:
     """Show one loadout."""
-    index, name, path = access_index.load(), loadout, request.path
-    criteria = filters.read(filters.FindAgents(request.GET))
-    stored = index.catalog
-    value = get(stored, name)
-    if value is None:
-        raise errors.NotFound("loadout", name, loadouts.all_names(stored))
-    included_tools = loadouts.tools_included(stored, name)
-    included = frozenset(included_tools)
-    resolved = loadouts.view_in(stored, name)
-    on_request = [
-        key
-        for key in loadouts.tools_discoverable(stored, name)
-        if key not in included and not resolved.disables(key, stored.tools[key].plugin)
-    ]
-    is_stored = keys.fold(name) in stored.loadouts
-    view = pieces.View(
-        name=name,
-        marks=tuple(marks(stored, name)),
-        description=value.description,
-        unresolved=loadouts.unresolved(stored, value) if is_stored else (),
-        tools=words.tools(len(included_tools)),
-        tokens=words.approx(tokens(stored, included_tools)),
-        picture=inheritance.draw(stored, inheritance.family(stored, name), name),
-        levels=tuple(_levels(stored, name)),
-        included=tuple(_groups(stored, included_tools, resolved, patterns=False)),
-        on_request=tuple(_groups(stored, on_request, resolved, patterns=True)),
-        on_request_count=words.tools(len(on_request)),
-        others=tuple(_others(index, name)),
+    return responses.show(request, _LoadoutPage(request, loadout), "loadouts/loadout.html")
+
+
+class _LoadoutPage(pieces.Page):
+    """One loadout."""
+
+    def __init__(self, request: http.Request, loadout: str) -> None:
+        index, name, path = access_index.load(), loadout, request.path
+        criteria = filters.read(filters.FindAgents(request.GET))
+        stored = index.catalog
+        value = get(stored, name)
+        if value is None:
+            raise errors.NotFound("loadout", name, loadouts.all_names(stored))
+        included_tools = loadouts.tools_included(stored, name)
+        included = frozenset(included_tools)
+        resolved = loadouts.view_in(stored, name)
+        on_request = [
+            key
+            for key in loadouts.tools_discoverable(stored, name)
+            if key not in included and not resolved.disables(key, stored.tools[key].plugin)
+        ]
+        is_stored = keys.fold(name) in stored.loadouts
+        self.name = name
+        self.marks = tuple(marks(stored, name))
+        self.description = value.description
+        self.unresolved = loadouts.unresolved(stored, value) if is_stored else ()
+        self.tools = words.tools(len(included_tools))
+        self.tokens = words.approx(tokens(stored, included_tools))
+        self.picture = inheritance.Diagram(stored, inheritance.family(stored, name), name)
+        self.levels = tuple(_levels(stored, name))
+        self.included = tuple(_groups(stored, included_tools, resolved, patterns=False))
+        self.on_request = tuple(_groups(stored, on_request, resolved, patterns=True))
+        self.on_request_count = words.tools(len(on_request))
+        self.others = tuple(_others(index, name))
         # The kinds whose loadout is this one, or extends it.
-        kinds=tuple(
+        self.kinds = tuple(
             kind
             for kind, loadout in conf.KIND_LOADOUTS.items()
             if keys.fold(name) in {keys.fold(link.name) for link in loadouts.chain(stored.loadouts, loadout)}
-        ),
-        seen=json.dumps(belts.entry("loadout", value), ensure_ascii=False) if is_stored else "",
-        is_stored=is_stored,
-    )
-    agents = [(access.agent.key, use) for access in index.agents if (use := _use(index, access, name))]
-    matching = {access.agent.key for access in paging.matching_agents(index.agents, criteria["agents"])}
-    users = paging.part([pair for pair in agents if pair[0] in matching], criteria["offset"])
-    view.agents = users.items
-    view.agents_pages = users.pages(criteria, path, anchor="#users")
-    view.find = paging.agent_filter(agents, criteria, path, ("offset",))
-    return responses.show(request, view, "loadouts/loadout.html")
+        )
+        self.seen = json.dumps(belts.entry("loadout", value), ensure_ascii=False) if is_stored else ""
+        self.is_stored = is_stored
+        agents = [(access.agent.key, use) for access in index.agents if (use := _use(index, access, name))]
+        matching = {access.agent.key for access in paging.matching_agents(index.agents, criteria["agents"])}
+        users = paging.part([pair for pair in agents if pair[0] in matching], criteria["offset"])
+        self.agents = users.items
+        self.agents_pages = users.pages(criteria, path, anchor="#users")
+        self.find = paging.agent_filter(agents, criteria, path, ("offset",))
 
 
 class Editor(entry_editor.Editor):
@@ -143,68 +153,84 @@ def tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
     return sum(stored.tools[key].tokens for key in tools)
 
 
-def _line(
-    index: access_index.AccessIndex, name: str, stored_names: Sequence[str], users: Sequence[str]
-) -> pieces.View:
-    loadout = get(index.catalog, name) or catalog.Loadout(name=name)
-    tools = loadouts.tools_included(index.catalog, name)
-    position = stored_names.index(name) if name in stored_names else -1
-    parents = loadouts.chain(index.catalog.loadouts, loadout.parent) if loadout.parent else ()
-    return pieces.View(
-        loadout=loadout,
-        marks=tuple(marks(index.catalog, name)),
-        parent=parents[0].name if parents else "",
-        tools=len(tools),
-        tokens=tokens(index.catalog, tools),
-        used=tuple(users[:MAX_USERS]),
-        more_users=max(0, len(users) - MAX_USERS),
-        percent=round(100 * len(users) / len(index.agents)) if index.agents else 0,
-        up=stored_names[position - 1] if position > 0 else "",
-        down=stored_names[position + 1] if 0 <= position < len(stored_names) - 1 else "",
-    )
+class _Line(pieces.View):
+    """A loadout in the list."""
+
+    def __init__(
+        self, index: access_index.AccessIndex, name: str, stored_names: Sequence[str], users: Sequence[str]
+    ) -> None:
+        loadout = get(index.catalog, name) or catalog.Loadout(name=name)
+        tools = loadouts.tools_included(index.catalog, name)
+        position = stored_names.index(name) if name in stored_names else -1
+        parents = loadouts.chain(index.catalog.loadouts, loadout.parent) if loadout.parent else ()
+        self.loadout = loadout
+        self.marks = tuple(marks(index.catalog, name))
+        self.parent = parents[0].name if parents else ""
+        self.tools = len(tools)
+        self.tokens = tokens(index.catalog, tools)
+        self.used = tuple(users[:MAX_USERS])
+        self.more_users = max(0, len(users) - MAX_USERS)
+        self.percent = round(100 * len(users) / len(index.agents)) if index.agents else 0
+        self.up = stored_names[position - 1] if position > 0 else ""
+        self.down = stored_names[position + 1] if 0 <= position < len(stored_names) - 1 else ""
 
 
-def _levels(stored: catalog.Catalog, name: str) -> Iterator[pieces.View]:
+class _Level(pieces.View):
+    """What one level of the inheritance changes: a ``loadout``, after the loadout with the name ``parent``."""
+
+    def __init__(self, stored: catalog.Catalog, loadout: catalog.Loadout, parent: str) -> None:
+        before = loadouts.tools_included(stored, parent) if parent else ()
+        after = loadouts.tools_included(stored, loadout.name)
+        had, has = set(before), set(after)
+        self.loadout = loadout
+        self.marks = tuple(marks(stored, loadout.name))
+        self.added = tuple(key for key in after if key not in had)
+        self.removed = tuple(key for key in before if key not in has)
+        counts = filter(None, (len(self.added), -len(self.removed)))
+        self.changes = ", ".join(f"{words.signed(count)} tools" for count in counts) or "no change in tools"
+
+
+def _levels(stored: catalog.Catalog, name: str) -> Iterator[_Level]:
     """Yield the changes of each level, from the root to the loadout."""
-    before: tuple[str, ...] = ()
+    parent = ""
     for link in reversed(loadouts.chain(stored.loadouts, name)):
-        after = loadouts.tools_included(stored, link.name)
-        before_set, after_set = set(before), set(after)
-        added = tuple(key for key in after if key not in before_set)
-        removed = tuple(key for key in before if key not in after_set)
-        changes = [f"{words.signed(len(added))} tools"] if added else []
-        changes += [f"{words.signed(-len(removed))} tools"] if removed else []
-        yield pieces.View(
-            loadout=link,
-            marks=tuple(marks(stored, link.name)),
-            changes=", ".join(changes) or "no change in tools",
-            added=added,
-            removed=removed,
-        )
-        before = after
+        yield _Level(stored, link, parent)
+        parent = link.name
+
+
+class _Group(pieces.View):
+    """The tools of a plugin that a loadout includes or offers, at most ``maximum`` of them by name."""
+
+    def __init__(
+        self,
+        stored: catalog.Catalog,
+        plugin: str,
+        members: Sequence[str],
+        because: Iterable[str],
+        maximum: int,
+    ) -> None:
+        title = stored.plugins[plugin].title if plugin in stored.plugins else ""
+        self.title = texts.visible(title or plugin) or "No plugin"
+        self.key = plugin if title and title != plugin else ""
+        self.count = len(members)
+        self.tokens = tokens(stored, members)
+        self.because = words.listing(tuple(dict.fromkeys(because)))
+        self.tools = tuple(sorted(members)[:maximum])
+        self.more = max(0, len(members) - maximum)
+        self.more_url = reverse("web:tools", query={"plugin": plugin or tools_page.NO_PLUGIN})
 
 
 def _groups(
     stored: catalog.Catalog, tools: Iterable[str], resolved: loadouts.View, *, patterns: bool
-) -> Iterator[pieces.View]:
+) -> Iterator[_Group]:
     by_plugin: dict[str, list[str]] = {}
     for key in tools:
         by_plugin.setdefault(stored.tools[key].plugin, []).append(key)
     # If there are very many tools, only the first ones of each plugin are listed.
     maximum = MAX_PER_ONE if sum(map(len, by_plugin.values())) > MAX_TOOLS else MAX_TOOLS
     for plugin, members in sorted(by_plugin.items(), key=lambda item: (not item[0], item[0].casefold())):
-        because = dict.fromkeys(_because(stored.tools[key], stored, resolved, patterns) for key in members)
-        title = stored.plugins[plugin].title if plugin in stored.plugins else ""
-        yield pieces.View(
-            title=texts.visible(title or plugin) or "No plugin",
-            key=plugin if title and title != plugin else "",
-            count=len(members),
-            tokens=tokens(stored, members),
-            because=words.listing(tuple(because)),
-            tools=tuple(sorted(members)[:maximum]),
-            more=max(0, len(members) - maximum),
-            more_url=reverse("web:tools", query={"plugin": plugin or tools_page.NO_PLUGIN}),
-        )
+        because = (_because(stored.tools[key], stored, resolved, patterns) for key in members)
+        yield _Group(stored, plugin, members, because, maximum)
 
 
 def _because(tool: catalog.Tool, stored: catalog.Catalog, resolved: loadouts.View, patterns: bool) -> str:

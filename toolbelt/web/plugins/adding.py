@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms as django_forms
@@ -149,22 +150,31 @@ def _show(
     request: http.Request,
     *,
     preview: importing.Preview | None = None,
-    problems: Any = (),
+    problems: Sequence[errors.Problem] = (),
     status: int = 200,
 ) -> HttpResponse:
-    view = pieces.View(problems=problems, preview=preview)
-    if preview is not None:
-        valid = [server for server in preview.servers if not server.problem]
+    page = _Page(request, preview, problems)
+    return render(request, "plugins/import.html", {"page": page}, status=status)
+
+
+class _Page(pieces.Page):
+    """The form for a file, and the preview of the servers in it."""
+
+    def __init__(
+        self, request: http.Request, preview: importing.Preview | None, problems: Sequence[errors.Problem]
+    ) -> None:
+        self.problems, self.preview = problems, preview
+        servers = preview.servers if preview is not None else ()
+        valid = [server for server in servers if not server.problem]
         reasons = {server.name: _why_not_here(request, server) for server in valid}
         ready = [server for server in valid if not reasons[server.name]]
-        view.ready = [(server, importing.connection_text(server)) for server in ready]
-        view.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
-        view.elsewhere = [(server, reasons[server.name]) for server in valid if reasons[server.name]]
-        view.refused = [server for server in preview.servers if server.problem]
-        view.servers = json.dumps({server.name: server.connection for server in ready})
-        only = " ".join(f"--only {shlex.quote(server.source)}" for server, _ in view.elsewhere)
-        view.command = f"{conf.COMMAND} mcp import FILE {only}"
-    return render(request, "plugins/import.html", {"page": view}, status=status)
+        self.ready = [(server, importing.connection_text(server)) for server in ready]
+        self.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
+        self.elsewhere = [(server, reasons[server.name]) for server in valid if reasons[server.name]]
+        self.refused = [server for server in servers if server.problem]
+        self.servers = json.dumps({server.name: server.connection for server in ready})
+        only = " ".join(f"--only {shlex.quote(server.source)}" for server, _ in self.elsewhere)
+        self.command = f"{conf.COMMAND} mcp import FILE {only}"
 
 
 def _why_not_here(request: http.Request, server: importing.Converted) -> str:
@@ -179,4 +189,4 @@ def _why_not_here(request: http.Request, server: importing.Converted) -> str:
 
 
 def _form(request: http.Request, form: forms.Server, status: int = 200) -> HttpResponse:
-    return render(request, "plugins/add.html", {"page": pieces.View(form=form)}, status=status)
+    return responses.show(request, pieces.FormPage(form), "plugins/add.html", status=status)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -69,11 +69,20 @@ def choose_declarers(request: http.Request, plugin: str) -> HttpResponse:
     return responses.respond_changed(request, change, result, unchanged=unchanged)
 
 
-def declaring(plugin: catalog.Plugin, origin: str) -> pieces.View | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaring:
+    """How a program declares the tools of a client plugin: the agents that may, and the URL."""
+
+    agents: Sequence[str]
+    choices: Sequence[pieces.Choice]
+    url: str
+
+
+def declaring(plugin: catalog.Plugin, origin: str) -> Declaring | None:
     """Return how a program declares the tools of a client plugin; None for any other plugin."""
     if plugin.runner != "client":
         return None
-    return pieces.View(
+    return Declaring(
         agents=plugin.declared_by,
         choices=agent_choices(plugin.declared_by),
         url=urljoin(origin, reverse("api:declare_tools", args=[plugin.name])),
@@ -90,5 +99,12 @@ def agent_choices(chosen: Iterable[str]) -> tuple[pieces.Choice, ...]:
 
 
 def _render(request: http.Request, form: forms.ClientPlugin, *, status: int = 200) -> HttpResponse:
-    page = pieces.View(form=form, choices=agent_choices(form["agent"].value() or ()))
-    return render(request, "plugins/add_client.html", {"page": page}, status=status)
+    return responses.show(request, _FormPage(form), "plugins/add_client.html", status=status)
+
+
+class _FormPage(pieces.FormPage):
+    """The form for a client plugin."""
+
+    def __init__(self, form: forms.ClientPlugin) -> None:
+        super().__init__(form)
+        self.choices = agent_choices(form["agent"].value() or ())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import shlex
-from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -17,9 +16,10 @@ from toolbelt.control import writing
 from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
 from toolbelt.control.servers import plugin_overview
-from toolbelt.core import belts, connections, effects, errors
+from toolbelt.core import belts, catalog, connections, effects, errors
 from toolbelt.runtime import plugins as running
-from toolbelt.runtime import secrets, upstream_connections
+from toolbelt.runtime import secrets
+from toolbelt.runtime.upstream import process_connections
 from toolbelt.web.access import blocking as block_button
 from toolbelt.web.kit import explained, http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import client_plugins, forms, listing
@@ -106,7 +106,8 @@ def _parts(
     if notice.undo is not None and not notice.detail:
         reach = listing.reach(overview.provider)
         notice = notices.Notice(text=notice.text, detail=f"{reach[:1].upper()}{reach[1:]}.", undo=notice.undo)
-    page = _page(request, overview, notice=notice)
+    page = _Page(request, overview)
+    page.notice = notice
     context = {"page": page, "plugin": page.plugin, "whole": request.POST.get("place") == "one"}
     return render(request, "plugins/_switched.html", context, status=status)
 
@@ -120,51 +121,74 @@ def _render(
     form: forms.Connection | None = None,
 ) -> HttpResponse:
     """Return the page; ``form`` is a rejected form."""
-    whole = request.method in ("GET", "HEAD") and not request.htmx
-    may_see, may_change = rights.may_read(request.user, "plugin"), request.user.has_perm(listing.CHANGE)
-    detail = plugin_overview.load(plugin, maximum=MAX_REMOVED)
-    stderr = detail.provider.listing.stderr if detail.provider.listing and may_see else ""
-    page = _page(
-        request,
-        detail,
-        connection_view=_connection_view(detail.provider, form, may_change) if may_see else None,
-        declaring=client_plugins.declaring(detail.provider.plugin, request.build_absolute_uri("/")),
-        stderr=texts.text(secrets.mask(stderr)) if stderr else None,
-        notice=responses.pop_notice(request)[0] if whole else None,
-    )
+    page = _Page(request, plugin_overview.load(plugin, maximum=MAX_REMOVED), form)
+    if request.method in ("GET", "HEAD") and not request.htmx:
+        page.notice = responses.pop_notice(request)[0]
     return render(request, template, {"page": page, "plugin": page.plugin}, status=status)
 
 
-def _page(request: http.Request, detail: plugin_overview.Detail, **details: Any) -> pieces.View:
-    provider = detail.provider
-    plugin, listed = provider.plugin, provider.listing
-    criteria, path = forms.Filter(request.GET).values(), reverse("web:plugin", args=[plugin.name])
-    by_name = {running_plugin.name: running_plugin for running_plugin in running.live()}
-    running_plugin = by_name.get(plugin.name)
-    running_names = {name for name, running_plugin in by_name.items() if running_plugin.state != "failed"}
-    offered = [tool for tool in provider.tools if not tool.retired]
-    maximum = len(offered) if criteria["all"] else MAX_TOOLS
-    shown = [(tool, detail.closed.get(tool.key)) for tool in offered[:maximum]]
-    explanations = explained.Explanations(closed for _, closed in shown)
-    by = explained.plugins_blocked_by([plugin]).get(plugin.name, "")
-    problems = [*(listed.problems if listed else ()), *(running_plugin.problems if running_plugin else ())]
-    return pieces.View(
-        plugin=listing.line(provider, running=running_names, since=criteria["asked"], blocked_by=by),
-        size=f"{words.approx(sum(tool.tokens for tool in offered))} tokens" if offered else "",
-        removed=tuple(map(changes.change, detail.gone)),
-        all_removed=detail.all_gone,
-        tools=[
+class _Page(pieces.Page):
+    """One plugin, with a ``form`` that was rejected."""
+
+    def __init__(
+        self, request: http.Request, detail: plugin_overview.Detail, form: forms.Connection | None = None
+    ) -> None:
+        self.provider = provider = detail.provider
+        plugin, listed = provider.plugin, provider.listing
+        criteria, path = forms.Filter(request.GET).values(), reverse("web:plugin", args=[plugin.name])
+        by_name = {running_plugin.name: running_plugin for running_plugin in running.live()}
+        running_plugin = by_name.get(plugin.name)
+        names = {name for name, running_plugin in by_name.items() if running_plugin.state != "failed"}
+        by = explained.plugins_blocked_by([plugin]).get(plugin.name, "")
+        self.plugin = listing.Line(provider, running=names, since=criteria["asked"], blocked_by=by)
+        offered = [tool for tool in provider.tools if not tool.retired]
+        self.size = f"{words.approx(sum(tool.tokens for tool in offered))} tokens" if offered else ""
+        self.removed = tuple(map(changes.Change, detail.gone))
+        self.all_removed = detail.all_gone
+        maximum = len(offered) if criteria["all"] else MAX_TOOLS
+        shown = [(tool, detail.closed.get(tool.key)) for tool in offered[:maximum]]
+        explanations = explained.Explanations(closed for _, closed in shown)
+        self.tools = [
             (tool, closed, explanations.of(closed), detail.users.get(tool.key, ())) for tool, closed in shown
-        ],
-        more_tools=max(0, len(offered) - maximum),
-        provider=provider,
-        source=running_plugin.source if running_plugin else "",
-        problems=tuple(
+        ]
+        self.more_tools = max(0, len(offered) - maximum)
+        self.source = running_plugin.source if running_plugin else ""
+        problems = [
+            *(listed.problems if listed else ()),
+            *(running_plugin.problems if running_plugin else ()),
+        ]
+        self.problems = tuple(
             texts.visible(words.cut(_message(problem), MAX_PROBLEM_LENGTH)) for problem in problems
-        ),
-        refresh=listing.refresh_progress([provider], criteria["asked"], path, plugin.name),
-        **details,
-    )
+        )
+        asked = criteria["asked"]
+        self.refresh = listing.Refresh([provider], asked, path, plugin.name) if asked else None
+        self.declaring = client_plugins.declaring(plugin, request.build_absolute_uri("/"))
+        may_see, connection = rights.may_read(request.user, "plugin"), provider.connection
+        stderr = listed.stderr if listed and may_see else ""
+        self.stderr = texts.text(secrets.mask(stderr)) if stderr else None
+        self.connection_view = None
+        if connection is not None and may_see:
+            if form is None and request.user.has_perm(listing.CHANGE):
+                stored = belts.entry("plugin", plugin).get("upstream", {})
+                headers = "\n".join(f"{name}: {value}" for name, value in connection.headers.items())
+                form = forms.Connection(initial={**stored, "headers": headers, "was": stored})
+            self.connection_view = _Connection(plugin, connection, form if connection.url else None)
+
+
+class _Connection(pieces.View):
+    """The connection of a server, and the form or the command that changes it."""
+
+    def __init__(
+        self, plugin: catalog.Plugin, connection: connections.Connection, form: forms.Connection | None
+    ) -> None:
+        sharing = process_connections.sharing(plugin)
+        self.connection = connection
+        self.arguments = shlex.join(connection.args)
+        self.shared = _SHARED_BY[sharing]
+        self.closes = sharing != "shared"
+        self.open = process_connections.open_connections(plugin.name)
+        self.form = form
+        self.command = _replace_command(connection, plugin.name) if connection.command else ""
 
 
 def _replace_command(connection: connections.Connection, name: str) -> str:
@@ -179,28 +203,6 @@ def _replace_command(connection: connections.Connection, name: str) -> str:
         ["mcp", "add", name, "--replace", *options, "--command", connection.command, *connection.args]
     )
     return f"{conf.COMMAND} {arguments}"
-
-
-def _connection_view(
-    provider: plugin_overview.Provider, form: forms.Connection | None, may_change: bool
-) -> pieces.View | None:
-    connection = provider.connection
-    if connection is None:
-        return None
-    if may_change and form is None:
-        stored = belts.entry("plugin", provider.plugin).get("upstream", {})
-        headers = "\n".join(f"{name}: {value}" for name, value in connection.headers.items())
-        form = forms.Connection(initial={**stored, "headers": headers, "was": stored})
-    sharing = upstream_connections.sharing(provider.plugin)
-    return pieces.View(
-        connection=connection,
-        arguments=shlex.join(connection.args),
-        shared=_SHARED_BY[sharing],
-        closes=sharing != "shared",
-        open=upstream_connections.open_connections(provider.plugin.name),
-        form=form if connection.url else None,
-        command=_replace_command(connection, provider.plugin.name) if connection.command else "",
-    )
 
 
 def _message(problem: errors.Problem) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +21,7 @@ from toolbelt.control.servers import approvals, plugin_overview, upstream_server
 from toolbelt.control.servers import plugins as configured
 from toolbelt.core import errors
 from toolbelt.runtime import plugins as runtime
-from toolbelt.runtime import upstream_listing
+from toolbelt.runtime.upstream import server_lists
 from toolbelt.web.kit import explained, http, notices, paging, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import forms
 
@@ -35,44 +36,50 @@ _SHOW_CHOICES = {"": "All", "waiting": "To review", "failed": "Failed", "off": "
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the filtered list; htmx gets only its rows, or the progress of a refresh."""
-    criteria, providers = forms.Filter(request.GET).values(), plugin_overview.load_all()
-    # The plugins that run in this process, and those that are installed.
-    loaded = runtime.loaded()
-    live = loaded.registry.list_plugins()
-    running = {plugin.name for plugin in live if plugin.state != "failed"}
-    filtered = [provider for provider in providers if _matches(provider, criteria)]
-    stored = {provider.plugin.name for provider in providers}
-    offered, retired, waiting = (
-        sum(getattr(provider, name) for provider in filtered) for name in ("offered", "retired", "to_review")
-    )
-    # Retired tools stay in the catalog, so the overview and the list of tools count them too.
-    matches = f"{words.counted(len(filtered), 'plugin')}, {words.tools(offered + retired)}"
-    matches += f" ({words.number(retired)} retired)" if retired else ""
-    blocked_by = explained.plugins_blocked_by(provider.plugin for provider in filtered)
-    page = pieces.View(
-        plugins=[
-            line(
+    part = "plugins/_refreshing.html" if request.htmx.target == "refresh-progress" else "plugins/_lines.html"
+    return responses.show(request, _Page(request), "plugins/list.html", part)
+
+
+class _Page(pieces.Page):
+    """The list of plugins."""
+
+    def __init__(self, request: http.Request) -> None:
+        criteria, providers = forms.Filter(request.GET).values(), plugin_overview.load_all()
+        # The plugins that run in this process, and those that are installed.
+        loaded = runtime.loaded()
+        live = loaded.registry.list_plugins()
+        running = {plugin.name for plugin in live if plugin.state != "failed"}
+        filtered = [provider for provider in providers if _matches(provider, criteria)]
+        stored = {provider.plugin.name for provider in providers}
+        offered, retired, waiting = (
+            sum(getattr(provider, name) for provider in filtered)
+            for name in ("offered", "retired", "to_review")
+        )
+        # Retired tools stay in the catalog, so the overview and the list of tools count them too.
+        matches = f"{words.counted(len(filtered), 'plugin')}, {words.tools(offered + retired)}"
+        matches += f" ({words.number(retired)} retired)" if retired else ""
+        blocked_by = explained.plugins_blocked_by(provider.plugin for provider in filtered)
+        self.plugins = [
+            Line(
                 provider,
                 running=running,
                 since=criteria["asked"] if _is_refreshed(provider, criteria["of"]) else None,
                 blocked_by=blocked_by.get(provider.plugin.name, ""),
             )
             for provider in filtered
-        ],
-        installed=loaded.available,
-        unknown=[(plugin, _error(plugin.error)) for plugin in live if plugin.name not in stored],
-        query=criteria["q"],
-        show_choices=paging.show_choices(_SHOW_CHOICES, criteria["show"], providers, _matches),
-        is_filtered=bool(criteria["q"] or criteria["show"]),
-        total=len(providers),
-        file=conf.PLUGINS_FILE if rights.may_read(request.user, "plugin") else "",
-        servers=sum(provider.connection is not None for provider in providers),
-        matches=matches + (f", {words.number(waiting)} to review" if waiting else ""),
-        refresh=refresh_progress(providers, criteria["asked"], reverse("web:plugins"), criteria["of"]),
-        views=forms.VIEWS.present(request, criteria),
-    )
-    part = "plugins/_refreshing.html" if request.htmx.target == "refresh-progress" else "plugins/_lines.html"
-    return responses.show(request, page, "plugins/list.html", part)
+        ]
+        self.installed = loaded.available
+        self.unknown = [(plugin, _error(plugin.error)) for plugin in live if plugin.name not in stored]
+        self.query = criteria["q"]
+        self.show_choices = paging.show_choices(_SHOW_CHOICES, criteria["show"], providers, _matches)
+        self.is_filtered = bool(criteria["q"] or criteria["show"])
+        self.total = len(providers)
+        self.file = conf.PLUGINS_FILE if rights.may_read(request.user, "plugin") else ""
+        self.servers = sum(provider.connection is not None for provider in providers)
+        self.matches = matches + (f", {words.number(waiting)} to review" if waiting else "")
+        asked, of = criteria["asked"], criteria["of"]
+        self.refresh = Refresh(providers, asked, reverse("web:plugins"), of) if asked else None
+        self.views = forms.VIEWS.present(request, criteria)
 
 
 @require_POST
@@ -105,45 +112,46 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
 def start_refresh(request: http.Request, names: Iterable[str]) -> str:
     """Start to refresh servers, and return the query that shows the progress. Raise errors.NotFound."""
     since = timezone.now()
-    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
+    server_lists.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
     return urlencode({"asked": stamp(since)})
 
 
-def line(
-    provider: plugin_overview.Provider,
-    *,
-    running: Iterable[str] = (),
-    since: datetime | None = None,
-    blocked_by: str = "",
-) -> pieces.View:
-    """Return one row; ``since`` is the time of the refresh that the reader waits for, ``blocked_by`` who blocked it."""
-    plugin = provider.plugin
-    listing = provider.listing
-    return pieces.View(
-        id=f"plugin-{plugin.name}",
-        name=plugin.name,
-        title=texts.visible(plugin.title or plugin.name),
-        namespace=plugin.namespace,
-        description=texts.visible(words.cut(plugin.description, MAX_DESCRIPTION_LENGTH)),
-        kind=kind(provider),
-        runs=provider.connection is not None or plugin.name in running,
-        state=state(provider),
-        tools=provider.offered,
+class Line(pieces.View):
+    """One row; ``since`` is the time of the refresh that the reader waits for, ``blocked_by`` who blocked it."""
+
+    def __init__(
+        self,
+        provider: plugin_overview.Provider,
+        *,
+        running: Iterable[str] = (),
+        since: datetime | None = None,
+        blocked_by: str = "",
+    ) -> None:
+        plugin = provider.plugin
+        listing = provider.listing
+        self.id = f"plugin-{plugin.name}"
+        self.name = plugin.name
+        self.title = texts.visible(plugin.title or plugin.name)
+        self.namespace = plugin.namespace
+        self.description = texts.visible(words.cut(plugin.description, MAX_DESCRIPTION_LENGTH))
+        self.kind = kind(provider)
+        self.runs = provider.connection is not None or plugin.name in running
+        self.state = state(provider)
+        self.tools = provider.offered
         # Its entries besides tools.
-        others=words.count_kinds(
+        self.others = words.count_kinds(
             tool.kind for tool in provider.tools if tool.kind != "tool" and not tool.retired
-        ),
-        retired=f"and {words.number(provider.retired)} retired" if provider.retired else "",
-        reach=reach(provider),
-        waiting=provider.to_review,
-        seen=listing.answered if listing is not None else None,
-        is_refreshing=is_refreshing(provider, since),
-        can_refresh=provider.connection is not None or plugin.status == "failed",
-        active=plugin.active,
-        blocked=plugin.blocked,
-        blocked_by=blocked_by,
-        trusted=plugin.trusted,
-    )
+        )
+        self.retired = f"and {words.number(provider.retired)} retired" if provider.retired else ""
+        self.reach = reach(provider)
+        self.waiting = provider.to_review
+        self.seen = listing.answered if listing is not None else None
+        self.is_refreshing = is_refreshing(provider, since)
+        self.can_refresh = provider.connection is not None or plugin.status == "failed"
+        self.active = plugin.active
+        self.blocked = plugin.blocked
+        self.blocked_by = blocked_by
+        self.trusted = plugin.trusted
 
 
 def kind(provider: plugin_overview.Provider) -> str:
@@ -153,33 +161,41 @@ def kind(provider: plugin_overview.Provider) -> str:
     return "command (stdio)" if provider.connection.command else "HTTP"
 
 
-def state(provider: plugin_overview.Provider) -> pieces.View:
-    """Return the state of a plugin with its word, its meaning, and the error of a failed one. Switches of operators
-    take precedence over failures.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The state of a plugin: its shape, word and meaning, and the error of a failed one."""
+
+    shape: str
+    word: str
+    about: str = ""
+    error: str = ""
+
+
+def state(provider: plugin_overview.Provider) -> State:
+    """Return the state of a plugin. Switches of operators take precedence over failures."""
     plugin = provider.plugin
     error = _error(provider.error) if plugin.status == "failed" else ""
     match provider.state:
         case "blocked":
-            return pieces.View(shape="denied", word="Blocked", about="blocked for everyone", error=error)
+            return State(shape="denied", word="Blocked", about="blocked for everyone", error=error)
         case "off":
-            return pieces.View(shape="denied", word="Off", about="available to no agent", error=error)
+            return State(shape="denied", word="Off", about="available to no agent", error=error)
         case "failed":
             about = "its tools are unavailable" if provider.offered else ""
-            return pieces.View(shape="unavailable", word="Failed", about=about, error=error)
+            return State(shape="unavailable", word="Failed", about=about, error=error)
         case "not-running":
             absent = len(plugin.not_running)
             about = f"no running process can run {absent} of its tools: restart Toolbelt's servers"
-            return pieces.View(shape="unavailable", word="Not running", about=about)
+            return State(shape="unavailable", word="Not running", about=about)
         case "not-responding":
             error = _error(provider.listing.error) if provider.listing is not None else ""
-            return pieces.View(
+            return State(
                 shape="unavailable", word="Not responding", about="the next call retries", error=error
             )
         case "not-asked" if not provider.tools:
-            return pieces.View(shape="dormant", word="On", about="tools not listed yet")
+            return State(shape="dormant", word="On", about="tools not listed yet")
         case _:
-            return pieces.View(shape="active", word="On")
+            return State(shape="active", word="On")
 
 
 def reach(provider: plugin_overview.Provider) -> str:
@@ -200,30 +216,29 @@ def is_refreshing(provider: plugin_overview.Provider, since: datetime | None) ->
     )
 
 
-def refresh_progress(
-    providers: Sequence[plugin_overview.Provider], since: datetime | None, path: str, of: str
-) -> pieces.View | None:
-    """Return the progress of a refresh of one or all servers: those that it is ``waiting`` for (``url`` polls), those
-    that ``failed`` (for a ``reason``, if it is only one) or stayed ``silent``, and how many ``responded``.
+class Refresh(pieces.View):
+    """The progress of a refresh of one or all servers: those that it is ``waiting`` for (``url`` polls), those that
+    ``failed`` (for a ``reason``, if it is only one) or stayed ``silent``, and how many ``responded``.
     """
-    if since is None:
-        return None
-    refreshed = [provider for provider in providers if _is_refreshed(provider, of)]
-    answered = {
-        provider.plugin.name: provider.listing
-        for provider in refreshed
-        if provider.listing is not None and provider.listing.asked >= since
-    }
-    failures = {name: listing.error for name, listing in answered.items() if listing.error}
-    return pieces.View(
-        url=f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}",
-        waiting=[provider.plugin.name for provider in refreshed if is_refreshing(provider, since)],
-        responded=len(answered) - len(failures),
-        failed=list(failures),
-        reason=" ".join(f"{_error(error).rstrip('.')}." for error in failures.values() if len(failures) == 1),
-        silent=[provider.plugin.name for provider in refreshed if provider.plugin.name not in answered],
-        to_review=sum(provider.to_review for provider in refreshed),
-    )
+
+    def __init__(
+        self, providers: Sequence[plugin_overview.Provider], since: datetime, path: str, of: str
+    ) -> None:
+        refreshed = [provider for provider in providers if _is_refreshed(provider, of)]
+        answered = {
+            provider.plugin.name: provider.listing
+            for provider in refreshed
+            if provider.listing is not None and provider.listing.asked >= since
+        }
+        failures = {name: listing.error for name, listing in answered.items() if listing.error}
+        reasons = [f"{_error(error).rstrip('.')}." for error in failures.values()]
+        self.url = f"{path}?{urlencode({'asked': stamp(since), **({'of': of} if of else {})})}"
+        self.waiting = [provider.plugin.name for provider in refreshed if is_refreshing(provider, since)]
+        self.responded = len(answered) - len(failures)
+        self.failed = list(failures)
+        self.reason = reasons[0] if len(reasons) == 1 else ""
+        self.silent = [provider.plugin.name for provider in refreshed if provider.plugin.name not in answered]
+        self.to_review = sum(provider.to_review for provider in refreshed)
 
 
 def _is_refreshed(provider: plugin_overview.Provider, of: str) -> bool:

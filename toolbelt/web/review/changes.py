@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.control.servers import approvals
@@ -29,31 +30,45 @@ _KINDS: Mapping[approvals.Kind, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
-def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool = False) -> pieces.View:
-    """Return one tool to review."""
-    word, tone, about = _KINDS[tool_change.kind]
-    tool = tool_change.tool
-    return pieces.View(
-        value=f"{tool_change.key}={tool_change.version_hash}",
-        key=tool_change.key,
-        word=word,
-        tone=tone,
-        about=about.format(previous=tool_change.previous),
-        tool=tool,
-        tokens=tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before,
-        delta=words.signed(tool_change.tokens_after - tool_change.tokens_before),
-        users=_users(tool_change),
-        flags=tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags),
-        description=texts.text(tool.description)
-        if tool.description and not tool_change.differences
-        else None,
-        schema=texts.text(_document(tool.input_schema))
-        if tool_change.kind == "new" and tool.kind == "tool"
-        else None,
-        details=texts.text(_document(tool.details)) if tool_change.kind == "new" and tool.details else None,
-        arguments=texts.visible(", ".join(_arguments(schema.mapping(tool.input_schema, {})))),
-        differences=tuple(
-            pieces.View(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A field that differs: ``notes`` are its changes in words, if there are words for them."""
+
+    label: str
+    notes: tuple[str, ...]
+    text: texts.Text
+
+
+class Change(pieces.View):
+    """One tool to review."""
+
+    def __init__(self, tool_change: approvals.Change, *, ticked: bool = False, moved: bool = False) -> None:
+        word, tone, about = _KINDS[tool_change.kind]
+        tool = tool_change.tool
+        self.value = f"{tool_change.key}={tool_change.version_hash}"
+        self.key = tool_change.key
+        self.word = word
+        self.tone = tone
+        self.about = about.format(previous=tool_change.previous)
+        self.tool = tool
+        self.tokens = tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before
+        self.delta = words.signed(tool_change.tokens_after - tool_change.tokens_before)
+        self.users = _users(tool_change)
+        self.flags = tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags)
+        self.description = (
+            texts.text(tool.description) if tool.description and not tool_change.differences else None
+        )
+        self.schema = (
+            texts.text(_document(tool.input_schema))
+            if tool_change.kind == "new" and tool.kind == "tool"
+            else None
+        )
+        self.details = (
+            texts.text(_document(tool.details)) if tool_change.kind == "new" and tool.details else None
+        )
+        self.arguments = texts.visible(", ".join(_arguments(schema.mapping(tool.input_schema, {}))))
+        self.differences = tuple(
+            Difference(
                 label="Details"
                 if difference.field == "details" and tool.kind != "tool"
                 else _LABELS[difference.field],
@@ -61,10 +76,9 @@ def change(tool_change: approvals.Change, *, ticked: bool = False, moved: bool =
                 text=texts.difference(difference.lines),
             )
             for difference in tool_change.differences
-        ),
-        ticked=ticked,
-        moved=moved,
-    )
+        )
+        self.ticked = ticked
+        self.moved = moved
 
 
 def _users(tool_change: approvals.Change) -> str:

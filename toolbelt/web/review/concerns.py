@@ -6,6 +6,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -15,14 +16,27 @@ from toolbelt.control.catalog import unresolved
 from toolbelt.control.reports import attention, error_spikes, queries
 from toolbelt.core import catalog
 from toolbelt.web import agents
-from toolbelt.web.kit import model_panel, periods, pieces, texts, titles, words
+from toolbelt.web.kit import model_panel, periods, texts, titles, words
 
 MAX_ERROR_LENGTH = 160
 # The most findings, and different errors, that a line quotes.
 MAX_DETAILS = 2
 _DEFERRED = "deferred by budget"
-# Returns the view model of a line; pages show some of the lines, and count all.
-Line = Callable[[], pieces.View]
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """One line: ``state`` is the shape beside it, ``action`` the label of the link to ``url``."""
+
+    state: str
+    title: str
+    about: str
+    url: str
+    action: str = "View"
+
+
+# Returns the line; pages show some of the lines, and count all.
+Line = Callable[[], Concern]
 
 
 def lines(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) -> list[Line]:
@@ -49,7 +63,7 @@ def others(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) ->
     ]
 
 
-def _findings(of_plugin: tuple[catalog.Plugin, Mapping[str, Sequence[str]]]) -> pieces.View:
+def _findings(of_plugin: tuple[catalog.Plugin, Mapping[str, Sequence[str]]]) -> Concern:
     """Return the line for a plugin whose tools to review have findings, with the words of the first ones."""
     plugin, flags = of_plugin
     found = [
@@ -57,7 +71,7 @@ def _findings(of_plugin: tuple[catalog.Plugin, Mapping[str, Sequence[str]]]) -> 
         for key, of_tool in flags.items()
         for flag in of_tool
     ]
-    return _line(
+    return Concern(
         "danger",
         f"{words.tools(len(flags))} of {titles.of(plugin)} to review {'has' if len(flags) == 1 else 'have'} findings",
         _first(found),
@@ -76,7 +90,7 @@ def _spikes(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) -
     return [functools.partial(_spike, spike, report) for spike in spikes]
 
 
-def _spike(spike: error_spikes.Spike, report: attention.Attention) -> pieces.View:
+def _spike(spike: error_spikes.Spike, report: attention.Attention) -> Concern:
     """Return the line for a spike of errors: when, whose calls, and the words of the most frequent errors."""
     plugin = report.stored.plugins.get(spike.plugin)
     name = titles.of(plugin) if plugin else texts.visible(spike.plugin) or "Tools without a plugin"
@@ -93,7 +107,7 @@ def _spike(spike: error_spikes.Spike, report: attention.Attention) -> pieces.Vie
     query |= {"agent": by_agent[0]} if len(by_agent) == 1 else {}
     query |= {"tool": tools.pop()} if len(tools) == 1 else {}
     usual = f"{words.number(spike.usual)} usual" if spike.usual else "none usual"
-    return _line(
+    return Concern(
         "danger",
         f"{name}: {words.counted(spike.errors, 'error')} {words.time_span(spike.first, spike.last)}, {usual}",
         f"{callers}: {_first(errors)}",
@@ -120,18 +134,13 @@ def _unusual(report: attention.Attention) -> list[Line]:
     ]
 
 
-def _each(present: Callable[[Any], pieces.View], things: Iterable[Any]) -> list[Line]:
+def _each(present: Callable[[Any], Concern], things: Iterable[Any]) -> list[Line]:
     return [functools.partial(present, thing) for thing in things]
 
 
-def _line(state: str, title: str, about: str, url: str, action: str = "View") -> pieces.View:
-    """Return one line: ``state`` is the shape beside it, ``action`` the label of the link to ``url``."""
-    return pieces.View(state=state, title=title, about=about, url=url, action=action)
-
-
-def _failed(failed: attention.FailedPlugin) -> pieces.View:
+def _failed(failed: attention.FailedPlugin) -> Concern:
     plugin = failed.plugin
-    return _line(
+    return Concern(
         "unavailable",
         f"{titles.of(plugin)} has failed",
         texts.visible(words.cut(failed.error, MAX_ERROR_LENGTH)) or "Its tools are unavailable.",
@@ -139,8 +148,8 @@ def _failed(failed: attention.FailedPlugin) -> pieces.View:
     )
 
 
-def _not_running(plugin: catalog.Plugin) -> pieces.View:
-    return _line(
+def _not_running(plugin: catalog.Plugin) -> Concern:
+    return Concern(
         "unavailable",
         f"{words.tools(len(plugin.not_running))} of {titles.of(plugin)} not running",
         "No running process can run them. Restart Toolbelt's servers with the plugin listed, or turn it off.",
@@ -157,10 +166,10 @@ def _reviews(report: attention.Attention) -> list[Line]:
     ]
 
 
-def _review(plugin: catalog.Plugin, count: int, is_rest: bool) -> pieces.View:
+def _review(plugin: catalog.Plugin, count: int, is_rest: bool) -> Concern:
     verb = "awaits" if count == 1 else "await"
-    number = f"{words.number(count)} more tool{'' if count == 1 else 's'}" if is_rest else words.tools(count)
-    return _line(
+    number = words.counted(count, "more tool" if is_rest else "tool")
+    return Concern(
         "discoverable",
         f"{number} of {titles.of(plugin)} {verb} review",
         "New or changed tools are unavailable until you approve them.",
@@ -169,23 +178,23 @@ def _review(plugin: catalog.Plugin, count: int, is_rest: bool) -> pieces.View:
     )
 
 
-def _block(blocked: tuple[str, str]) -> pieces.View:
+def _block(blocked: tuple[str, str]) -> Concern:
     kind, name = blocked
     title = f"{kind.capitalize()} {texts.visible(name)} is blocked for everyone"
-    return _line(
+    return Concern(
         "denied", title, "No agent gets it, whatever its settings.", reverse(f"web:{kind}", args=[name])
     )
 
 
-def _blocks(blocked: Sequence[tuple[str, str]]) -> pieces.View:
+def _blocks(blocked: Sequence[tuple[str, str]]) -> Concern:
     title = f"{len(blocked)} entries blocked for everyone"
     names = words.listing([name for _, name in blocked])
-    return _line("denied", title, names, f"{reverse('web:review')}#attention")
+    return Concern("denied", title, names, f"{reverse('web:review')}#attention")
 
 
-def _of_agent(summary: queries.Summary) -> pieces.View:
+def _of_agent(summary: queries.Summary) -> Concern:
     problem = agents.problem_label(summary.inventory)
-    return _line(
+    return Concern(
         "discoverable" if problem == _DEFERRED else "unavailable",
         f"{titles.of(summary.agent)}: {problem}",
         _budget(summary) if "budget" in problem else _warnings(summary),
@@ -214,11 +223,11 @@ def _budget(summary: queries.Summary) -> str:
     return f"{', '.join(limits)}. {_warnings(summary)}"
 
 
-def _unresolved(of_loadout: tuple[str, Sequence[unresolved.Unresolved]]) -> pieces.View:
+def _unresolved(of_loadout: tuple[str, Sequence[unresolved.Unresolved]]) -> Concern:
     loadout, missing_names = of_loadout
     denies = any(missing.field == "disabled" for missing in missing_names)
     names = words.listing(tuple(dict.fromkeys(missing.name for missing in missing_names)))
-    return _line(
+    return Concern(
         "denied" if denies else "discoverable",
         f"{loadout}: names that do not exist",
         f"{names}. {'Disabling them has no effect.' if denies else 'They add no tools.'}",
@@ -226,14 +235,14 @@ def _unresolved(of_loadout: tuple[str, Sequence[unresolved.Unresolved]]) -> piec
     )
 
 
-def _stale(of_agent: tuple[queries.Summary, Sequence[attention.IneffectiveOverride]]) -> pieces.View:
+def _stale(of_agent: tuple[queries.Summary, Sequence[attention.IneffectiveOverride]]) -> Concern:
     summary, overrides = of_agent
     agent, count = summary.agent, len(overrides)
     reasons = [
         f"{stale.tool} ({'on' if stale.on else 'off'}: {attention.explain_ineffective(summary, stale)})"
         for stale in overrides
     ]
-    return _line(
+    return Concern(
         "dormant",
         f"{count} override{' has' if count == 1 else 's have'} no effect for {titles.of(agent)}",
         words.listing(reasons, 2),

@@ -9,7 +9,6 @@ from typing import Any
 from django import forms
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
@@ -80,7 +79,7 @@ class Decision(kit.Change):
 def page(request: http.Request) -> HttpResponse:
     """Show the page."""
     criteria = filters.read(Filter(request.GET))
-    view = _page(_review(request, criteria["plugin"]), criteria, _may_see_calls(request))
+    view = _Page(_Review(request, criteria["plugin"]), criteria, _may_see_calls(request))
     return responses.show(request, view, "review/review.html")
 
 
@@ -115,38 +114,45 @@ def decide(request: http.Request) -> HttpResponse:
     return _respond(request, f"{_label(approval.keys)} approved.", detail=detail, keys=approval.keys)
 
 
-def _review(request: http.Request, plugin: str, moved: str = "") -> pieces.View:
-    """Return the tools to review; ``moved`` is a tool whose version changed while the page was open."""
-    ticked = {value.partition("=")[0] for value in request.POST.getlist("tool")} - {moved}
-    loaded = inbox.load(plugin, maximum=MAX_AT_ONCE, first=moved)
-    items = loaded.changes
-    return pieces.View(
-        changes=tuple(
-            changes.change(change, ticked=change.key in ticked, moved=change.key == moved) for change in items
-        ),
-        waiting=words.tools(loaded.to_review),
-        later=loaded.to_review - len(items),
-        unflagged=sum(not change.flags for change in items),
-        flagged=loaded.flagged,
-        renamed=any(change.previous for change in items),
-        plugin=plugin,
-        plugins=_plugins(loaded, plugin),
-        titles=loaded.titles,
-        may_carry=request.user.has_perms(_CARRY),
-    )
+class _Review(pieces.View):
+    """The tools to review; ``moved`` is a tool whose version changed while the page was open."""
+
+    def __init__(self, request: http.Request, plugin: str, moved: str = "") -> None:
+        ticked = {value.partition("=")[0] for value in request.POST.getlist("tool")} - {moved}
+        loaded = inbox.load(plugin, maximum=MAX_AT_ONCE, first=moved)
+        items = loaded.changes
+        self.changes = tuple(
+            changes.Change(change, ticked=change.key in ticked, moved=change.key == moved) for change in items
+        )
+        self.waiting = words.tools(loaded.to_review)
+        self.later = loaded.to_review - len(items)
+        self.unflagged = sum(not change.flags for change in items)
+        self.flagged = loaded.flagged
+        self.renamed = any(change.previous for change in items)
+        self.plugin = plugin
+        self.plugins = _plugins(loaded, plugin)
+        self.titles = loaded.titles
+        self.may_carry = request.user.has_perms(_CARRY)
 
 
-def _page(review: pieces.View, criteria: Mapping[str, Any], may_see_calls: bool) -> pieces.View:
-    """Return the whole page: the review, and a page of the other concerns."""
-    spikes = error_spikes.load() if may_see_calls else ()
-    lines = concerns.others(attention.load(), spikes)
-    part = paging.part(lines, criteria["offset"])
-    return pieces.View(
-        review=review,
-        concerns=[present() for present in part.items],
-        concerns_total=len(lines),
-        pages=part.pages(criteria, reverse("web:review"), anchor="#attention"),
-    )
+class _Decided(pieces.Page):
+    """The part of the page that a decision changes."""
+
+    def __init__(self, review: _Review) -> None:
+        self.review = review
+
+
+class _Page(_Decided):
+    """The whole page: the review, and a page of the other concerns."""
+
+    def __init__(self, review: _Review, criteria: Mapping[str, Any], may_see_calls: bool) -> None:
+        spikes = error_spikes.load() if may_see_calls else ()
+        lines = concerns.others(attention.load(), spikes)
+        part = paging.part(lines, criteria["offset"])
+        super().__init__(review)
+        self.concerns = [present() for present in part.items]
+        self.concerns_total = len(lines)
+        self.pages = part.pages(criteria, reverse("web:review"), anchor="#attention")
 
 
 def _render(
@@ -154,14 +160,11 @@ def _render(
 ) -> HttpResponse:
     """Show the remaining tools to review with their selection: a part for htmx, or the whole page."""
     plugin = request.POST.get("plugin", "")
-    review = _review(request, plugin, moved)
-    if request.htmx:
-        context = {"page": pieces.View(review=review, notice=notice)}
-        return render(request, "review/_decided.html", context, status=status)
+    review = _Review(request, plugin, moved)
     criteria = filters.read(Filter({"plugin": plugin}))
-    page = _page(review, criteria, _may_see_calls(request))
+    page = _Decided(review) if request.htmx else _Page(review, criteria, _may_see_calls(request))
     page.notice = notice
-    return responses.show(request, page, "review/review.html", status=status)
+    return responses.show(request, page, "review/review.html", "review/_decided.html", status)
 
 
 def _may_see_calls(request: http.Request) -> bool:

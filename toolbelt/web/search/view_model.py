@@ -64,7 +64,28 @@ _PAGES = (
 )
 
 
-def _pages(text: str, user: rights.User) -> Iterator[pieces.View]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A page, an entry or an action that a text names."""
+
+    title: str
+    url: str
+    key: str = ""
+    about: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The results of one kind; ``first`` is the number of the first of them in the whole list."""
+
+    title: str
+    first: int
+    results: tuple[Result, ...]
+    more: str
+
+
+def _pages(text: str, user: rights.User) -> Iterator[Result]:
     """Yield the pages that a text names and the user may open; all of them without a text."""
     for page in _PAGES:
         if page.permission and not user.has_perm(page.permission):
@@ -74,67 +95,67 @@ def _pages(text: str, user: rights.User) -> Iterator[pieces.View]:
         if page.is_for_staff and not getattr(user, "is_staff", False):
             continue
         if words.contains(text, page.title, page.other_words):
-            yield pieces.View(title=page.title, url=reverse(f"web:{page.name}"), key="", about="", state="")
+            yield Result(title=page.title, url=reverse(f"web:{page.name}"))
 
 
-def page(text: str, user: rights.User) -> pieces.View:
-    """Return the results for a text, or every page without one. ``number`` counts the results from 0."""
-    sentence = sentences.parse(text)
-    view = access_index.catalog_view()
-    stored = view.catalog
-    target, agent_name = (sentence.target, sentence.agent) if sentence else (text, text)
-    is_named = bool(target.strip())
-    tools = _tools(stored, target) if is_named else []
-    toolkits = _toolkits(stored, target, tools) if is_named else []
-    plugins = _plugins(stored, target) if is_named else []
-    consumers = _agents(queries.agents_briefly(), agent_name) if agent_name.strip() else []
-    matches = _Matches(target=target, plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
-    actions = _actions(sentence, matches, user) if sentence else ()
-    found_agents = (_thing("agent_access", agent.key, agent.title, agent.role) for agent in consumers)
-    found_kits = (
-        _thing("toolkit", kit.key, kit.title, words.tools(len(kit.members)), _block_word(kit.blocked))
-        for kit in toolkits
-    )
-    found_tools = (
-        _thing(
-            "tool",
-            tool.key,
-            texts.visible(tool.title),
-            texts.visible(words.cut(tool.description, 90)),
-            words.state_of(closed) if (closed := view.closed.get(tool.key)) else "",
+class Page(pieces.Page):
+    """The results for a text, or every page without one."""
+
+    def __init__(self, text: str, user: rights.User) -> None:
+        sentence = sentences.parse(text)
+        view = access_index.catalog_view()
+        stored = view.catalog
+        target, agent_name = (sentence.target, sentence.agent) if sentence else (text, text)
+        is_named = bool(target.strip())
+        tools = _tools(stored, target) if is_named else []
+        toolkits = _toolkits(stored, target, tools) if is_named else []
+        plugins = _plugins(stored, target) if is_named else []
+        consumers = _agents(queries.agents_briefly(), agent_name) if agent_name.strip() else []
+        matches = _Matches(target=target, plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
+        actions = _actions(sentence, matches, user) if sentence else ()
+        found_agents = (_thing("agent_access", agent.key, agent.title, agent.role) for agent in consumers)
+        found_kits = (
+            _thing("toolkit", kit.key, kit.title, words.tools(len(kit.members)), _block_word(kit.blocked))
+            for kit in toolkits
         )
-        for tool in tools
-    )
-    found_plugins = (
-        _thing("plugin", plugin.name, texts.visible(plugin.title), state=_block_word(plugin.blocked))
-        for plugin in plugins
-    )
-    things = [
-        ("Agents", found_agents, len(consumers)),
-        ("Toolkits", found_kits, len(toolkits)),
-        ("Tools", found_tools, len(tools)),
-        ("Servers & plugins", found_plugins, len(plugins)),
-    ]
-    if plugins and _is_exact(target, plugins[0]):
-        things.insert(0, things.pop())
-    groups = (
-        ("Actions", actions, 0),
-        *things,
-        ("Pages", () if sentence else _pages(text, user), 0),
-    )
-    number = itertools.count()
-    group_views = []
-    for title, hits, total in groups:
-        results = tuple(itertools.islice(hits, MAX_OF_KIND if text.strip() else None))
-        for result in results:
-            result.number = next(number)
-        if results:
-            more = f"best {len(results)} of {total}" if len(results) < total else ""
-            if title == "Tools" and total >= MAX_HITS:
-                # The search stops there.
-                more = f"best {len(results)} of at least {MAX_HITS}"
-            group_views.append(pieces.View(title=title, results=results, more=more))
-    return pieces.View(query=text, groups=tuple(group_views), count=next(number))
+        found_tools = (
+            _thing(
+                "tool",
+                tool.key,
+                texts.visible(tool.title),
+                texts.visible(words.cut(tool.description, 90)),
+                words.state_of(closed) if (closed := view.closed.get(tool.key)) else "",
+            )
+            for tool in tools
+        )
+        found_plugins = (
+            _thing("plugin", plugin.name, texts.visible(plugin.title), state=_block_word(plugin.blocked))
+            for plugin in plugins
+        )
+        things = [
+            ("Agents", found_agents, len(consumers)),
+            ("Toolkits", found_kits, len(toolkits)),
+            ("Tools", found_tools, len(tools)),
+            ("Servers & plugins", found_plugins, len(plugins)),
+        ]
+        if plugins and _is_exact(target, plugins[0]):
+            things.insert(0, things.pop())
+        groups = (
+            ("Actions", actions, 0),
+            *things,
+            ("Pages", () if sentence else _pages(text, user), 0),
+        )
+        self.query, self.count = text, 0
+        self.groups: list[Group] = []
+        for title, hits, total in groups:
+            results = tuple(itertools.islice(hits, MAX_OF_KIND if text.strip() else None))
+            if results:
+                more = f"best {len(results)} of {total}" if len(results) < total else ""
+                if title == "Tools" and total >= MAX_HITS:
+                    # The search stops there.
+                    more = f"best {len(results)} of at least {MAX_HITS}"
+                self.groups.append(Group(title=title, first=self.count, results=results, more=more))
+                self.count += len(results)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +169,7 @@ class _Matches:
     agents: Sequence[agents.Agent]
 
 
-def _actions(sentence: sentences.Sentence, matches: _Matches, user: rights.User) -> Iterator[pieces.View]:
+def _actions(sentence: sentences.Sentence, matches: _Matches, user: rights.User) -> Iterator[Result]:
     """Yield the actions that the sentence may request; each links to a page, and changes nothing."""
     if sentence.verb == "why":
         yield from _explanations(matches)
@@ -172,7 +193,7 @@ def _actions(sentence: sentences.Sentence, matches: _Matches, user: rights.User)
             yield _result(title, _bulk(plugin, sentence.verb, "*"))
 
 
-def _blocks(verb: str, matches: _Matches, user: rights.User) -> Iterator[pieces.View]:
+def _blocks(verb: str, matches: _Matches, user: rights.User) -> Iterator[Result]:
     """Yield links to the pages with the button that blocks an entry for everyone."""
     is_blocked = verb == "unblock"
     entries = {
@@ -187,13 +208,13 @@ def _blocks(verb: str, matches: _Matches, user: rights.User) -> Iterator[pieces.
                 yield _result(title, reverse(f"web:{kind}", args=[key]), about="Opens its page")
 
 
-def _explanations(matches: _Matches) -> Iterator[pieces.View]:
+def _explanations(matches: _Matches) -> Iterator[Result]:
     for tool, agent in itertools.product(matches.tools[:MAX_EACH], matches.agents[:MAX_EACH]):
         address = reverse("web:preview", args=[agent.key], query={"view": "why", "tool": tool.key})
         yield _result(f"Why is {tool.key} on or off for {titles.of(agent)}?", address)
 
 
-def _flips(verb: str, matches: _Matches, agent: agents.Agent) -> Iterator[pieces.View]:
+def _flips(verb: str, matches: _Matches, agent: agents.Agent) -> Iterator[Result]:
     """Yield the flips of one agent that the sentence may request: a toolkit, all tools of a plugin, or a tool."""
     toolkits, tools = matches.toolkits[:MAX_EACH], matches.tools[:MAX_EACH]
     of_plugin = [
@@ -279,10 +300,10 @@ def _block_word(is_blocked: bool) -> str:
     return words.BLOCKED if is_blocked else ""
 
 
-def _thing(view: str, key: str, title: str, about: str = "", state: str = "") -> pieces.View:
+def _thing(view: str, key: str, title: str, about: str = "", state: str = "") -> Result:
     return _result(title or key, reverse(f"web:{view}", args=[key]), key, about, state)
 
 
-def _result(title: str, url: str, key: str = "", about: str = "", state: str = "") -> pieces.View:
+def _result(title: str, url: str, key: str = "", about: str = "", state: str = "") -> Result:
     """Return a result; ``state`` is a word if no agent can have it."""
-    return pieces.View(title=title, url=url, key="" if key == title else key, about=about, state=state)
+    return Result(title=title, url=url, key="" if key == title else key, about=about, state=state)

@@ -35,22 +35,30 @@ class Flip(forms.Form):
 def page(request: http.Request) -> HttpResponse:
     """Show the results on a page, or for htmx as the options of the dialog."""
     text = filters.read(Search(request.GET))["q"]
-    view = view_model.page(text, request.user)
+    view = view_model.Page(text, request.user)
     return responses.show(request, view, "search/search.html", "search/_results.html")
 
 
 @require_safe
 def tool_options(request: http.Request) -> HttpResponse:
     """Return the tools that match a text, as the options of a combobox. A list of keys is a single option."""
-    text = filters.read(Search(request.GET))["q"]
-    stored = access_index.catalog_view().catalog
-    # A pasted list of keys may be longer than a text to search for.
-    names = fields.split_names(request.GET.get("q", "")[:MAX_LIST_LENGTH])
-    known, unknown = fields.split_keys(stored, names)
-    view = pieces.View(query=text, keys=known if len(names) > 1 else (), unknown=unknown)
-    view.tools = () if view.keys else fields.find_tools(stored, text)
-    view.more = len(view.tools) == fields.MAX_TOOLS
-    return render(request, "search/_tool_options.html", {"page": view})
+    return render(request, "search/_tool_options.html", {"page": _Options(request)})
+
+
+class _Options(pieces.Page):
+    """The tools that match a text."""
+
+    def __init__(self, request: http.Request) -> None:
+        text = filters.read(Search(request.GET))["q"]
+        stored = access_index.catalog_view().catalog
+        # A pasted list of keys may be longer than a text to search for.
+        names = fields.split_names(request.GET.get("q", "")[:MAX_LIST_LENGTH])
+        known, unknown = fields.split_keys(stored, names)
+        self.query = text
+        self.keys = known if len(names) > 1 else ()
+        self.unknown = unknown
+        self.tools = () if self.keys else fields.find_tools(stored, text)
+        self.more = len(self.tools) == fields.MAX_TOOLS
 
 
 @require_safe

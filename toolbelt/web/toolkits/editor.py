@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from toolbelt.control.catalog import proposals
 from toolbelt.core import catalog
-from toolbelt.web.kit import entry_editor, entry_forms, filters, http, notices, pieces, responses, titles
+from toolbelt.web.kit import entry_editor, entry_forms, filters, http, notices, responses, titles
 from toolbelt.web.toolkits import detail, forms
 
 # The name of a new toolkit in its preview.
@@ -41,19 +41,35 @@ class Editor(entry_editor.Editor):
         responses.declare(request, reverse("web:toolkit", args=[name]))
         return responses.respond(request, notices.Notice(text=refusal, tone="refused"))
 
-    def show(
-        self, request: http.Request, form: entry_forms.EntryForm, *, seen: Mapping[str, Any], **context: Any
-    ) -> HttpResponse:
-        """Show the form beside what the model receives of it."""
+    def page(self, request: http.Request, form: entry_forms.EntryForm, seen: Mapping[str, Any]) -> _EditPage:
+        """Return the form beside what the model receives of it."""
+        return _EditPage(request, self, form, seen)
+
+    def show(self, request: http.Request, form: entry_forms.EntryForm, **options: Any) -> HttpResponse:
+        """Show the form; only the preview, if it is all that was asked for."""
+        if not (request.htmx and request.POST.get("act") == "try"):
+            return super().show(request, form, **options)
+        page = self.page(request, form, options["seen"])
+        form.set_choices(page.index.catalog)
+        return render(request, "toolkits/_previewed.html", {"page": page})
+
+
+class _EditPage(entry_editor.EditPage):
+    """The form of a toolkit, beside what the model receives of it."""
+
+    def __init__(
+        self,
+        request: http.Request,
+        editor: entry_editor.Editor,
+        form: entry_forms.EntryForm,
+        seen: Mapping[str, Any],
+    ) -> None:
+        super().__init__(editor, form, seen)
         trial = filters.read(forms.Trial(request.POST if request.method == "POST" else request.GET))
         key = _NAMELESS if form.is_new else form.entry_name
         entry = {name: value for name, value in form.entry().items() if value is not None}
-        index = proposals.preview_access("toolkit", key, entry, trial["whose"])
-        preview = detail.preview(index, index.catalog.toolkits[key], trial)
-        form.tried = preview.triggers  # type: ignore[attr-defined]
-        whose = detail.agent_choices(titles.agent_options(), trial["whose"])
-        context |= {"preview": preview, "message": trial["message"], "whose": whose}
-        if request.htmx and request.POST.get("act") == "try":
-            form.set_choices(index.catalog)
-            return render(request, "toolkits/_previewed.html", {"page": pieces.View(form=form, **context)})
-        return super().show(request, form, seen=seen, **context)
+        self.index = proposals.preview_access("toolkit", key, entry, trial["whose"])
+        self.preview = detail.Preview(self.index, self.index.catalog.toolkits[key], trial)
+        form.tried = self.preview.triggers  # type: ignore[attr-defined]
+        self.message = trial["message"]
+        self.whose = detail.agent_choices(titles.agent_options(), trial["whose"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -12,7 +13,7 @@ from django.conf import settings
 
 from toolbelt.control.catalog import proposals
 from toolbelt.core import belts, catalog, secret_texts
-from toolbelt.web.kit import entry_forms, fields, filters, pieces, words
+from toolbelt.web.kit import entry_forms, fields, filters, words
 
 # The most rows of the editor; a belt has no limit.
 MAX_ROWS = 300
@@ -29,6 +30,42 @@ def options_text(member: catalog.Member) -> str:
     if member.options is None:
         return ""
     return json.dumps(secret_texts.withheld("", member.options), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A trigger, and whether it matches the message of a trial, and as the first one."""
+
+    trigger: catalog.Trigger
+    fires: bool
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRow:
+    """A member in the editor: what was typed, and the problems."""
+
+    member: str
+    note: str
+    options: str
+    about: str
+    problem: str
+    options_problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerRow:
+    """A trigger in the editor: what was typed, the result of a trial, and the problems by field."""
+
+    name: str
+    any: str
+    every: str
+    none: str
+    about: str
+    focus: str
+    choice: str
+    trial: Tried | None
+    problems: Mapping[str, str]
 
 
 class Trial(filters.FindAgents):
@@ -74,7 +111,7 @@ class Toolkit(entry_forms.EntryForm):
     trigger_about, trigger_focus, trigger_choice = (fields.Column() for _ in range(3))
 
     # The results of the trial message for each trigger.
-    tried: Sequence[pieces.View] = ()
+    tried: Sequence[Tried] = ()
 
     @classmethod
     def initial_of(cls, value: catalog.Toolkit) -> dict[str, Any]:
@@ -169,11 +206,11 @@ class Toolkit(entry_forms.EntryForm):
         rows = itertools.islice(itertools.zip_longest(first, *others, fillvalue=""), len(first))
         return [dict(zip(names, map(fields.normalize, row), strict=True)) for row in rows]
 
-    def _member_views(self, stored: catalog.Catalog) -> Iterator[pieces.View]:
+    def _member_views(self, stored: catalog.Catalog) -> Iterator[MemberRow]:
         for index, row in enumerate(self.member_rows):
             path, tool = f"members[{index}]", row["member"]
             paths = {path, f"{path}.tool", f"tool_notes.{tool}"}
-            yield pieces.View(
+            yield MemberRow(
                 **row,
                 about=words.about_tool(stored, tool),
                 problem=" ".join(text for key, text in self.problems.items() if key in paths),
@@ -182,7 +219,7 @@ class Toolkit(entry_forms.EntryForm):
                 ),
             )
 
-    def _trigger_views(self) -> Iterator[pieces.View]:
+    def _trigger_views(self) -> Iterator[TriggerRow]:
         for index, row in enumerate(self.trigger_rows):
             path = f"triggers[{index}]"
             problems = dict.fromkeys(("name", "any", "every", "none", "focus"), "")
@@ -192,7 +229,7 @@ class Toolkit(entry_forms.EntryForm):
                     name = _TRIGGER_KEYS.get(key, key or "any")
                     problems[name] = f"{problems.get(name, '')} {message}".strip()
             trial = self.tried[index] if index < len(self.tried) else None
-            yield pieces.View(**row, trial=trial, problems=problems)
+            yield TriggerRow(**row, trial=trial, problems=problems)
 
 
 def too_many(members: int, triggers: int) -> str:

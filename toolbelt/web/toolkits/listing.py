@@ -71,24 +71,30 @@ VIEWS = saved_views.FilteredList(page="toolkits", form=Toolkits, names=("q", "sh
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the list, filtered and sorted; htmx gets only its table."""
-    criteria, index = filters.read(Toolkits(request.GET)), access_index.load()
-    uses = [use_of(index, toolkit) for toolkit in index.catalog.toolkits.values()]
-    matches = [toolkit for toolkit in uses if _matches(toolkit, criteria)]
-    sort = paging.sort(matches, _SORTS, criteria["sort"])
-    part = paging.part(matches, criteria["offset"])
-    page = pieces.View(
-        toolkits=tuple(map(line, part.items)),
-        pages=part.pages(criteria, request.path),
-        columns=paging.columns(_COLUMNS, criteria, sort, request.path, ("tools", "tokens", "users")),
-        query=criteria["q"],
-        show_choices=paging.show_choices(_SHOW_CHOICES, criteria["show"], uses, _matches),
-        sort=sort,
-        is_filtered=bool(criteria["q"] or criteria["show"]),
-        total=len(uses),
-        matches=words.counted(len(matches), "toolkit") + ("" if sort else " in the order of the policy"),
-        views=VIEWS.present(request, criteria),
-    )
-    return responses.show(request, page, "toolkits/list.html", "toolkits/_table.html")
+    return responses.show(request, _Page(request), "toolkits/list.html", "toolkits/_table.html")
+
+
+class _Page(pieces.Page):
+    """The list of toolkits, filtered and sorted."""
+
+    def __init__(self, request: http.Request) -> None:
+        criteria, index = filters.read(Toolkits(request.GET)), access_index.load()
+        uses = [use_of(index, toolkit) for toolkit in index.catalog.toolkits.values()]
+        matches = [toolkit for toolkit in uses if _matches(toolkit, criteria)]
+        sort = paging.sort(matches, _SORTS, criteria["sort"])
+        part = paging.part(matches, criteria["offset"])
+        self.toolkits = tuple(map(Line, part.items))
+        self.pages = part.pages(criteria, request.path)
+        self.columns = paging.columns(_COLUMNS, criteria, sort, request.path, ("tools", "tokens", "users"))
+        self.query = criteria["q"]
+        self.show_choices = paging.show_choices(_SHOW_CHOICES, criteria["show"], uses, _matches)
+        self.sort = sort
+        self.is_filtered = bool(criteria["q"] or criteria["show"])
+        self.total = len(uses)
+        self.matches = words.counted(len(matches), "toolkit") + (
+            "" if sort else " in the order of the policy"
+        )
+        self.views = VIEWS.present(request, criteria)
 
 
 def use_of(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> ToolkitUse:
@@ -105,25 +111,25 @@ def use_of(index: access_index.AccessIndex, toolkit: catalog.Toolkit) -> Toolkit
     )
 
 
-def line(toolkit_use: ToolkitUse) -> pieces.View:
-    """Return a toolkit as a row of the list."""
-    users, counts = len(toolkit_use.users), Counter(toolkit_use.switches.values())
-    return pieces.View(
-        key=toolkit_use.toolkit.key,
-        title=toolkit_use.toolkit.title or toolkit_use.toolkit.key,
-        description=toolkit_use.toolkit.description,
-        marks=tuple(marks(toolkit_use.toolkit)),
-        tools=words.number(len(toolkit_use.members)),
-        tokens=words.approx(toolkit_use.tokens),
-        in_use=bool(users),
-        blocked=toolkit_use.toolkit.blocked,
-        users=f"{words.number(users)} of {words.number(toolkit_use.agents)}",
-        percent=round(100 * users / toolkit_use.agents) if toolkit_use.agents else 0,
+class Line(pieces.View):
+    """A toolkit as a row of the list."""
+
+    def __init__(self, toolkit_use: ToolkitUse) -> None:
+        users, counts = len(toolkit_use.users), Counter(toolkit_use.switches.values())
+        self.key = toolkit_use.toolkit.key
+        self.title = toolkit_use.toolkit.title or toolkit_use.toolkit.key
+        self.description = toolkit_use.toolkit.description
+        self.marks = tuple(marks(toolkit_use.toolkit))
+        self.tools = words.number(len(toolkit_use.members))
+        self.tokens = words.approx(toolkit_use.tokens)
+        self.in_use = bool(users)
+        self.blocked = toolkit_use.toolkit.blocked
+        self.users = f"{words.number(users)} of {words.number(toolkit_use.agents)}"
+        self.percent = round(100 * users / toolkit_use.agents) if toolkit_use.agents else 0
         # The number of agents with a stored switch.
-        switched=", ".join(
+        self.switched = ", ".join(
             f"{words.state(on)} for {words.number(counts[on])}" for on in (True, False) if counts[on]
-        ),
-    )
+        )
 
 
 def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
@@ -134,30 +140,32 @@ def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
         yield tool_sections.Mark(word=f"from plugin {toolkit.plugin}")
 
 
-def cell(access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool) -> pieces.View:
-    """Return an agent's switch of a toolkit, as a control if ``may_change`` is set."""
-    decisions = list(access.decisions(toolkit).values())
-    on = access.agent.switches.get(toolkit.key)
-    state = next(
-        (word for word in _STATES if any(decision.state == word for decision in decisions)), "dormant"
-    )
-    active = sum(decision.state == "active" for decision in decisions)
-    word = f"{active} of {len(decisions)} on" if active else words.STATES[state]
-    if state == "denied" and any(decision.code == "blocked" for decision in decisions):
-        word = words.BLOCKED
-    return pieces.View(
-        agent=access.agent.key,
-        toolkit=toolkit.key,
-        id=f"at:{access.agent.key}:{toolkit.key}",
-        label=f"{titles.of(toolkit)} for {titles.of(access.agent)}",
-        switch=tool_sections.switch(on, decisions),
-        state=state,
-        word=word,
-        short=f"{active}/{len(decisions)}" if active else word,
-        reason=_reason(decisions, state),
-        protected=access.agent.protected,
-        may_change=may_change,
-    )
+class Cell(pieces.View):
+    """An agent's switch of a toolkit, as a control if ``may_change`` is set."""
+
+    def __init__(
+        self, access: access_index.AgentAccess, toolkit: catalog.Toolkit, *, may_change: bool
+    ) -> None:
+        decisions = list(access.decisions(toolkit).values())
+        on = access.agent.switches.get(toolkit.key)
+        state = next(
+            (word for word in _STATES if any(decision.state == word for decision in decisions)), "dormant"
+        )
+        active = sum(decision.state == "active" for decision in decisions)
+        word = f"{active} of {len(decisions)} on" if active else words.STATES[state]
+        if state == "denied" and any(decision.code == "blocked" for decision in decisions):
+            word = words.BLOCKED
+        self.agent = access.agent.key
+        self.toolkit = toolkit.key
+        self.id = f"at:{access.agent.key}:{toolkit.key}"
+        self.label = f"{titles.of(toolkit)} for {titles.of(access.agent)}"
+        self.switch = tool_sections.Switch(on, decisions)
+        self.state = state
+        self.word = word
+        self.short = f"{active}/{len(decisions)}" if active else word
+        self.reason = _reason(decisions, state)
+        self.protected = access.agent.protected
+        self.may_change = may_change
 
 
 def _reason(decisions: Iterable[resolution.Decision], state: str) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import schema
-from toolbelt.web.kit import pieces, texts, words
+from toolbelt.web.kit import texts, words
 
 MAX_DEPTH = 4
 MAX_ABOUT_LENGTH = 400
@@ -34,7 +35,19 @@ _LIMITS = {
 }
 
 
-def listed(text: str) -> Iterator[pieces.View]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """An argument, or a nested one (``depth``), with its kind and limits in words."""
+
+    path: str
+    depth: int
+    kind: str
+    required: bool
+    about: str
+    limits: str
+
+
+def listed(text: str) -> Iterator[Argument]:
     """Yield the arguments that a schema describes, each followed by its nested ones."""
     root = schema.mapping(text, schema.EMPTY)
     yield from _properties(root, root, "", 0)
@@ -42,14 +55,14 @@ def listed(text: str) -> Iterator[pieces.View]:
 
 def _properties(
     root: Mapping[str, Any], part: Mapping[str, Any], prefix: str, depth: int
-) -> Iterator[pieces.View]:
+) -> Iterator[Argument]:
     required = part.get("required")
     needed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     properties = part.get("properties")
     for name, raw in properties.items() if isinstance(properties, Mapping) else ():
         argument = _resolve(root, raw)
         path = f"{prefix}{texts.visible(str(name))}"
-        yield pieces.View(
+        yield Argument(
             path=path,
             depth=depth,
             kind=_kind(root, argument),

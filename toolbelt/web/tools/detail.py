@@ -36,7 +36,7 @@ class OneTool(filters.FindAgents):
 @require_safe
 def page(request: http.Request, tool: str) -> HttpResponse:
     """Show one tool."""
-    return responses.show(request, _page(request, tool), "tools/tool.html")
+    return responses.show(request, _Page(request, tool), "tools/tool.html")
 
 
 @require_POST
@@ -44,52 +44,53 @@ def page(request: http.Request, tool: str) -> HttpResponse:
 def block(request: http.Request, tool: str) -> HttpResponse:
     """Block a tool for everyone, or unblock it."""
     home = reverse("web:tool", args=[tool])
-    return blocking.respond(request, "tool", tool, home, "tools/_blocked.html", lambda: _page(request, tool))
+    return blocking.respond(request, "tool", tool, home, "tools/_blocked.html", lambda: _Page(request, tool))
 
 
-def _page(request: http.Request, key: str) -> pieces.View:
-    index, criteria = access_index.load(), filters.read(OneTool(request.GET))
-    stored = index.catalog
-    tool = stored.tools.get(key)
-    if tool is None:
-        raise errors.NotFound("tool", key, stored.tools)
-    listed = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
-    on = [access for access in index.agents if key in access.granted]
-    on_request = [access for access in index.agents if key in access.on_request]
-    path, with_tool = reverse("web:tool", args=[key]), {access.agent.key for access in (*on, *on_request)}
-    part = paging.part(paging.matching_agents([*on, *on_request], criteria["agents"]), criteria["offset"])
-    matching = paging.matching_agents(index.agents, criteria["agents"])
-    others = paging.part(
-        [access for access in matching if access.agent.key not in with_tool], criteria["others_offset"]
-    )
-    closed = access_index.closed(stored).get(key)
-    may_see_calls = rights.may_read(request.user, "call_record")
-    return pieces.View(
-        key=key,
-        tool=tool,
-        category=stored.category(tool),
-        toolkits=stored.toolkits_of.get(key, ()),
-        closed=closed,
-        reason=explained.Explanations([closed]).of(closed),
-        description=texts.text(tool.description) if tool.description.strip() else None,
-        arguments=tuple(listed[: arguments.MAX_COUNT]),
-        has_more_arguments=len(listed) > arguments.MAX_COUNT,
-        hints=", ".join(_hints(tool)),
-        schema=_document(tool.input_schema),
-        output_schema=_document(tool.output_schema) if tool.output_schema else "",
-        policy=tool.policy.strip() if key not in stored.toolkits_of else "",
-        called=next(iter(usage.by_tool(tool=key)), None) if may_see_calls else None,
-        on=len(on),
-        agents_total=len(index.agents),
-        on_request=len(on_request),
-        agents=tuple((access.agent.key, access.decision(key)) for access in part.items),
-        agents_pages=part.pages(criteria, path, anchor="#agents"),
-        others=tuple((access.agent.key, access.decision(key)) for access in others.items),
-        others_total=others.total,
-        others_pages=others.pages(criteria, path, name="others_offset", anchor="#agents"),
-        others_open=not part.total or bool(criteria["others_offset"]),
-        find=paging.agent_filter(index.agents, criteria, path, ("offset", "others_offset")),
-    )
+class _Page(pieces.Page):
+    """One tool."""
+
+    def __init__(self, request: http.Request, key: str) -> None:
+        index, criteria = access_index.load(), filters.read(OneTool(request.GET))
+        stored = index.catalog
+        tool = stored.tools.get(key)
+        if tool is None:
+            raise errors.NotFound("tool", key, stored.tools)
+        listed = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
+        on = [access for access in index.agents if key in access.granted]
+        on_request = [access for access in index.agents if key in access.on_request]
+        path, with_tool = reverse("web:tool", args=[key]), {access.agent.key for access in (*on, *on_request)}
+        part = paging.part(paging.matching_agents([*on, *on_request], criteria["agents"]), criteria["offset"])
+        matching = paging.matching_agents(index.agents, criteria["agents"])
+        others = paging.part(
+            [access for access in matching if access.agent.key not in with_tool], criteria["others_offset"]
+        )
+        closed = access_index.closed(stored).get(key)
+        may_see_calls = rights.may_read(request.user, "call_record")
+        self.key = key
+        self.tool = tool
+        self.category = stored.category(tool)
+        self.toolkits = stored.toolkits_of.get(key, ())
+        self.closed = closed
+        self.reason = explained.Explanations([closed]).of(closed)
+        self.description = texts.text(tool.description) if tool.description.strip() else None
+        self.arguments = tuple(listed[: arguments.MAX_COUNT])
+        self.has_more_arguments = len(listed) > arguments.MAX_COUNT
+        self.hints = ", ".join(_hints(tool))
+        self.schema = _document(tool.input_schema)
+        self.output_schema = _document(tool.output_schema) if tool.output_schema else ""
+        self.policy = tool.policy.strip() if key not in stored.toolkits_of else ""
+        self.called = next(iter(usage.by_tool(tool=key)), None) if may_see_calls else None
+        self.on = len(on)
+        self.agents_total = len(index.agents)
+        self.on_request = len(on_request)
+        self.agents = tuple((access.agent.key, access.decision(key)) for access in part.items)
+        self.agents_pages = part.pages(criteria, path, anchor="#agents")
+        self.others = tuple((access.agent.key, access.decision(key)) for access in others.items)
+        self.others_total = others.total
+        self.others_pages = others.pages(criteria, path, name="others_offset", anchor="#agents")
+        self.others_open = not part.total or bool(criteria["others_offset"])
+        self.find = paging.agent_filter(index.agents, criteria, path, ("offset", "others_offset"))
 
 
 def _hints(tool: catalog.Tool) -> Iterator[str]:

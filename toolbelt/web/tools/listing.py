@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -14,8 +15,8 @@ from django.views.decorators.http import require_safe
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries, usage
-from toolbelt.core import catalog, risks
-from toolbelt.web.calls import views as calls
+from toolbelt.core import catalog, resolution, risks
+from toolbelt.web.call_log import views as calls
 from toolbelt.web.kit import (
     explained,
     fields,
@@ -73,26 +74,34 @@ VIEWS = saved_views.FilteredList(
 @require_safe
 def page(request: http.Request) -> HttpResponse:
     """Show the list, filtered and sorted; htmx gets only its table."""
-    criteria, index, today = filters.read(Tools(request.GET)), access_index.load(), timezone.localdate()
-    may_flip = rights.flip_check(request.user)
-    # The agents for which the reader may set the matching tools.
-    agents = [name for name in queries.agent_keys() if may_flip(name)]
-    stored = index.catalog
-    view = access_index.CatalogView(catalog=stored, closed=access_index.closed(stored))
-    since = first_day(request)
-    tools = matching(view, criteria, since)
-    sort = paging.sort(tools, _SORTS, criteria["sort"])
-    if not sort and not criteria["q"].strip():
-        # With a text, the best matches come first.
-        sort = paging.sort(tools, _SORTS, "tool")
-    part = paging.part(tools, criteria["offset"])
-    tokens = sum(tool.tokens for tool in tools)
-    explanations = explained.Explanations(view.closed.get(tool.key) for tool in part.items)
-    called = usage.of_tools([tool.key for tool in part.items], since=periods.midnight(since)) if since else {}
-    period = words.counted((today - since).days + 1, "day") if since else ""
-    page = pieces.View(
-        tools=tuple(
-            pieces.View(
+    return responses.show(request, _Page(request), "tools/list.html", "tools/_table.html")
+
+
+class _Page(pieces.Page):
+    """The list of tools, filtered and sorted."""
+
+    def __init__(self, request: http.Request) -> None:
+        criteria, index, today = filters.read(Tools(request.GET)), access_index.load(), timezone.localdate()
+        may_flip = rights.flip_check(request.user)
+        # The agents for which the reader may set the matching tools.
+        agents = [name for name in queries.agent_keys() if may_flip(name)]
+        stored = index.catalog
+        view = access_index.CatalogView(catalog=stored, closed=access_index.closed(stored))
+        since = first_day(request)
+        tools = matching(view, criteria, since)
+        sort = paging.sort(tools, _SORTS, criteria["sort"])
+        if not sort and not criteria["q"].strip():
+            # With a text, the best matches come first.
+            sort = paging.sort(tools, _SORTS, "tool")
+        part = paging.part(tools, criteria["offset"])
+        tokens = sum(tool.tokens for tool in tools)
+        explanations = explained.Explanations(view.closed.get(tool.key) for tool in part.items)
+        called = (
+            usage.of_tools([tool.key for tool in part.items], since=periods.midnight(since)) if since else {}
+        )
+        period = words.counted((today - since).days + 1, "day") if since else ""
+        self.tools = tuple(
+            Line(
                 tool=tool,
                 toolkits=stored.toolkits_of.get(tool.key, ()),
                 closed=(closed := view.closed.get(tool.key)),
@@ -101,34 +110,55 @@ def page(request: http.Request) -> HttpResponse:
                 called=called.get(tool.key),
             )
             for tool in part.items
-        ),
-        since=period,
-        called=pieces.choices({"no": f"Not called in {period}"}, criteria["called"], "Called or not")
-        if since
-        else (),
-        columns=paging.columns(_COLUMNS, criteria, sort, request.path, ("tokens",)),
-        query=criteria["q"],
-        plugins=_plugins(stored, criteria["plugin"]),
-        states=pieces.choices(_STATES, criteria["state"], "Any state"),
-        risks=pieces.choices(_RISK_LABELS, criteria["risk"], "Any risk"),
-        sort=criteria["sort"],
-        total=len(stored.tools),
-        matches=(words.count_kinds(tool.kind for tool in tools) or words.tools(0))
-        + (f", {words.approx(tokens)} tokens in total" if tools else "")
-        + (", best matches first" if len(tools) > 1 and not sort else ""),
-        pages=part.pages(criteria, request.path),
-        # The menu that sets the selected or all matching tools for agents.
-        bulk=pieces.View(
-            fields=paging.hidden_fields(criteria, ("sort", "offset")),
-            count=f"All {words.number(len(tools))} matching tools" if len(tools) > 1 else "The matching tool",
-            words=pieces.SWITCH_ACTIONS,
-            agents=tuple(agents),
         )
-        if agents
-        else None,
-        views=VIEWS.present(request, criteria),
-    )
-    return responses.show(request, page, "tools/list.html", "tools/_table.html")
+        self.since = period
+        self.called = (
+            pieces.choices({"no": f"Not called in {period}"}, criteria["called"], "Called or not")
+            if since
+            else ()
+        )
+        self.columns = paging.columns(_COLUMNS, criteria, sort, request.path, ("tokens",))
+        self.query = criteria["q"]
+        self.plugins = _plugins(stored, criteria["plugin"])
+        self.states = pieces.choices(_STATES, criteria["state"], "Any state")
+        self.risks = pieces.choices(_RISK_LABELS, criteria["risk"], "Any risk")
+        self.sort = criteria["sort"]
+        self.total = len(stored.tools)
+        self.matches = (
+            (words.count_kinds(tool.kind for tool in tools) or words.tools(0))
+            + (f", {words.approx(tokens)} tokens in total" if tools else "")
+            + (", best matches first" if len(tools) > 1 and not sort else "")
+        )
+        self.pages = part.pages(criteria, request.path)
+        self.bulk = _Bulk(tools, criteria, agents) if agents else None
+        self.views = VIEWS.present(request, criteria)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A tool in the list; ``agents`` is how many have it."""
+
+    tool: catalog.Tool
+    toolkits: Sequence[catalog.Toolkit]
+    closed: resolution.Decision | None
+    reason: str
+    agents: int
+    called: usage.OfTool | None
+
+
+class _Bulk(pieces.View):
+    """The menu that sets the selected or all matching tools for agents."""
+
+    words = pieces.SWITCH_ACTIONS
+
+    def __init__(
+        self, tools: Sequence[catalog.Tool], criteria: Mapping[str, Any], agents: Sequence[str]
+    ) -> None:
+        self.fields = paging.hidden_fields(criteria, ("sort", "offset"))
+        self.count = (
+            f"All {words.number(len(tools))} matching tools" if len(tools) > 1 else "The matching tool"
+        )
+        self.agents = agents
 
 
 def first_day(request: http.Request) -> dt.date | None:
