@@ -157,6 +157,7 @@ def active(context: rules.EvaluationContext, among: Set[str] | None = None) -> d
         (rule.number, answers.by_tool)
         for rule in (*rules.GRANTING, rules.INCLUDING)
         for answers in context.answers(rule)
+        if answers.tools
     ]
     decisions: dict[str, Decision] = {}
     for key in sorted(context.active if among is None else among):

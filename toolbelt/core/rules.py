@@ -41,14 +41,31 @@ class Answers:
     They are given as sets of tools, each with an origin: a tool has the first origin of its sets.
     """
 
+    # Not `functools.cached_property`, whose lock takes longer than most of these answers.
+    __slots__ = ("_by_tool", "_code", "_sets", "_state", "_tools")
+
     def __init__(self, state: State, code: str, sets: Iterable[tuple[Collection[str], Origin]]) -> None:
         """Answer with this state and code for the tools of these sets."""
         self._state, self._code, self._sets = state, code, tuple(sets)
+        self._tools: frozenset[str] | None = None
+        self._by_tool: Mapping[str, Answer] | None = None
 
-    @functools.cached_property
+    @property
     def tools(self) -> frozenset[str]:
         """All of the tools."""
-        return _NOTHING.union(*[tools for tools, _ in self._sets])
+        if self._tools is None:
+            self._tools = _NOTHING.union(*[tools for tools, _ in self._sets])
+        return self._tools
+
+    @property
+    def by_tool(self) -> Mapping[str, Answer]:
+        """The answer for each of the tools."""
+        if self._by_tool is None:
+            answers: dict[str, Answer] = {}
+            for tools, origin in reversed(self._sets):
+                answers.update(dict.fromkeys(tools, Answer(self._state, self._code, origin)))
+            self._by_tool = answers
+        return self._by_tool
 
     def get(self, tool: str) -> Answer | None:
         """Return the answer for a tool; None if the rule does not apply to it."""
@@ -56,14 +73,6 @@ class Answers:
             return self.by_tool.get(tool)
         tools, origin = self._sets[0]
         return Answer(self._state, self._code, origin) if tool in tools else None
-
-    @functools.cached_property
-    def by_tool(self) -> Mapping[str, Answer]:
-        """The answer for each of the tools."""
-        answers: dict[str, Answer] = {}
-        for tools, origin in reversed(self._sets):
-            answers.update(dict.fromkeys(tools, Answer(self._state, self._code, origin)))
-        return answers
 
 
 class CatalogRule(NamedTuple):
@@ -131,7 +140,7 @@ class EvaluationContext:
         """The tools that the agent's own configuration denies."""
         return self.tools(DENYING)
 
-    @functools.cached_property
+    @property
     def granted(self) -> frozenset[str]:
         """The tools that are granted to the agent alone, whatever a loadout or a default includes."""
         return self.tools(GRANTING)
@@ -331,6 +340,8 @@ def _switched_on(context: EvaluationContext) -> tuple[Answers, ...]:
 def _loaded(context: EvaluationContext) -> tuple[Answers, ...]:
     if context.subagent:
         return ()
+    if not context.toolkits:
+        return loaded_by_name(context)
     loaded = [key for key in context.toolkits if key not in context.initial]
     return (
         *_of_toolkits(context, "active", "initial", context.initial),
@@ -342,15 +353,17 @@ def _loaded(context: EvaluationContext) -> tuple[Answers, ...]:
 def _of_toolkits(
     context: EvaluationContext, state: State, code: str, toolkits: Collection[str]
 ) -> tuple[Answers, ...]:
-    stored = context.catalog
     if not toolkits:
         return ()
+    stored = context.catalog
     sets = [(members(stored, kit.key), Origin("toolkit", kit.key)) for kit in stored.in_order(toolkits)]
     return (Answers(state, code, sets),)
 
 
 def loaded_by_name(context: EvaluationContext) -> tuple[Answers, ...]:
     """Return the answers for tools that were loaded by their names or their plugins', while a pattern still matches."""
+    if not (context.tools_by_name or context.plugins_by_name):
+        return ()
     stored = context.catalog
     named = [
         *[("tool", key, key) for key in context.tools_by_name],

@@ -219,7 +219,7 @@ def _fingerprint(
 def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
     result = []
     spent = resolved.spent
-    if resolved.deferred:
+    if resolved.removed:
         names = budgets.in_short([*dict.fromkeys(d.origin.name for d in resolved.deferred.values())])
         message = f"The budget deferred {texts.counted(len(resolved.deferred), 'tool')}: {names}."
         result.append(Warning_(code="budget-deferred", message=message))
