@@ -31,7 +31,7 @@ EXPORT = re.compile(r"^\$ export (.+)$")
 INSTALL = re.compile(r"^\$ \.venv/bin/python -m pip install -e '(.+)\[test\]'$")
 TEST = re.compile(r"^\$ \.venv/bin/python -m pytest -q (\S+)$")
 SHELL = re.compile(r"^\$ (?:mkdir|git|ln) ")
-SETTINGS = {f"TOOLBELT_{setting.name}" for setting in conf.SETTINGS}
+SETTINGS = {f"TOOLBELT_{name}" for name in conf.SETTINGS}
 
 
 class Reader:

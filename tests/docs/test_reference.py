@@ -31,13 +31,13 @@ def missing(page: str, names: Iterable[str]) -> list[str]:
 
 
 def test_every_setting_is_documented() -> None:
-    assert missing("settings.md", [f"TOOLBELT_{setting.name}" for setting in conf.SETTINGS]) == []
+    assert missing("settings.md", [f"TOOLBELT_{name}" for name in conf.SETTINGS]) == []
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
     page = (pages.REFERENCE / "settings.md").read_text(encoding="utf-8")
-    for setting in conf.SETTINGS:
-        section = page.partition(f"`TOOLBELT_{setting.name}`")[2].partition("\n## ")[0]
+    for name, setting in conf.SETTINGS.items():
+        section = page.partition(f"`TOOLBELT_{name}`")[2].partition("\n## ")[0]
         if isinstance(setting.default, Mapping):
             expected = [f"| `{key}` | `{value}` |" for key, value in setting.default.items()]
         elif isinstance(setting.default, bool):
@@ -46,7 +46,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
             is_list = isinstance(setting.default, tuple)
             shown = ", ".join(setting.default) if is_list else setting.default
             expected = [f"`{shown}`" if shown != "" else "empty"]
-        assert [text for text in expected if text not in section] == [], setting.name
+        assert [text for text in expected if text not in section] == [], name
 
 
 def test_every_environment_variable_is_documented() -> None:

@@ -17,7 +17,7 @@ class TooMuchError(Exception):
     """A body is larger than allowed."""
 
 
-class DiscardedError:
+class DiscardedBody:
     """Receives an empty body instead of the real body, which is discarded.
 
     ``pass_on`` receives the real messages instead; both keep track of the body's end.
@@ -50,7 +50,7 @@ class DiscardedError:
                 await self.pass_on()
 
 
-def closing(send: Send, body: DiscardedError, seconds: float) -> Send:
+def closing(send: Send, body: DiscardedBody, seconds: float) -> Send:
     """Send a response that closes the connection, after receiving the rest of the body for a while.
 
     Closing a connection with unread data resets it, and its client might never read the response.

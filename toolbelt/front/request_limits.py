@@ -130,7 +130,7 @@ class RequestLimits:
         self, head: Head, receive: messages.Receive, send: messages.Send
     ) -> tuple[messages.Receive, messages.Send] | None:
         """Receive the body. Return the receive and send functions for the application, or None if it was refused."""
-        discarded = messages.DiscardedError(receive)
+        discarded = messages.DiscardedBody(receive)
         closing = messages.closing(send, discarded, LINGER)
         if head.is_for_api and not head.states_length:
             return discarded.receive, closing

@@ -11,8 +11,8 @@ import sys
 import tempfile
 import warnings
 import zoneinfo
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_origin
 
 import environ
 from django.conf import global_settings
@@ -345,23 +345,23 @@ except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # Europe, for exa
 
 # Toolbelt's own settings: `toolbelt.conf` declares them with their types, defaults and meanings
 
-_READERS = {
+_READERS: dict[Any, Callable[[str], Any]] = {
     bool: env.bool,
     float: env.float,
     int: env.int,
-    str: env.str,
-    Mapping[str, str]: env.dict,
-    Sequence[str]: env.list,
+    Mapping: env.dict,
+    Sequence: env.list,
 }
-for _setting in conf.SETTINGS:
-    _read = _READERS[conf.__annotations__[_setting.name]]
-    if f"TOOLBELT_{_setting.name}" in env:
+for _setting, _declared in conf.SETTINGS.items():
+    _read = _READERS.get(get_origin(_declared.annotation) or _declared.annotation, env.str)
+    _variable = f"TOOLBELT_{_setting}"
+    if _variable in env:
         try:
-            globals()[f"TOOLBELT_{_setting.name}"] = _read(f"TOOLBELT_{_setting.name}")
+            globals()[_variable] = _read(_variable)
         except ValueError:
+            expected = "NAME=VALUE,…" if _read == env.dict else "a number"
             raise ImproperlyConfigured(
-                f"Set TOOLBELT_{_setting.name} to {'NAME=VALUE,…' if _read == env.dict else 'a number'},"
-                f" not {env.str(f'TOOLBELT_{_setting.name}')!r}."
+                f"Set {_variable} to {expected}, not {env.str(_variable)!r}."
             ) from None
 # Django rejects larger bodies before the API can check them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(

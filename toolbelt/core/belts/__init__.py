@@ -37,6 +37,10 @@ LoggedChange = rebuilding.Change
 Rebuilt = rebuilding.Rebuilt
 rewind = rebuilding.rewind
 replay = rebuilding.replay
+check_entry = checking.entry
+address = checking.address
+entry = writing.entry
+dump = writing.document
 differences = comparing.differences
 copy_rows = comparing.copy_rows
 withheld = secret_options.withheld
@@ -79,24 +83,6 @@ def load(
     return belt
 
 
-def dump(belt: Belt, *, with_secrets: bool = False) -> dict[str, Any]:
-    """Return a whole configuration as a document; loading it returns the same configuration.
-
-    Without ``with_secrets``, those in options are withheld.
-    """
-    return writing.document(belt, with_secrets=with_secrets)
-
-
-def check_entry(
-    kind: KindName, written: Any, index: NameIndex, *, stored: Any = None
-) -> list[errors.Problem]:
-    """Return the problems of one entry, checked against what exists, which may include an older form of it.
-
-    ``stored`` is that older form, with its secrets: those may stay, as its connection may.
-    """
-    return checking.entry(kind, written, index, stored)
-
-
 def value(
     kind: KindName, written: Any, stored: catalog.Catalog, *, count_tokens: reading.CountTokens | None = None
 ) -> Any:
@@ -123,16 +109,3 @@ def value(
             return reading.agent(fields, stored)
         case "sub_app":
             return reading.sub_app(fields, stored.tools)
-
-
-def entry(kind: KindName, value: Any, *, with_secrets: bool = False) -> Any:
-    """Return the entry for a value: the inverse of :func:`value`.
-
-    Without ``with_secrets``, those in options are withheld: :func:`restored` puts back what is stored.
-    """
-    return writing.entry(kind, value, with_secrets=with_secrets)
-
-
-def address(kind: KindName, written: Any) -> str:
-    """Return the path of an entry that is written alone; the rest of a problem's path is a field of it."""
-    return checking.address(kind, written)

@@ -32,7 +32,10 @@ _RULES: Mapping[vocabulary.KindName, Rule] = {
 def entry(
     kind: vocabulary.KindName, written: Any, index: name_index.NameIndex, stored: Any = None
 ) -> list[errors.Problem]:
-    """Return the problems of one entry, checked against what is stored, which may include an older form of it."""
+    """Return the problems of one entry, checked against what exists, which may include an older form of it.
+
+    ``stored`` is that older form, with its secrets: those may stay, as its connection may.
+    """
     read = reading.entry(kind, written)
     items = list(_inside(kind, written, read, index, is_saved=True, stored=stored))
     if kind == "plugin" and reading.is_named(kind, read[0]):
@@ -80,7 +83,10 @@ def document(
 
 
 def address(kind: vocabulary.KindName, written: Any, position: int = 0) -> str:
-    """Return the path of an entry; a category has no key, so its path is its index."""
+    """Return the path of an entry; the rest of a problem's path is a field of it.
+
+    A category has no key, so its path is its index.
+    """
     spec = vocabulary.KINDS[kind]
     return findings.address(spec.section, spec.name_of(written) if spec.named_by else None, position)
 

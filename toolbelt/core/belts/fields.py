@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import pydantic
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -95,7 +95,12 @@ class Fields(pydantic.BaseModel):
         if not isinstance(written, Mapping):
             return written
         known = cls.model_fields
-        given = {name: value for name, value in written.items() if value is not None or name not in known}
+        # The value of an unknown field is not looked at: it becomes the names of those that there are.
+        given = {
+            name if isinstance(name, str) else repr(name): value if name in known else tuple(known)
+            for name, value in written.items()
+            if value is not None or name not in known
+        }
         if info.context == _LENIENT:
             return {**{name: None for name, field in known.items() if field.is_required()}, **given}
         return given
@@ -144,7 +149,7 @@ def read(declared: Any, written: Any) -> tuple[Any, list[findings.Finding]]:
     places: dict[int, _Keys] = {}
     for detail in details:
         steps, at = _place(written, detail["loc"], places)
-        found.append(_finding(declared, detail, steps, at))
+        found.append(_finding(detail, steps, at))
         misfits.append(steps)
     rest = _without(written, misfits)
     if rest is not None:
@@ -158,8 +163,8 @@ def _adapter(declared: Any) -> pydantic.TypeAdapter[Any]:
     return pydantic.TypeAdapter(declared, config=None if is_model else pydantic.ConfigDict(strict=True))
 
 
-# A key of a mapping and its part of a path, by how pydantic names the key.
-_Keys = Mapping[int | str, tuple[Any, int | str]]
+# The keys of a mapping, each with its part of a path; by what pydantic calls them.
+_Keys = Mapping[Any, tuple[Any, int | str]]
 
 
 def _place(
@@ -175,8 +180,9 @@ def _place(
         if isinstance(written, Mapping):
             if id(written) not in places:
                 places[id(written)] = {
-                    key if isinstance(key, str | int) else repr(key): (key, findings.part(key, position))
+                    name: (key, findings.part(key, position))
                     for position, key in enumerate(written)
+                    for name in (repr(key), key)
                 }
             key, part = places[id(written)].get(step, (step, step))
         elif isinstance(written, list | tuple):
@@ -205,16 +211,13 @@ def _without(written: Any, misfits: Sequence[Sequence[Any]]) -> Any:
     return list(rest.values())
 
 
-def _finding(
-    declared: Any, detail: ErrorDetails, steps: Sequence[Any], at: findings.Path
-) -> findings.Finding:
+def _finding(detail: ErrorDetails, steps: Sequence[Any], at: findings.Path) -> findings.Finding:
     """Return the finding for an error of pydantic's, in the words of entries."""
     given = detail["input"]
     match detail["type"]:
-        case "extra_forbidden" | "invalid_key":
-            names = _names_at(declared, steps[:-1])
+        case "extra_forbidden":
             message = f"There is no field {shown(steps[-1])} here."
-            return findings.Finding(at, message, str(steps[-1]), names, f"There are {', '.join(names)}.")
+            return findings.Finding(at, message, str(steps[-1]), given, f"There are {', '.join(given)}.")
         case "string_unicode":
             return findings.Finding(at, f"{_name(at)} contains a character that cannot be stored: remove it.")
         case "json":
@@ -238,20 +241,6 @@ _EXPECTED = {
     "list_type": "a list",
     **dict.fromkeys(("dict_type", "model_type"), "a mapping"),
 }
-
-
-def _names_at(declared: Any, steps: Sequence[Any]) -> tuple[str, ...]:
-    """Return the names of the fields of the model at this place in a model."""
-    for step in steps:
-        field = declared.model_fields.get(step)
-        declared = (field and _model_in(field.annotation)) or declared
-    return tuple(declared.model_fields)
-
-
-def _model_in(annotation: Any) -> type[Fields] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Fields):
-        return annotation
-    return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def _unfit(at: findings.Path, expected: str, value: object) -> findings.Finding:

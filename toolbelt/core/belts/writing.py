@@ -14,8 +14,10 @@ from toolbelt.core import agents, catalog, grants
 from toolbelt.core.belts import reading, secret_options, vocabulary
 
 
-def document(belt: reading.Belt, *, with_secrets: bool) -> dict[str, Any]:
-    """Return a whole configuration as a document; empty sections are left out."""
+def document(belt: reading.Belt, *, with_secrets: bool = False) -> dict[str, Any]:
+    """Return a whole configuration as a document; loading it returns the same configuration. Empty sections are left
+    out, and, without ``with_secrets``, secrets in options are withheld.
+    """
     stored = belt.catalog
     values: Mapping[vocabulary.KindName, Iterable[Any]] = {
         "category": (name for name in stored.categories if name not in catalog.CATEGORIES),
@@ -33,8 +35,11 @@ def document(belt: reading.Belt, *, with_secrets: bool) -> dict[str, Any]:
     return {section: entries for section, entries in written.items() if entries}
 
 
-def entry(kind: vocabulary.KindName, value: Any, *, with_secrets: bool) -> Any:
-    """Return the entry for a value; without ``with_secrets``, secrets in options are withheld."""
+def entry(kind: vocabulary.KindName, value: Any, *, with_secrets: bool = False) -> Any:
+    """Return the entry for a value.
+
+    Without ``with_secrets``, secrets in options are withheld: :func:`secret_options.restored` puts back what is stored.
+    """
     if isinstance(value, str):
         return value
     written = _fields(value, vocabulary.KINDS[kind].fields)
