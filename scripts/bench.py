@@ -186,7 +186,8 @@ def _figures() -> dict[str, Any]:
     from toolbelt.control import writing
     from toolbelt.control.access import switches
     from toolbelt.core import budgets, request_key, surface
-    from toolbelt.runtime import snapshots, surfaces
+    from toolbelt.runtime import surfaces
+    from toolbelt.runtime.surfaces import snapshots
     from toolbelt.store import catalog
 
     write = writing.by("bench", via="command")

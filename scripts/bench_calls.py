@@ -88,16 +88,14 @@ def measure() -> dict[str, Any]:
         from toolbelt.control.config import belts
         from toolbelt.control.people import tokens
         from toolbelt.control.servers import upstream_servers
-        from toolbelt.runtime import upstream_connections, upstream_listing
+        from toolbelt.runtime.upstream import process_connections, server_lists
 
         write = writing.by("bench", via="command")
         url = f"http://127.0.0.1:{upstream[0]}/mcp"
         upstream_servers.add(write, "up", {"url": url}, trusted=True)
-        upstream_listing.refresh(
-            ["up"], lambda name, response: upstream_servers.record(write, name, response)
-        )
+        server_lists.refresh(["up"], lambda name, response: upstream_servers.record(write, name, response))
         belts.import_(write, {"agents": [{"key": "caller", "tools": ["up__add"]}]})
-        upstream_connections.stop()
+        process_connections.stop()
         token = tokens.issue(write, agent="caller").text
         address, vendor = bench.address(connection), connection.vendor
         connection.close()

@@ -281,7 +281,7 @@ def _create_activity() -> None:
     from scripts import sample_servers
     from toolbelt.control import undo, writing
     from toolbelt.control.access import switches
-    from toolbelt.control.agents import agents, sessions
+    from toolbelt.control.agents import agents, session_changes
     from toolbelt.control.people import tokens
     from toolbelt.runtime import calls
 
@@ -303,7 +303,7 @@ def _create_activity() -> None:
     )
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="nightly-deploy")
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="release-notes")
-    sessions.equip(olive.replace(reason="Reads, for once."), "assistant", "release-notes", "research")
+    session_changes.equip(olive.replace(reason="Reads, for once."), "assistant", "release-notes", "research")
     tokens.issue(olive, agent="assistant", name="Chat on the intranet")
     tokens.issue(olive, user="olive", scope="read", name="Dashboards")
     revoked = tokens.issue(sam, agent="runner", name="The old build server")

@@ -119,15 +119,15 @@ tests() {
             -m 'not soak' tests/store tests/models tests/control \
             tests/front/test_admissions.py tests/front/test_application.py tests/front/test_event_stream.py \
             tests/front/test_freshness.py tests/front/test_many_calls.py tests/front/test_stale.py \
-            tests/runtime/test_calls.py tests/runtime/test_server_calls.py tests/runtime/test_connection.py \
-            tests/runtime/test_credentials.py tests/runtime/test_denied_while_waiting.py tests/runtime/test_feed.py \
-            tests/runtime/test_feed_outages.py tests/runtime/test_record_writer.py tests/runtime/test_plugin_state.py \
-            tests/runtime/test_surfaces.py tests/runtime/test_upstream_claims.py \
-            tests/runtime/test_upstream_connections.py tests/management/test_demo.py tests/management/test_token.py \
+            tests/runtime/calls/test_calls.py tests/runtime/calls/test_server_calls.py tests/runtime/test_connection.py \
+            tests/runtime/test_credentials.py tests/runtime/calls/test_denied_while_waiting.py tests/runtime/test_feed.py \
+            tests/runtime/test_feed_outages.py tests/runtime/records/test_record_writer.py tests/runtime/test_plugin_state.py \
+            tests/runtime/surfaces/test_surfaces.py tests/runtime/upstream/test_claims.py \
+            tests/runtime/upstream/test_process_connections.py tests/management/test_demo.py tests/management/test_token.py \
             tests/management/test_run_schedule.py tests/test_faults.py tests/test_health.py tests/test_pooling.py \
             tests/flows/test_scenarios_through_rows.py tests/api/test_concurrent_requests.py \
             tests/admin/test_pages.py::test_every_page_takes_few_queries_regardless_of_the_number_of_rows \
-            tests/mcp/test_streams.py tests/mcp/test_stream_comparisons.py tests/web/test_calls.py \
+            tests/mcp/test_streams.py tests/mcp/test_stream_comparisons.py tests/web/test_call_log.py \
             tests/web/test_audit.py
     else
         skip "Tests on PostgreSQL" "no server responds; start one and set TEST_DATABASE_URL to its address."

@@ -16,7 +16,8 @@ from django.core.management import CommandError, call_command
 from tests.installation import Installation
 from toolbelt import processes, wsgi
 from toolbelt.front import application as front
-from toolbelt.runtime import plugins, record_writer
+from toolbelt.runtime import plugins
+from toolbelt.runtime.records import record_writer
 
 SERVER = [
     "telemetry",
@@ -35,7 +36,7 @@ WSGI_PROCESS = """
 import json, threading
 from wsgiref import util
 from toolbelt import wsgi
-from toolbelt.runtime import context_use
+from toolbelt.runtime.records import context_use
 
 def threads():
     print(json.dumps(sorted(t.name for t in threading.enumerate() if t.name.startswith("toolbelt-"))))

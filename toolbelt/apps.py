@@ -15,15 +15,9 @@ class ToolbeltConfig(AppConfig):
         from toolbelt.control.people import roles
         from toolbelt.control.servers import client_plugins, elicitation, running_tools, upstream_servers
         from toolbelt.control.servers import plugins as listed_plugins
-        from toolbelt.runtime import (
-            code_toolkits,
-            connection,
-            learning,
-            plugins,
-            process_problems,
-            server_notifications,
-            upstream_connections,
-        )
+        from toolbelt.runtime import code_toolkits, connection, plugins, process_problems
+        from toolbelt.runtime.records import learning
+        from toolbelt.runtime.upstream import process_connections, server_notifications
         from toolbelt.store import receivers, snapshots
         from toolbelt.web.kit import preferences, request_ids
 
@@ -40,5 +34,5 @@ class ToolbeltConfig(AppConfig):
         server_notifications.register(upstream_servers.record_unsolicited)
         server_notifications.set_question_listener(elicitation.request_review)
         connection.set_declare(client_plugins.declare_from_program)
-        connection_cleanup.listen(upstream_connections.close_claimed)
-        snapshots.watch(upstream_connections.apply_catalog)
+        connection_cleanup.listen(process_connections.close_claimed)
+        snapshots.watch(process_connections.apply_catalog)

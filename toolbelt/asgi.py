@@ -14,6 +14,6 @@ django = asgi.get_asgi_application()
 
 # Behind Django's start, because settings are read by then.
 from toolbelt.front import application as front  # noqa: E402
-from toolbelt.runtime import prepared_answers  # noqa: E402
+from toolbelt.runtime.surfaces import prepared_answers  # noqa: E402
 
 application = front.Application(django, prepared_answers.answers())

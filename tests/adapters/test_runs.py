@@ -11,7 +11,7 @@ import pytest
 from tests.formats import documents
 from toolbelt.adapters import runs
 from toolbelt.adapters.connection import protocol
-from toolbelt.core import calls, errors, schema
+from toolbelt.core import admitting, errors, schema
 
 RUN = protocol.Run(session="s1", request_id="r1")
 
@@ -138,7 +138,7 @@ def test_a_refusal_lists_every_error_with_its_path() -> None:
 def test_each_problem_of_the_arguments_is_in_the_text_once() -> None:
     schema_ = {"type": "object", "properties": {name: {"type": "integer"} for name in "abcdefg"}}
     violations = schema.violations(schema.canonical(schema_), dict.fromkeys("abcdefg", "x"))
-    refused = calls.invalid("add", violations).document()
+    refused = admitting.invalid("add", violations).document()
     for result in call_both_ways(refused):
         assert [result.text.count(f"{name}: 'x'") for name in "abcdefg"] == [1] * 7
 

@@ -19,7 +19,8 @@ from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.people import tokens
 from toolbelt.core.request_key import RequestKey
-from toolbelt.runtime import credentials, meta_tools, surfaces
+from toolbelt.runtime import credentials, surfaces
+from toolbelt.runtime.calls import own_tools
 
 PAUL = writing.by("paul", via="screen")
 
@@ -118,7 +119,7 @@ def test_plugin_state_is_not_shown() -> None:
 
 
 def test_a_session_can_be_viewed_and_evicted(stored, client):
-    meta_tools.call(RequestKey("ada", "chat"), "load_tools", {"toolkit": "sales"})
+    own_tools.call(RequestKey("ada", "chat"), "load_tools", {"toolkit": "sales"})
     chat = models.AgentSession.objects.get()
     assert "sales" in client.get(conftest.address(chat)).text
     assert client.post(conftest.address(chat), {"key": "x"}).status_code == 403
@@ -128,7 +129,7 @@ def test_a_session_can_be_viewed_and_evicted(stored, client):
 
 def test_evicting_sessions_from_the_list_is_audited(stored, client):
     for session in ("one", "two"):
-        meta_tools.call(RequestKey("ada", session), "load_tools", {"toolkit": "sales"})
+        own_tools.call(RequestKey("ada", session), "load_tools", {"toolkit": "sales"})
     chats = [row.pk for row in models.AgentSession.objects.all()]
     sent = {"action": "delete_selected", helpers.ACTION_CHECKBOX_NAME: chats, "post": "yes"}
     client.post(conftest.address(models.AgentSession, "changelist"), sent)

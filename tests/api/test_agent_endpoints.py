@@ -14,7 +14,8 @@ from toolbelt.api import surfaces as shapes
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.core import schema
-from toolbelt.runtime import documents, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.surfaces import documents
 
 OLIVE = writing.by("olive", via="screen")
 

@@ -12,7 +12,7 @@ from tests.web import servers
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import upstream_servers
-from toolbelt.runtime import upstream_connections as running
+from toolbelt.runtime.upstream import process_connections as running
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser import dashboard
 from tests.browser.conftest import OpensPage
 from tests.web import servers
-from toolbelt.runtime import upstream_listing
+from toolbelt.runtime.upstream import server_lists
 
 pytestmark = pytest.mark.browser
 
@@ -57,7 +57,7 @@ def test_tools_are_reviewed_with_keys_and_flagged_ones_need_a_confirmation(open_
 def test_a_plugin_is_switched_blocked_and_refreshed_in_place(
     open_page: OpensPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream_listing, "refresh_soon", lambda names, record: None)
+    monkeypatch.setattr(server_lists, "refresh_soon", lambda names, record: None)
     page = open_page("/plugins/?q=vault")
     switch = page.get_by_role("switch", name="Plugin: vault")
     switch.press("Space")

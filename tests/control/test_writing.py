@@ -8,7 +8,7 @@ import pytest
 
 from toolbelt.control import writing
 from toolbelt.control.access import switches, tools_config
-from toolbelt.control.agents import sessions
+from toolbelt.control.agents import session_changes
 from toolbelt.control.catalog import entries, ordering
 from toolbelt.control.config import belts
 from toolbelt.core import errors
@@ -38,8 +38,8 @@ CASES: dict[str, tuple[Change, Change]] = {
         ),
     ),
     "a session": (
-        lambda write: sessions.equip(write, "ada", "s1", "minimal"),
-        lambda write: sessions.equip(write, "ada", "s1", "full", was=""),
+        lambda write: session_changes.equip(write, "ada", "s1", "minimal"),
+        lambda write: session_changes.equip(write, "ada", "s1", "full", was=""),
     ),
     "the configuration": (
         lambda write: entries.change(write, "toolkit", "reading", {"title": "Books"}),

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from tests.core.test_calls import ADA, STORED
-from toolbelt.core import agents, budgets, calls, catalog, dispatch, resolution, surface, tool_lists
+from tests.core.test_admitting import ADA, STORED
+from toolbelt.core import admitting, agents, budgets, catalog, dispatch, resolution, surface, tool_lists
 
 
 def resolved(ada: agents.Agent = ADA, **fields: Any) -> tuple[budgets.Resolution, resolution.Snapshot]:
@@ -19,7 +19,7 @@ def resolved(ada: agents.Agent = ADA, **fields: Any) -> tuple[budgets.Resolution
 
 def admit(
     tool: str, arguments: Any = None, ada: agents.Agent = ADA, **fields: Any
-) -> calls.Admission | calls.Refusal:
+) -> admitting.Admission | admitting.Refusal:
     return dispatch.admit(*resolved(ada, **fields), tool, {} if arguments is None else arguments)
 
 
@@ -34,23 +34,25 @@ def admit(
 )
 def test_a_tool_that_cannot_be_loaded_is_refused(tool: str, code: str):
     answer = admit(tool)
-    assert isinstance(answer, calls.Refusal)
+    assert isinstance(answer, admitting.Refusal)
     assert answer.code == code
 
 
 @pytest.mark.parametrize("fields", [{}, {"session": building.session()}])
 def test_a_loadable_tool_is_admitted_with_the_options_of_loading_it(fields: dict[str, Any]):
-    assert admit("web__get", {"url": "/"}, **fields) == calls.Admission(
+    assert admit("web__get", {"url": "/"}, **fields) == admitting.Admission(
         tool="web__get", options={"proxy": "p"}
     )
-    assert admit("calc", **fields) == calls.Admission(tool="calc")
+    assert admit("calc", **fields) == admitting.Admission(tool="calc")
 
 
 def test_a_deferred_tool_is_admitted():
     ada = dataclasses.replace(
         building.agent(allowed="net", initial="net"), budget=agents.Budget(max_tools=0, on_exceed="defer")
     )
-    assert admit("web__get", {"url": "/"}, ada) == calls.Admission(tool="web__get", options={"proxy": "p"})
+    assert admit("web__get", {"url": "/"}, ada) == admitting.Admission(
+        tool="web__get", options={"proxy": "p"}
+    )
 
 
 def test_an_active_tool_is_admitted_with_its_options():
@@ -60,14 +62,14 @@ def test_an_active_tool_is_admitted_with_its_options():
 
 def test_arguments_are_validated_against_the_schema_of_the_named_tool():
     answer = admit("web__get", {"url": 7})
-    assert isinstance(answer, calls.Refusal)
+    assert isinstance(answer, admitting.Refusal)
     assert (answer.code, answer.errors[0].path) == ("invalid-arguments", "url")
 
 
 def test_an_agent_without_loadable_tools_has_no_call_tool():
     bare, _ = resolved(building.agent())
     for answer in (dispatch.parse_call(bare, {"tool": "clock"}), dispatch.search_tools(bare, {"query": "x"})):
-        assert isinstance(answer, calls.Refusal)
+        assert isinstance(answer, admitting.Refusal)
         assert answer.code == "unknown-tool"
 
 
@@ -84,7 +86,7 @@ def test_search_results_name_what_to_load_only_where_a_load_would_succeed(
     fields: dict[str, Any], load: str | None
 ):
     answer = dispatch.search_tools(resolved(**fields)[0], {"query": "fetch a page"})
-    assert isinstance(answer, calls.MetaAnswer)
+    assert isinstance(answer, admitting.MetaAnswer)
     (hit,) = [hit for hit in answer.content["results"] if hit["tool"] == "web__get"] or [{}]
     assert hit.get("load") == load
     assert ("'load'" in answer.content["message"]) is (load is not None)
@@ -148,5 +150,5 @@ def test_tools_that_the_agents_program_runs_are_not_listed_or_found():
     answer = dispatch.search_tools(
         budgets.resolve(building.snapshot(stored, building.agent(allowed="money"))), {"query": "refund"}
     )
-    assert isinstance(answer, calls.MetaAnswer)
+    assert isinstance(answer, admitting.MetaAnswer)
     assert [hit["tool"] for hit in answer.content["results"]] == ["bank__refund"]

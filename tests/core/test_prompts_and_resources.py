@@ -8,9 +8,9 @@ import pytest
 
 from tests.core import building
 from toolbelt.core import (
+    admitting,
     agents,
     budgets,
-    calls,
     catalog,
     dispatch,
     inventory,
@@ -125,12 +125,12 @@ def test_calling_a_prompt_as_a_tool_is_refused_as_unknown() -> None:
     resolved_agent = resolved(agent, stored())
 
     for answer in (
-        calls.admit(resolved_agent, "kb__prompt_sum", {}),
+        admitting.admit(resolved_agent, "kb__prompt_sum", {}),
         dispatch.admit(
             resolved_agent, resolution.Snapshot(catalog=stored(), agent=agent), "kb__prompt_sum", {}
         ),
     ):
-        assert isinstance(answer, calls.Refusal)
+        assert isinstance(answer, admitting.Refusal)
         assert answer.code == "unknown-tool"
 
 
@@ -140,7 +140,7 @@ def test_a_prompt_that_matches_a_pattern_cannot_be_dispatched() -> None:
 
     answer = dispatch.admit(budgets.resolve(snapshot), snapshot, "kb__prompt_sum", {})
 
-    assert isinstance(answer, calls.Refusal)
+    assert isinstance(answer, admitting.Refusal)
     assert answer.code == "unknown-tool"
 
 

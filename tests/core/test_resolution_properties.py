@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.core import values
 from toolbelt.core import (
+    admitting,
     agents,
     budgets,
-    calls,
     catalog,
     conflicts,
     loading,
@@ -214,13 +214,13 @@ def test_no_operation_raises_for_any_configuration(
     for name in (*values.TOOLS, *values.KITS, *values.PLUGINS, values.GHOST, ""):
         loading.load(snapshot, name)
         loading.unload(snapshot, name)
-        calls.admit(built.resolution, name, {"x": 1})
+        admitting.admit(built.resolution, name, {"x": 1})
     for tool, arguments in (
         ("search_tools", {"query": "use a tool"}),
         ("load_tools", {}),
         ("list_toolkits", {}),
     ):
-        calls.meta(built.resolution, snapshot, tool, arguments)
+        admitting.meta(built.resolution, snapshot, tool, arguments)
 
 
 @given(values.snapshots())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.core import rulebook, rulebook_loading
 from tests.core.values import set_to, some_of
-from toolbelt.core import agents, calls, scenarios
+from toolbelt.core import admitting, agents, scenarios
 from toolbelt.core.request_key import RequestKey
 
 PLUGIN_OF = {"git__log": "git", "git__push": "git", "web__get": "web", "think__x": "Think"}
@@ -169,8 +169,8 @@ def check(world: scenarios.CoreWorld, rules: rulebook_loading.Loading, at: ruleb
     # The model can call exactly the tools that are listed.
     listed = {tool.name for tool in answer.tools}
     for key, (state, _) in decisions.items():
-        refused = calls.admit(answer.resolution, key, {})
-        assert (key in listed) is (state == "active") is not isinstance(refused, calls.Refusal)
+        refused = admitting.admit(answer.resolution, key, {})
+        assert (key in listed) is (state == "active") is not isinstance(refused, admitting.Refusal)
 
 
 @given(

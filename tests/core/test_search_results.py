@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import agents, budgets, calls, catalog, dispatch, schema, search_results
+from toolbelt.core import admitting, agents, budgets, catalog, dispatch, schema, search_results
 from toolbelt.store import token_counts
 
 # Texts of each kind that takes mail_catalog tokens.
@@ -26,8 +26,8 @@ def answer(
     if is_dispatch:
         response = dispatch.search_tools(resolved, given)
     else:
-        response = calls.meta(resolved, snapshot, "search_tools", given)
-    assert isinstance(response, calls.MetaAnswer)
+        response = admitting.meta(resolved, snapshot, "search_tools", given)
+    assert isinstance(response, admitting.MetaAnswer)
     return dict(response.content)
 
 

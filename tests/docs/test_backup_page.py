@@ -39,7 +39,8 @@ from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
-from toolbelt.runtime import credentials, documents, surfaces
+from toolbelt.runtime import credentials, surfaces
+from toolbelt.runtime.surfaces import documents
 from toolbelt.store import revisions, triggers
 
 pytestmark = pytest.mark.slow

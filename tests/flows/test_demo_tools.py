@@ -23,7 +23,8 @@ from toolbelt.control.servers import plugins as configured
 from toolbelt.core import catalog, schema
 from toolbelt.demo import plugins as simulated
 from toolbelt.plugins import builtin
-from toolbelt.runtime import plugins, prepared_answers, surfaces
+from toolbelt.runtime import plugins, surfaces
+from toolbelt.runtime.surfaces import prepared_answers
 from toolbelt.store import snapshots
 
 PAGE = b"<title>Greetings</title><p>Hello from a page.</p>"

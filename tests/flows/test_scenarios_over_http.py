@@ -15,7 +15,8 @@ from toolbelt.api import limits
 from toolbelt.control.people import tokens
 from toolbelt.core import meta_tools, scenarios, surface
 from toolbelt.core.request_key import RequestKey
-from toolbelt.runtime import plugins, rendering
+from toolbelt.runtime import plugins
+from toolbelt.runtime.surfaces import rendering
 
 
 class AnyPlugin:

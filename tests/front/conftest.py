@@ -20,7 +20,9 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import running_tools
 from toolbelt.front import application as front
-from toolbelt.runtime import credentials, prepared_answers, record_writer
+from toolbelt.runtime import credentials
+from toolbelt.runtime.records import record_writer
+from toolbelt.runtime.surfaces import prepared_answers
 from toolbelt.store import snapshots
 
 ADDRESS = "/api/v1/agents/ada/surface"

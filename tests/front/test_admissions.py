@@ -10,7 +10,7 @@ from tests.api.conftest import SETUP
 from tests.front.conftest import Request, Server
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
-from toolbelt.runtime import record_writer
+from toolbelt.runtime.records import record_writer
 
 CALL = {"tool": "refund", "arguments": {"order": 7}}
 

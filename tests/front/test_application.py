@@ -15,7 +15,7 @@ from toolbelt import models
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.front import application
-from toolbelt.runtime import rendering
+from toolbelt.runtime.surfaces import rendering
 
 DECLARED = {"clock": "0123456789abcdef", "gone": "x"}
 ANSWERED_IN_FRONT: dict[str, dict[str, Any]] = {

@@ -96,7 +96,7 @@ def test_the_use_of_a_token_is_recorded(server, ada, monkeypatch):
 
 
 def test_simultaneous_equal_requests_build_one_answer(ada, monkeypatch):
-    from toolbelt.runtime import prepared_answers
+    from toolbelt.runtime.surfaces import prepared_answers
 
     server = Server()
     made = prepared_answers._build

@@ -17,7 +17,8 @@ from tests.store.conftest import Process
 from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
 from toolbelt.control.people import tokens
-from toolbelt.runtime import calls, prepared_answers
+from toolbelt.runtime import calls
+from toolbelt.runtime.surfaces import prepared_answers
 from toolbelt.store import clock, state_probe
 
 

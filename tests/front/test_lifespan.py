@@ -15,7 +15,9 @@ from toolbelt.control.access import expirations
 from toolbelt.control.servers import running_tools
 from toolbelt.front import access_log, lifespan
 from toolbelt.front import application as front
-from toolbelt.runtime import credentials, plugins, prepared_answers, upstream_connections
+from toolbelt.runtime import credentials, plugins
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import process_connections
 
 # The other tests of this folder start no such thread (`unhurried`).
 start_running_tools = running_tools.start
@@ -111,16 +113,16 @@ def test_objects_loaded_at_startup_are_frozen_for_the_garbage_collector(events):
 
 def test_upstream_connections_use_the_server_s_event_loop(events, monkeypatch):
     # Another test may have left its event loop.
-    upstream_connections.stop()
+    process_connections.stop()
     hosts: list[Any] = []
-    monkeypatch.setattr(plugins, "start", lambda: hosts.append(upstream_connections.running().host))
-    monkeypatch.setattr(plugins, "stop", upstream_connections.stop)
+    monkeypatch.setattr(plugins, "start", lambda: hosts.append(process_connections.running().host))
+    monkeypatch.setattr(plugins, "stop", process_connections.stop)
 
     run(front.Application(no_application, answers(events)), "startup", "shutdown")
 
     assert isinstance(hosts[0], asyncio.AbstractEventLoop)
-    assert upstream_connections.running().host is None
-    upstream_connections.stop()
+    assert process_connections.running().host is None
+    process_connections.stop()
 
 
 def test_a_server_without_lifespan_starts_plugins_at_the_first_request(events):

@@ -18,7 +18,7 @@ from tests.breaking import Database
 from tests.front.conftest import ADDRESS, Request, Server
 from toolbelt.control.access import switches
 from toolbelt.control.people import tokens
-from toolbelt.runtime import request_contexts
+from toolbelt.runtime.surfaces import request_contexts
 from toolbelt.store import clock, state_probe
 from toolbelt.store.state_probe import postgresql
 
@@ -159,7 +159,9 @@ def test_a_stale_surface_expires_after_the_configured_time(server, ada, database
     now = time.monotonic()
     with (
         database.away(),
-        mock.patch("toolbelt.runtime.request_contexts.time.monotonic", return_value=now + seconds + 1),
+        mock.patch(
+            "toolbelt.runtime.surfaces.request_contexts.time.monotonic", return_value=now + seconds + 1
+        ),
     ):
         assert server.ask(request).status == 503
 

@@ -15,7 +15,8 @@ from tests.core import test_adoption as examples
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.core.request_key import RequestKey
-from toolbelt.runtime import meta_tools, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.calls import own_tools
 from toolbelt.testing import OPERATOR
 
 pytestmark = pytest.mark.django_db
@@ -112,11 +113,11 @@ def test_mindrooms_assistant_starts_and_loads_tools_as_documented(file: Path) ->
     management.call_command("mcp", "approve", "mindroom", "--as-they-are", stdout=io.StringIO())
     research = {"file", "shell", "duckduckgo", "arxiv", "wikipedia"}
     assert active("assistant", "s", "1") == research
-    loaded: Any = meta_tools.call(RequestKey("assistant", "s", "1"), "load_tools", {"toolkit": "devops"})
+    loaded: Any = own_tools.call(RequestKey("assistant", "s", "1"), "load_tools", {"toolkit": "devops"})
     assert loaded.content["status"] == "loaded"
     assert active("assistant", "s", "1") == research
     assert active("assistant", "s", "2") == research | {"docker", "aws_lambda", "github"}
-    sticky: Any = meta_tools.call(RequestKey("assistant", "s", "2"), "unload_tools", {"toolkit": "research"})
+    sticky: Any = own_tools.call(RequestKey("assistant", "s", "2"), "unload_tools", {"toolkit": "research"})
     assert sticky.content["status"] == "sticky"
 
 

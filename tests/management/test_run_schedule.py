@@ -15,7 +15,7 @@ from django.utils import timezone
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.control.servers import plugins
-from toolbelt.core import calls as gate
+from toolbelt.core import admitting as gate
 from toolbelt.runtime import calls, schedule
 from toolbelt.runtime import plugins as live
 from toolbelt.store import locks

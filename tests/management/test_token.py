@@ -15,7 +15,8 @@ from django.utils import timezone
 from tests import factories
 from toolbelt import models
 from toolbelt.core.request_key import RequestKey
-from toolbelt.runtime import credentials, meta_tools
+from toolbelt.runtime import credentials
+from toolbelt.runtime.calls import own_tools
 
 
 def run(*arguments: str) -> tuple[str, str]:
@@ -104,7 +105,7 @@ def test_an_invalid_request_is_refused_with_the_reason(agent, arguments: list[st
 
 def test_sessions_are_pruned_by_days(agent):
     agent.allowed_toolkits.create(toolkit=factories.toolkit("dev", factories.tool("run")))
-    meta_tools.call(RequestKey("ada", "s1"), "load_tools", {"toolkit": "dev"})
+    own_tools.call(RequestKey("ada", "s1"), "load_tools", {"toolkit": "dev"})
     models.AgentSession.objects.update(changed=timezone.now() - dt.timedelta(days=9))
 
     def prune(days: Any) -> str:

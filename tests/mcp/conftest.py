@@ -26,7 +26,8 @@ from toolbelt.control.config import belts
 from toolbelt.control.servers import running_tools
 from toolbelt.front import application as front
 from toolbelt.mcp import protocol
-from toolbelt.runtime import feed, prepared_answers
+from toolbelt.runtime import feed
+from toolbelt.runtime.surfaces import prepared_answers
 
 # The time limit of a test, in seconds.
 MAX_LENGTH = 100

@@ -18,7 +18,9 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.mcp import protocol
-from toolbelt.runtime import masking, plugins, prepared_answers, upstream_listing
+from toolbelt.runtime import masking, plugins
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import server_lists
 from toolbelt.store import snapshots
 
 POLICY = "toolbelt://policy"
@@ -51,11 +53,11 @@ def add_server(connection: dict[str, Any], members: tuple[str, ...], name: str =
 
 
 def refresh(name: str) -> None:
-    def record(server: str, answer: upstream_listing.ServerListing) -> configured.RecordedTools:
+    def record(server: str, answer: server_lists.ServerListing) -> configured.RecordedTools:
         assert not answer.error
         return configured.record(SETUP, server, answer)
 
-    upstream_listing.refresh([name], record)
+    server_lists.refresh([name], record)
 
 
 @contextmanager

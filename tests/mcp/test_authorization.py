@@ -150,7 +150,7 @@ def test_requests_from_untrusted_origins_are_refused(client: Client, settings: A
 
 
 def test_a_client_over_the_rate_limit_gets_a_retry_after(stored: None, ada: str, settings: Any):
-    from toolbelt.runtime import prepared_answers
+    from toolbelt.runtime.surfaces import prepared_answers
 
     settings.TOOLBELT_API_PER_MINUTE = 2
     client = Client(endpoint=Endpoint(prepared_answers.answers()), token=ada)

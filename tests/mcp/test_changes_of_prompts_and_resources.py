@@ -22,7 +22,8 @@ from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.people import tokens
 from toolbelt.mcp import protocol
-from toolbelt.runtime import prepared_answers, upstream_connections
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import process_connections
 from toolbelt.store import snapshots
 
 
@@ -127,7 +128,7 @@ def test_repeated_subscriptions_subscribe_once_at_a_server_of_the_first_era(
     client: Client, script: scripting.Script
 ):
     script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
-    upstream_connections.stop()
+    process_connections.stop()
 
     def methods() -> list[str]:
         return [method for method, _ in script.asked if method.startswith("resources/s")]
@@ -159,7 +160,7 @@ def test_repeated_subscriptions_subscribe_once_at_a_server_of_the_first_era(
 
 def test_unsubscribing_ends_the_subscription_at_the_server(script: scripting.Script, cleared: None):
     script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
-    upstream_connections.stop()
+    process_connections.stop()
     token = tokens.issue(SETUP, agent="ada").text
     client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
 

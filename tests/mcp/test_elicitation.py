@@ -21,14 +21,10 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.mcp import protocol
-from toolbelt.runtime import (
-    elicitation,
-    feed,
-    prepared_answers,
-    server_notifications,
-    threads,
-    upstream_connections,
-)
+from toolbelt.runtime import feed, threads
+from toolbelt.runtime.calls import elicitation
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import process_connections, server_notifications
 from toolbelt.store import holds, snapshots
 
 SCHEMA: dict[str, Any] = {
@@ -52,7 +48,7 @@ def script(transactional_db: None, server_directory: Path) -> Iterator[scripting
         "agents": [{"key": "ada", "tools": [*keys, ENTRY]}, {"key": "bob", "tools": keys}],
     }
     with offering.scripted(server_directory, belt, title="Files") as script:
-        upstream_connections.apply_catalog(snapshots.catalog())
+        process_connections.apply_catalog(snapshots.catalog())
         yield script
 
 

@@ -17,7 +17,7 @@ from toolbelt.control.config import belts
 from toolbelt.core import catalog, schema, tool_versions
 from toolbelt.formats import mcp
 from toolbelt.mcp import protocol, revisions
-from toolbelt.runtime import tool_lists
+from toolbelt.runtime.surfaces import tool_lists
 
 CAPABILITIES = {
     "logging": {},

@@ -16,13 +16,10 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.mcp import protocol
-from toolbelt.runtime import (
-    elicitation,
-    masking,
-    plugins,
-    prepared_answers,
-    upstream_listing,
-)
+from toolbelt.runtime import masking, plugins
+from toolbelt.runtime.calls import elicitation
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import server_lists
 from toolbelt.store import snapshots
 
 SECRET = "hunter2-hunter2"
@@ -124,7 +121,7 @@ def test_messages_are_forwarded_between_eras(transactional_db: None, is_modern: 
     masking.forget()
     with questioning.served(is_modern=is_modern) as url:
         configured.add(SETUP, "desk", {"url": url}, trusted=True)
-        upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP, name, answer))
+        server_lists.refresh(["desk"], lambda name, answer: configured.record(SETUP, name, answer))
         belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["desk__think"]}]})
         params = {"name": "desk__think", "_meta": {protocol.LOG_LEVEL: "info"}}
         (notifications, last) = client_of_era(version).ask("tools/call", params).messages()

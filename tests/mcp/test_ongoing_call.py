@@ -7,7 +7,8 @@ import types
 from typing import Any
 
 from toolbelt.mcp import ongoing_call
-from toolbelt.runtime import calls, request_contexts
+from toolbelt.runtime import calls
+from toolbelt.runtime.surfaces import request_contexts
 
 
 class RecordingContexts:

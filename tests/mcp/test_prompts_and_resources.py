@@ -24,7 +24,8 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.mcp import protocol
 from toolbelt.plugins.upstream import last_check
-from toolbelt.runtime import masking, upstream_connections
+from toolbelt.runtime import masking
+from toolbelt.runtime.upstream import process_connections
 
 
 def logged_requests(directory: Path) -> list[Any]:
@@ -213,7 +214,7 @@ def test_a_prompt_that_has_changed_is_not_returned(client: Client, script: scrip
         "prompts/list": {"prompts": [{"name": "sum", "description": "Other."}]},
         "prompts/get": {"messages": []},
     }
-    upstream_connections.stop()
+    process_connections.stop()
     script.offers(answers)
 
     assert client.ask("prompts/get", {"name": "kb__sum"}).error["code"] == protocol.INTERNAL_ERROR

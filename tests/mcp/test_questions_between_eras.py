@@ -29,14 +29,9 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.mcp import ongoing_call, protocol
-from toolbelt.runtime import (
-    masking,
-    plugins,
-    prepared_answers,
-    threads,
-    upstream_connections,
-    upstream_listing,
-)
+from toolbelt.runtime import masking, plugins, threads
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import process_connections, server_lists
 from toolbelt.store import snapshots
 
 ENTRY = "desk__elicitation"
@@ -63,7 +58,7 @@ def server(transactional_db: None, running_server: tuple[str, str]) -> Iterator[
     masking.forget()
     era, url = running_server
     fast_fixtures.stored(f"a server that asks at {url}", lambda: add(url))
-    upstream_connections.apply_catalog(snapshots.catalog())
+    process_connections.apply_catalog(snapshots.catalog())
     yield era
     plugins.stop()
     snapshots.forget()
@@ -71,7 +66,7 @@ def server(transactional_db: None, running_server: tuple[str, str]) -> Iterator[
 
 def add(url: str) -> None:
     configured.add(SETUP, "desk", {"url": url}, title="Desk", trusted=True)
-    upstream_listing.refresh(["desk"], lambda name, answer: configured.record(SETUP, name, answer))
+    server_lists.refresh(["desk"], lambda name, answer: configured.record(SETUP, name, answer))
     belts.import_(
         SETUP,
         {
@@ -384,7 +379,7 @@ def test_a_server_without_permission_cannot_ask_through_its_result(
     script.offers({"server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}})
     script.results_in({"resultType": "input_required", "content": [], **answer})
     configured.add(SETUP, "stranger", script.connection, trusted=True)
-    upstream_listing.refresh(["stranger"], lambda name, answer: configured.record(SETUP, name, answer))
+    server_lists.refresh(["stranger"], lambda name, answer: configured.record(SETUP, name, answer))
     belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["stranger__result"]}]})
     client = client_of(tokens.issue(SETUP, agent="ada").text)
     sent = {"name": "stranger__result", "arguments": {}, "_meta": ELICITATION}

@@ -17,7 +17,8 @@ from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
 from toolbelt.mcp import protocol
-from toolbelt.runtime import subscriptions, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.calls import subscriptions
 from toolbelt.store import clock
 
 POLICY = "toolbelt://policy"

@@ -16,7 +16,7 @@ from tests.mcp.slow_tools import call_request, slow_tool
 from toolbelt import models
 from toolbelt.control.people import tokens
 from toolbelt.mcp import list_changes, protocol, running_calls
-from toolbelt.runtime import prepared_answers
+from toolbelt.runtime.surfaces import prepared_answers
 from toolbelt.store import cancellations, clock
 
 

@@ -23,7 +23,10 @@ from tests.plugins.upstream import serving
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.control.servers import upstream_servers
-from toolbelt.runtime import call_metrics, plugins, prepared_answers, telemetry, upstream_listing
+from toolbelt.runtime import plugins, telemetry
+from toolbelt.runtime.records import call_metrics
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import server_lists
 from toolbelt.store import snapshots
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -83,7 +86,7 @@ def token(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
     with serving.served() as address:
         connection = {"url": address, "headers": {"Authorization": "Bearer ${MCP_TOKEN}"}}
         upstream_servers.add(SETUP, "sums", connection, trusted=True)
-        upstream_listing.refresh(["sums"], lambda name, answer: upstream_servers.record(SETUP, name, answer))
+        server_lists.refresh(["sums"], lambda name, answer: upstream_servers.record(SETUP, name, answer))
         belts.import_(SETUP, {"agents": [{"key": "ada", "tools": ["sums__add"]}]})
         yield tokens.issue(SETUP, agent="ada").text
         plugins.stop()
@@ -279,7 +282,8 @@ import os, types
 os.environ.update(TOOLBELT_ENV="test", DJANGO_SETTINGS_MODULE="toolbelt.settings")
 import django; django.setup()
 from toolbelt.core import request_key
-from toolbelt.runtime import recordings, telemetry
+from toolbelt.runtime import telemetry
+from toolbelt.runtime.records import recordings
 telemetry.start()
 key = request_key.RequestKey("ada")
 made = recordings.Recording(key=key, tool="sums__add", arguments={}, plugin="sums", outcome="ok")

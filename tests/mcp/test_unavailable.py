@@ -14,7 +14,9 @@ from tests.api.conftest import SETUP
 from tests.breaking import Database
 from tests.mcp.conftest import NEW, Client, Endpoint
 from toolbelt.control.people import tokens
-from toolbelt.runtime import call_admission, calls, prepared_answers
+from toolbelt.runtime import calls
+from toolbelt.runtime.calls import arrival
+from toolbelt.runtime.surfaces import prepared_answers
 
 MAX_SECONDS = 8.0
 
@@ -76,13 +78,13 @@ def test_a_call_is_refused_with_an_explanation_during_an_outage(client, database
 
 def test_a_call_is_refused_if_the_database_fails_before_the_tool_runs(client, database, monkeypatch):
     warm(client)
-    run = call_admission.prepare
+    run = arrival.prepare
 
     def away(*arguments: Any) -> Any:
         with database.away():
             return run(*arguments)
 
-    monkeypatch.setattr(call_admission, "prepare", away)
+    monkeypatch.setattr(arrival, "prepare", away)
     answer = client.call("clock", {})
     assert answer.result["_meta"]["toolbelt/refusal"]["code"] == "tool-unavailable"
 

@@ -21,7 +21,8 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.core import schema
 from toolbelt.mcp import protocol
-from toolbelt.runtime import masking, prepared_answers
+from toolbelt.runtime import masking
+from toolbelt.runtime.surfaces import prepared_answers
 
 PROGRESS = {"name": "files__progress", "arguments": {}, "_meta": {"progressToken": "t1"}}
 HANG = {"name": "files__hang", "arguments": {}}

@@ -14,8 +14,9 @@ from tests.plugins.upstream import scripting
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers as configured
-from toolbelt.core import calls as gate
-from toolbelt.runtime import calls, plugins, server_notifications, upstream_listing
+from toolbelt.core import admitting as gate
+from toolbelt.runtime import calls, plugins
+from toolbelt.runtime.upstream import server_lists, server_notifications
 from toolbelt.store import snapshots
 
 OPERATOR = writing.by("olive", via="command")
@@ -39,7 +40,7 @@ def wait_for_news() -> Iterator[Callable[[], None]]:
     """Yield a function that waits until an unsolicited answer of a server was recorded."""
     was_heard = threading.Event()
 
-    def listen(name: str, answer: upstream_listing.ServerListing) -> None:
+    def listen(name: str, answer: server_lists.ServerListing) -> None:
         configured.record_unsolicited(name, answer)
         was_heard.set()
 
@@ -57,7 +58,7 @@ def add(name: str, connection: dict[str, Any], **given: Any) -> None:
 
 
 def refresh(*names: str) -> dict[str, configured.RecordedTools]:
-    return upstream_listing.refresh(names, lambda name, answer: configured.record(OPERATOR, name, answer))
+    return server_lists.refresh(names, lambda name, answer: configured.record(OPERATOR, name, answer))
 
 
 def grant(*tools: str) -> None:

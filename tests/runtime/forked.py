@@ -10,6 +10,7 @@ import mcp
 
 django.setup()
 
-from toolbelt.runtime import calls, plugins, upstream_connections  # noqa: E402
+from toolbelt.runtime import calls, plugins  # noqa: E402
+from toolbelt.runtime.upstream import process_connections  # noqa: E402
 
-__all__ = ["calls", "mcp", "plugins", "upstream_connections"]
+__all__ = ["calls", "mcp", "plugins", "process_connections"]

@@ -108,7 +108,7 @@ def _work(pipe: Connection, changed: dict[str, Any]) -> None:
 
     from django.conf import settings
 
-    from tests.runtime.forked import calls, plugins, upstream_connections
+    from tests.runtime.forked import calls, plugins, process_connections
 
     for name, value in changed.items():
         setattr(settings, name, value)
@@ -133,7 +133,7 @@ def _work(pipe: Connection, changed: dict[str, Any]) -> None:
     async def served() -> None:
         loop = asyncio.get_running_loop()
         tasks: dict[str, asyncio.Task[None]] = {}
-        with upstream_connections.hosted():
+        with process_connections.hosted():
             while request := await loop.run_in_executor(None, pipe.recv):
                 if request["tool"]:
                     tasks[request["session"]] = asyncio.create_task(answer(request))

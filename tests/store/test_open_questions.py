@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from toolbelt import models
-from toolbelt.runtime import recordings
+from toolbelt.runtime.records import recordings
 from toolbelt.store import clock, open_questions
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from tests.store import revision_helpers
 from tests.store.conftest import Process
 from toolbelt import models
 from toolbelt.core import sessions as values
-from toolbelt.store import audit, sessions, snapshots
+from toolbelt.store import agent_sessions, audit, snapshots
 
 CATALOG: dict[str, Callable[[], object]] = {
     "a save": lambda: revision_helpers.with_new_description(models.Tool.objects.get(key="run")).save(),
@@ -165,7 +165,7 @@ def test_sessions_and_the_audit_log_do_not_change_the_revision() -> None:
     ada = factories.everything()
     before = revision_helpers.state()
 
-    sessions.change(
+    agent_sessions.change(
         ada.pk, "s", lambda session: (None, values.with_change(session, "toolkit", "dev", True, None))
     )
     models.AgentSession.objects.all().delete()

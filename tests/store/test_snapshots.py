@@ -17,13 +17,13 @@ from toolbelt import models
 from toolbelt.core import catalog as values
 from toolbelt.core import errors
 from toolbelt.core import sessions as conversations
-from toolbelt.store import catalog, clock, sessions, snapshots
+from toolbelt.store import agent_sessions, catalog, clock, snapshots
 
 PROBE_QUERIES, CATALOG_QUERIES, AGENT_QUERIES = 1, 9, 5
 
 
 def load_in_session(agent: models.Agent, key: str, toolkit: str) -> None:
-    sessions.change(
+    agent_sessions.change(
         agent.pk,
         key,
         lambda current: (None, conversations.with_change(current, "toolkit", toolkit, True, "r1")),

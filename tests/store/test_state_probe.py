@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from tests import factories
 from toolbelt import models
 from toolbelt.core import sessions as conversations
-from toolbelt.store import credentials, sessions, state_probe
+from toolbelt.store import agent_sessions, credentials, state_probe
 from toolbelt.store.state_probe import postgresql, sqlite
 
 PREFIX = "tb_12345678"
@@ -50,7 +50,7 @@ def test_a_probe_result_equals_the_stored_state():
     end = dt.datetime(2040, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
     token(agent=ada, name="mine", expires=end)
     token(prefix="tb_of_olga", user=olga, scope="read", revoked=end.replace(microsecond=0))
-    sessions.change(
+    agent_sessions.change(
         ada.pk, "s", lambda current: (None, conversations.with_change(current, "toolkit", "dev", True, "r1"))
     )
     own, stored = models.AgentRevision.objects.get(), models.Revision.objects.get()
@@ -70,7 +70,9 @@ def test_a_probe_result_equals_the_stored_state():
     assert results[0] is not None
     assert results[0].state[:5] == states
     assert results[0].state.loadout == ""
-    assert sessions.value("s", "", results[0].state.state or "") == sessions.value("s", "", stored_state)
+    assert agent_sessions.value("s", "", results[0].state.state or "") == agent_sessions.value(
+        "s", "", stored_state
+    )
     assert [result.state for result in results[1:4] if result] == [
         state_probe.ProbedState(*states, None, None)
     ] * 3

@@ -12,7 +12,8 @@ from toolbelt import models, testing
 from toolbelt.control.config import belts
 from toolbelt.core import tool_lists
 from toolbelt.core.request_key import RequestKey
-from toolbelt.runtime import calls, rendering, surfaces
+from toolbelt.runtime import calls, surfaces
+from toolbelt.runtime.surfaces import rendering
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from django.test import Client
 from tests.control.servers.test_client_files import FILES, everything_stored
 from tests.web import dashboard
 from toolbelt.control.servers import upstream_servers
-from toolbelt.runtime import upstream_listing
+from toolbelt.runtime.upstream import server_lists
 
 pytestmark = pytest.mark.django_db
 SECRET = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
@@ -38,7 +38,7 @@ def allowed(settings: Any) -> None:
 def refreshed_names(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Contact no server, and return the list of names that would have been refreshed."""
     refreshed: list[Any] = []
-    monkeypatch.setattr(upstream_listing, "refresh_soon", lambda names, record: refreshed.extend(names))
+    monkeypatch.setattr(server_lists, "refresh_soon", lambda names, record: refreshed.extend(names))
     return refreshed
 
 

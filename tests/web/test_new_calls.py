@@ -12,7 +12,7 @@ from django.utils import timezone
 from tests import factories
 from tests.web import dashboard
 from toolbelt.control.reports import usage
-from toolbelt.web.calls import views as calls
+from toolbelt.web.call_log import views as calls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 

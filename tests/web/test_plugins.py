@@ -15,7 +15,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core.imported import importing
 from toolbelt.runtime import plugins as runtime
-from toolbelt.runtime import upstream_connections, upstream_listing
+from toolbelt.runtime.upstream import process_connections, server_lists
 from toolbelt.store import snapshots
 from toolbelt.testing import OPERATOR
 from toolbelt.web.kit import words
@@ -28,7 +28,7 @@ def requested_refreshes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Contact no server, and return the names and record function of each requested refresh."""
     refreshes: list[Any] = []
     monkeypatch.setattr(
-        upstream_listing, "refresh_soon", lambda names, record: refreshes.append(([*names], record))
+        server_lists, "refresh_soon", lambda names, record: refreshes.append(([*names], record))
     )
     return refreshes
 
@@ -395,7 +395,7 @@ def test_query_count_does_not_grow_with_the_number_of_plugins(plugin_manager: Cl
 def test_opening_plugin_pages_contacts_no_server(
     plugin_manager: Client, belt: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream_connections, "take", lambda *args: pytest.fail("a page asked a server"))
+    monkeypatch.setattr(process_connections, "take", lambda *args: pytest.fail("a page asked a server"))
     servers.add()
     assert plugin_manager.get("/plugins/").status_code == 200
     assert plugin_manager.get("/plugins/files/").status_code == 200

@@ -12,7 +12,8 @@ from tests import factories
 from tests.web import dashboard
 from toolbelt.control.catalog import entries
 from toolbelt.core import reasons
-from toolbelt.runtime import calls, rendering, surfaces
+from toolbelt.runtime import calls, surfaces
+from toolbelt.runtime.surfaces import rendering
 from toolbelt.store import clock, context_use
 from toolbelt.testing import OPERATOR
 

@@ -8,7 +8,15 @@ The state of plugins (PluginState) is left out, because it may contain private d
 
 from django.contrib import admin
 
-from toolbelt.admin import agents, audit, bundles, calls, catalog, sessions, tokens  # noqa: F401 - they register themselves
+from toolbelt.admin import (  # noqa: F401 - they register themselves
+    agent_sessions,
+    agents,
+    audit,
+    bundles,
+    call_records,
+    catalog,
+    tokens,
+)
 
 admin.site.site_header = "Toolbelt"
 admin.site.site_title = "Toolbelt"

@@ -14,7 +14,8 @@ from ninja import params
 
 from toolbelt.api import auth, problems, schemas, surfaces
 from toolbelt.core import reasons, rules, schema
-from toolbelt.runtime import calls, credentials, explain, prepared_answers, toolkits
+from toolbelt.runtime import calls
+from toolbelt.runtime.surfaces import explain, prepared_answers, request_contexts, toolkits
 
 router = ninja.Router(tags=["agents: surfaces and calls"])
 
@@ -165,7 +166,7 @@ def call_tool(request: HttpRequest, agent: str, body: CallRequest) -> HttpRespon
     A refused or failed call is also a 200 response, with `is_error` and a `code`, so that the model can read it.
     """
     key = body.key(agent)
-    credentials.check_subagent(auth.bearer(request), key)
+    request_contexts.check_subagent(auth.bearer(request), key)
     answer = calls.answer_blocking(
         calls.Call(key=key, tool=body.tool, arguments=body.arguments),
         calls.Caller(may_call=functools.partial(auth.check_still_allowed, request)),
@@ -177,7 +178,7 @@ def call_tool(request: HttpRequest, agent: str, body: CallRequest) -> HttpRespon
 def list_agent_toolkits(request: HttpRequest, agent: str, query: params.Query[SurfaceQuery]) -> Any:
     """List the toolkits that an application may show for this agent, with their state."""
     key = query.key(agent)
-    credentials.check_subagent(auth.bearer(request), key)
+    request_contexts.check_subagent(auth.bearer(request), key)
     toolkit_list = toolkits.list_visible(key)
     return {"items": [dataclasses.asdict(toolkit) for toolkit in toolkit_list]}
 

@@ -20,7 +20,7 @@ from toolbelt.api import (
     agent_endpoints,
     belt,
     bodies,
-    calls,
+    call_records,
     changes,
     client_calls,
     client_plugins,
@@ -29,7 +29,7 @@ from toolbelt.api import (
     problems,
     reviews,
     schemas,
-    sessions,
+    session_endpoints,
     switches,
     tokens,
     tools_config,
@@ -38,7 +38,7 @@ from toolbelt.api import (
 ROUTERS: tuple[ninja.Router, ...] = (
     agent_endpoints.router,
     client_calls.router,
-    sessions.router,
+    session_endpoints.router,
     tools_config.router,
     switches.router,
     *entries.routers,
@@ -47,7 +47,7 @@ ROUTERS: tuple[ninja.Router, ...] = (
     client_plugins.router,
     belt.router,
     changes.router,
-    calls.router,
+    call_records.router,
     tokens.router,
 )
 

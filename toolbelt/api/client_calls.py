@@ -10,7 +10,9 @@ from django.http import HttpRequest, HttpResponse
 
 from toolbelt.api import auth, names, problems, schemas, surfaces
 from toolbelt.core import schema
-from toolbelt.runtime import admissions, calls, credentials
+from toolbelt.runtime import calls
+from toolbelt.runtime.calls import admissions
+from toolbelt.runtime.surfaces import request_contexts
 
 router = ninja.Router(tags=["agents: surfaces and calls"])
 
@@ -138,7 +140,7 @@ def admit_calls(request: HttpRequest, agent: str, body: AdmissionRequest) -> Htt
     code `run-by-toolbelt`: call those.
     """
     bearer, key = auth.bearer(request), body.key(agent)
-    credentials.check_subagent(bearer, key)
+    request_contexts.check_subagent(bearer, key)
     answers = [
         admissions.admit(
             calls.Call(key=key, tool=call.tool, arguments=call.arguments, version=call.version), bearer.kind
@@ -179,7 +181,7 @@ def record_calls(request: HttpRequest, agent: str, body: UnadmittedCalls) -> Any
     recorded; with an agent's token, the response does not tell which these are.
     """
     bearer, key = auth.bearer(request), body.key(agent)
-    credentials.check_subagent(bearer, key)
+    request_contexts.check_subagent(bearer, key)
     for call in body.calls:
         try:
             admissions.record(

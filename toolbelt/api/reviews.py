@@ -15,7 +15,8 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import approvals, decisions, inbox, upstream_servers
 from toolbelt.core import errors, schema
 from toolbelt.plugins.upstream import limits
-from toolbelt.runtime import upstream_listing, upstream_status
+from toolbelt.runtime.upstream import server_lists
+from toolbelt.runtime.upstream import status as upstream_status
 
 router = ninja.Router(tags=["plugins: upstream servers"])
 
@@ -190,9 +191,7 @@ def refresh_plugin(request: HttpRequest, name: names.Name) -> Any:
 
     Returns 409 `refused` if this server process is shutting down: try again.
     """
-    results = upstream_listing.refresh(
-        [name], functools.partial(upstream_servers.record, auth.write(request))
-    )
+    results = server_lists.refresh([name], functools.partial(upstream_servers.record, auth.write(request)))
     if name not in results:
         raise errors.Refused(f"{name} was not refreshed: this process is shutting down. Try again.")
     recorded = results[name]

@@ -1,7 +1,7 @@
 """The OpenAPI schema of surfaces.
 
-Surfaces are sent in their canonical form (see toolbelt.runtime.documents) without passing through these classes; a test
-compares the two.
+Surfaces are sent in their canonical form (see toolbelt.runtime.surfaces.documents) without passing through these
+classes; a test compares the two.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ninja
 import pydantic
 
 from toolbelt.core import agents, request_key, sessions
-from toolbelt.runtime import rendering
+from toolbelt.runtime.surfaces import rendering
 
 # The same rule as core.sessions.id_problem, which explains what is wrong with an id.
 Id = Annotated[

@@ -12,7 +12,7 @@ import datetime as dt
 
 from toolbelt.core import agents, catalog, effects, surface
 from toolbelt.core import sessions as conversations
-from toolbelt.store import clock, sessions, snapshots
+from toolbelt.store import agent_sessions, clock, snapshots
 
 LIVE = dt.timedelta(hours=1)
 # How many of them, the latest, are computed; others are extrapolated.
@@ -31,7 +31,7 @@ def with_sessions(
     if effect is None:
         versions = (agent, proposed)
         effect = effects.compare(*(_surface(stored, version, conversations.NEW) for version in versions))
-    live, total = sessions.live(agent.key, clock.now() - LIVE, MAX_SESSIONS)
+    live, total = agent_sessions.live(agent.key, clock.now() - LIVE, MAX_SESSIONS)
     affected, breaks = 0, set(effect.breaks)
     for session in live:
         broken = effects.breaks(_surface(stored, agent, session), _surface(stored, proposed, session))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from toolbelt import conf
 from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, switches
-from toolbelt.control.agents import sessions
+from toolbelt.control.agents import session_changes
 from toolbelt.control.catalog import entries, ordering
 from toolbelt.control.people import roles
 from toolbelt.control.servers import approvals
@@ -162,7 +162,9 @@ def _ordered(write: writing.Write, entry: audit.Entry) -> writing.Change:
 
 
 def _equipped(write: writing.Write, entry: audit.Entry) -> writing.Change:
-    return sessions.equip(write, entry.subject_key, entry.key, entry.before or "", was=entry.after or "")
+    return session_changes.equip(
+        write, entry.subject_key, entry.key, entry.before or "", was=entry.after or ""
+    )
 
 
 def _operators_set(write: writing.Write, entry: audit.Entry) -> writing.Change:

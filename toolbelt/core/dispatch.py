@@ -11,8 +11,8 @@ import dataclasses
 from typing import Any
 
 from toolbelt.core import (
+    admitting,
     budgets,
-    calls,
     declared_versions,
     meta_tools,
     resolution,
@@ -43,7 +43,7 @@ def admit(
     arguments: Any,
     *,
     hide_denied: bool = False,
-) -> calls.Admission | calls.Refusal:
+) -> admitting.Admission | admitting.Refusal:
     """Admit or refuse the call of a tool that was passed to ``call_tool``."""
     stored = resolved.context.catalog
     if (
@@ -51,24 +51,24 @@ def admit(
         or tool in stored.non_tools
         or (decision := resolved.decision(tool)).state != "discoverable"
     ):
-        return calls.admit(resolved, tool, arguments, hide_denied=hide_denied)
+        return admitting.admit(resolved, tool, arguments, hide_denied=hide_denied)
     violations = schema.violations(
-        declared_versions.offered(stored.tools[tool]).input_schema, calls.filled(stored, tool, arguments)
+        declared_versions.offered(stored.tools[tool]).input_schema, admitting.filled(stored, tool, arguments)
     )
     if violations:
-        return calls.invalid(tool, violations)
+        return admitting.invalid(tool, violations)
     context = resolved.context if decision.code == "budget" else _loaded(snapshot, decision)
-    return calls.Admission(tool=tool, options=resolution.options(context, tool)[0])
+    return admitting.Admission(tool=tool, options=resolution.options(context, tool)[0])
 
 
-def parse_call(resolved: budgets.Resolution, arguments: Any) -> tuple[str, Any] | calls.Refusal:
+def parse_call(resolved: budgets.Resolution, arguments: Any) -> tuple[str, Any] | admitting.Refusal:
     """Return the tool and the arguments that were passed to ``call_tool``, or a refusal."""
     if refusal := _refusal(resolved, meta_tools.CALL, arguments):
         return refusal
     return arguments["tool"], arguments.get("arguments", {})
 
 
-def search_tools(resolved: budgets.Resolution, arguments: Any) -> calls.MetaAnswer | calls.Refusal:
+def search_tools(resolved: budgets.Resolution, arguments: Any) -> admitting.MetaAnswer | admitting.Refusal:
     """Return the answer of ``search_tools``: what can be called through ``call_tool``, the best with their schemas.
 
     In a session, it also says which name to load, where a load would succeed.
@@ -79,14 +79,14 @@ def search_tools(resolved: budgets.Resolution, arguments: Any) -> calls.MetaAnsw
     page = search_results.of(resolved, arguments, longest_message=message, is_dispatch=True)
     if not any("load" in result for result in page.results):
         message = _HOW_TO_CALL if page.results else search_results.NOTHING
-    return calls.MetaAnswer(content=page.answer(message))
+    return admitting.MetaAnswer(content=page.answer(message))
 
 
-def _refusal(resolved: budgets.Resolution, tool: str, arguments: Any) -> calls.Refusal | None:
+def _refusal(resolved: budgets.Resolution, tool: str, arguments: Any) -> admitting.Refusal | None:
     if not surface.may_load(resolved):
-        return calls.unknown(tool)
+        return admitting.unknown(tool)
     violations = schema.violations(meta_tools.SCHEMAS[tool], arguments)
-    return calls.invalid(tool, violations) if violations else None
+    return admitting.invalid(tool, violations) if violations else None
 
 
 def _loaded(snapshot: resolution.Snapshot, decision: resolution.Decision) -> rules.EvaluationContext:

@@ -16,11 +16,11 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from toolbelt.core import (
+    admitting,
     agents,
     belt_edits,
     belts,
     budgets,
-    calls,
     errors,
     expectations,
     meta_tools,
@@ -122,10 +122,10 @@ class CoreWorld:
         snapshot = self._snapshot(key)
         resolved = budgets.resolve(snapshot)
         if tool not in meta_tools.DEFINITIONS:
-            answer = calls.admit(resolved, tool, arguments)
-            return answer.document() if isinstance(answer, calls.Refusal) else {"is_error": False}
-        meta_answer = calls.meta(resolved, snapshot, tool, arguments)
-        if isinstance(meta_answer, calls.Refusal):
+            answer = admitting.admit(resolved, tool, arguments)
+            return answer.document() if isinstance(answer, admitting.Refusal) else {"is_error": False}
+        meta_answer = admitting.meta(resolved, snapshot, tool, arguments)
+        if isinstance(meta_answer, admitting.Refusal):
             return meta_answer.document()
         if meta_answer.session is not None and key.session is not None:
             self._sessions[key.agent, key.session] = meta_answer.session

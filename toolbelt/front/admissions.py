@@ -10,7 +10,9 @@ import re
 
 from toolbelt.api import bodies, client_calls, problems
 from toolbelt.front import requests
-from toolbelt.runtime import admissions, calls, request_contexts
+from toolbelt.runtime import calls
+from toolbelt.runtime.calls import admissions
+from toolbelt.runtime.surfaces import request_contexts
 
 PATH = re.compile(r"/api/v1/agents/([A-Za-z0-9_.-]{1,64})/calls/admit")
 # The name of the view in metrics, as in Django.

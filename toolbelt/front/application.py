@@ -26,7 +26,8 @@ from toolbelt.front import (
     request_limits,
     requests,
 )
-from toolbelt.runtime import credentials, prepared_answers, telemetry
+from toolbelt.runtime import credentials, telemetry
+from toolbelt.runtime.surfaces import prepared_answers
 
 # The name of the view of surfaces in metrics, as in Django.
 VIEW = "api:get_surface"
@@ -73,16 +74,9 @@ class Application:
             await self._django(scope, receive, send)
             return
         proxies.check_client(scope)
-        if telemetry.is_exporting():
-            with telemetry.continued(scope["headers"]):
-                await self._respond(scope, receive, send)
-        else:
-            await self._respond(scope, receive, send)
-
-    async def _respond(self, scope: dict[str, Any], receive: messages.Receive, send: messages.Send) -> None:
-        if scope["method"] == "GET" and await self._has_answered_at_once(scope, send):
-            return
-        await self._gate(scope, receive, send)
+        with telemetry.continued(scope["headers"]):
+            if scope["method"] != "GET" or not await self._has_answered_at_once(scope, send):
+                await self._gate(scope, receive, send)
 
     async def _has_answered_at_once(self, scope: dict[str, Any], send: messages.Send) -> bool:
         """Answer a request without a body whose answer is prepared: there is nothing to limit."""

@@ -15,7 +15,7 @@ from toolbelt.api import limits
 from toolbelt.front import access_log, answer_headers, ids
 from toolbelt.mcp import exchanges, request_head
 from toolbelt.mcp import server as mcp
-from toolbelt.runtime import prepared_answers
+from toolbelt.runtime.surfaces import prepared_answers
 
 # The name of the view in metrics.
 VIEW = "mcp"

@@ -10,7 +10,9 @@ import contextlib
 
 from toolbelt import processes
 from toolbelt.front import access_log, messages, signals
-from toolbelt.runtime import feed, prepared_answers, upstream_connections
+from toolbelt.runtime import feed
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import process_connections
 
 # The maximum time that each part of the process may delay its end; each plugin also has its own limit.
 GRACE = 30.0
@@ -46,7 +48,7 @@ class Lifespan:
             while True:
                 message = await receive()
                 if message["type"] == "lifespan.startup":
-                    until_the_end.enter_context(upstream_connections.hosted())
+                    until_the_end.enter_context(process_connections.hosted())
                     processes.start_all("server")
                     until_the_end.enter_context(signals.call_on_stop(feed.end))
                     await send({"type": "lifespan.startup.complete"})

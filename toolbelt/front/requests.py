@@ -18,7 +18,7 @@ from toolbelt import conf
 from toolbelt.api import bodies, problems
 from toolbelt.core import agents, api_tokens, request_key, sessions
 from toolbelt.mcp import request_head
-from toolbelt.runtime import prepared_answers, rendering
+from toolbelt.runtime.surfaces import prepared_answers, rendering
 
 Scope = Mapping[str, Any]
 

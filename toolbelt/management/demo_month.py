@@ -25,7 +25,8 @@ from toolbelt.control.agents import agents
 from toolbelt.control.catalog import blocking
 from toolbelt.control.reports import context_saved, queries, usage
 from toolbelt.core import errors, loadouts
-from toolbelt.runtime import context_use, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.records import context_use
 
 # The demo is recognized by its agents.
 AGENTS = frozenset(

@@ -9,7 +9,7 @@ from toolbelt import conf
 from toolbelt.control.servers import approvals, inbox
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, texts
-from toolbelt.runtime import upstream_connections, upstream_listing
+from toolbelt.runtime.upstream import process_connections, server_lists
 
 # The number of hex digits of a version's hash that are printed.
 PRINTED_DIGITS = 12
@@ -66,7 +66,7 @@ def rows() -> Iterator[tuple[str, ...]]:
         plugin = server.plugin
         state = "not refreshed yet" if server.state == "not-asked" else server.state.replace("-", " ")
         counts = ", ".join(f"{count} {kind}" for kind, count in server.to_review.items())
-        shared_by = upstream_connections.sharing(plugin) or "session or shared"
+        shared_by = process_connections.sharing(plugin) or "session or shared"
         row = plugin.name, plugin.namespace, state, str(server.tools), counts or "-", shared_by
         yield (*row, server.connection.shown)
 
@@ -81,7 +81,7 @@ def failures() -> Iterator[str]:
 
 
 def recorded(
-    name: str, listed: upstream_listing.ServerListing, result: configured.RecordedTools
+    name: str, listed: server_lists.ServerListing, result: configured.RecordedTools
 ) -> Iterator[str]:
     """Yield the result of a refresh of one server."""
     if result.error:

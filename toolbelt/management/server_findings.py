@@ -9,7 +9,8 @@ from toolbelt import locations
 from toolbelt.control.doctor import findings
 from toolbelt.control.doctor import plugins as stored_findings
 from toolbelt.control.servers import states
-from toolbelt.runtime import plugins, process_problems, upstream_listing
+from toolbelt.runtime import plugins, process_problems
+from toolbelt.runtime.upstream import server_lists
 
 
 def examine(*, ask: bool = True) -> Iterator[findings.Finding]:
@@ -35,7 +36,7 @@ def examine(*, ask: bool = True) -> Iterator[findings.Finding]:
     if not (ask and names):
         return
     known = {state.plugin.name for state in servers if state.state in ("failed", "not-responding")}
-    answers = upstream_listing.refresh(names, lambda name, answer: answer)
+    answers = server_lists.refresh(names, lambda name, answer: answer)
     for name, answer in answers.items():
         if answer.error and name not in known:
             yield stored_findings.not_responding_here(name, answer.error)

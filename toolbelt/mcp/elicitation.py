@@ -20,7 +20,8 @@ from typing import Any
 import structlog
 
 from toolbelt.mcp import list_changes, protocol, request_head
-from toolbelt.runtime import feed, log_levels, open_questions, threads
+from toolbelt.runtime import feed, threads
+from toolbelt.runtime.calls import log_levels, open_questions
 
 METHOD = "elicitation/create"
 # How often answers that other processes received are read, in seconds.

@@ -21,7 +21,9 @@ from toolbelt.mcp import (
     running_calls,
     streams,
 )
-from toolbelt.runtime import availability, credentials, prepared_answers, subscriptions, threads, tool_lists
+from toolbelt.runtime import availability, credentials, threads
+from toolbelt.runtime.calls import subscriptions
+from toolbelt.runtime.surfaces import prepared_answers, tool_lists
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from toolbelt.core import caches, texts
 from toolbelt.mcp import request_head
-from toolbelt.runtime import tool_lists
+from toolbelt.runtime.surfaces import tool_lists
 
 MAX_CACHED = 4096
 # The maximum number of names of added tools in a notice, and of removed tools.

@@ -19,7 +19,8 @@ from toolbelt.mcp import (
     streams,
     updates,
 )
-from toolbelt.runtime import calls, credentials, resource_updates, threads
+from toolbelt.runtime import calls, credentials, threads
+from toolbelt.runtime.calls import resource_updates
 
 # How long a client should wait before it reconnects after its stream ended, in milliseconds.
 RECONNECT_MILLISECONDS = 1000

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolbelt.mcp import elicitation, exchanges, list_changes, protocol, request_head, results, revisions
-from toolbelt.runtime import context_use, tool_lists
+from toolbelt.runtime.records import context_use
+from toolbelt.runtime.surfaces import tool_lists
 
 _CAPABILITIES: dict[str, Any] = {
     "logging": {},

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolbelt.mcp import elicitation, protocol, request_head
-from toolbelt.runtime import log_levels, threads
+from toolbelt.runtime import threads
+from toolbelt.runtime.calls import log_levels
 
 MESSAGE = "notifications/message"
 # The maximum number of messages that wait while the level is looked up.

@@ -10,18 +10,12 @@ from typing import Any
 
 import structlog
 
-from toolbelt.core import calls as rules
+from toolbelt.core import admitting as rules
 from toolbelt.core import meta_tools
 from toolbelt.mcp import authorization, logging, protocol, request_head
-from toolbelt.runtime import (
-    availability,
-    calls,
-    credentials,
-    incoming,
-    prompts_and_resources,
-    request_contexts,
-    threads,
-)
+from toolbelt.runtime import availability, calls, credentials, threads
+from toolbelt.runtime.calls import incoming, prompts_and_resources
+from toolbelt.runtime.surfaces import request_contexts
 
 Client = incoming.Client
 

@@ -10,11 +10,12 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from toolbelt.core import admitting as rules
 from toolbelt.core import budgets, prompts_and_resources, uri_templates, uris
-from toolbelt.core import calls as rules
 from toolbelt.mcp import exchanges, ongoing_call, protocol, request_head, results, revisions, tool_calls
-from toolbelt.runtime import calls, prompt_and_resource_lists
-from toolbelt.runtime import prompts_and_resources as requests
+from toolbelt.runtime import calls
+from toolbelt.runtime.calls import prompts_and_resources as requests
+from toolbelt.runtime.surfaces import prompt_and_resource_lists
 
 MAX_SHOWN = 1000
 _NOT_FOUND = frozenset({"unknown-tool", "tool-not-active", "tool-denied"})

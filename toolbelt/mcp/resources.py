@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.mcp import exchanges, prompts_and_resources, protocol, request_head, results, revisions
-from toolbelt.runtime import resource_updates, subscriptions, threads
+from toolbelt.runtime import threads
+from toolbelt.runtime.calls import resource_updates, subscriptions
 
 POLICY = "toolbelt://policy"
 MIME_TYPE = "text/plain"

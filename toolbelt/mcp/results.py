@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import toolbelt
-from toolbelt.core import calls as rules
+from toolbelt.core import admitting as rules
 from toolbelt.core import schema
 from toolbelt.mcp import protocol
 from toolbelt.runtime import calls

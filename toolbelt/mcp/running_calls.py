@@ -14,7 +14,8 @@ import json
 import structlog
 
 from toolbelt.mcp import ongoing_call, protocol, request_head
-from toolbelt.runtime import calls, cancellations, threads
+from toolbelt.runtime import calls, threads
+from toolbelt.runtime.calls import cancellations
 
 # How often cancellations that other processes received are read. A shorter call costs no query.
 POLL_SECONDS = 0.5

@@ -27,7 +27,9 @@ from toolbelt.mcp import (
     tool_calls,
 )
 from toolbelt.plugins.upstream import connection_owners
-from toolbelt.runtime import availability, prepared_answers, telemetry, upstream_connections
+from toolbelt.runtime import availability, telemetry
+from toolbelt.runtime.surfaces import prepared_answers
+from toolbelt.runtime.upstream import process_connections
 
 # A larger body is read only with a valid token.
 MAX_UNAUTHENTICATED_BYTES = 100_000
@@ -81,14 +83,7 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
             return await listening.open_stream(exchange, head)
         case "DELETE":
             return await _leave(exchange, head)
-    if head.length is None or head.length > MAX_UNAUTHENTICATED_BYTES:
-        await exchange.admitted(head)
-    body = await exchange.read(head)
-    try:
-        document = strict_json.read(body, exchange.shared.depth)
-    except strict_json.UnreadableError as error:
-        raise protocol.ProtocolError(protocol.PARSE_ERROR, str(error)) from error
-    message = exchange.message = protocol.read(document)
+    message = exchange.message = await _read(exchange, head)
     revision = exchange.revision = protocol.revision(message, head.protocol_headers)
     if message.id is None:
         return await _handle_notification(exchange, head, message)
@@ -96,29 +91,41 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
         raise protocol.ProtocolError(
             protocol.METHOD_NOT_FOUND, f"The method {message.method[:100]} is not supported."
         )
+    listed, head = head, named_sessions.with_session(head, message) if revision.is_modern else head
     with telemetry.mcp_request(message.method, _target(message), message.meta) as fail:
-        reply = await _reply(exchange, head, message, message.id, revision)
+        match message.method.partition("/"):
+            case "tools", _, "call":
+                reply = await tool_calls.answer(exchange, head, message, message.id, revision, listed)
+            case "tools", _, _:
+                reply = await listing.tools(exchange, head, message, message.id, revision)
+            case "subscriptions", _, _:
+                reply = await listening.subscribe(exchange, head, message, message.id)
+            case "resources", _, _:
+                reply = await resources.answer(exchange, head, message, message.id, revision)
+            case "prompts" | "completion", _, _:
+                reply = await prompts_and_resources.answer(exchange, head, message, message.id, revision)
+            case _:
+                reply = await _answer_of_connection(exchange, head, message)
         if exchange.has_failed:
             fail("tool_error")
         return reply
 
 
-async def _reply(
-    exchange: exchanges.Exchange,
-    head: request_head.RequestHead,
-    message: protocol.Message,
-    id_: protocol.Id,
-    revision: revisions.Revision,
-) -> exchanges.Reply | None:
-    """Return the reply to a request, or None if it was sent already."""
-    listed, head = head, named_sessions.with_session(head, message) if revision.is_modern else head
+async def _read(exchange: exchanges.Exchange, head: request_head.RequestHead) -> protocol.Message:
+    """Return the message in the body. Raise ProtocolError."""
+    if head.length is None or head.length > MAX_UNAUTHENTICATED_BYTES:
+        await exchange.admitted(head)
+    try:
+        return protocol.read(strict_json.read(await exchange.read(head), exchange.shared.depth))
+    except strict_json.UnreadableError as error:
+        raise protocol.ProtocolError(protocol.PARSE_ERROR, str(error)) from error
+
+
+async def _answer_of_connection(
+    exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message
+) -> exchanges.Reply:
+    """Return the reply to a request that is about the connection itself."""
     match message.method:
-        case "tools/list":
-            return await listing.tools(exchange, head, message, id_, revision)
-        case "tools/call":
-            return await tool_calls.answer(exchange, head, message, id_, revision, listed)
-        case "subscriptions/listen":
-            return await listening.subscribe(exchange, head, message, id_)
         case "initialize":
             return await listing.initialize(exchange, head, message)
         case "server/discover":
@@ -130,12 +137,8 @@ async def _reply(
         case "ping":
             await exchange.admitted(head)
             return exchange.reply(message, {})
-    if message.method.startswith("resources/"):
-        return await resources.answer(exchange, head, message, id_, revision)
-    if message.method.startswith(("prompts/", "completion/")):
-        return await prompts_and_resources.answer(exchange, head, message, id_, revision)
     raise NotImplementedError(
-        f"{message.method} is among the requests of {revision.name}, but has no answer here."
+        f"{message.method} is among the requests of a revision, but has no answer here."
     )
 
 
@@ -171,7 +174,7 @@ async def _leave(exchange: exchanges.Exchange, head: request_head.RequestHead) -
     exchange.shared.streams.leave(head.token, head.agent, head.client_session)
     exchange.shared.list_tracker.forget(head)
     if client := ongoing_call.client_session(head):
-        await upstream_connections.end_owner(
+        await process_connections.end_owner(
             connection_owners.key("session", request_key.RequestKey(head.agent), client)
         )
     # The session's id would keep working, which it must not after a successful response.

@@ -23,7 +23,9 @@ from toolbelt.mcp import (
     streams,
     waiting_calls,
 )
-from toolbelt.runtime import calls, open_questions, threads, tool_lists
+from toolbelt.runtime import calls, threads
+from toolbelt.runtime.calls import open_questions
+from toolbelt.runtime.surfaces import tool_lists
 
 # How often a stream gets a comment while a call takes long, in seconds.
 KEEP_ALIVE_SECONDS = 15.0

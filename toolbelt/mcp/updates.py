@@ -7,7 +7,7 @@ import functools
 from collections.abc import Collection
 
 from toolbelt.mcp import ongoing_call, streams
-from toolbelt.runtime import resource_updates
+from toolbelt.runtime.calls import resource_updates
 
 # Per stream.
 MAX_COUNT = 100

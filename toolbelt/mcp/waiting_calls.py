@@ -12,7 +12,8 @@ import structlog
 
 from toolbelt import conf
 from toolbelt.mcp import elicitation, exchanges, input_required, ongoing_call, protocol, request_head
-from toolbelt.runtime import calls, open_questions, threads
+from toolbelt.runtime import calls, threads
+from toolbelt.runtime.calls import open_questions
 
 # How long the outcome of an ended call is kept for its client to fetch, in seconds.
 OUTCOME_TTL = 60.0

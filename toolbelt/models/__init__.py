@@ -1,6 +1,7 @@
 """The Django models: what exists, who uses it, what was loaded, and what was changed."""
 
 from toolbelt.models.access import AgentOperator, ApiToken
+from toolbelt.models.agent_sessions import AgentSession
 from toolbelt.models.agents import (
     Agent,
     AgentTool,
@@ -9,7 +10,7 @@ from toolbelt.models.agents import (
     ToolOverride,
 )
 from toolbelt.models.audit import AuditEntry
-from toolbelt.models.calls import CallRecord
+from toolbelt.models.call_records import CallRecord
 from toolbelt.models.cancellations import Cancellation
 from toolbelt.models.catalog import (
     Category,
@@ -28,7 +29,6 @@ from toolbelt.models.plugin_state import PluginState
 from toolbelt.models.preferences import Preferences, SavedView
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.running_processes import RunningProcess
-from toolbelt.models.sessions import AgentSession
 from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
 from toolbelt.models.subscriptions import ResourceSubscription
 from toolbelt.models.upstream_connections import UpstreamConnection

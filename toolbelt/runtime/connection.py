@@ -12,8 +12,10 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from toolbelt.adapters.connection import protocol
-from toolbelt.runtime import admissions, calls, documents, surfaces
-from toolbelt.runtime.incoming import Call, RequestKey
+from toolbelt.runtime import calls, surfaces
+from toolbelt.runtime.calls import admissions
+from toolbelt.runtime.calls.incoming import Call, RequestKey
+from toolbelt.runtime.surfaces import documents
 
 Declare = Callable[[str, str, Sequence[Mapping[str, Any]]], protocol.Document]
 

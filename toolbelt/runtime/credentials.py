@@ -17,8 +17,7 @@ import structlog
 from django.db import connections
 
 from toolbelt import conf
-from toolbelt.core import api_tokens, errors, request_key
-from toolbelt.runtime import snapshots
+from toolbelt.core import api_tokens
 from toolbelt.store import clock, credentials, databases
 
 # The minimum time between two stored uses of a token, across all processes.
@@ -93,28 +92,6 @@ def is_still_valid(stored: credentials.StoredToken) -> bool:
         _first_use.set()
     _uses[stored.token.prefix] = now
     return True
-
-
-def check_subagent(bearer: Bearer, key: request_key.RequestKey) -> None:
-    """Raise Refused for a kind of subagent that the agent's own token may not request. Operators may request any."""
-    if key.subagent is None or bearer.kind == "operator":
-        return
-    snapshot, _ = snapshots.take(request_key.RequestKey(key.agent, subagent=key.subagent))
-    kinds = snapshot.agent.subagent_kinds
-    if key.subagent not in kinds:
-        may = f"it may ask for {', '.join(kinds)}" if kinds else "it may ask for none"
-        raise errors.Refused(
-            f"{key.agent} may not ask for a subagent of the kind {key.subagent}: {may}."
-            " An operator can change that, in its subagent_kinds."
-        )
-
-
-def session_loadouts(bearer: Bearer, agent: str) -> tuple[str, ...] | None:
-    """Return the loadouts that this bearer may equip a session of the agent with; None: any."""
-    if bearer.kind == "operator":
-        return None
-    snapshot, _ = snapshots.take(request_key.RequestKey(agent))
-    return snapshot.agent.session_loadouts
 
 
 def write_uses() -> None:

@@ -18,7 +18,8 @@ from django.utils import module_loading
 from toolbelt import conf
 from toolbelt.plugins import contract, info, lifecycle, loading
 from toolbelt.plugins import registry as registries
-from toolbelt.runtime import demo_plugins, http, plugin_state, secrets, upstream_connections
+from toolbelt.runtime import demo_plugins, http, plugin_state, secrets
+from toolbelt.runtime.upstream import process_connections
 
 # Receives the name and the error of a plugin that has failed.
 Listener = Callable[[str, str], None]
@@ -154,7 +155,7 @@ def stop() -> None:
         if previous is not None:
             previous.registry.shutdown_sync()
     finally:
-        upstream_connections.stop()
+        process_connections.stop()
 
 
 def set_listener(listener: Listener | None) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from toolbelt.core import connections, errors
 from toolbelt.plugins import variables
-from toolbelt.runtime import plugins, upstream_listing
+from toolbelt.runtime import plugins
+from toolbelt.runtime.upstream import server_lists
 from toolbelt.store import running_processes, snapshots
 
 Problem = running_processes.Problem
@@ -30,7 +31,7 @@ def find() -> list[Problem]:
 
 
 def _of_server(name: str, connection: connections.Connection) -> Iterator[Problem]:
-    environ = upstream_listing.environ_of(name)
+    environ = server_lists.environ_of(name)
     for variable in connection.variables():
         if variable not in environ:
             yield Problem(code="variable", subject=name, what=variable)

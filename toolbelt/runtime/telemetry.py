@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import structlog
 
 import toolbelt
-from toolbelt.runtime import call_metrics
+from toolbelt.runtime.records import call_metrics
 
 if TYPE_CHECKING:
     from opentelemetry import metrics, trace
     from opentelemetry.sdk import trace as sdk_trace
 
-    from toolbelt.runtime import recordings
+    from toolbelt.runtime.records import recordings
 
 # Each signal has an exporter if one of its two variables is set.
 _SIGNALS = ("TRACES", "METRICS")
@@ -137,11 +137,6 @@ def use(traces: Any, meters: Any) -> None:
         ),
         shutdown,
     )
-
-
-def is_exporting() -> bool:
-    """Return whether this process exports traces or metrics."""
-    return _exporters is not None
 
 
 def stop() -> None:

@@ -17,7 +17,8 @@ from typing import Any, Unpack
 from django.db import models as orm
 from django.db.models import functions
 
-from toolbelt.store import calls, days, hours
+from toolbelt.store import call_records as calls
+from toolbelt.store import days, hours
 
 # Outcomes for which the tool, or the server behind it, failed; other failures were refused before they ran.
 FAILED = ("tool-unavailable", "timed-out", "tool-failed")

@@ -106,7 +106,7 @@ def _kind(kind: str) -> belts.KindName:
 
 def _referenced(kind: belts.KindName, entry: Mapping[str, Any]) -> values.Catalog:
     """Return a catalog with only what the entry may refer to, because reading everything would be slow."""
-    names_ = set(_texts(entry)) if kind in ("toolkit", "agent", "sub_app") else set()
+    names_ = set(_named_tools(kind, entry))
     tools = models.Tool.objects.filter(key__in=names_).values_list("key", flat=True) if names_ else ()
     toolkits = models.Toolkit.objects.filter(key__in=names_).values_list("key", flat=True) if names_ else ()
     return values.compile_(
@@ -116,13 +116,10 @@ def _referenced(kind: belts.KindName, entry: Mapping[str, Any]) -> values.Catalo
     )
 
 
-_NAMING_FIELDS = ("members", "tools", "tools_config", "allowed_toolkits", "initial_toolkits", "tool_names")
-
-
-def _texts(entry: Mapping[str, Any]) -> Iterator[str]:
+def _named_tools(kind: belts.KindName, entry: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts in the fields of an entry that name tools and toolkits."""
-    for field in _NAMING_FIELDS:
-        values_ = entry.get(field)
+    for field, names in belts.naming(belts.KINDS[kind].model).items():
+        values_ = entry.get(field) if names.kind.startswith("tool") else None
         for item in values_ if isinstance(values_, (list, tuple, Mapping)) else ():
             name = item.get("tool") if isinstance(item, Mapping) else item
             if isinstance(name, str):

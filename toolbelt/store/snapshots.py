@@ -19,7 +19,7 @@ from toolbelt.core import agents as consumers
 from toolbelt.core import caches, errors, resolution, toolkit_hooks
 from toolbelt.core import catalog as values
 from toolbelt.core import sessions as conversations
-from toolbelt.store import agents, clock, revisions, sessions, state_probe
+from toolbelt.store import agent_sessions, agents, clock, revisions, state_probe
 from toolbelt.store import catalog as rows
 
 # How often to read again what changed while it was being read, before locking writers out.
@@ -253,7 +253,7 @@ def _stored_state(
     if session_key is not None and probe.state is None:
         session = conversations.Session(key=session_key)
     elif session_key is not None:
-        session = sessions.value(session_key, probe.loadout or "", probe.state or "{}")
+        session = agent_sessions.value(session_key, probe.loadout or "", probe.state or "{}")
     now = clock.now() if agent.ends else None
     expired = agent.expired(now) if now is not None else {}
     return StoredState(

@@ -15,8 +15,8 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import first_steps, overview, usage
 from toolbelt.core import catalog
 from toolbelt.web import agents
-from toolbelt.web.calls import charts
-from toolbelt.web.calls import views as calls
+from toolbelt.web.call_log import charts
+from toolbelt.web.call_log import views as calls
 from toolbelt.web.kit import audit_words, context_saved, http, periods, pieces, responses, words
 from toolbelt.web.review import concerns
 

@@ -12,13 +12,15 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from toolbelt.control.agents import agent_versions, comparing, sessions
+from toolbelt.control.agents import agent_versions, comparing, session_changes
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import definitions, errors, resolution, rules, surface
 from toolbelt.core import sessions as conversations
-from toolbelt.runtime import context_use, rendering, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.records import context_use
+from toolbelt.runtime.surfaces import rendering
 from toolbelt.web import agents, connect
 from toolbelt.web.compare import view_model as compare
 from toolbelt.web.kit import (
@@ -94,7 +96,7 @@ class _Page(pieces.Page):
         self.formats = pieces.choices(
             {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
         )
-        self.sessions = sessions.page(agent, limit=MAX_SESSIONS).sessions
+        self.sessions = session_changes.page(agent, limit=MAX_SESSIONS).sessions
         self.moments = tuple(_moment_choices(agent, criteria["at"]))
         self.saved = context_saved.OfAgent(agent, context_use.count(current))
         self.revision = current.revision

@@ -11,14 +11,14 @@ from toolbelt.web import (
     audit,
     bulk,
     connect,
-    help,  # noqa: A004 (the name of the page)
+    help,  # noqa: A004
     home,
     import_export,
     matrix,
     ordering,
     people,
     preview,
-    sessions,
+    session_pages,
     settings,
     status,
     sub_apps,
@@ -26,7 +26,7 @@ from toolbelt.web import (
     tokens,
 )
 from toolbelt.web.access import views as access
-from toolbelt.web.calls import views as calls
+from toolbelt.web.call_log import views as calls
 from toolbelt.web.compare import views as compare
 from toolbelt.web.kit import live, saved_views
 from toolbelt.web.loadouts import views as loadouts
@@ -81,8 +81,8 @@ urlpatterns = [
     path("agents/<name:agent>/why/<name:key>/", access.why, name="why"),
     path("agents/<name:agent>/directive/", access.directive, name="directive"),
     path("agents/<name:agent>/preview/", preview.page, name="preview"),
-    path("agents/<name:agent>/sessions/", sessions.page, name="sessions"),
-    path("agents/<name:agent>/sessions/evict/", sessions.evict, name="evict"),
+    path("agents/<name:agent>/sessions/", session_pages.page, name="sessions"),
+    path("agents/<name:agent>/sessions/evict/", session_pages.evict, name="evict"),
     path("agents/<name:agent>/history/", audit.history, name="history"),
     path("agents/<name:agent>/connect/", connect.page, name="connect"),
     path("agents/<name:agent>/connect/token/", connect.issue, name="connect_token"),

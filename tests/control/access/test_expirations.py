@@ -14,10 +14,11 @@ from toolbelt.control.access import expirations, switches, tools_config
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.reports import queries
-from toolbelt.core import calls, errors, grants
+from toolbelt.core import admitting, errors, grants
 from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import calls as gate
-from toolbelt.runtime import explain, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.surfaces import explain
 from toolbelt.store import clock, expiry, snapshots
 
 pytestmark = pytest.mark.usefixtures("stored", "noon")
@@ -56,9 +57,9 @@ def test_a_call_is_refused_from_the_second_the_grant_expires(operator: writing.W
     switches.override(operator, "ada", "git__log", True, ends=TWO)
 
     with clock.stopped(TWO - SECOND):
-        assert isinstance(gate.admit(RequestKey("ada"), "git__log", {}), calls.Admission)
+        assert isinstance(gate.admit(RequestKey("ada"), "git__log", {}), admitting.Admission)
     with clock.stopped(TWO):
-        assert isinstance(gate.admit(RequestKey("ada"), "git__log", {}), calls.Refusal)
+        assert isinstance(gate.admit(RequestKey("ada"), "git__log", {}), admitting.Refusal)
 
 
 def test_a_switch_that_was_off_is_off_again_after_expiry(operator: writing.Write) -> None:

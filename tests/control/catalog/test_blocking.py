@@ -8,10 +8,11 @@ from toolbelt.control import undo, writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import blocking
 from toolbelt.control.reports import queries
-from toolbelt.core import calls, errors
+from toolbelt.core import admitting, errors
 from toolbelt.core.request_key import RequestKey
 from toolbelt.runtime import calls as gate
-from toolbelt.runtime import explain, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.surfaces import explain
 from toolbelt.store import clock
 
 pytestmark = pytest.mark.usefixtures("stored")
@@ -27,7 +28,7 @@ def test_a_block_takes_effect_immediately_and_lists_the_affected_agents(
 
     assert change.agents == {"bob": 1 if kind == "tool" else 2}
     assert "git__log" not in [tool.name for tool in surfaces.ask("bob").tools]
-    assert isinstance(gate.admit(RequestKey("bob"), "git__log", {}), calls.Refusal)
+    assert isinstance(gate.admit(RequestKey("bob"), "git__log", {}), admitting.Refusal)
     entry = queries.change(change.entry or 0)
     assert entry is not None
     assert (entry.action, entry.reason) == (f"{kind}.change", "it leaks")

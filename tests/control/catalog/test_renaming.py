@@ -13,7 +13,7 @@ from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core import budgets, errors
 from toolbelt.core.request_key import RequestKey
-from toolbelt.runtime import snapshots as runtime_snapshots
+from toolbelt.runtime.surfaces import snapshots as runtime_snapshots
 
 pytestmark = pytest.mark.django_db
 

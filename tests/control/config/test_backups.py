@@ -10,7 +10,7 @@ import pytest
 
 from toolbelt.control.config import backups
 from toolbelt.core import errors
-from toolbelt.store.backups import archives, rows
+from toolbelt.store.backups import archives, table_rows
 
 
 def test_an_archive_whose_migrations_fail_is_restored_and_the_message_says_so(
@@ -25,7 +25,7 @@ def test_an_archive_whose_migrations_fail_is_restored_and_the_message_says_so(
     monkeypatch.setattr(backups, "connections", types.SimpleNamespace(close_all=lambda: None))
     monkeypatch.setattr(backups, "_check", lambda file: archives.HEADER)
     monkeypatch.setattr(backups, "_migrate", fail)
-    monkeypatch.setattr(rows, "counts", dict)
+    monkeypatch.setattr(table_rows, "counts", dict)
     monkeypatch.setattr(archives, "restore", lambda connection, file: restored.append(file))
 
     with pytest.raises(errors.Refused, match=r"was restored, but .*: The disk is full\. .* migrate`\.$"):

@@ -12,8 +12,9 @@ from toolbelt import models
 from toolbelt.control.config import belts
 from toolbelt.control.servers import client_plugins, decisions, inbox
 from toolbelt.core import definitions, errors, tool_versions
-from toolbelt.runtime import admissions, explain
-from toolbelt.runtime.incoming import Call, RequestKey
+from toolbelt.runtime.calls import admissions
+from toolbelt.runtime.calls.incoming import Call, RequestKey
+from toolbelt.runtime.surfaces import explain
 from toolbelt.store import clock, revisions, snapshots
 
 REFUND = {

@@ -10,7 +10,7 @@ from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.control.servers import running_tools
-from toolbelt.core import calls as refusals
+from toolbelt.core import admitting as refusals
 from toolbelt.runtime import calls, surfaces
 from toolbelt.store import clock, revisions, running_processes
 

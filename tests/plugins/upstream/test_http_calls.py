@@ -290,6 +290,44 @@ def test_a_cancelled_call_is_cancelled_at_the_server(revision: str) -> None:
     assert ("notifications/cancelled" in asyncio.run(story())) is (revision == LEGACY)
 
 
+@pytest.mark.parametrize("is_closed", [False, True], ids=["silence", "a closed connection"])
+def test_a_notification_that_a_server_does_not_answer_delays_no_call(
+    is_closed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transports, "NOTIFICATION_SECONDS", 0.1)
+
+    async def story() -> Any:
+        server = Server(LEGACY, first_never)
+        reply = server._reply
+
+        async def ignore_cancellations(verb: str, message: Any, writer: asyncio.StreamWriter) -> None:
+            if message.get("method") != "notifications/cancelled":
+                await reply(verb, message, writer)
+            elif is_closed:
+                writer.close()
+            else:
+                await server.released.wait()
+
+        monkeypatch.setattr(server, "_reply", ignore_cancellations)
+        async with server.served() as client:
+            calling = asyncio.create_task(harness.call(client, "work", {"wait": True}))
+            while not server.calls():  # noqa: ASYNC110 (the server records it)
+                await asyncio.sleep(0.01)
+            calling.cancel()
+            while server.requests[-1][1] != "notifications/cancelled":  # noqa: ASYNC110 (the server records it)
+                await asyncio.sleep(0.01)
+            async with asyncio.timeout(5):
+                return await harness.call(client, "work", {})
+
+    async def first_never(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        if message["params"]["arguments"].get("wait"):
+            await server.released.wait()
+        else:
+            await as_json(server, message, writer)
+
+    assert asyncio.run(story())["content"] == RESULT["content"]
+
+
 def test_a_response_that_is_too_large_fails_only_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "MAX_BYTES", 10_000)
 

@@ -16,7 +16,8 @@ from toolbelt import conf
 from toolbelt.control import guards, impacts, writing
 from toolbelt.control.access import access_index, expirations, switches
 from toolbelt.core import catalog, effects, errors, grants, inventory
-from toolbelt.store import clock, sessions, snapshots
+from toolbelt.store import agent_sessions as sessions
+from toolbelt.store import clock, snapshots
 
 # What is set (or was when it was shown), by the keys of agents, and of toolkits and tools.
 Seen = Mapping[str, Mapping[str, grants.SwitchState]]

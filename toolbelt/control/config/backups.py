@@ -23,7 +23,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from toolbelt import conf, locations
 from toolbelt.core import errors
-from toolbelt.store.backups import archives, files, rows
+from toolbelt.store.backups import archives, files, table_rows
 
 # How commands begin the sentence that says why they failed.
 _SENTENCES = ("CommandError: ", "toolbelt: ")
@@ -45,7 +45,7 @@ def backup(file: Path, *, portable: bool = False) -> Mapping[str, int]:
             archives.dump(connection, draft)
         _check(draft)
         draft.rename(file)
-    return rows.counts()
+    return table_rows.counts()
 
 
 def restore(file: Path, *, replace: bool = False) -> Mapping[str, int]:
@@ -62,13 +62,13 @@ def restore(file: Path, *, replace: bool = False) -> Mapping[str, int]:
             f"{file} is an archive of PostgreSQL, and this database is SQLite. Write a backup that fits both, in the"
             f" installation that it is from: `{conf.COMMAND} backup --portable FILE`."
         )
-    existing = rows.counts() if _exists() else {}
+    existing = table_rows.counts() if _exists() else {}
     if any(existing.values()) and not replace:
         raise errors.Refused(
             f"The database has data already ({described(existing)}). Back it up, and then add --replace to overwrite"
             " it."
         )
-    number = rows.last_number(DEFAULT_DB_ALIAS) if existing else 0
+    number = table_rows.last_number(DEFAULT_DB_ALIAS) if existing else 0
     if header == archives.HEADER:
         # Open connections would lock the tables.
         connections.close_all()
@@ -80,10 +80,10 @@ def restore(file: Path, *, replace: bool = False) -> Mapping[str, int]:
                 f"The backup was restored, but its migrations failed: {error} Correct that, then run"
                 f" `{conf.COMMAND} migrate`."
             ) from error
-        rows.move_on(DEFAULT_DB_ALIAS, number)
+        table_rows.move_on(DEFAULT_DB_ALIAS, number)
     else:
         _restore_file(file, number)
-    return rows.counts()
+    return table_rows.counts()
 
 
 def move(url: str, *, replace: bool = False) -> str:
@@ -118,12 +118,12 @@ def _restore_file(file: Path, number: int) -> None:
     with _draft(Path(tempfile.gettempdir())) as draft:
         files.copy(file, draft)
         with _opened(draft):
-            _migrate(rows.FILE_ALIAS, url=f"sqlite:///{draft}")
+            _migrate(table_rows.FILE_ALIAS, url=f"sqlite:///{draft}")
             if connection.vendor == "sqlite":
-                rows.move_on(rows.FILE_ALIAS, number)
+                table_rows.move_on(table_rows.FILE_ALIAS, number)
             else:
                 _migrate(DEFAULT_DB_ALIAS)
-                rows.copy(rows.FILE_ALIAS, DEFAULT_DB_ALIAS)
+                table_rows.copy(table_rows.FILE_ALIAS, DEFAULT_DB_ALIAS)
         if connection.vendor == "sqlite":
             connections.close_all()
             files.copy(draft, _database_file())
@@ -131,8 +131,8 @@ def _restore_file(file: Path, number: int) -> None:
 
 def _write_rows(file: Path) -> None:
     with _opened(file):
-        _migrate(rows.FILE_ALIAS, url=f"sqlite:///{file}")
-        rows.copy(DEFAULT_DB_ALIAS, rows.FILE_ALIAS)
+        _migrate(table_rows.FILE_ALIAS, url=f"sqlite:///{file}")
+        table_rows.copy(DEFAULT_DB_ALIAS, table_rows.FILE_ALIAS)
     files.seal(file)
 
 
@@ -187,11 +187,11 @@ def _draft(directory: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _opened(file: Path) -> Iterator[None]:
-    rows.open_file(file)
+    table_rows.open_file(file)
     try:
         yield
     finally:
-        rows.close_file()
+        table_rows.close_file()
 
 
 def _migrate(alias: str, *, url: str = "") -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from toolbelt.control.config import installation
 from toolbelt.control.reports import queries
 from toolbelt.core import tool_versions
-from toolbelt.store import calls, credentials, snapshots
+from toolbelt.store import call_records, credentials, snapshots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class FirstSteps:
 
 def load() -> FirstSteps | None:
     """Return the first steps, or None if an agent has called a tool, because nothing is left to do then."""
-    if calls.are_any():
+    if call_records.are_any():
         return None
     stored, agents = snapshots.catalog(), queries.agent_keys()
     servers = {plugin.name for plugin in stored.plugins.values() if plugin.runner != "code"}

@@ -12,7 +12,8 @@ from toolbelt.control.access import access_index, expirations
 from toolbelt.core import agents, belts, budgets, catalog, inventory, loadouts, resolution, surface
 from toolbelt.core import sessions as conversations
 from toolbelt.store import agents as agent_rows
-from toolbelt.store import audit, calls, counts, entries, revisions, snapshots
+from toolbelt.store import audit, counts, entries, revisions, snapshots
+from toolbelt.store import call_records as calls
 
 Entry = audit.Entry
 Call = calls.Call

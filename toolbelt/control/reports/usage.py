@@ -10,27 +10,27 @@ from dataclasses import dataclass
 
 from toolbelt.control.access import access_index
 from toolbelt.core import catalog
-from toolbelt.store import call_figures, calls
+from toolbelt.store import call_figures, call_records
 
 OfTool = call_figures.OfTool
 OfDay = call_figures.OfDay
 OfHour = call_figures.OfHour
 DurationsOfDay = call_figures.DurationsOfDay
-Page = calls.Page
-Call = calls.Call
+Page = call_records.Page
+Call = call_records.Call
 
 by_tool = call_figures.by_tool
 of_tools = call_figures.of_tools
 by_day = call_figures.by_day
 by_hour = call_figures.by_hour
 durations_by_day = call_figures.durations_by_day
-page = calls.page
-find = calls.find
-iterate = calls.iterate
-count_newer = calls.count_newer
-exceeds = calls.exceeds
-ERROR = calls.ERROR
-record_all = calls.record_all
+page = call_records.page
+find = call_records.find
+iterate = call_records.iterate
+count_newer = call_records.count_newer
+exceeds = call_records.exceeds
+ERROR = call_records.ERROR
+record_all = call_records.record_all
 logged_values = call_figures.logged_values
 
 

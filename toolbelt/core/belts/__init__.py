@@ -32,6 +32,7 @@ Belt = reading.Belt
 NameIndex = name_index.NameIndex
 KindName = vocabulary.KindName
 KINDS = vocabulary.KINDS
+naming = vocabulary.naming
 Row = comparing.Row
 LoggedChange = rebuilding.Change
 Rebuilt = rebuilding.Rebuilt

@@ -5,21 +5,16 @@ Rules read only the fields whose shape fits: a field that does not fit has been 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from toolbelt.core import connections, details, directives, keys, schema
 from toolbelt.core.belts import fields, findings, name_index, vocabulary
 
 
-def category(name: str, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    """Check the name of a category that an operator adds."""
-    yield from naming("category", name, index, keys.name_problem)
-
-
 def plugin(entry: vocabulary.Plugin, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    """Check a plugin: its name, its own namespace, its category, and that status and active agree."""
+    """Check a plugin: its own namespace, that status and active agree, its connection, and who runs its tools."""
     name = entry.name or ""
-    yield from naming("plugin", name, index, keys.name_problem)
     if namespace := entry.namespace:
         owner = index.namespaces.get(keys.fold(namespace), name)
         if problem := keys.namespace_problem(namespace):
@@ -27,7 +22,6 @@ def plugin(entry: vocabulary.Plugin, index: name_index.NameIndex) -> Iterator[fi
         elif owner != name:
             message = f"The namespace {namespace!r} is taken by the plugin {owner!r}: choose another one."
             yield findings.Finding(("namespace",), message)
-    yield from _stated_category(entry.category, index)
     if entry.status == "disabled" and entry.active is True:
         message = "A plugin whose status is 'disabled' is not active: leave out one of the two."
         yield findings.Finding(("active",), message)
@@ -53,8 +47,6 @@ def _runner(entry: vocabulary.Plugin) -> Iterator[findings.Finding]:
     for position, agent in enumerate(entry.declared_by or ()):
         if agent is not None and (problem := keys.name_problem(agent)):
             yield findings.Finding(("declared_by", position), problem)
-    yield from repeated("declared_by", entry.declared_by)
-    yield from repeated("not_running", entry.not_running)
 
 
 def namespace_of_tools(entry: vocabulary.Plugin, index: name_index.NameIndex) -> Iterator[findings.Finding]:
@@ -69,17 +61,13 @@ def namespace_of_tools(entry: vocabulary.Plugin, index: name_index.NameIndex) ->
 
 
 def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    """Check a tool: its key, which must be in its plugin's namespace, its plugin, category and schemas."""
+    """Check a tool: that its key is in its plugin's namespace, its schemas and its details."""
     key, plugin_name = entry.key or "", entry.plugin or ""
-    yield from naming("tool", key, index, keys.tool_key_problem)
     owner = index.stored.plugins.get(plugin_name)
     if owner is not None and owner.namespace and key and not keys.in_namespace(key, owner.namespace):
         suggestion = keys.fit(key, owner.namespace)
         message = f"{key!r} is outside the namespace of its plugin {plugin_name!r}: call it {suggestion!r}."
         yield findings.Finding(("key",), message)
-    if plugin_name and owner is None:
-        yield findings.missing(("plugin",), "plugin", plugin_name, index.stored.plugins)
-    yield from _stated_category(entry.category, index)
     for field, written in (("input_schema", entry.input_schema), ("output_schema", entry.output_schema)):
         if written is not None and (problem := schema.problem_of_text(schema.canonical(written))):
             yield findings.Finding((field,), f"This schema is invalid: {problem}.")
@@ -90,26 +78,10 @@ def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findin
 
 
 def toolkit(entry: vocabulary.Toolkit, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    """Check a toolkit: its key, owner and members, the tools that its notes and triggers name, and its patterns."""
-    yield from naming("toolkit", entry.key or "", index, keys.toolkit_key_problem)
-    if (owner := entry.plugin) and owner not in index.stored.plugins:
-        yield findings.missing(("plugin",), "plugin", owner, index.stored.plugins)
-    yield from uses("members", entry.members, index)
-    for key in entry.tool_notes or ():
-        if key not in index.stored.tools:
-            yield findings.missing(("tool_notes", key), "tool", key, index.stored.tools)
+    """Check the triggers of a toolkit."""
     for position, trigger in enumerate(entry.triggers or ()):
         for finding in _trigger(trigger, index) if trigger is not None else ():
             yield finding._replace(at=("triggers", position, *finding.at))
-
-
-def sub_app(entry: vocabulary.SubApp, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    """Check a sub-app: its key, the tools that it binds, the agents that it embeds."""
-    yield from naming("sub_app", entry.key or "", index, keys.name_problem)
-    yield from unknown("tool_names", entry.tool_names, "tool", index.stored.tools)
-    yield from repeated("tool_names", entry.tool_names)
-    yield from unknown("agents", entry.agents, "agent", index.agents)
-    yield from repeated("agents", entry.agents)
 
 
 def _trigger(trigger: vocabulary.Trigger, index: name_index.NameIndex) -> Iterator[findings.Finding]:
@@ -122,7 +94,7 @@ def _trigger(trigger: vocabulary.Trigger, index: name_index.NameIndex) -> Iterat
             message = "A group without patterns never matches: add patterns, or remove the group."
             yield findings.Finding(("all", position), message)
         yield from _patterns(("all", position), group)
-    yield from unknown("focus", trigger.focus, "tool", index.stored.tools)
+    yield from references(trigger, index)
 
 
 def _patterns(at: findings.Path, patterns: Iterable[str | None] | None) -> Iterator[findings.Finding]:
@@ -131,19 +103,13 @@ def _patterns(at: findings.Path, patterns: Iterable[str | None] | None) -> Itera
             yield findings.Finding((*at, position), problem)
 
 
-def _stated_category(name: str | None, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    if name and not index.has_category(name):
-        yield findings.missing(("category",), "category", name, index.categories())
-
-
-def naming(
-    kind: vocabulary.KindName, name: str, index: name_index.NameIndex, problem_of: Callable[[str], str | None]
-) -> Iterator[findings.Finding]:
-    """Check that a name is well-formed and not taken."""
-    at = vocabulary.KINDS[kind].name_path()
-    if not name.strip() and at:
+def naming(kind: vocabulary.KindName, entry: Any, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check that an entry's name is well-formed and not taken."""
+    spec = vocabulary.KINDS[kind]
+    at, name = spec.name_path(), getattr(entry, spec.named_by) if spec.named_by else entry
+    if at and not name:
         return
-    if problem := problem_of(name):
+    if problem := spec.name_problem(name):
         yield findings.Finding(at, problem)
     owner = index.owner(kind, name)
     if owner is None or owner == (kind, name):
@@ -155,30 +121,34 @@ def naming(
         yield findings.Finding(at, f"{name!r} differs from {other} in case alone: choose another name.")
 
 
-def uses(
-    field: str, written: Iterable[fields.ToolUse | None] | None, index: name_index.NameIndex
+def references(entry: Any, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check that what the fields of an entry name exists, and that each list names it once."""
+    for field, names in vocabulary.naming(entry.__class__).items():
+        written = getattr(entry, field)
+        places: dict[findings.Path, str | None] = {}
+        if isinstance(written, str):
+            places = {(field,): written or None}
+        elif isinstance(written, dict):
+            places = {(field, key): key for key in written}
+        elif written is not None:
+            texts = [item.tool if isinstance(item, fields.ToolUse) else item for item in written]
+            places = {(field, position): text for position, text in enumerate(texts)}
+            if names.alike is not None:
+                yield from _repeated(field, texts, names.alike)
+        missing = [
+            (at, name)
+            for at, name in places.items()
+            if names.kind and name is not None and not index.has(names.kind, name)
+        ]
+        among = index.named(names.kind) if missing else ()
+        yield from (findings.missing(at, names.kind, name, among) for at, name in missing)
+
+
+def _repeated(
+    field: str, names: Iterable[str | None], alike: Callable[[str], str]
 ) -> Iterator[findings.Finding]:
-    """Yield a finding for each use of a tool that does not exist, or that is used already."""
-    tools = [None if use is None else use.tool for use in written or ()]
-    yield from unknown(field, tools, "tool", index.stored.tools)
-    yield from repeated(field, tools)
-
-
-def unknown(
-    field: str, names: Iterable[str | None] | None, kind: str, among: Collection[str]
-) -> Iterator[findings.Finding]:
-    """Yield a finding for each item of a list that names nothing in ``among``."""
-    for position, name in enumerate(names or ()):
-        if name is not None and name not in among:
-            yield findings.missing((field, position), kind, name, among)
-
-
-def repeated(
-    field: str, names: Iterable[str | None] | None, alike: Callable[[str], Hashable] = str
-) -> Iterator[findings.Finding]:
-    """Yield a finding for each item that repeats an earlier one; ``alike`` returns equal values for equal items."""
-    first: dict[Hashable, int] = {}
-    for position, name in enumerate(names or ()):
+    first: dict[str, int] = {}
+    for position, name in enumerate(names):
         if name is None:
             continue
         earlier = first.setdefault(alike(name), position)

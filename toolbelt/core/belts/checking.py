@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,13 +20,11 @@ from toolbelt.core.belts import (
 Rule = Callable[[Any, name_index.NameIndex], Iterator[findings.Finding]]
 
 _RULES: Mapping[vocabulary.KindName, Rule] = {
-    "category": catalog_rules.category,
     "plugin": catalog_rules.plugin,
     "tool": catalog_rules.tool,
     "toolkit": catalog_rules.toolkit,
     "loadout": profile_rules.loadout,
     "agent": profile_rules.agent,
-    "sub_app": catalog_rules.sub_app,
 }
 
 
@@ -134,7 +133,9 @@ def _inside(
     is_given = any(misfit.at in (("upstream", "command"), ("upstream", "url")) for misfit in misfits)
     # A rule that is newer than a stored connection must not prevent other changes, such as switching it off.
     is_kept = kind == "plugin" and bool(stored) and written.get("upstream") == stored.get("upstream")
-    for finding in _RULES[kind](entry, index):
+    yield from catalog_rules.naming(kind, entry, index)
+    rules = (_RULES[kind], catalog_rules.references) if kind in _RULES else (catalog_rules.references,)
+    for finding in itertools.chain.from_iterable(rule(entry, index) for rule in rules):
         if not (is_given and finding.at == ("upstream",)) and not (
             is_kept and finding.at[:1] == ("upstream",)
         ):

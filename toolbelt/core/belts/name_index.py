@@ -59,17 +59,34 @@ class NameIndex:
         """Return the owner of this name, or of one that differs only in case."""
         return self.owners.get(_slot(kind, name))
 
-    def categories(self) -> tuple[str, ...]:
-        """Return the thirteen built-in categories and those that an operator added."""
-        return tuple(dict.fromkeys((*catalog.CATEGORIES, *self.stored.categories)))
+    def named(self, kind: str) -> Collection[str]:
+        """Return the names of all entries of a kind, or of the tools and toolkits."""
+        match kind:
+            case "category":
+                return tuple(dict.fromkeys((*catalog.CATEGORIES, *self.stored.categories)))
+            case "loadout":
+                return loadouts.all_names(self.stored)
+            case "tool or toolkit":
+                return [*self.stored.toolkits, *self.stored.tools]
+            case "agent":
+                return self.agents
+        by_kind: Mapping[str, Collection[str]] = {
+            "plugin": self.stored.plugins,
+            "tool": self.stored.tools,
+            "toolkit": self.stored.toolkits,
+        }
+        return by_kind[kind]
 
-    def has_category(self, name: str) -> bool:
-        """Return whether this category exists, ignoring case."""
-        return _slot("category", name) in self.owners
-
-    def has_loadout(self, name: str) -> bool:
-        """Return whether this loadout exists, stored or built in, ignoring case."""
-        return loadouts.exists(self.stored.loadouts, name)
+    def has(self, kind: str, name: str) -> bool:
+        """Return whether an entry of a kind exists; categories and loadouts ignore case."""
+        match kind:
+            case "category":
+                return _slot("category", name) in self.owners
+            case "loadout":
+                return loadouts.exists(self.stored.loadouts, name)
+            case "tool or toolkit":
+                return name in self.stored.toolkits or name in self.stored.tools
+        return name in self.named(kind)
 
 
 def _slot(kind: str, name: str) -> tuple[str, str]:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolbelt.core import agents, catalog, conflicts, errors, keys, loadouts
-from toolbelt.core.belts import catalog_rules, findings, name_index, vocabulary
+from toolbelt.core.belts import findings, name_index, vocabulary
 
 
 def loadout(entry: vocabulary.Loadout, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    """Check a loadout: its name, its parent, that no entry is repeated, and that none is both included and disabled."""
-    yield from catalog_rules.naming("loadout", entry.name or "", index, keys.name_problem)
+    """Check a loadout: its parent, its patterns, and that no entry is both included and disabled."""
     if entry.parent:
         yield from _parent(entry.name or "", entry.parent, index)
     for field, names in (("plugins", entry.plugins), ("disabled", entry.disabled)):
@@ -21,14 +20,9 @@ def loadout(entry: vocabulary.Loadout, index: name_index.NameIndex) -> Iterator[
                 message = f"{name!r} is not a name: only 'discoverable' takes patterns. Name a plugin"
                 tail = " or a tool." if field == "disabled" else "."
                 yield findings.Finding((field, position), message + tail)
-    for position, category in enumerate(entry.categories or ()):
-        if category is not None and not index.has_category(category):
-            yield findings.missing(("categories", position), "category", category, index.categories())
     for position, pattern in enumerate(entry.discoverable or ()):
         if pattern is not None and not pattern.strip():
             yield findings.Finding(("discoverable", position), loadouts.BLANK_PATTERN)
-    for field in ("plugins", "categories", "discoverable", "disabled"):
-        yield from catalog_rules.repeated(field, getattr(entry, field), keys.fold)
     plugins = {keys.fold(plugin) for plugin in entry.plugins or () if plugin is not None}
     for position, name in enumerate(entry.disabled or ()):
         if name is not None and keys.fold(name) in plugins:
@@ -47,7 +41,7 @@ def patterns(entry: vocabulary.Loadout) -> Iterator[findings.Finding]:
 
 def _parent(name: str, parent: str, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     folded = keys.fold(name)
-    if keys.fold(parent) != folded and not index.has_loadout(parent):
+    if keys.fold(parent) != folded and not index.has("loadout", parent):
         yield findings.missing(("parent",), "loadout", parent, loadouts.all_names(index.stored))
         return
     if not name:
@@ -66,30 +60,13 @@ def _parent(name: str, parent: str, index: name_index.NameIndex) -> Iterator[fin
 
 
 def agent(entry: vocabulary.Agent, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    """Check an agent: its key, and that everything it names exists, is named once, and fits the field."""
-    yield from catalog_rules.naming("agent", entry.key or "", index, keys.name_problem)
-    if entry.loadout and not index.has_loadout(entry.loadout):
-        yield findings.missing(("loadout",), "loadout", entry.loadout, loadouts.all_names(index.stored))
-    yield from catalog_rules.uses("tools", entry.tools, index)
-    yield from _tools_config(entry.tools_config or {}, index)
+    """Check an agent: what expires, and that it may load its initial toolkits."""
     yield from _ends(entry)
-    yield from _toolkits(entry, index)
-    for position, name in enumerate(entry.session_loadouts or ()):
-        if name is not None and not index.has_loadout(name):
-            at = ("session_loadouts", position)
-            yield findings.missing(at, "loadout", name, loadouts.all_names(index.stored))
-    yield from catalog_rules.repeated("session_loadouts", entry.session_loadouts, keys.fold)
-    yield from catalog_rules.repeated("subagent_kinds", entry.subagent_kinds)
-
-
-def _tools_config(
-    tools_config: Mapping[str, bool | None], index: name_index.NameIndex
-) -> Iterator[findings.Finding]:
-    toolkits, tools = index.stored.toolkits, index.stored.tools
-    unknown_keys = [key for key in tools_config if key not in toolkits and key not in tools]
-    among = [*toolkits, *tools] if unknown_keys else []
-    for key in unknown_keys:
-        yield findings.missing(("tools_config", key), "tool or toolkit", key, among)
+    toolkits, allowed = index.stored.toolkits, entry.allowed_toolkits or ()
+    for position, name in enumerate(entry.initial_toolkits or ()):
+        if name in toolkits and name not in allowed:
+            message = f"{name!r} is not among the allowed toolkits: allow it as well, or remove it here."
+            yield findings.Finding(("initial_toolkits", position), message)
 
 
 def _ends(entry: vocabulary.Agent) -> Iterator[findings.Finding]:
@@ -105,18 +82,6 @@ def _ends(entry: vocabulary.Agent) -> Iterator[findings.Finding]:
         elif end.then is flat[key]:
             message = f"{key!r} would not change when it ends: remove the end, or change 'then'."
             yield findings.Finding(("ends", key, "then"), message)
-
-
-def _toolkits(entry: vocabulary.Agent, index: name_index.NameIndex) -> Iterator[findings.Finding]:
-    toolkits = index.stored.toolkits
-    allowed, initial = entry.allowed_toolkits or (), entry.initial_toolkits or ()
-    for field, names in (("allowed_toolkits", allowed), ("initial_toolkits", initial)):
-        yield from catalog_rules.unknown(field, names, "toolkit", toolkits)
-        yield from catalog_rules.repeated(field, names)
-    for position, name in enumerate(initial):
-        if name in toolkits and name not in allowed:
-            message = f"{name!r} is not among the allowed toolkits: allow it as well, or remove it here."
-            yield findings.Finding(("initial_toolkits", position), message)
 
 
 def conflicting(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -20,17 +21,30 @@ EntryName = Annotated[
     pydantic.WithJsonSchema({**_FORM, "pattern": "^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"}),
 ]
 Key = Annotated[fields.Name, pydantic.WithJsonSchema({**_FORM, "pattern": "^[a-zA-Z_][a-zA-Z0-9_-]*$"})]
+_Text = fields.Text
+_Texts = fields.Each[_Text]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a field names: one entry of a kind, or several in a list or as keys. Without a kind, they need not exist.
+
+    In a list, a name that is ``alike`` an earlier one is a repetition; None: names may be repeated.
+    """
+
+    kind: str = ""
+    alike: Callable[[str], str] | None = str
 
 
 class Upstream(fields.Fields):
     """How an MCP server is reached, by a command or at a URL, and which agents and sessions share a connection."""
 
-    command: fields.Text | None = None
-    args: fields.Each[fields.Text] | None = None
-    env: fields.Pairs[fields.Text] | None = None
-    cwd: fields.Text | None = None
-    url: fields.Text | None = None
-    headers: fields.Pairs[fields.Text] | None = None
+    command: _Text | None = None
+    args: _Texts | None = None
+    env: fields.Pairs[_Text] | None = None
+    cwd: _Text | None = None
+    url: _Text | None = None
+    headers: fields.Pairs[_Text] | None = None
     timeout: fields.Whole | None = None
     sharing: fields.Word[connections.Sharing] | None = None
     idle: fields.Whole | None = None
@@ -41,10 +55,10 @@ class Plugin(fields.Fields):
     """A provider of tools: installed code, an upstream server, or an agent's own program."""
 
     name: EntryName
-    namespace: fields.Text | None = None
-    title: fields.Text | None = None
-    description: fields.Text | None = None
-    category: fields.Text | None = None
+    namespace: _Text | None = None
+    title: _Text | None = None
+    description: _Text | None = None
+    category: Annotated[_Text | None, Names("category")] = None
     # "disabled" is an alias of active: false; it is read, never written.
     status: fields.Word[Literal["", "ready", "failed", "disabled"]] | None = None
     active: bool | None = None
@@ -54,10 +68,10 @@ class Plugin(fields.Fields):
     # Set by the synchronization with installed code.
     in_code: bool | None = None
     # Agents whose tokens may declare the tools of a plugin that the agent's program runs.
-    declared_by: fields.Each[fields.Text] | None = None
+    declared_by: Annotated[_Texts | None, Names()] = None
     # Tools that no running process can run; servers write it.
-    not_running: fields.Each[fields.Text] | None = None
-    preapproved: fields.Pairs[fields.Text] | None = None
+    not_running: Annotated[_Texts | None, Names()] = None
+    preapproved: fields.Pairs[_Text] | None = None
 
 
 class Tool(fields.Fields):
@@ -65,33 +79,33 @@ class Tool(fields.Fields):
 
     key: Key
     kind: fields.Word[Literal["", catalog.Kind]] | None = None
-    title: fields.Text | None = None
-    description: fields.Text | None = None
-    plugin: fields.Text | None = None
-    category: fields.Text | None = None
+    title: _Text | None = None
+    description: _Text | None = None
+    plugin: Annotated[_Text | None, Names("plugin")] = None
+    category: Annotated[_Text | None, Names("category")] = None
     default_on: bool | None = None
     input_schema: fields.Json | None = None
     output_schema: fields.Json | None = None
     annotations: fields.Json | None = None
-    policy: fields.Text | None = None
+    policy: _Text | None = None
     blocked: bool | None = None
     retired: bool | None = None
     seen: bool | None = None
-    approved: fields.Text | None = None
+    approved: _Text | None = None
     details: fields.Json | None = None
-    details_approved: fields.Text | None = None
+    details_approved: _Text | None = None
     approved_version: fields.Json | None = None
-    upstream_name: fields.Text | None = None
+    upstream_name: _Text | None = None
 
 
 class Trigger(fields.Fields):
     """Patterns that give a message a focus: the tools for it."""
 
     name: fields.Name
-    any: fields.Each[fields.Text] | None = None
-    all: fields.Each[fields.Each[fields.Text]] | None = None
-    none: fields.Each[fields.Text] | None = None
-    focus: fields.Each[fields.Text] | None = None
+    any: _Texts | None = None
+    all: fields.Each[_Texts] | None = None
+    none: _Texts | None = None
+    focus: Annotated[_Texts | None, Names("tool", alike=None)] = None
     tool_choice: fields.Word[Literal["", catalog.ToolChoice]] | None = None
 
 
@@ -99,16 +113,16 @@ class Toolkit(fields.Fields):
     """A named bundle of tools with one switch, policy text and triggers."""
 
     key: Key
-    title: fields.Text | None = None
-    description: fields.Text | None = None
+    title: _Text | None = None
+    description: _Text | None = None
     # The plugin whose code owns the toolkit.
-    plugin: fields.Text | None = None
-    members: fields.Each[fields.Use] | None = None
-    policy: fields.Text | None = None
-    policy_when_off: fields.Text | None = None
-    tool_notes: fields.Pairs[fields.Text] | None = None
+    plugin: Annotated[_Text | None, Names("plugin")] = None
+    members: Annotated[fields.Each[fields.Use] | None, Names("tool")] = None
+    policy: _Text | None = None
+    policy_when_off: _Text | None = None
+    tool_notes: Annotated[fields.Pairs[_Text] | None, Names("tool")] = None
     triggers: fields.Each[Trigger] | None = None
-    examples: fields.Text | None = None
+    examples: _Text | None = None
     blocked: bool | None = None
 
 
@@ -116,12 +130,12 @@ class Loadout(fields.Fields):
     """A named profile that may inherit from another."""
 
     name: EntryName
-    description: fields.Text | None = None
-    parent: fields.Text | None = None
-    plugins: fields.Each[fields.Text] | None = None
-    categories: fields.Each[fields.Text] | None = None
-    discoverable: fields.Each[fields.Text] | None = None
-    disabled: fields.Each[fields.Text] | None = None
+    description: _Text | None = None
+    parent: _Text | None = None
+    plugins: Annotated[_Texts | None, Names(alike=keys.fold)] = None
+    categories: Annotated[_Texts | None, Names("category", alike=keys.fold)] = None
+    discoverable: Annotated[_Texts | None, Names(alike=keys.fold)] = None
+    disabled: Annotated[_Texts | None, Names(alike=keys.fold)] = None
 
 
 class AgentBudget(fields.Fields):
@@ -137,30 +151,30 @@ class End(fields.Fields):
 
     at: fields.Moment
     then: bool | None = None
-    by: fields.Text | None = None
+    by: _Text | None = None
 
 
 class Agent(fields.Fields):
     """An agent, and what it has."""
 
     key: EntryName
-    title: fields.Text | None = None
-    description: fields.Text | None = None
-    role: fields.Text | None = None
-    model: fields.Text | None = None
+    title: _Text | None = None
+    description: _Text | None = None
+    role: _Text | None = None
+    model: _Text | None = None
     kind: fields.Word[Literal["", agents.Kind]] | None = None
-    loadout: fields.Text | None = None
-    tools: fields.Each[fields.Use] | None = None
-    tools_config: fields.Pairs[bool] | None = None
+    loadout: Annotated[_Text | None, Names("loadout")] = None
+    tools: Annotated[fields.Each[fields.Use] | None, Names("tool")] = None
+    tools_config: Annotated[fields.Pairs[bool] | None, Names("tool or toolkit")] = None
     # Which of them expire, by key: when, and the value afterwards.
     ends: fields.Pairs[End] | None = None
-    allowed_toolkits: fields.Each[fields.Text] | None = None
-    initial_toolkits: fields.Each[fields.Text] | None = None
+    allowed_toolkits: Annotated[_Texts | None, Names("toolkit")] = None
+    initial_toolkits: Annotated[_Texts | None, Names("toolkit")] = None
     budget: AgentBudget | None = None
     protected: bool | None = None
     archived: bool | None = None
-    session_loadouts: fields.Each[fields.Text] | None = None
-    subagent_kinds: fields.Each[fields.Word[Literal["", agents.Kind]]] | None = None
+    session_loadouts: Annotated[_Texts | None, Names("loadout", alike=keys.fold)] = None
+    subagent_kinds: Annotated[fields.Each[fields.Word[Literal["", agents.Kind]]] | None, Names()] = None
     mcp_loading: fields.Word[Literal["", agents.McpLoading]] | None = None
 
 
@@ -168,20 +182,24 @@ class SubApp(fields.Fields):
     """An application that embeds agents and binds tools to them."""
 
     key: EntryName
-    title: fields.Text | None = None
-    description: fields.Text | None = None
-    tool_names: fields.Each[fields.Text] | None = None
-    agents: fields.Each[fields.Text] | None = None
+    title: _Text | None = None
+    description: _Text | None = None
+    tool_names: Annotated[_Texts | None, Names("tool")] = None
+    agents: Annotated[_Texts | None, Names("agent")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of entry: the section that lists it, and the field that names it (empty: the entry is a name)."""
+    """One kind of entry: the section that lists it, and the field that names it (empty: the entry is a name).
+
+    ``name_problem`` returns why a name is no name of this kind.
+    """
 
     word: str
     section: str
     named_by: str
     model: Any
+    name_problem: Callable[[str], str | None] = keys.name_problem
 
     def name_of(self, entry: object) -> object:
         """Return the value of the entry's name field; in an invalid entry, it may be anything."""
@@ -202,10 +220,29 @@ class Kind:
 KINDS: Mapping[KindName, Kind] = {
     "category": Kind(word="category", section="categories", named_by="", model=fields.Text),
     "plugin": Kind(word="plugin", section="plugins", named_by="name", model=Plugin),
-    "tool": Kind(word="tool", section="tools", named_by="key", model=Tool),
-    "toolkit": Kind(word="toolkit", section="toolkits", named_by="key", model=Toolkit),
+    "tool": Kind(
+        word="tool", section="tools", named_by="key", model=Tool, name_problem=keys.tool_key_problem
+    ),
+    "toolkit": Kind(
+        word="toolkit",
+        section="toolkits",
+        named_by="key",
+        model=Toolkit,
+        name_problem=keys.toolkit_key_problem,
+    ),
     "loadout": Kind(word="loadout", section="loadouts", named_by="name", model=Loadout),
     "agent": Kind(word="agent", section="agents", named_by="key", model=Agent),
     "sub_app": Kind(word="sub-app", section="sub_apps", named_by="key", model=SubApp),
 }
 SECTIONS: Mapping[str, KindName] = {kind.section: name for name, kind in KINDS.items()}
+
+
+@functools.cache
+def naming(model: Any) -> Mapping[str, Names]:
+    """Return the fields of a model that name entries, with what they name."""
+    return {
+        name: declared
+        for name, field in getattr(model, "model_fields", {}).items()
+        for declared in field.metadata
+        if isinstance(declared, Names)
+    }

@@ -1,4 +1,4 @@
-"""Learned words: words of earlier requests that a tool served (see toolbelt.runtime.learning).
+"""Learned words: words of earlier requests that a tool served (see toolbelt.runtime.records.learning).
 
 They influence the order of tools that an agent may have anyway, and are never shown. How rare a word is, is counted
 among these tools only, as everywhere in the search.

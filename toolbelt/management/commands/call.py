@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt import conf, processes
-from toolbelt.core import calls as gate
+from toolbelt.core import admitting as gate
 from toolbelt.core import errors
 from toolbelt.management import terminal
 from toolbelt.runtime import calls

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from toolbelt import conf
 from toolbelt.core import texts
 from toolbelt.management import terminal
-from toolbelt.runtime import learning
+from toolbelt.runtime.records import learning
 
 
 class Command(terminal.Command):

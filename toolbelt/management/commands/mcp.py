@@ -18,7 +18,8 @@ from toolbelt.control.servers import approvals, decisions, elicitation, inbox
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import connections, errors
 from toolbelt.management import columns, files, mcp_import, mcp_texts, terminal
-from toolbelt.runtime import plugins, upstream_listing
+from toolbelt.runtime import plugins
+from toolbelt.runtime.upstream import server_lists
 
 # The minimum of hex digits of a version's hash that identifies it.
 MIN_DIGITS = 8
@@ -144,7 +145,7 @@ class Command(terminal.Command):
         names = names or [server.plugin.name for server in configured.servers() if server.plugin.active]
         write = _write({})
 
-        def record(name: str, listed: upstream_listing.ServerListing) -> configured.RecordedTools:
+        def record(name: str, listed: server_lists.ServerListing) -> configured.RecordedTools:
             result = configured.record(write, name, listed)
             if is_new:
                 # A server that is running may have listed and recorded them first.
@@ -154,7 +155,7 @@ class Command(terminal.Command):
                 self.stderr.write(f"  {problem}")
             return result
 
-        results = upstream_listing.refresh(names, record)
+        results = server_lists.refresh(names, record)
         failed = [name for name in names if name not in results or results[name].error]
         if not names:
             self.stdout.write(f"There are no upstream servers. Add one with `{conf.COMMAND} mcp add`.")

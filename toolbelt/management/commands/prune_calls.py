@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from toolbelt.core import texts
 from toolbelt.management import terminal
-from toolbelt.runtime import recordings
+from toolbelt.runtime.records import recordings
 
 
 class Command(terminal.Command):

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control.agents import sessions
+from toolbelt.control.agents import session_changes
 from toolbelt.core import texts
 from toolbelt.management import terminal
 
@@ -29,7 +29,7 @@ class Command(terminal.Command):
         if days < 0:
             raise CommandError("--days must be 0 or more.")
         try:
-            deleted = sessions.prune(dt.timedelta(days=days))
+            deleted = session_changes.prune(dt.timedelta(days=days))
         except OverflowError as error:
             raise CommandError(f"--days {days} is too large.") from error
         self.stdout.write(f"Deleted {texts.counted(deleted, 'session')}.")

@@ -10,7 +10,8 @@ from django.core.management.base import CommandError
 
 from toolbelt.core import errors, surface, texts
 from toolbelt.management import terminal
-from toolbelt.runtime import rendering, surfaces
+from toolbelt.runtime import surfaces
+from toolbelt.runtime.surfaces import rendering
 
 
 class Command(terminal.Command):

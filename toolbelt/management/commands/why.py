@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from toolbelt.core import errors, request_key
 from toolbelt.management import terminal
-from toolbelt.runtime import explain
+from toolbelt.runtime.surfaces import explain
 
 
 class Command(terminal.Command):

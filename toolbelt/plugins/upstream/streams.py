@@ -9,6 +9,7 @@ the client does not do.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -17,6 +18,9 @@ import anyio
 import mcp_types
 
 from toolbelt.plugins.upstream import client_features
+
+# Whether the message that is being sent has an answer. The client passes the context of a message to its transport.
+IS_REQUEST: contextvars.ContextVar[bool] = contextvars.ContextVar("toolbelt_is_request", default=True)
 
 
 @contextlib.asynccontextmanager
@@ -97,12 +101,17 @@ class Outgoing:
     async def send(self, item: Any) -> None:
         """Send a message."""
         message = item.message
-        if isinstance(message, mcp_types.JSONRPCRequest):
+        is_request = isinstance(message, mcp_types.JSONRPCRequest)
+        if is_request:
             if message.method.endswith("/list"):
                 self._requested[message.id] = message.method
             if message.params is not None:
                 self._adjust(message.method, message.params)
-        await self._inner.send(item)
+        token = IS_REQUEST.set(is_request)
+        try:
+            await self._inner.send(item)
+        finally:
+            IS_REQUEST.reset(token)
 
     async def aclose(self) -> None:
         """Close the stream."""

@@ -21,7 +21,7 @@ import mcp_types
 from mcp.client import stdio, streamable_http
 
 from toolbelt.core import addresses, connections
-from toolbelt.plugins.upstream import last_check, pipes, ring_buffer
+from toolbelt.plugins.upstream import last_check, pipes, ring_buffer, streams
 
 MAX_BYTES = 32 * 1024 * 1024
 # How many connections to a server are open at a time, and how many of them wait for a request.
@@ -31,6 +31,8 @@ MAX_CONNECTIONS, MAX_IDLE = 100, 20
 IDLE_SECONDS = 4.0
 # How long and how large the rest of a stream of events may be that the client does not read.
 REST_SECONDS, MAX_REST_BYTES = 1.0, 64 * 1024
+# How long the answer to a notification is waited for.
+NOTIFICATION_SECONDS = 2.0
 # How long a stream of events may be silent before it is opened again.
 SILENT_SECONDS = 300.0
 # How long a name that was resolved and checked is not resolved again.
@@ -198,6 +200,19 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         self._resolved: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request or a notification. The client waits for the answer to each notification before it
+        sends anything else, so that a server that does not answer one would delay all calls.
+        """
+        if request.method != "POST" or streams.IS_REQUEST.get():
+            return await self._send(request)
+        try:
+            async with asyncio.timeout(NOTIFICATION_SECONDS):
+                return await self._send(request)
+        except (TimeoutError, httpx2.TransportError):
+            # If the server cannot be reached, the next call finds out.
+            return httpx2.Response(202, request=request)
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Check the address, send the request there, and limit the size of the answer."""
         check = last_check.CURRENT.get()
         refused: httpx2.ConnectError | None = None

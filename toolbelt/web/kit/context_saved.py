@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from toolbelt.control.reports import context_saved
-from toolbelt.runtime import context_use
+from toolbelt.runtime.records import context_use
 from toolbelt.web.kit import pieces, words
 
 DAYS = 30

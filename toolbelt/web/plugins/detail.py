@@ -18,7 +18,8 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import plugin_overview
 from toolbelt.core import belts, catalog, connections, effects, errors
 from toolbelt.runtime import plugins as running
-from toolbelt.runtime import secrets, upstream_connections
+from toolbelt.runtime import secrets
+from toolbelt.runtime.upstream import process_connections
 from toolbelt.web.access import blocking as block_button
 from toolbelt.web.kit import explained, http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import client_plugins, forms, listing
@@ -181,12 +182,12 @@ class _Connection(pieces.View):
     def __init__(
         self, plugin: catalog.Plugin, connection: connections.Connection, form: forms.Connection | None
     ) -> None:
-        sharing = upstream_connections.sharing(plugin)
+        sharing = process_connections.sharing(plugin)
         self.connection = connection
         self.arguments = shlex.join(connection.args)
         self.shared = _SHARED_BY[sharing]
         self.closes = sharing != "shared"
-        self.open = upstream_connections.open_connections(plugin.name)
+        self.open = process_connections.open_connections(plugin.name)
         self.form = form
         self.command = _replace_command(connection, plugin.name) if connection.command else ""
 

@@ -21,7 +21,7 @@ from toolbelt.control.servers import approvals, plugin_overview, upstream_server
 from toolbelt.control.servers import plugins as configured
 from toolbelt.core import errors
 from toolbelt.runtime import plugins as runtime
-from toolbelt.runtime import upstream_listing
+from toolbelt.runtime.upstream import server_lists
 from toolbelt.web.kit import explained, http, notices, paging, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import forms
 
@@ -112,7 +112,7 @@ def refresh_one(request: http.Request, plugin: str) -> HttpResponse:
 def start_refresh(request: http.Request, names: Iterable[str]) -> str:
     """Start to refresh servers, and return the query that shows the progress. Raise errors.NotFound."""
     since = timezone.now()
-    upstream_listing.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
+    server_lists.refresh_soon(names, functools.partial(upstream_servers.record, responses.write(request)))
     return urlencode({"asked": stamp(since)})
 
 

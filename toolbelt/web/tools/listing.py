@@ -15,7 +15,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries, usage
 from toolbelt.core import catalog, resolution, risks
-from toolbelt.web.calls import views as calls
+from toolbelt.web.call_log import views as calls
 from toolbelt.web.kit import (
     explained,
     fields,

@@ -1,0 +1,40 @@
+"""Tests that the arguments of a call are recorded without secrets, and as text that every database stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from toolbelt.runtime import masking
+from toolbelt.runtime.records import recordings
+
+
+@pytest.fixture(autouse=True)
+def no_secrets() -> Iterator[None]:
+    yield
+    masking.forget()
+
+
+def test_keys_of_arguments_are_cleaned_as_values_are() -> None:
+    masking.add("sesame-2000")
+
+    masked = recordings.masked({"sesame-2000": "sesame-2000", "a\0": ["b\0"], "c\ud800": 1})
+
+    assert masked == {"[withheld]": "[withheld]", "a\ufffd": ["b\ufffd"], "c?": 1}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["apiKey", "x-api-key", "pwd", "credentials", "private_key", "AWS_SECRET_ACCESS_KEY", "session_id"],
+)
+def test_an_argument_that_is_named_like_a_secret_is_withheld(name: str) -> None:
+    assert recordings.masked({name: "opensesame", "depth": 3}) == {name: "[withheld]", "depth": 3}
+
+
+def test_a_secret_is_withheld_from_any_argument_by_its_form() -> None:
+    text = "curl -H 'Authorization: Bearer 0b7f6c2d9e' postgres://ada:hunter2@db/x"
+
+    assert recordings.masked({"command": [text]}) == {
+        "command": ["curl -H 'Authorization: [withheld]' postgres://ada:[withheld]@db/x"]
+    }

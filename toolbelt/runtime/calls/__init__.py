@@ -1,0 +1,181 @@
+"""Calls of tools, from all interfaces: each is checked, checked again before its tool runs, and recorded once.
+
+A refusal is an answer that the model can read, never an exception. An operator's change applies immediately, also to a
+call that waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import Any
+
+from asgiref.sync import async_to_sync
+
+from toolbelt import conf
+from toolbelt.core import admitting, budgets, dispatch, meta_tools, request_key
+from toolbelt.plugins import background, contract, slots
+from toolbelt.runtime import environ, plugins, telemetry
+from toolbelt.runtime.calls import admissions, answering, arrival, gates, incoming, on_servers, watching
+from toolbelt.runtime.records import record_writer
+from toolbelt.runtime.surfaces import snapshots
+from toolbelt.store import databases
+
+# Has a call admitted that the agent's own program runs, and reports its outcome.
+admitted = admissions.admitted
+
+RequestKey = request_key.RequestKey
+Call = incoming.Call
+Caller = incoming.Caller
+Result = answering.Result
+Answer = answering.Answer
+unchecked = answering.unchecked
+
+_slots = slots.Slots()
+
+
+def run(
+    agent: str,
+    tool: str,
+    arguments: Any,
+    session: str | None = None,
+    request_id: str | None = None,
+    subagent: str | None = None,
+) -> Answer:
+    """Run a call of a tool or of a meta-tool, in a thread that may block.
+
+    Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; anything else is an answer.
+    """
+    key = RequestKey(agent, session, request_id, subagent)
+    return answer_blocking(Call(key=key, tool=tool, arguments=arguments))
+
+
+async def arun(
+    agent: str,
+    tool: str,
+    arguments: Any,
+    session: str | None = None,
+    request_id: str | None = None,
+    subagent: str | None = None,
+) -> Answer:
+    """Run a call as :func:`run` does, in an event loop. Cancelling it cancels the tool, too."""
+    key = RequestKey(agent, session, request_id, subagent)
+    return await answer(Call(key=key, tool=tool, arguments=arguments))
+
+
+def admit(key: RequestKey, tool: str, arguments: Any) -> admitting.Admission | admitting.Refusal:
+    """Admit or refuse a call of a tool (not of a meta-tool) against the surface as it is now, without running it."""
+    snapshot, _ = snapshots.take(key)
+    return admitting.admit(budgets.resolve(snapshot), tool, arguments, hide_denied=conf.HIDE_DENIED)
+
+
+def answer_blocking(call: Call, caller: Caller = incoming.PROGRAM) -> Answer:
+    """Answer a call, in a thread that may block. An error of the caller's ``may_call`` is recorded, and raised."""
+    gate = gates.CallGate(call, caller)
+    with telemetry.call(gate.recording):
+        prepared = arrival.prepare(gate)
+        if not isinstance(prepared, gates.Admitted):
+            return prepared
+        return async_to_sync(carry_out)(prepared)
+
+
+async def answer(call: Call, caller: Caller = incoming.PROGRAM) -> Answer:
+    """Answer a call as :func:`answer_blocking` does, in an event loop. Cancelling it cancels the tool, too."""
+    gate = gates.CallGate(call, caller)
+    with telemetry.call(gate.recording):
+        await gate.probe()
+        prepared = arrival.admit_at_once(gate)
+        if prepared is None:
+            prepared = await gate.in_thread(arrival.prepare, gate)
+        return await carry_out(prepared) if isinstance(prepared, gates.Admitted) else prepared
+
+
+def check_again(call: Call) -> admitting.Refusal | None:
+    """Return why a call that waited for its user may not continue; None if it may. For a thread that may block."""
+    gate = gates.CallGate(call)
+    recording = gate.recording
+    try:
+        snapshot, resolved, _ = gate.resolve()
+        if call.by_dispatch and call.tool == meta_tools.CALL:
+            parsed_call = dispatch.parse_call(resolved, call.arguments)
+            if isinstance(parsed_call, admitting.Refusal):
+                return parsed_call
+            recording.tool, recording.arguments = parsed_call
+            gate.is_dispatched = True
+        admission = gate.admit(resolved, snapshot)
+        return admission if isinstance(admission, admitting.Refusal) else None
+    finally:
+        databases.release()
+
+
+async def carry_out(admitted: gates.Admitted) -> Answer:
+    """Run an admitted call once its plugin has a free slot, and record the outcome."""
+    gate, agent = admitted.gate, admitted.gate.call.key.agent
+    recording = gate.recording
+    if _slots.waiting_of(agent) >= conf.REQUESTS_AT_ONCE // 4:
+        # Otherwise one agent's calls could be all requests that this process handles at a time.
+        return await gate.in_thread(answering.refuse, recording, answering.too_many(recording.tool))
+    ticket = _slots.enter(admitted.plugin, agent, conf.CALLS_PER_PLUGIN)
+    run = _run_plugin if admitted.server is None else on_servers.run
+    try:
+        if not ticket.done():
+            await asyncio.wait_for(asyncio.wrap_future(ticket), admitted.left)
+        async with watching.until_blocked(admitted):
+            returned = await run(admitted, last_check(admitted))
+    except Exception as error:
+        return await gate.in_thread(answering.record_failure, admitted, error)
+    except asyncio.CancelledError:
+        await asyncio.shield(gate.in_thread(recording.end, "cancelled"))
+        raise
+    finally:
+        _slots.leave(ticket)
+    if gate.can_probe and record_writer.has_room():
+        # Nothing of it waits for the database.
+        return answering.record_result(recording, returned, admitted.definition)
+    return await gate.in_thread(answering.record_result, recording, returned, admitted.definition)
+
+
+async def _run_plugin(admitted: gates.Admitted, check: background.Check) -> Any:
+    """Return what a plugin of this process returns for a call."""
+    key, options = admitted.gate.call.key, admitted.options
+    if options:
+        namespace = functools.partial(plugins.namespace, admitted.plugin)
+        options = environ.fill_options(options, admitted.tool, namespace)
+    context = contract.CallContext(
+        agent=key.agent,
+        session=key.session or "",
+        request_id=key.request_id or "",
+        options=options,
+        active_tools=admitted.active_tools,
+    )
+    return await plugins.registry().execute(
+        admitted.tool, admitted.gate.recording.arguments, call=context, within=admitted.left, check=check
+    )
+
+
+def last_check(admitted: gates.Admitted) -> background.Check:
+    """Return the final check of a call, to be awaited on the event loop on which its tool is about to run.
+
+    A call may have waited for a slot, for a plugin to get ready or for a server to connect. The check runs on the event
+    loop of the caller, because its threads are those in which the database is read for this caller.
+    """
+    loop = asyncio.get_running_loop()
+
+    async def ask() -> None:
+        if not await admitted.gate.is_unchanged():
+            await admitted.gate.in_thread(gates.check_again, admitted)
+
+    async def check() -> None:
+        if asyncio.get_running_loop() is loop:
+            await ask()
+            return
+        pending_check = ask()
+        try:
+            answer = asyncio.run_coroutine_threadsafe(pending_check, loop)
+        except RuntimeError:
+            # The caller's loop is closed: no caller waits for the answer, and the tool does not run.
+            pending_check.close()
+            raise
+        await asyncio.wrap_future(answer)
+
+    return check

@@ -1,0 +1,173 @@
+"""The answers of calls, for models and for clients. Every answer, result or refusal, is recorded here, once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from toolbelt import conf
+from toolbelt.core import admitting, catalog, errors
+from toolbelt.plugins import contract, registry
+from toolbelt.runtime import environ, masking, plugins, secrets
+from toolbelt.runtime.calls import gates, on_servers
+from toolbelt.runtime.records import recordings
+
+_log = structlog.get_logger(__name__)
+
+# A call with less remaining time, in seconds, has timed out: the clocks of threads and event loops differ by less.
+MIN_REMAINING_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The result of a call. A value that is not a mapping is under ``result``.
+
+    ``is_structured``: the tool's definition has an output schema. ``mcp`` is the complete MCP result of an upstream
+    server's tool, for MCP clients.
+    """
+
+    content: Mapping[str, Any]
+    is_structured: bool = False
+    mcp: Mapping[str, Any] | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the answer as a JSON document; a refusal's has ``is_error`` and a code."""
+        return {"is_error": False, "content": self.content}
+
+
+Answer = Result | admitting.Refusal
+
+
+def record_result(
+    recording: recordings.Recording, returned: Any, definition: catalog.Tool | None = None
+) -> Answer:
+    """Return and record the result of a tool, or a refusal if the result cannot be sent."""
+    is_upstream = isinstance(returned, on_servers.ToolResult)
+    try:
+        # Read back below, so that tuples, number keys and subclasses of str are sent as JSON represents them.
+        text = _masked(returned.result if is_upstream else _mapping(returned))
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"{recording.tool} returned a result that cannot be sent. This was logged for an operator."
+        _log.error("result is not JSON", tool=recording.tool, plugin=recording.plugin, error=str(error))
+        return refuse(recording, admitting.Refusal(code="tool-failed", message=message), f"not JSON: {error}")
+    if len(text) > conf.CALL_RESULT_BYTES:
+        maximum = conf.CALL_RESULT_BYTES
+        message = (
+            f"{recording.tool} returned {len(text)} bytes, more than the {maximum} that are allowed:"
+            " request less."
+        )
+        return refuse(recording, admitting.Refusal(code="tool-failed", message=message))
+    recording.end("ok", result_bytes=len(text))
+    is_structured = definition is not None and bool(definition.output_schema)
+    document = json.loads(text)
+    if is_upstream:
+        content = _mapping(on_servers.content(document))
+        return Result(content=content, is_structured=is_structured, mcp=document)
+    return Result(content=document, is_structured=is_structured)
+
+
+def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refusal:
+    """Return and record the refusal for a tool's exception."""
+    recording = admitted.gate.recording
+    tool = recording.tool
+    match error:
+        case gates.DeniedError():
+            return refuse(recording, error.refusal, error.operator_reason)
+        case gates.UncheckedError():
+            return refuse(recording, unchecked(), f"It could not be checked again: {error}")
+        case gates.UnauthorizedError(__cause__=Exception() as cause):
+            recording.end("tool-denied", error=f"The caller may no longer call: {cause}")
+            raise cause
+        case contract.ToolError():
+            message = secrets.mask(str(error)) or f"{tool} failed."
+            return refuse(
+                recording, admitting.Refusal(code="tool-failed", message=message, mcp=_failure(error))
+            )
+        case on_servers.TooSlowError():
+            return refuse(recording, _late(admitted, error.within))
+        case registry.TimedOutError():
+            return refuse(recording, _late(admitted, admitted.gate.call.seconds))
+        case on_servers.Unreachable() if (denied := gates.blocked(admitted)) is not None:
+            # A server that is blocked is disconnected, which its calls may notice first.
+            return refuse(recording, denied.refusal, denied.operator_reason)
+        case on_servers.TooManyError():
+            message = f"{tool} is busy: all connections to its server are in use. Try again in a moment."
+            return refuse(recording, admitting.Refusal(code="tool-unavailable", message=message), str(error))
+        case on_servers.Unreachable():
+            return refuse(recording, unavailable(tool), str(error))
+        case TimeoutError() if admitted.left < MIN_REMAINING_SECONDS:
+            return refuse(recording, _late(admitted, admitted.gate.call.seconds), "there was no place for it")
+        case registry.Unavailable():
+            plugins.report(recording.plugin, error.status)
+            return refuse(recording, unavailable(tool), str(error))
+        case environ.OptionUnset():
+            return refuse(recording, unavailable(tool), str(error))
+        case errors.NotFound() if not plugins.serves(recording.plugin, tool):
+            return refuse(recording, unavailable(tool), str(error))
+    _log.error("tool failed", tool=tool, plugin=recording.plugin, agent=recording.key.agent, exc_info=error)
+    message = f"{tool} failed. The error was logged for an operator."
+    return refuse(
+        recording, admitting.Refusal(code="tool-failed", message=message), f"{type(error).__name__}: {error}"
+    )
+
+
+def refuse(
+    recording: recordings.Recording, refusal: admitting.Refusal, operator_reason: str = ""
+) -> admitting.Refusal:
+    recording.end(refusal.code, error=operator_reason or recording.reason_text or refusal.without_values())
+    return refusal
+
+
+def too_many(tool: str) -> admitting.Refusal:
+    """Return the refusal of a call of an agent that has too many waiting ones already."""
+    message = f"{tool} was not called: too many of your calls wait already. Try again once some have ended."
+    return admitting.Refusal(code="tool-unavailable", message=message)
+
+
+def unavailable(tool: str) -> admitting.Refusal:
+    """Refuse a call because the provider of its tool is unavailable."""
+    return admitting.Refusal(
+        code="tool-unavailable", message=f"{tool} is not available at the moment. Try something else."
+    )
+
+
+def unchecked() -> admitting.Refusal:
+    """Refuse a call because the database is unavailable, so that it cannot be checked. Nothing has run."""
+    return admitting.Refusal(
+        code="tool-unavailable",
+        message="The tool was not run: whether this call is allowed cannot be checked at the moment."
+        " Try again in a few seconds.",
+    )
+
+
+def _late(admitted: gates.Admitted, seconds: float) -> admitting.Refusal:
+    message = f"{admitted.tool} did not answer within {seconds:g} s."
+    return admitting.Refusal(code="timed-out", message=message)
+
+
+def _failure(error: contract.ToolError) -> Mapping[str, Any] | None:
+    """Return the MCP result of an upstream server's tool that failed, if it can be sent; for another request, the code
+    of the server's error.
+    """
+    if isinstance(error, on_servers.RequestFailedError):
+        return {"code": error.error_code}
+    if not isinstance(error, on_servers.ToolFailed):
+        return None
+    try:
+        text = _masked(error.result)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return json.loads(text) if len(text) <= conf.CALL_RESULT_BYTES else None
+
+
+def _mapping(returned: Any) -> Mapping[str, Any]:
+    return returned if isinstance(returned, Mapping) else {"result": returned}
+
+
+def _masked(value: Any) -> bytes:
+    """Return the value as JSON without secrets. Raise TypeError, ValueError or RecursionError if it is not JSON."""
+    return masking.mask_json(json.dumps(value, allow_nan=False, ensure_ascii=False)).encode()

@@ -1,0 +1,230 @@
+"""The checks of a call: on arrival, and again directly before its tool runs.
+
+An admitted call may wait for a slot, for a plugin to get ready or for a server to connect. It is checked again directly
+before its tool runs, so that an operator's changes in the meantime apply to it. Blocking a tool ends its running calls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
+from django import db
+
+from toolbelt import conf
+from toolbelt.core import admitting, budgets, catalog, dispatch, errors, resolution
+from toolbelt.runtime import surfaces, threads
+from toolbelt.runtime.calls import incoming
+from toolbelt.runtime.records import recordings
+from toolbelt.runtime.surfaces import request_contexts, snapshots
+from toolbelt.store import databases, holds
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
+
+
+class CallGate:
+    """The checks of one call, and its record."""
+
+    def __init__(self, call: incoming.Call, caller: incoming.Caller = incoming.PROGRAM) -> None:
+        self.call, self.caller = call, caller
+        self.recording = recordings.Recording(
+            key=call.key, tool=call.tool, arguments=call.arguments, begun=call.begun
+        )
+        # Whether call_tool calls the tool; it may also call discoverable ones.
+        self.is_dispatched = False
+        self._context: request_contexts.RequestContext | None = None
+
+    @property
+    def can_probe(self) -> bool:
+        """Return whether the state can be read on the event loop, without a thread."""
+        return self.caller.probe is not None
+
+    async def probe(self) -> None:
+        """Read the state on the event loop, so that :meth:`resolve` need not query the database."""
+        if self.caller.probe is not None:
+            self._context = await self.caller.probe()
+
+    async def is_unchanged(self) -> bool:
+        """Return whether nothing that could affect the call was committed since :meth:`probe`. False if unknown."""
+        if self.caller.probe is None or self._context is None or holds.any_held():
+            return False
+        now = await self.caller.probe()
+        return (
+            now is not None
+            and now.probed == self._context.probed
+            and not snapshots.has_expired(self._context.snapshot)
+        )
+
+    async def in_thread(self, act: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
+        """Run ``act`` in the thread that queries the database for this caller, and return its result."""
+        if self.caller.probe is not None:
+            return await threads.run(act, *arguments, **keywords)
+        return await sync_to_async(act)(*arguments, **keywords)
+
+    def resolve(self) -> Resolved:
+        """Return the snapshot, its resolution for the agent, and a value that is equal as long as both are."""
+        if (cached := self.cached()) is not None:
+            return cached
+        if (context := self._context) is not None:
+            self.recording.revision = context.probed.state.number
+            return context.snapshot, budgets.resolve(context.snapshot), context.probed
+        snapshot, state = self.take()
+        return snapshot, budgets.resolve(snapshot), state
+
+    def cached(self) -> Resolved | None:
+        """Return the result of :meth:`resolve` if this process has it cached, else None."""
+        if (context := self._context) is None:
+            return None
+        surface = surfaces.cached(context.snapshot, context.cache_key[1])
+        if surface is None:
+            return None
+        self.recording.revision = context.probed.state.number
+        return context.snapshot, surface.resolution, context.probed
+
+    def take(self) -> tuple[resolution.Snapshot, Hashable]:
+        """Return a current snapshot from the database, and a value that is equal as long as the snapshot is."""
+        snapshot, probed = snapshots.take(self.call.key)
+        self.recording.revision = probed.number
+        return snapshot, probed.state
+
+    def admit(
+        self,
+        resolved: budgets.Resolution,
+        snapshot: resolution.Snapshot,
+        *,
+        is_quick: bool = False,
+        input_schema: str = "",
+    ) -> admitting.Admission | admitting.Refusal:
+        """Admit the call or refuse it; with ``is_quick``, raise schema.TooComplexError where that takes long.
+
+        ``input_schema`` is that of the version which is called; by default, of the one that agents have.
+        """
+        tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
+        if holds.is_stopped(snapshot.catalog, tool):
+            return stopped(tool)
+        if self.is_dispatched:
+            admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
+        else:
+            admission = admitting.admit(
+                resolved,
+                tool,
+                arguments,
+                hide_denied=hide_denied,
+                is_quick=is_quick,
+                input_schema=input_schema,
+            )
+        if isinstance(admission, admitting.Refusal) and not admission.errors:
+            self.recording.explain(resolved)
+        return admission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """A call that may run.
+
+    ``definition`` is the stored tool; ``server`` is the plugin if it is an upstream server, else None; ``state``
+    identifies the state that the gate checked; ``may_ask``: the server may ask the user. Unless it calls a tool, the
+    ``arguments`` of its record are the parameters of the request to the server.
+    """
+
+    gate: CallGate
+    definition: catalog.Tool
+    server: catalog.Plugin | None
+    state: Hashable
+    options: Mapping[str, Any] | None = None
+    active_tools: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    may_ask: bool = False
+
+    @property
+    def tool(self) -> str:
+        """Return the key of the tool."""
+        return self.definition.key
+
+    @property
+    def plugin(self) -> str:
+        """Return the plugin of the tool."""
+        return self.definition.plugin
+
+    @property
+    def left(self) -> float:
+        """Return the remaining seconds."""
+        return max(0.0, self.gate.call.deadline - time.monotonic())
+
+
+class DeniedError(Exception):
+    """A call that was admitted has since been denied."""
+
+    def __init__(self, refusal: admitting.Refusal, operator_reason: str) -> None:
+        self.refusal, self.operator_reason = refusal, operator_reason
+        super().__init__(operator_reason)
+
+
+class UncheckedError(Exception):
+    """The call cannot be checked again, because the database cannot be read."""
+
+
+class UnauthorizedError(Exception):
+    """The caller may no longer call; ``__cause__`` is the reason."""
+
+
+def stopped(tool: str) -> admitting.Refusal:
+    """Return the refusal of a call of a tool whose block this process holds without having stored it."""
+    if conf.HIDE_DENIED:
+        return admitting.unknown(tool)
+    return admitting.Refusal(
+        code="tool-denied", message=f"You are not granted {tool}. An operator can change that."
+    )
+
+
+def check_again(admitted: Admitted) -> None:
+    """Raise DeniedError or UnauthorizedError if the call may no longer run, and UncheckedError if that is unknown."""
+    try:
+        try:
+            admitted.gate.caller.may_call()
+        except db.Error:
+            raise
+        except Exception as error:
+            raise UnauthorizedError from error
+        snapshot, state = admitted.gate.take()
+        if state == admitted.state and not holds.any_held():
+            return
+        admission = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
+        if isinstance(admission, admitting.Refusal):
+            reason = admitted.gate.recording.reason_text or admission.without_values()
+            raise DeniedError(admission, f"Denied while it waited: {reason}")
+        stored = snapshot.catalog.tools[admitted.tool]
+        if stored.plugin != admitted.plugin or admission.options != admitted.options:
+            message = f"{admitted.tool} was changed while this call waited: call it again."
+            raise DeniedError(admitting.Refusal(code="tool-unavailable", message=message), message)
+    except (errors.NotFound, errors.Archived) as error:
+        raise DeniedError(admitting.unknown(admitted.tool), str(error)) from error
+    except db.Error as error:
+        raise UncheckedError(str(error)) from error
+    finally:
+        databases.release()
+
+
+def blocked(admitted: Admitted) -> DeniedError | None:
+    """Return why a running call must end: its tool is blocked, or its agent is archived or deleted. Else None."""
+    try:
+        snapshot, _ = admitted.gate.take()
+        resolved = budgets.resolve(snapshot)
+        is_known = admitted.tool in snapshot.catalog.tools
+        is_stopped = holds.is_stopped(snapshot.catalog, admitted.tool)
+        if is_known and resolved.decision(admitted.tool).code != "blocked" and not is_stopped:
+            return None
+        admission = admitted.gate.admit(resolved, snapshot)
+    except (errors.NotFound, errors.Archived) as error:
+        return DeniedError(admitting.unknown(admitted.tool), str(error))
+    finally:
+        databases.release()
+    if isinstance(admission, admitting.Refusal):
+        reason = admitted.gate.recording.reason_text or admission.message
+        return DeniedError(admission, f"Cancelled while it ran: {reason}")
+    return None

@@ -1,0 +1,32 @@
+"""Calls of the meta-tools. Loads and unloads are stored in the session."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from django.utils import timezone
+
+from toolbelt.core import admitting, budgets, meta_tools, request_key, sessions
+from toolbelt.runtime.surfaces import snapshots
+from toolbelt.store import agent_sessions as stored_sessions
+
+
+def call(key: request_key.RequestKey, tool: str, arguments: Any) -> admitting.MetaAnswer | admitting.Refusal:
+    """Call ``list_toolkits``, ``load_tools``, ``unload_tools`` or ``search_tools``.
+
+    A load or unload is checked and stored under the lock of the session's row, so no concurrent change is lost.
+    """
+    snapshot, source = snapshots.take(key)
+    now = timezone.now().isoformat(timespec="seconds")
+    if key.session is None or tool not in (meta_tools.LOAD, meta_tools.UNLOAD):
+        return admitting.meta(budgets.resolve(snapshot), snapshot, tool, arguments, now)
+
+    def apply(
+        session_state: sessions.Session,
+    ) -> tuple[admitting.MetaAnswer | admitting.Refusal, sessions.Session | None]:
+        locked = dataclasses.replace(snapshot, session=session_state)
+        answer = admitting.meta(budgets.resolve(locked), locked, tool, arguments, now)
+        return answer, answer.session if isinstance(answer, admitting.MetaAnswer) else None
+
+    return stored_sessions.change(source.agent_id, key.session, apply)

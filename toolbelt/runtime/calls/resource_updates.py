@@ -1,0 +1,95 @@
+"""Updates of upstream servers' resources, for MCP clients that subscribed to them.
+
+A subscription is not a call and is not recorded, but the same gate checks it: before the request to the server, and
+again before each notification of the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from toolbelt.core import prompts_and_resources
+from toolbelt.runtime import calls, surfaces
+from toolbelt.runtime.calls import gates, incoming, on_servers
+from toolbelt.runtime.calls import prompts_and_resources as requests
+
+# The pause before another attempt, if the resource was not granted or its server went away.
+RETRY_SECONDS = 15.0
+# The longest time for which one request to the server follows a resource.
+FOLLOW_SECONDS = 3600.0
+
+_log = structlog.get_logger(__name__)
+
+
+def active(key: incoming.RequestKey, uris: list[str]) -> list[str]:
+    """Return the URIs that the agent may read now, in a thread that may block."""
+    resolved = surfaces.of(key).resolution
+    return [uri for uri in uris if prompts_and_resources.find_resource(resolved, uri) in resolved.non_tools]
+
+
+async def follow(
+    key: incoming.RequestKey, uri: str, notify: Callable[[], object], caller: incoming.Caller
+) -> None:
+    """Call ``notify`` each time the server reports that the resource has changed, until cancelled."""
+    while True:
+        try:
+            await _follow_once(key, uri, notify, caller)
+        except Exception as error:
+            # For example, it is no longer granted, or the server does not respond.
+            _log.debug("resource not followed", agent=key.agent, uri=uri, error=str(error))
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _follow_once(
+    key: incoming.RequestKey, uri: str, notify: Callable[[], object], caller: incoming.Caller
+) -> None:
+    loop, updated = asyncio.get_running_loop(), asyncio.Event()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        # Runs on the upstream servers' event loop.
+        loop.call_soon_threadsafe(updated.set)
+
+    target = requests.Target(
+        find=lambda resolved: prompts_and_resources.find_resource(resolved, uri),
+        params=lambda upstream_name: {"uri": uri},
+    )
+
+    async def admit() -> gates.Admitted | None:
+        call = incoming.Call(
+            key=key,
+            tool=uri,
+            arguments={},
+            method=on_servers.FOLLOW,
+            progress=on_progress,
+            seconds=FOLLOW_SECONDS,
+        )
+        gate = requests.NonToolGate(call, target, caller)
+        # It is not recorded.
+        gate.recording.is_ended = True
+        await gate.probe()
+        admitted = await gate.in_thread(requests.prepared, gate)
+        return admitted if isinstance(admitted, gates.Admitted) else None
+
+    first = await admit()
+    if first is None:
+        return
+    following: asyncio.Task[Any] = asyncio.create_task(on_servers.run(first, calls.last_check(first)))
+    following.add_done_callback(lambda _: updated.set())
+    try:
+        while True:
+            await updated.wait()
+            updated.clear()
+            if following.done():
+                following.result()
+                return
+            now = await admit()
+            if now is None or now.tool != first.tool:
+                return
+            notify()
+    finally:
+        following.cancel()
+        await asyncio.wait({following})

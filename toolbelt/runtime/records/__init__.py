@@ -1,0 +1,1 @@
+"""Records of calls: what is kept of each, and what is counted and learned from them."""
