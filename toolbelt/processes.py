@@ -16,9 +16,21 @@ from typing import Literal
 import structlog
 
 from toolbelt.control.access import expirations
-from toolbelt.control.servers import running_tools
-from toolbelt.runtime import availability, credentials, plugins, semantic_search, telemetry
-from toolbelt.runtime.records import context_use, record_writer
+from toolbelt.control.agents import connection_cleanup
+from toolbelt.control.servers import client_plugins, elicitation, running_tools, upstream_servers
+from toolbelt.control.servers import plugins as listed_plugins
+from toolbelt.runtime import (
+    availability,
+    code_toolkits,
+    credentials,
+    operators,
+    plugins,
+    process_problems,
+    semantic_search,
+    telemetry,
+)
+from toolbelt.runtime.records import context_use, learning, record_writer
+from toolbelt.runtime.upstream import process_connections
 
 Kind = Literal["server", "command"]
 
@@ -38,37 +50,58 @@ SERVER_PARTS = (
 )
 
 _log = structlog.get_logger(__name__)
-_lock = threading.Lock()
-_started: set[Kind] = set()
 
 
-def start_all(kind: Kind) -> None:
-    """Start what a process of this kind runs. Further calls have no effect until :func:`stop_all`.
+class Runtime:
+    """What this process runs."""
 
-    A process that ends without calling it stops everything at its exit.
-    """
-    if kind in _started:
-        return
-    with _lock:
-        if kind in _started:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started: set[Kind] = set()
+
+    def connect(self) -> None:
+        """Let `runtime` and `control` call each other, although neither imports the other. For Django's start."""
+        code_toolkits.register()
+        learning.register()
+        running_tools.register(plugins.runnable, process_problems.find)
+        connection_cleanup.listen(process_connections.close_claimed)
+        process_connections.watch_catalogs()
+        operators.OPERATORS.record_list = upstream_servers.record_unsolicited
+        operators.OPERATORS.request_review = elicitation.request_review
+        operators.OPERATORS.record_failure = listed_plugins.record_failure
+        operators.OPERATORS.declare = client_plugins.declare_from_program
+
+    def start(self, kind: Kind) -> None:
+        """Start what a process of this kind runs. Further calls have no effect until :meth:`stop`.
+
+        A process that ends without calling it stops everything at its exit.
+        """
+        if kind in self._started:
             return
-        for part in SERVER_PARTS if kind == "server" else COMMAND_PARTS:
-            if hasattr(part, "start"):
-                part.start()
-        if kind == "server":
-            # What is loaded by now stays; searching it for garbage would hold up all requests for 0.1 s each time.
-            gc.freeze()
-        atexit.register(stop_all)
-        _started.add(kind)
+        with self._lock:
+            if kind in self._started:
+                return
+            for part in SERVER_PARTS if kind == "server" else COMMAND_PARTS:
+                if hasattr(part, "start"):
+                    part.start()
+            if kind == "server":
+                # What is loaded by now stays; searching it for garbage would hold up all requests for 0.1 s each time.
+                gc.freeze()
+            atexit.register(self.stop)
+            self._started.add(kind)
+
+    def stop(self, grace: float | None = None) -> None:
+        """Stop what runs, and write what is left to write. With ``grace``, each part has this many seconds to stop."""
+        self._started.clear()
+        atexit.unregister(self.stop)
+        for part in reversed(SERVER_PARTS):
+            if hasattr(part, "stop"):
+                _stop(part.stop, part.__name__.rpartition(".")[2], grace)
 
 
-def stop_all(grace: float | None = None) -> None:
-    """Stop what runs, and write what is left to write. With ``grace``, each part has this many seconds to stop."""
-    _started.clear()
-    atexit.unregister(stop_all)
-    for part in reversed(SERVER_PARTS):
-        if hasattr(part, "stop"):
-            _stop(part.stop, part.__name__.rpartition(".")[2], grace)
+RUNTIME = Runtime()
+start_all = RUNTIME.start
+stop_all = RUNTIME.stop
 
 
 @contextlib.contextmanager

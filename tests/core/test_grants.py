@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.core import building
-from toolbelt.core import grants
+from toolbelt.core import grants, resolution
 
 STORED = building.catalog_of("read push clock", toolkits={"repo": "read push", "all": "read push clock"})
 
@@ -33,8 +33,14 @@ def test_unknown_keys_are_ignored() -> None:
     ],
 )
 def test_the_first_off_switch_of_a_tool_is_named(switches: dict[str, bool], named: str | None) -> None:
-    assert grants.switch_off_over(STORED, building.agent(switches=switches), "read") == named
+    assert off_switch(switches, "read") == named
 
 
 def test_an_off_switch_of_other_tools_does_not_apply() -> None:
-    assert grants.switch_off_over(STORED, building.agent(switches={"repo": False}), "clock") is None
+    assert off_switch({"repo": False}, "clock") is None
+
+
+def off_switch(switches: dict[str, bool], tool: str) -> str | None:
+    snapshot = building.snapshot(STORED, building.agent(switches=switches))
+    decision = resolution.decide(resolution.build_context(snapshot), tool)
+    return decision.origin.name if decision.code == "switch-off" else None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import values
-from toolbelt.core import agents, budgets, inventory, loadouts, resolution, sessions, surface, targets
+from toolbelt.core import agents, budgets, inventory, loadouts, resolution, rules, sessions, surface, targets
 
 pytestmark = pytest.mark.slow
 
@@ -97,10 +97,9 @@ def test_closed_and_denied_tools_are_those_that_rules_1_to_5_decide(
     stored = outside.catalog
     context = resolution.build_context(outside)
     decided = {key: resolution.decide(context, key) for key in stored.tools}
-    closed = inventory.closed(stored)
+    closed = rules.closed(stored, stored.tools.keys())
     assert closed == {key for key, decision in decided.items() if decision.rule_number <= 2}
-    denied = inventory.denied(stored, outside.agent, outside.kind_loadouts)
-    assert (denied & stored.tools.keys()) - closed == {
+    assert (context.denied & stored.tools.keys()) - closed == {
         key for key, decision in decided.items() if 3 <= decision.rule_number <= 5
     }
 

@@ -16,7 +16,8 @@ from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import admitting as gate
 from toolbelt.runtime import calls, plugins
-from toolbelt.runtime.upstream import server_lists, server_notifications
+from toolbelt.runtime.operators import OPERATORS
+from toolbelt.runtime.upstream import server_lists
 from toolbelt.store import snapshots
 
 OPERATOR = writing.by("olive", via="command")
@@ -48,9 +49,9 @@ def wait_for_news() -> Iterator[Callable[[], None]]:
         assert was_heard.wait(20)
         was_heard.clear()
 
-    server_notifications.register(listen)
+    OPERATORS.record_list = listen
     yield wait
-    server_notifications.register(configured.record_unsolicited)
+    OPERATORS.record_list = configured.record_unsolicited
 
 
 def add(name: str, connection: dict[str, Any], **given: Any) -> None:

@@ -12,6 +12,7 @@ from toolbelt import models
 from toolbelt.control.servers import plugins as configured
 from toolbelt.plugins import contract, lifecycle
 from toolbelt.runtime import plugins
+from toolbelt.runtime.operators import OPERATORS
 
 
 def test_a_broken_plugin_does_not_prevent_others_from_initializing(db: None, install: Install) -> None:
@@ -62,7 +63,7 @@ def test_an_error_while_reporting_a_plugin_is_ignored(monkeypatch: pytest.Monkey
         reported.append((plugin, error))
         raise RuntimeError("the database is gone")
 
-    monkeypatch.setattr(plugins, "_listener", fail)
+    monkeypatch.setattr(OPERATORS, "record_failure", fail)
 
     plugins.report("kb", lifecycle.Status("failed", "x"))
 

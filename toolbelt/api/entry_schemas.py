@@ -63,7 +63,7 @@ def _documented(name: str, model: type[fields.Fields]) -> type[Entry]:
     """Return a model that accepts any object, with the schema of another model."""
 
     def schema(cls: type[Entry], core_schema: Any, handler: pydantic.GetJsonSchemaHandler) -> dict[str, Any]:
-        return {**handler.resolve_ref_schema(handler(model.__pydantic_core_schema__)), "title": name}
+        return {**handler.resolve_ref_schema(handler(pydantic.TypeAdapter(model).core_schema)), "title": name}
 
     members = {"__get_pydantic_json_schema__": classmethod(schema), "__doc__": None, "__module__": __name__}
     return type(name, (Entry,), members)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from toolbelt.core import agents, catalog, loadouts, policy, resolution, rules
+from toolbelt.core import agents, catalog, definitions, policy, resolution, rules
 
 # How many names a line of text has room for.
 MAX_NAMED = 5
@@ -44,33 +44,56 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """The active tools after the budget was applied, and the deferred ones, in key order.
+    """What is active after the budget was applied, and what the budget defers, with the reasons, in key order.
 
-    ``non_tools`` are active prompts, resources and so on: they are granted like tools and do not count against the
-    budget.
+    ``tools`` are the active tools, ``others`` the active prompts, resources and so on: they are granted like tools and
+    do not count against the budget. ``removed`` are the deferred tools with their origins.
     """
 
     context: rules.EvaluationContext
-    active: Mapping[str, resolution.Decision]
-    deferred: Mapping[str, resolution.Decision]
-    non_tools: Mapping[str, resolution.Decision] = field(default_factory=dict)
+    tools: frozenset[str]
+    others: frozenset[str] = frozenset()
+    removed: Mapping[str, rules.Origin] = field(default_factory=dict)
+
+    @functools.cached_property
+    def active(self) -> Mapping[str, resolution.Decision]:
+        """The decisions for the active tools."""
+        return resolution.active(self.context, self.tools)
+
+    @functools.cached_property
+    def non_tools(self) -> Mapping[str, resolution.Decision]:
+        """The decisions for the active prompts, resources and so on."""
+        return resolution.active(self.context, self.others)
+
+    @functools.cached_property
+    def deferred(self) -> Mapping[str, resolution.Decision]:
+        """The decisions for the deferred tools."""
+        return {
+            key: resolution.Decision(key, "discoverable", "budget", 10, self.removed[key])
+            for key in sorted(self.removed)
+        }
+
+    @property
+    def on_request(self) -> frozenset[str]:
+        """Everything that could be loaded: from allowed toolkits, by pattern, and what the budget deferred."""
+        return self.context.offered(self.tools | self.others) | self.removed.keys()
 
     @functools.cached_property
     def spent(self) -> Spent:
         """The number of active tools and tokens. Counted when it is needed: most calls do not."""
         context = self.context
-        return spend(context.catalog, self.active, context.concerned, context.agent.budget)
+        return spend(context.catalog, self.tools, context.concerned, context.agent.budget)
 
     @functools.cached_property
     def never_deferred(self) -> frozenset[str]:
         """The active tools that an operator granted by name, which no budget removes."""
-        return frozenset(key for key, decision in self.active.items() if decision.code in NEVER_DEFERRED)
+        return self.tools & self.context.tools(rules.BY_OPERATORS)
 
     @functools.cached_property
     def allowed_tokens(self) -> int:
         """The tokens of all tools that are active or could be loaded, without the policy."""
-        allowed = {*self.active, *(decision.tool for decision in self.discoverable())}
-        return _definition_tokens(self.context.catalog, allowed)
+        stored = self.context.catalog
+        return definitions.tokens(stored, self.tools | (self.on_request - stored.non_tools))
 
     def decision(self, key: str) -> resolution.Decision:
         """Return the decision for any tool of the catalog."""
@@ -89,31 +112,24 @@ class Resolution:
         """Return whether any tool could be loaded; stops at the first."""
         return any(True for _ in self.offered())
 
-    def offered(self) -> Iterator[resolution.Decision]:
-        """Yield the decisions of :meth:`discoverable` as they are found, in any order, some of them twice."""
-        yield from self.deferred.values()
-        for key in self._candidates():
-            if key not in self.active and key not in self.context.catalog.non_tools:
-                decision = self.decision(key)
-                if decision.state == "discoverable":
-                    yield decision
+    def offered(self) -> Iterator[str]:
+        """Yield the tools of :meth:`discoverable` as they are found, in any order, some of them twice."""
+        yield from self.removed
+        context = self.context
+        for answers in context.answers(rules.OFFERING):
+            for key in answers.tools:
+                if (
+                    key not in context.active
+                    and key not in context.denied
+                    and key not in context.catalog.non_tools
+                    and rules.closing(context.catalog, key) is None
+                ):
+                    yield key
 
     def discoverable(self) -> Iterator[resolution.Decision]:
         """Yield what could be loaded: from allowed toolkits, by pattern, and what the budget deferred."""
-        candidates = {*self.deferred, *self._candidates()}
-        for key in sorted(candidates.difference(self.active, self.context.catalog.non_tools)):
-            decision = self.decision(key)
-            if decision.state == "discoverable":
-                yield decision
-
-    def _candidates(self) -> Iterator[str]:
-        context = self.context
-        for key in context.loadable:
-            toolkit = context.catalog.toolkits.get(key)
-            if toolkit is not None:
-                yield from (m.tool for m in toolkit.members if m.tool in context.catalog.tools)
-        if context.loadout is not None and context.loadout.patterns:
-            yield from loadouts.tools_discoverable(context.catalog, context.loadout_name)
+        for key in sorted(self.on_request - self.context.catalog.non_tools):
+            yield self.decision(key)
 
 
 def refuses(before: Spent, after: Spent) -> bool:
@@ -152,7 +168,15 @@ def concerns_all_agents(kind: str, changed: Collection[str]) -> bool:
 def resolve(snapshot: resolution.Snapshot) -> Resolution:
     """Resolve a snapshot: what is active now, within the agent's budget."""
     context = resolution.build_context(snapshot)
-    return fit(context, resolution.active(context))
+    stored, budget, active = context.catalog, context.agent.budget, context.active
+    others = active & stored.non_tools
+    tools = active - others if others else active
+    removed: Mapping[str, rules.Origin] = {}
+    if budget is not None and budget.on_exceed == "defer":
+        fixed = context.tools(rules.BY_OPERATORS)
+        removed = deferred_tools(stored, budget, tools, fixed, context.concerned, *_requested(context))
+        tools = tools.difference(removed)
+    return Resolution(context=context, tools=tools, others=others, removed=removed)
 
 
 def spend(
@@ -165,7 +189,7 @@ def spend(
     agent. None of the tools is a prompt or a resource.
     """
     policy_tokens = policy.tokens(stored, active, concerned)
-    tokens = policy_tokens + _definition_tokens(stored, active)
+    tokens = policy_tokens + definitions.tokens(stored, active)
     return Spent(tools=len(active), tokens=tokens, policy_tokens=policy_tokens, budget=budget)
 
 
@@ -185,16 +209,12 @@ def spend_after(
     definition_tokens = (
         spent.tokens
         - spent.policy_tokens
-        + _definition_tokens(stored, after - before)
-        - _definition_tokens(stored, before - after)
+        + definitions.tokens(stored, after - before)
+        - definitions.tokens(stored, before - after)
     )
     return Spent(
         tools=len(after), tokens=definition_tokens + policy_tokens, policy_tokens=policy_tokens, budget=budget
     )
-
-
-def _definition_tokens(stored: catalog.Catalog, tools: Iterable[str]) -> int:
-    return sum([stored.tools[key].tokens for key in tools])
 
 
 def _is_exceeded(
@@ -208,24 +228,6 @@ def _is_exceeded(
     if budget.exceeded_by(len(active), definition_tokens):
         return True
     return budget.max_tokens is not None and spend(stored, active, concerned, budget).is_exceeded
-
-
-def fit(context: rules.EvaluationContext, active: dict[str, resolution.Decision]) -> Resolution:
-    """Apply the agent's budget to what is active."""
-    stored, budget, non_tools = context.catalog, context.agent.budget, {}
-    if stored.non_tools:
-        non_tools = {key: decision for key, decision in active.items() if key in stored.non_tools}
-        active = {key: decision for key, decision in active.items() if key not in non_tools}
-    removed: Mapping[str, rules.Origin] = {}
-    if budget is not None and budget.on_exceed == "defer":
-        fixed = {key for key, decision in active.items() if decision.code in NEVER_DEFERRED}
-        removed = deferred_tools(stored, budget, active, fixed, context.concerned, *_requested(context))
-    deferred = {
-        key: resolution.Decision(key, "discoverable", "budget", 10, removed[key]) for key in sorted(removed)
-    }
-    if removed:
-        active = {key: decision for key, decision in active.items() if key not in removed}
-    return Resolution(context=context, active=active, deferred=deferred, non_tools=non_tools)
 
 
 def without_each_override(snapshot: resolution.Snapshot) -> dict[str, resolution.Decision]:
@@ -282,10 +284,13 @@ def _spend_changed(
 
 
 def _requested(context: rules.EvaluationContext) -> tuple[Requested, Requested]:
-    """Return the initial toolkits and the loads of the session; a subagent has neither."""
+    """Return the initial toolkits and the loads of the session, with their tools, in the order in which a budget defers
+    them; a subagent has neither.
+    """
     if context.subagent:
         return (), ()
-    return initial_toolkits(context.catalog, context.initial), tuple(_loads(context))
+    toolkits = reversed(context.catalog.in_order(context.initial))
+    return [(kit.key, [member.tool for member in kit.members]) for kit in toolkits], tuple(_loads(context))
 
 
 def has_room(resolved: Resolution, tools: Collection[str]) -> bool:
@@ -297,15 +302,10 @@ def has_room(resolved: Resolution, tools: Collection[str]) -> bool:
     budget = context.agent.budget
     if budget is None or budget.on_exceed == "warn":
         return True
-    added = {
-        key
-        for key in tools
-        if key not in context.catalog.non_tools
-        and resolved.decision(key).state not in ("denied", "unavailable")
-    }
-    return fits(
-        context.catalog, budget, resolved.active.keys(), resolved.never_deferred, added, context.concerned
-    )
+    stored = context.catalog
+    added = frozenset(tools) - stored.non_tools - context.denied
+    added -= rules.closed(stored, added)
+    return fits(stored, budget, resolved.tools, resolved.never_deferred, added, context.concerned)
 
 
 def fits(
@@ -325,7 +325,7 @@ def fits(
     both = stays | added
     if budget.exceeded_by(len(both), 0):
         return False
-    return not _is_exceeded(stored, both, concerned, budget, _definition_tokens(stored, both))
+    return not _is_exceeded(stored, both, concerned, budget, definitions.tokens(stored, both))
 
 
 def in_short(names: Sequence[str]) -> str:
@@ -336,11 +336,6 @@ def in_short(names: Sequence[str]) -> str:
 
 # What was requested under a name, with its tools, in the order in which a budget defers it.
 Requested = Sequence[tuple[str, Collection[str]]]
-
-
-def initial_toolkits(stored: catalog.Catalog, toolkits: Collection[str]) -> Requested:
-    """Return the initial toolkits with their tools, in the order in which a budget defers them."""
-    return [(kit.key, [member.tool for member in kit.members]) for kit in reversed(stored.in_order(toolkits))]
 
 
 def _loads(context: rules.EvaluationContext) -> Iterator[tuple[str, Collection[str]]]:
@@ -372,13 +367,13 @@ def deferred_tools(
     removed: dict[str, rules.Origin] = {}
     if budget is None or budget.on_exceed != "defer":
         return removed
-    left, tokens = set(active), _definition_tokens(stored, active)
+    left, tokens = set(active), definitions.tokens(stored, active)
     if not _is_exceeded(stored, left, concerned, budget, tokens):
         return removed
     for origin, group in _removal_order(stored, left.difference(fixed), initial, loads):
         removed.update(dict.fromkeys(group, origin))
         left.difference_update(group)
-        tokens -= _definition_tokens(stored, group)
+        tokens -= definitions.tokens(stored, group)
         if not _is_exceeded(stored, left, concerned, budget, tokens):
             break
     return removed

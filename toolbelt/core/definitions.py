@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,5 +113,28 @@ def _of_tool(stored: catalog.Catalog, tool: catalog.Tool) -> Definition:
         icons=approved.icons,
         meta=approved.meta,
         toolkits=tuple(toolkit.key for toolkit in stored.toolkits_of.get(tool.key, ())),
-        tokens=tool.tokens,
+        tokens=tokens(stored, [tool.key]),
     )
+
+
+def tokens(stored: catalog.Catalog, keys_: Iterable[str]) -> int:
+    """Return what the definitions of these tools cost, as agents have them."""
+    corrections = _corrections(stored)
+    count = sum([stored.tools[key].tokens for key in keys_])
+    return count + sum([corrections.get(key, 0) for key in keys_]) if corrections else count
+
+
+@catalog.derived
+def _corrections(stored: catalog.Catalog) -> Mapping[str, int]:
+    """Return how many tokens more each tool has as it was approved than in the version that awaits review, which is the
+    one whose tokens are stored. Only of tools that agents have as they were approved.
+    """
+    corrections: dict[str, int] = {}
+    for key, tool in stored.tools.items():
+        if tool.approved_version and stored.count_tokens is not None:
+            shown = declared_versions.offered(tool)
+            if shown is not tool:
+                takes = schema.mapping(shown.input_schema, schema.EMPTY)
+                text = catalog.model_json(key, shown.description, takes)
+                corrections[key] = stored.count_tokens(text) - tool.tokens
+    return corrections

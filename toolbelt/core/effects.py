@@ -52,7 +52,7 @@ class Effect:
 def compare(before: surface.Surface, after: surface.Surface) -> Effect:
     """Return the effect of a change from the surface before it to the one after it."""
     old, new = before.resolution.active, after.resolution.active
-    requestable = [inventory.requestable(surface_.resolution) for surface_ in (before, after)]
+    requestable = [surface_.resolution.on_request for surface_ in (before, after)]
     on_request_added, on_request_removed = _on_request(old.keys(), new.keys(), *requestable)
     return Effect(
         tools_before=before.spent.tools,

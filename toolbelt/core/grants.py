@@ -30,14 +30,6 @@ def split(stored: catalog.Catalog, flat: Mapping[str, object]) -> tuple[dict[str
     return switches, overrides
 
 
-def switch_off_over(stored: catalog.Catalog, agent: agents.Agent, tool: str) -> str | None:
-    """Return the first toolkit over the tool whose switch is off, or None."""
-    for toolkit in stored.toolkits_of.get(tool, ()):
-        if agent.switches.get(toolkit.key) is False:
-            return toolkit.key
-    return None
-
-
 def switch_state(agent: agents.Agent, key: str) -> SwitchState:
     """Return the state of a switch or an override as JSON: on, off, unset (None), or ``{"on", "ends", "then"}``.
 

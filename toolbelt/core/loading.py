@@ -247,5 +247,5 @@ def _offer(resolved: budgets.Resolution) -> str:
     allowed = ", ".join(targets.loadable(resolved))
     if allowed:
         return f"You may load: {allowed}."
-    is_offered = any(targets.name_to_load(resolved, decision) for decision in resolved.offered())
+    is_offered = any(targets.name_to_load(resolved, resolved.decision(key)) for key in resolved.offered())
     return "Use search_tools to find what you may load." if is_offered else "There is nothing to load now."

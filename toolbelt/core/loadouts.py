@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from toolbelt.core import catalog, errors, keys
 
@@ -236,15 +236,22 @@ def tools_included(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
 
 @catalog.derived
 def _tools_included(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
+    disabled = tools_disabled(stored, name)
+    included = dict.fromkeys(tool for *_, tools in included_sets(stored, name) for tool in tools)
+    return tuple(key for key in included if key not in disabled)
+
+
+def included_sets(
+    stored: catalog.Catalog, name: str
+) -> Iterator[tuple[Literal["plugin", "category"], str, str, Sequence[str]]]:
+    """Yield what the loadout includes: a plugin or a category, the loadout of the chain that has it, and its tools."""
     view_ = view_in(stored, name)
-    keys_: dict[str, None] = {}
     for plugin, tools in stored.tools_of_plugin.items():
-        if keys.fold(plugin) in view_.plugins:
-            keys_.update(dict.fromkeys(tools))
+        if origin := view_.plugins.get(keys.fold(plugin)):
+            yield "plugin", plugin, origin, tools
     for category, tools in stored.tools_of_category.items():
-        if keys.fold(category) in view_.categories:
-            keys_.update(dict.fromkeys(tools))
-    return tuple(key for key in keys_ if not view_.disables(key, stored.tools[key].plugin))
+        if origin := view_.categories.get(keys.fold(category)):
+            yield "category", category, origin, tools
 
 
 def tools_discoverable(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
@@ -254,15 +261,21 @@ def tools_discoverable(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
 
 @catalog.derived
 def _tools_discoverable(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    matched: set[str] = set()
-    tools, plugins = _by_folded_name(stored)
-    for pattern in view_in(stored, name).patterns:
-        for folded in tools.matching(pattern):
-            matched.update(tools.named[folded])
-        for folded in plugins.matching(pattern):
-            for plugin in plugins.named[folded]:
-                matched.update(stored.tools_of_plugin[plugin])
+    matched = {tool for _, tools in matched_sets(stored, name) for tool in tools}
     return tuple(key for key in stored.tools if key in matched)
+
+
+def matched_sets(stored: catalog.Catalog, name: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the patterns of the loadout with the tools whose keys they match, then with those whose plugins."""
+    tools, plugins = _by_folded_name(stored)
+    patterns = view_in(stored, name).patterns
+    for pattern in patterns:
+        yield pattern, [key for folded in tools.matching(pattern) for key in tools.named[folded]]
+    for pattern in patterns:
+        yield (
+            pattern,
+            _tools_of(stored, [p for folded in plugins.matching(pattern) for p in plugins.named[folded]]),
+        )
 
 
 def tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
@@ -272,13 +285,21 @@ def tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
 
 @catalog.derived
 def _tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
+    return frozenset(tool for _, tools in disabled_sets(stored, name) for tool in tools)
+
+
+def disabled_sets(stored: catalog.Catalog, name: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the loadouts of the chain with the tools that they disable by key, then with those by plugin."""
     tools, plugins = _by_folded_name(stored)
-    disabled: set[str] = set()
-    for entry in view_in(stored, name).disabled:
-        disabled.update(tools.named.get(entry, ()))
-        for plugin in plugins.named.get(entry, ()):
-            disabled.update(stored.tools_of_plugin[plugin])
-    return frozenset(disabled)
+    disabled = view_in(stored, name).disabled
+    for entry, origin in disabled.items():
+        yield origin, tools.named.get(entry, ())
+    for entry, origin in disabled.items():
+        yield origin, _tools_of(stored, plugins.named.get(entry, ()))
+
+
+def _tools_of(stored: catalog.Catalog, plugins: Iterable[str]) -> list[str]:
+    return [key for plugin in plugins for key in stored.tools_of_plugin[plugin]]
 
 
 class _Folded:

@@ -1,19 +1,22 @@
 """The eleven rules that decide about a tool (docs/semantics.md: The eleven rules).
 
-Denials come first: rules 1 to 5 deny, 6 to 9 grant, 10 offers, and nothing that an agent can do (load, rule 8) precedes
-a denial. A rule returns its answer, or None if it does not apply.
+Each rule is stated once, as sets of tools with the answer for them: which tools an agent has follows from the sets, and
+why from the answers. Denials come first: rules 1 to 5 deny, 6 to 9 grant, 10 offers, and nothing that an agent can do
+(load, rule 8) precedes a denial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from toolbelt.core import agents, catalog, declared_versions, grants, loadouts, sessions, tool_versions
+from toolbelt.core import agents, catalog, declared_versions, grants, keys, loadouts, sessions, tool_versions
 
 State = Literal["active", "discoverable", "denied", "dormant", "unavailable"]
 STATES: tuple[State, ...] = ("active", "discoverable", "denied", "dormant", "unavailable")
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Origin(NamedTuple):
@@ -32,31 +35,70 @@ class Answer(NamedTuple):
     origin: Origin
 
 
-class Rule(NamedTuple):
-    """One of the eleven rules: its number, its text, and the function that applies it."""
+class Answers:
+    """Which tools a rule applies to, and with which answer.
+
+    They are given as sets of tools, each with an origin: a tool has the first origin of its sets.
+    """
+
+    def __init__(self, state: State, code: str, sets: Iterable[tuple[Collection[str], Origin]]) -> None:
+        """Answer with this state and code for the tools of these sets."""
+        self._state, self._code, self._sets = state, code, tuple(sets)
+
+    @functools.cached_property
+    def tools(self) -> frozenset[str]:
+        """All of the tools."""
+        return _NOTHING.union(*[tools for tools, _ in self._sets])
+
+    def get(self, tool: str) -> Answer | None:
+        """Return the answer for a tool; None if the rule does not apply to it."""
+        if len(self._sets) != 1:
+            return self.by_tool.get(tool)
+        tools, origin = self._sets[0]
+        return Answer(self._state, self._code, origin) if tool in tools else None
+
+    @functools.cached_property
+    def by_tool(self) -> Mapping[str, Answer]:
+        """The answer for each of the tools."""
+        answers: dict[str, Answer] = {}
+        for tools, origin in reversed(self._sets):
+            answers.update(dict.fromkeys(tools, Answer(self._state, self._code, origin)))
+        return answers
+
+
+class CatalogRule(NamedTuple):
+    """A rule that depends only on the catalog: its number, its text, and the function that applies it to a tool."""
 
     number: int
     text: str
-    answer: Callable[[EvaluationContext, catalog.Tool], Answer | None]
+    answer: Callable[[catalog.Catalog, catalog.Tool], Answer | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRule(NamedTuple):
+    """A rule that depends on the agent and its session: its number, its text, and what it answers in a context.
+
+    Of its answers, the first for a tool counts.
+    """
+
+    number: int
+    text: str
+    answers: Callable[[EvaluationContext], Sequence[Answers]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluationContext:
-    """A snapshot with the values that its rules share.
+    """A snapshot with the values that its rules share, and what they answer.
 
-    ``denying`` are the views of all loadouts whose disabled entries apply, ``loadout`` is the one in force.
-    ``granted_alone``, ``switched_on`` and ``loaded`` hold the answers of rules 6, 7 and 8 by tool; a subagent has none.
-    ``rules`` are the rules from 3 on that can apply to this agent. ``load_order`` is what the session loaded, the
-    oldest load first. ``has_session``: the request has a session, in which something can be loaded.
-    ``concerned`` are the toolkits whose off texts the agent gets.
+    ``denying`` are the names of all loadouts whose disabled entries apply, ``loadout`` is the one in force.
+    ``load_order`` is what the session loaded, the oldest load first. ``has_session``: the request has a session, in
+    which something can be loaded.
     """
 
     catalog: catalog.Catalog
     agent: agents.Agent
     subagent: bool
     has_session: bool
-    concerned: frozenset[str]
-    denying: tuple[loadouts.View, ...]
+    denying: tuple[str, ...]
     loadout: loadouts.View | None
     loadout_name: str
     toolkits: tuple[str, ...]
@@ -65,10 +107,117 @@ class EvaluationContext:
     tools_by_name: frozenset[str]
     plugins_by_name: frozenset[str]
     load_order: tuple[tuple[sessions.Kind, str], ...]
-    granted_alone: Mapping[str, Answer]
-    switched_on: Mapping[str, Answer]
-    loaded: Mapping[str, Answer]
-    rules: tuple[Rule, ...]
+    _answers: dict[int, Sequence[Answers]] = field(default_factory=dict, compare=False, repr=False)
+
+    def answers(self, rule: AgentRule) -> Sequence[Answers]:
+        """Return what a rule answers."""
+        answers = self._answers.get(rule.number)
+        if answers is None:
+            answers = self._answers[rule.number] = rule.answers(self)
+        return answers
+
+    @functools.cached_property
+    def in_order(self) -> Sequence[tuple[int, Answers]]:
+        """The answers of all rules that depend on the agent, with their numbers."""
+        return [(rule.number, answers) for rule in AGENT_RULES for answers in self.answers(rule)]
+
+    def tools(self, rules: Iterable[AgentRule]) -> frozenset[str]:
+        """Return the tools that these rules apply to."""
+        sets = [answers.tools for rule in rules for answers in self.answers(rule)]
+        return sets[0] if len(sets) == 1 else _NOTHING.union(*sets)
+
+    @functools.cached_property
+    def denied(self) -> frozenset[str]:
+        """The tools that the agent's own configuration denies."""
+        return self.tools(DENYING)
+
+    @functools.cached_property
+    def granted(self) -> frozenset[str]:
+        """The tools that are granted to the agent alone, whatever a loadout or a default includes."""
+        return self.tools(GRANTING)
+
+    @functools.cached_property
+    def active(self) -> frozenset[str]:
+        """The active tools, before the budget is applied."""
+        # What a loadout includes is much, and shared by many agents: only what is taken from it is computed here.
+        included = _open_and_included(self.catalog, self.loadout_name if self.loadout else None)
+        granted = self.granted - self.denied
+        return (included - (included & self.denied)) | (granted - closed(self.catalog, granted))
+
+    def offered(self, active: Set[str]) -> frozenset[str]:
+        """Return the tools that the agent could load, besides those that are ``active``."""
+        offered = self.tools((OFFERING,)) - active - self.denied
+        return offered - closed(self.catalog, offered)
+
+    @functools.cached_property
+    def concerned(self) -> frozenset[str]:
+        """The toolkits with an off text that concern the agent, whose off text it gets while no member is active.
+
+        The agent's configuration names them (with a switch, or in its allowed toolkits) or one of their members (with
+        an override, as an always-on tool, or in a sub-app), or its loadout (or what is on by default) includes one, or
+        the session has one of the tools loaded by name. It does not matter whether a block, a denial or an outage takes
+        that away.
+        """
+        stored, agent = self.catalog, self.agent
+        if not stored.with_off_text:
+            return _NOTHING
+        tools = {*agent.overrides}
+        if not self.subagent:
+            tools.update(*[answers.tools for answers in loaded_by_name(self)])
+            tools.update(always.tool for always in agent.tools)
+            tools.update(tool for tool, _ in stored.bound.get(agent.key, ()))
+        named = {*agent.switches, *agent.allowed_toolkits}
+        named.update(kit.key for tool in tools for kit in stored.toolkits_of.get(tool, ()))
+        brought = _with_included_members(stored, self.loadout_name if self.loadout else None)
+        return brought.union(named & stored.with_off_text.keys())
+
+
+@catalog.derived
+def members(stored: catalog.Catalog, toolkit: str) -> frozenset[str]:
+    """Return the members of a toolkit that exist."""
+    return frozenset(
+        member.tool for member in stored.toolkits[toolkit].members if member.tool in stored.tools
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    """The tools that were decided by the rules of the catalog, those of them that are closed, and by which answer.
+
+    Each is decided when it is first asked for, because comparing a tool with its approved version takes time.
+    """
+
+    decided: set[str] = field(default_factory=set)
+    tools: set[str] = field(default_factory=set)
+    answers: dict[str, tuple[int, Answer]] = field(default_factory=dict)
+
+
+@catalog.derived
+def _closed(stored: catalog.Catalog) -> _Closed:
+    return _Closed()
+
+
+def closed(stored: catalog.Catalog, among: Set[str]) -> Set[str]:
+    """Return those of the tools that no agent can have: unavailable or blocked (rules 1 and 2)."""
+    known = _closed(stored)
+    if len(known.decided) < len(stored.tools):
+        for key in among - known.decided:
+            for rule in CATALOG_RULES:
+                answer = rule.answer(stored, stored.tools[key])
+                if answer is not None:
+                    known.answers[key] = rule.number, answer
+                    known.tools.add(key)
+                    break
+            known.decided.add(key)
+    return known.tools & among
+
+
+def closing(stored: catalog.Catalog, key: str) -> tuple[int, Answer] | None:
+    """Return the number of the rule that closes a tool for all agents, and its answer; None if it is open."""
+    known = _closed(stored)
+    if key not in known.decided:
+        closed(stored, {key})
+    return known.answers.get(key)
 
 
 def pattern_for(context: EvaluationContext, tool: catalog.Tool) -> str | None:
@@ -76,18 +225,6 @@ def pattern_for(context: EvaluationContext, tool: catalog.Tool) -> str | None:
     if context.loadout is None or not context.loadout.patterns:
         return None
     return context.loadout.discovers(tool.key) or context.loadout.discovers(tool.plugin)
-
-
-def loaded_by_name(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    """Return the answer for a tool that was loaded by its name or its plugin's, while a pattern still matches it."""
-    if tool.key in context.tools_by_name:
-        kind, name = "tool", tool.key
-    elif tool.plugin and tool.plugin in context.plugins_by_name:
-        kind, name = "plugin", tool.plugin
-    else:
-        return None
-    pattern = pattern_for(context, tool)
-    return Answer("active", "loaded", Origin(kind, name, pattern)) if pattern else None
 
 
 def block_over(stored: catalog.Catalog, tool: catalog.Tool) -> Origin | None:
@@ -103,15 +240,15 @@ def block_over(stored: catalog.Catalog, tool: catalog.Tool) -> Origin | None:
     return None
 
 
-def _unavailable(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    plugin = context.catalog.plugins.get(tool.plugin)
+def _unavailable(stored: catalog.Catalog, tool: catalog.Tool) -> Answer | None:
+    plugin = stored.plugins.get(tool.plugin)
     if plugin is not None and plugin.status == "failed":
         return Answer("unavailable", "plugin-failed", Origin("plugin", plugin.name))
     if plugin is not None and not plugin.active:
         return Answer("unavailable", "plugin-disabled", Origin("plugin", plugin.name))
     if tool.retired:
         return Answer("unavailable", "tool-retired", Origin("tool", tool.key))
-    if context.catalog.is_not_running(tool.key):
+    if stored.is_not_running(tool.key):
         return Answer("unavailable", "not-running", Origin("plugin", tool.plugin))
     if tool.schema_problem:
         return Answer("unavailable", "schema-invalid", Origin("tool", tool.key, tool.schema_problem))
@@ -124,108 +261,218 @@ def _unavailable(context: EvaluationContext, tool: catalog.Tool) -> Answer | Non
     return None
 
 
-def _blocked(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    origin = block_over(context.catalog, tool)
+def _blocked(stored: catalog.Catalog, tool: catalog.Tool) -> Answer | None:
+    origin = block_over(stored, tool)
     return Answer("denied", "blocked", origin) if origin is not None else None
 
 
-def _switched_off(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    toolkit = grants.switch_off_over(context.catalog, context.agent, tool.key)
-    if not toolkit:
-        return None
-    return Answer(
-        "denied", "switch-off", Origin("switch", toolkit, grants.describe_expiry(context.agent, toolkit))
-    )
+def _switched(context: EvaluationContext, state: State, code: str, *, on: bool) -> tuple[Answers, ...]:
+    agent, stored = context.agent, context.catalog
+    toolkits = stored.in_order(key for key, is_on in agent.switches.items() if is_on is on)
+    if not toolkits:
+        return ()
+    sets = [
+        (members(stored, kit.key), Origin("switch", kit.key, grants.describe_expiry(agent, kit.key)))
+        for kit in toolkits
+    ]
+    return (Answers(state, code, sets),)
 
 
-def _overridden_off(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    if context.agent.overrides.get(tool.key) is False:
-        until = grants.describe_expiry(context.agent, tool.key)
-        return Answer("denied", "override-off", Origin("override", tool.key, until))
-    return None
+def _overridden(context: EvaluationContext, state: State, code: str, *, on: bool) -> tuple[Answers, ...]:
+    agent = context.agent
+    sets = [
+        ((key,), Origin("override", key, grants.describe_expiry(agent, key)))
+        for key, is_on in agent.overrides.items()
+        if is_on is on and key in context.catalog.tools
+    ]
+    return (Answers(state, code, sets),) if sets else ()
 
 
-def _disabled(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    for view in context.denying:
-        origin = view.disables(tool.key, tool.plugin)
-        if origin:
-            level = view.chain.index(origin) + 1
-            return Answer(
-                "denied", "loadout-disabled", Origin("loadout", origin, f"level {level} of {view.name}")
-            )
-    return None
+def _switched_off(context: EvaluationContext) -> tuple[Answers, ...]:
+    return _switched(context, "denied", "switch-off", on=False)
 
 
-def _granted_alone(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    return context.granted_alone.get(tool.key)
+def _overridden_off(context: EvaluationContext) -> tuple[Answers, ...]:
+    return _overridden(context, "denied", "override-off", on=False)
 
 
-def _switched_on(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    return context.switched_on.get(tool.key)
+def _disabled(context: EvaluationContext) -> tuple[Answers, ...]:
+    return tuple([_disabled_by(context.catalog, keys.fold(name)) for name in context.denying])
 
 
-def _loaded(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
+@catalog.derived
+def _disabled_by(stored: catalog.Catalog, loadout: str) -> Answers:
+    view = loadouts.view_in(stored, loadout)
+    sets = []
+    for origin, tools in loadouts.disabled_sets(stored, loadout):
+        level = view.chain.index(origin) + 1
+        sets.append((tools, Origin("loadout", origin, f"level {level} of {view.name}")))
+    return Answers("denied", "loadout-disabled", sets)
+
+
+def _granted_alone(context: EvaluationContext) -> tuple[Answers, ...]:
     if context.subagent:
-        return None
-    return context.loaded.get(tool.key) or loaded_by_name(context, tool)
+        return ()
+    stored, agent = context.catalog, context.agent
+    answers = [*_overridden(context, "active", "override-on", on=True)]
+    if agent.tools:
+        tools = stored.tools.keys() & {always.tool for always in agent.tools}
+        answers.append(Answers("active", "always-on", [(tools, Origin("agent", agent.key))]))
+    if bound := stored.bound.get(agent.key):
+        sets = [((tool,), Origin("sub-app", sub_app)) for tool, sub_app in bound]
+        answers.append(Answers("active", "sub-app", sets))
+    return tuple(answers)
 
 
-def included(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    """Return the answer for a tool that the loadout in force includes, or that is on by default without a loadout."""
-    if context.loadout is None:
-        return Answer("active", "default-on", Origin("tool", tool.key)) if tool.default_on else None
-    category = context.catalog.category(tool)
-    source = context.loadout.includes(tool.plugin, category)
-    if source is None:
-        return None
-    kind, origin = source
-    return Answer(
-        "active", f"loadout-{kind}", Origin("loadout", origin, tool.plugin if kind == "plugin" else category)
+def _switched_on(context: EvaluationContext) -> tuple[Answers, ...]:
+    return () if context.subagent else _switched(context, "active", "switch-on", on=True)
+
+
+def _loaded(context: EvaluationContext) -> tuple[Answers, ...]:
+    if context.subagent:
+        return ()
+    loaded = [key for key in context.toolkits if key not in context.initial]
+    return (
+        *_of_toolkits(context, "active", "initial", context.initial),
+        *_of_toolkits(context, "active", "loaded", loaded),
+        *loaded_by_name(context),
     )
 
 
-def _discoverable(context: EvaluationContext, tool: catalog.Tool) -> Answer | None:
-    for toolkit in context.catalog.toolkits_of.get(tool.key, ()):
-        if toolkit.key in context.loadable:
-            return Answer("discoverable", "loadable", Origin("toolkit", toolkit.key))
-    pattern = pattern_for(context, tool)
-    if pattern and context.loadout is not None:
-        return Answer(
-            "discoverable", "pattern", Origin("loadout", context.loadout.patterns[pattern], pattern)
+def _of_toolkits(
+    context: EvaluationContext, state: State, code: str, toolkits: Collection[str]
+) -> tuple[Answers, ...]:
+    stored = context.catalog
+    if not toolkits:
+        return ()
+    sets = [(members(stored, kit.key), Origin("toolkit", kit.key)) for kit in stored.in_order(toolkits)]
+    return (Answers(state, code, sets),)
+
+
+def loaded_by_name(context: EvaluationContext) -> tuple[Answers, ...]:
+    """Return the answers for tools that were loaded by their names or their plugins', while a pattern still matches."""
+    stored = context.catalog
+    named = [
+        *[("tool", key, key) for key in context.tools_by_name],
+        *[
+            ("plugin", name, key)
+            for name in context.plugins_by_name
+            for key in stored.tools_of_plugin.get(name, ())
+        ],
+    ]
+    sets = [
+        ((key,), Origin(kind, name, pattern))
+        for kind, name, key in named
+        if key in stored.tools and (pattern := pattern_for(context, stored.tools[key]))
+    ]
+    return (Answers("active", "loaded", sets),) if sets else ()
+
+
+def _included(context: EvaluationContext) -> tuple[Answers, ...]:
+    return included(context.catalog, context.loadout_name if context.loadout else None)
+
+
+def included(stored: catalog.Catalog, loadout: str | None) -> tuple[Answers, ...]:
+    """Return the answers for what the loadout includes, or for what is on by default without one (None)."""
+    return _included_by(stored, None if loadout is None else keys.fold(loadout))
+
+
+@catalog.derived
+def _included_by(stored: catalog.Catalog, loadout: str | None) -> tuple[Answers, ...]:
+    if loadout is None:
+        sets = [((key,), Origin("tool", key)) for key in stored.default_on]
+        return (Answers("active", "default-on", sets),)
+    return tuple(
+        Answers(
+            "active",
+            f"loadout-{kind}",
+            [
+                (tools, Origin("loadout", origin, name))
+                for kind_, name, origin, tools in loadouts.included_sets(stored, loadout)
+                if kind_ == kind
+            ],
         )
-    return None
+        for kind in ("plugin", "category")
+    )
 
 
-def _otherwise(context: EvaluationContext, tool: catalog.Tool) -> Answer:
-    return Answer("dormant", "not-granted", Origin("agent", context.agent.key))
+def _open_and_included(stored: catalog.Catalog, loadout: str | None) -> frozenset[str]:
+    return _open_and_included_by(stored, None if loadout is None else keys.fold(loadout))
 
 
-RULES = (
-    Rule(
+@catalog.derived
+def _open_and_included_by(stored: catalog.Catalog, loadout: str | None) -> frozenset[str]:
+    tools = _NOTHING.union(*[answers.tools for answers in included(stored, loadout)])
+    return tools - closed(stored, tools)
+
+
+def _with_included_members(stored: catalog.Catalog, loadout: str | None) -> frozenset[str]:
+    return _with_included_members_by(stored, None if loadout is None else keys.fold(loadout))
+
+
+@catalog.derived
+def _with_included_members_by(stored: catalog.Catalog, loadout: str | None) -> frozenset[str]:
+    """Return the toolkits with an off text of which the loadout includes a member, and does not disable it."""
+    tools = {*(stored.default_on if loadout is None else loadouts.tools_included(stored, loadout))}
+    return frozenset(key for key in stored.with_off_text if not tools.isdisjoint(members(stored, key)))
+
+
+def _discoverable(context: EvaluationContext) -> tuple[Answers, ...]:
+    loadable = _of_toolkits(context, "discoverable", "loadable", context.loadable)
+    if context.loadout is None or not context.loadout.patterns:
+        return loadable
+    return (*loadable, _matched_by(context.catalog, keys.fold(context.loadout_name)))
+
+
+@catalog.derived
+def _matched_by(stored: catalog.Catalog, loadout: str) -> Answers:
+    patterns = loadouts.view_in(stored, loadout).patterns
+    return Answers(
+        "discoverable",
+        "pattern",
+        [
+            (tools, Origin("loadout", patterns[pattern], pattern))
+            for pattern, tools in loadouts.matched_sets(stored, loadout)
+        ],
+    )
+
+
+def _otherwise(context: EvaluationContext) -> tuple[Answers, ...]:
+    return (Answers("dormant", "not-granted", [(context.catalog.tools, Origin("agent", context.agent.key))]),)
+
+
+CATALOG_RULES = (
+    CatalogRule(
         1,
         "Has its plugin failed or been disabled, or is the tool retired, not running, invalid, new, or changed?",
         _unavailable,
     ),
-    Rule(2, "Is the tool, its plugin or one of its toolkits blocked for everyone?", _blocked),
-    Rule(3, "Is the switch of one of its toolkits off?", _switched_off),
-    Rule(4, "Is its override off?", _overridden_off),
-    Rule(5, "Does the agent's loadout, or one that it extends, disable the tool or its plugin?", _disabled),
-    Rule(6, "Is its override on, is it an always-on tool, or does a sub-app bind it?", _granted_alone),
-    Rule(7, "Is the switch of one of its toolkits on?", _switched_on),
-    Rule(8, "Is it in a toolkit that this session has, or was it loaded by name?", _loaded),
-    Rule(
-        9,
-        "Does the loadout include its plugin or category? Or, without a loadout, is it on by default?",
-        included,
-    ),
-    Rule(
-        10,
-        "Is it in a toolkit that the agent may load, or does a pattern of the agent's loadout match it?",
-        _discoverable,
-    ),
-    Rule(11, "Otherwise", _otherwise),
+    CatalogRule(2, "Is the tool, its plugin or one of its toolkits blocked for everyone?", _blocked),
 )
-# The first two depend only on the catalog, which can therefore cache their answers.
-CATALOG_RULES = RULES[:2]
-AGENT_RULES = RULES[2:]
-DENYING_RULES = RULES[1:5]
+DENYING = (
+    AgentRule(3, "Is the switch of one of its toolkits off?", _switched_off),
+    AgentRule(4, "Is its override off?", _overridden_off),
+    AgentRule(
+        5, "Does the agent's loadout, or one that it extends, disable the tool or its plugin?", _disabled
+    ),
+)
+BY_OPERATORS = (
+    AgentRule(6, "Is its override on, is it an always-on tool, or does a sub-app bind it?", _granted_alone),
+    AgentRule(7, "Is the switch of one of its toolkits on?", _switched_on),
+)
+GRANTING = (
+    *BY_OPERATORS,
+    AgentRule(8, "Is it in a toolkit that this session has, or was it loaded by name?", _loaded),
+)
+INCLUDING = AgentRule(
+    9,
+    "Does the loadout include its plugin or category? Or, without a loadout, is it on by default?",
+    _included,
+)
+OFFERING = AgentRule(
+    10,
+    "Is it in a toolkit that the agent may load, or does a pattern of the agent's loadout match it?",
+    _discoverable,
+)
+AGENT_RULES = (*DENYING, *GRANTING, INCLUDING, OFFERING, AgentRule(11, "Otherwise", _otherwise))
+RULES: tuple[CatalogRule | AgentRule, ...] = (*CATALOG_RULES, *AGENT_RULES)

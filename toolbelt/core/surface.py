@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from toolbelt.core import (
     budgets,
-    conflicts,
     definitions,
     directives,
     meta_tools,
@@ -241,12 +240,10 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
     for key in resolution.invalid(context):
         message = f"{key} is left out: {context.catalog.tools[key].schema_problem}. Correct the schema."
         result.append(Warning_(code="schema-invalid", message=message))
-    for tool in sorted(
-        conflicts.tools_with_options(context.catalog, context.agent).intersection(resolved.active)
-    ):
-        conflict = resolution.options(context, tool)[1]
-        if conflict is not None:
-            result.append(Warning_(code="options-conflict", message=conflict.warning))
+    result.extend(
+        Warning_(code="options-conflict", message=conflict.warning)
+        for conflict in resolution.conflicts_in(context, resolved.tools)
+    )
     return tuple(result)
 
 

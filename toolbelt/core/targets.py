@@ -42,7 +42,7 @@ def find(resolved: budgets.Resolution, name: str, *, prefer_loaded: bool = False
     def is_offered(tool: str) -> bool:
         if tool in stored.non_tools:
             return False
-        return tool in resolved.deferred or bool(rules.pattern_for(context, stored.tools[tool]))
+        return tool in resolved.removed or bool(rules.pattern_for(context, stored.tools[tool]))
 
     targets: list[Target] = []
     toolkit = stored.toolkits.get(name)
@@ -89,13 +89,11 @@ def closed_state(context: rules.EvaluationContext, target: Target) -> Literal["d
     """Return why loading the target would have no effect (all of its tools are denied or unavailable), or None."""
     if _is_closed(context, target):
         return "denied"
-    is_any_denied = not target.tools
-    for tool in target.tools:
-        state = resolution.decide(context, tool).state
-        if state not in ("denied", "unavailable"):
-            return None
-        is_any_denied = is_any_denied or state == "denied"
-    return "denied" if is_any_denied else "unavailable"
+    tools = frozenset(target.tools) - context.denied
+    if tools - rules.closed(context.catalog, tools):
+        return None
+    states = {resolution.decide(context, tool).state for tool in target.tools}
+    return "unavailable" if states == {"unavailable"} else "denied"
 
 
 def _is_closed(context: rules.EvaluationContext, target: Target) -> bool:
@@ -121,7 +119,7 @@ def refusal(resolved: budgets.Resolution, target: Target) -> Refusal | None:
         return closed
     if not budgets.has_room(resolved, target.tools):
         return "over_budget"
-    if is_loaded(context, target) and resolved.deferred.keys().isdisjoint(target.tools):
+    if is_loaded(context, target) and resolved.removed.keys().isdisjoint(target.tools):
         return "already_loaded"
     if not context.has_session:
         return "no_session"
@@ -134,7 +132,7 @@ def conflict(context: rules.EvaluationContext, target: Target) -> conflicts.Conf
     for tool in target.tools if with_options else ():
         if tool not in with_options:
             continue
-        if resolution.decide(context, tool).state in ("denied", "unavailable"):
+        if tool in context.denied or rules.closing(context.catalog, tool) is not None:
             continue
         existing = resolution.sources(context, tool)
         if not existing:
@@ -174,7 +172,7 @@ def is_anything_to_change(resolved: budgets.Resolution) -> bool:
         or any(is_unloadable(resolved, name) for name in context.tools_by_name | context.plugins_by_name)
         or any(would_load(resolved, key) for key in context.agent.allowed_toolkits)
         # Of other tools on request, only a load by their own name is left to try.
-        or any(would_load(resolved, decision.tool) for decision in resolved.offered())
+        or any(would_load(resolved, tool) for tool in resolved.offered())
     )
 
 

@@ -49,5 +49,5 @@ def _may_dispatch(answer: surface.Surface) -> bool:
     """
     stored = answer.resolution.context.catalog
     return bool(answer.meta_tools) or any(
-        stored.runner(stored.tools[decision.tool]) != "client" for decision in answer.resolution.offered()
+        stored.runner(stored.tools[tool]) != "client" for tool in answer.resolution.offered()
     )

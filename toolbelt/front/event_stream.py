@@ -18,12 +18,12 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.http import parse_cookie
 
+from toolbelt.core import limits
 from toolbelt.front import messages
 from toolbelt.runtime import feed
 from toolbelt.web.kit import live
 
-# How often a silent stream sends a comment, to keep proxies from closing it, and checks whether its login is valid.
-SILENCE = 15.0
+SILENCE = limits.KEEP_ALIVE_SECONDS
 # The maximum number of open streams per user, and per process.
 MAX_PER_ONE, MAX_COUNT = 20, 2000
 

@@ -2,9 +2,9 @@
 concurrent requests.
 
 Django stores a whole body, in memory or on disk, before it authenticates its sender. Every body is therefore received
-here first, up to a size and within a time. Without a valid token or login, a body may have at most
-:data:`MAX_UNAUTHENTICATED_BYTES`. The API and the MCP endpoint return their own errors for bodies that are too large:
-they receive the request without its body.
+here first, up to a size and within a time. Without a valid token or login, it may have at most
+``limits.UNAUTHENTICATED_BODY_BYTES``. The API and the MCP endpoint return their own errors for bodies that are too
+large: they receive the request without its body.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from django.http import parse_cookie
 
 from toolbelt import conf
 from toolbelt.api import problems
-from toolbelt.core import schema
+from toolbelt.core import limits, schema
 from toolbelt.front import access_log, answer_headers, ids, messages
 from toolbelt.mcp import protocol, request_head
 from toolbelt.runtime import credentials
 from toolbelt.web.kit import live
 
-MAX_UNAUTHENTICATED_BYTES = 100_000
 # The overhead of a form around the file or the text that it sends.
 FORM_BYTES = 100_000
 # The maximum number of bodies that may be arriving from one address at a time.
@@ -199,7 +198,7 @@ class WsgiRequestLimits:
         )
         limit = (
             head.maximum
-            if head.is_for_api or head.length <= MAX_UNAUTHENTICATED_BYTES
+            if head.is_for_api or head.length <= limits.UNAUTHENTICATED_BODY_BYTES
             else _limit_by_sender(head)
         )
         if head.is_for_api or head.length <= limit:
@@ -238,7 +237,7 @@ def _head(scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Head:
 
 async def _limit(head: Head) -> int:
     """Return the maximum size of a body from its sender."""
-    if head.states_length and not MAX_UNAUTHENTICATED_BYTES < head.length <= head.maximum:
+    if head.states_length and not limits.UNAUTHENTICATED_BODY_BYTES < head.length <= head.maximum:
         # The sender does not matter: small enough for anyone, or too large for everyone.
         return head.maximum
     return await _limit_in_thread(head)
@@ -246,7 +245,7 @@ async def _limit(head: Head) -> int:
 
 def _limit_by_sender(head: Head) -> int:
     try:
-        return head.maximum if _is_known(head) else min(MAX_UNAUTHENTICATED_BYTES, head.maximum)
+        return head.maximum if _is_known(head) else min(limits.UNAUTHENTICATED_BODY_BYTES, head.maximum)
     finally:
         # Django does not close the connections of this thread at the end of a request.
         db.connections.close_all()

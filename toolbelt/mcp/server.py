@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from toolbelt.core import errors, request_key, strict_json
+from toolbelt.core import errors, limits, request_key, strict_json
 from toolbelt.mcp import (
     exchanges,
     listening,
@@ -30,9 +30,6 @@ from toolbelt.plugins.upstream import connection_owners
 from toolbelt.runtime import availability, telemetry
 from toolbelt.runtime.surfaces import prepared_answers
 from toolbelt.runtime.upstream import process_connections
-
-# A larger body is read only with a valid token.
-MAX_UNAUTHENTICATED_BYTES = 100_000
 
 _log = structlog.get_logger(__name__)
 
@@ -113,7 +110,7 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
 
 async def _read(exchange: exchanges.Exchange, head: request_head.RequestHead) -> protocol.Message:
     """Return the message in the body. Raise ProtocolError."""
-    if head.length is None or head.length > MAX_UNAUTHENTICATED_BYTES:
+    if head.length is None or head.length > limits.UNAUTHENTICATED_BODY_BYTES:
         await exchange.admitted(head)
     try:
         return protocol.read(strict_json.read(await exchange.read(head), exchange.shared.depth))

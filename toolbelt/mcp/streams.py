@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import structlog
 
-from toolbelt.core import errors, request_key
+from toolbelt.core import errors, limits, request_key
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed
 
-# How often an idle stream sends a comment, to keep proxies from closing it; and how often its token is checked.
-KEEP_ALIVE = 15.0
+KEEP_ALIVE = limits.KEEP_ALIVE_SECONDS
 # Limits per process, and per agent and per token in a process.
 MAX_COUNT = 4000
 MAX_PER_AGENT = 2000

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.core import errors, meta_tools
+from toolbelt.core import errors, limits, meta_tools
 from toolbelt.mcp import (
     elicitation,
     exchanges,
@@ -27,8 +27,7 @@ from toolbelt.runtime import calls, threads
 from toolbelt.runtime.calls import open_questions
 from toolbelt.runtime.surfaces import tool_lists
 
-# How often a stream gets a comment while a call takes long, in seconds.
-KEEP_ALIVE_SECONDS = 15.0
+KEEP_ALIVE_SECONDS = limits.KEEP_ALIVE_SECONDS
 # How long a call runs before its client's connection is watched, in seconds.
 WATCH_AFTER = 0.1
 

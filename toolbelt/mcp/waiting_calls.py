@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from toolbelt import conf
+from toolbelt.core import limits
 from toolbelt.mcp import elicitation, exchanges, input_required, ongoing_call, protocol, request_head
 from toolbelt.runtime import calls, threads
 from toolbelt.runtime.calls import open_questions
@@ -19,8 +20,7 @@ from toolbelt.runtime.calls import open_questions
 OUTCOME_TTL = 60.0
 # How often a call that continues for another process checks whether its client is gone, and that process for its end.
 POLL_SECONDS = 0.25
-# How often a long call sends a sign of life, in seconds.
-KEEP_ALIVE_SECONDS = 15.0
+KEEP_ALIVE_SECONDS = limits.KEEP_ALIVE_SECONDS
 # How long after the call's time limit its outcome may arrive, in seconds.
 LATE_SECONDS = 10.0
 

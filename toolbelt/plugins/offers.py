@@ -119,15 +119,15 @@ def examine(plugin: contract.ToolPlugin, source: str, owners: Owners) -> Examine
     valid_tools = []
     for position, (tool, stated) in enumerate(tools):
         path = _path(offer, "tools", stated["name"], position)
-        read, problems = _read(_Tool, stated, path)
-        problems = list(_of_tool(tool, read, offer, claims, path, problems))
+        read, problems = _read(_Tool, stated, path, tool, contract.ToolDefinition)
+        problems = problems or list(_of_tool(read, offer, claims, path))
         if not problems:
             valid_tools.append(contract.ToolDefinition(**{"description": "", **read.given()}))
         left_out += problems
     for position, (toolkit, stated) in enumerate(toolkits):
         path = _path(offer, "toolkits", stated["key"], position)
-        read, problems = _read(_Toolkit, stated, path)
-        fatal += _of_toolkit(toolkit, read, claims, path, problems)
+        read, problems = _read(_Toolkit, stated, path, toolkit, contract.CodeToolkit)
+        fatal += problems or _of_toolkit(read, claims, path)
     offer = dataclasses.replace(
         offer, tools=tuple(valid_tools), toolkits=tuple(toolkit for toolkit, _ in toolkits)
     )
@@ -198,22 +198,14 @@ def _of_plugin(offer: Offer, claims: _Claims) -> Iterator[errors.Problem]:
     yield from (errors.Problem(path=offer.name, message=message) for message in problems if message)
 
 
-def _of_tool(
-    tool: object, read: _Tool, offer: Offer, claims: _Claims, path: str, misfits: list[errors.Problem]
-) -> Iterator[errors.Problem]:
-    if not isinstance(tool, contract.ToolDefinition):
-        yield errors.Problem(path=path, message=f"A tool is a ToolDefinition, not a {type(tool).__name__}.")
-        return
-    if misfits:
-        yield from misfits
-        return
+def _of_tool(tool: _Tool, offer: Offer, claims: _Claims, path: str) -> Iterator[errors.Problem]:
     if problem := _naming_problem(tool.name, offer):
         yield errors.Problem(path=path, message=f"{problem} {offer.owner} uses it.")
     elif problem := claims.problem("key", tool.name, repr(tool.name)):
         yield errors.Problem(path=path, message=problem)
     if tool.category and (problem := keys.name_problem(tool.category)):
         yield errors.Problem(path=f"{path}.category", message=problem)
-    for field, written in (("input_schema", read.input_schema), ("output_schema", read.output_schema)):
+    for field, written in (("input_schema", tool.input_schema), ("output_schema", tool.output_schema)):
         if written is not None and (problem := _schema_problem(schema.canonical(written))):
             message = f"A tool cannot have this schema: {problem}."
             yield errors.Problem(path=f"{path}.{field}", message=message)
@@ -236,26 +228,17 @@ def _naming_problem(key: str, offer: Offer) -> str | None:
     return None
 
 
-def _of_toolkit(
-    toolkit: object, read: _Toolkit, claims: _Claims, path: str, misfits: list[errors.Problem]
-) -> Iterator[errors.Problem]:
-    if not isinstance(toolkit, contract.CodeToolkit):
-        message = f"A toolkit is a CodeToolkit, not a {type(toolkit).__name__}."
-        yield errors.Problem(path=path, message=message)
-        return
-    if misfits:
-        yield from misfits
-        return
+def _of_toolkit(toolkit: _Toolkit, claims: _Claims, path: str) -> Iterator[errors.Problem]:
     problem = keys.toolkit_key_problem(toolkit.key) or claims.problem(
         "key", toolkit.key, f"The toolkit {toolkit.key!r}"
     )
     if problem:
         yield errors.Problem(path=path, message=problem)
-    members = read.members or ()
+    members = toolkit.members or ()
     for position, key in enumerate(members):
         if key is not None and (problem := keys.tool_key_problem(key)):
             yield errors.Problem(path=f"{path}.members[{position}]", message=problem)
-    for key in read.options or ():
+    for key in toolkit.options or ():
         if key not in members:
             message = f"Options are for members, and {key!r} is not a member."
             yield errors.Problem(path=f"{path}.options.{key}", message=message)
@@ -265,8 +248,15 @@ def _stated(value: object, model: type[fields.Fields]) -> dict[str, Any]:
     return {field: getattr(value, field, None) for field in model.model_fields}
 
 
-def _read(model: type[fields.Fields], stated: Any, path: str) -> tuple[Any, list[errors.Problem]]:
+def _read(
+    model: type[fields.Fields], stated: Any, path: str, value: object = None, form: type = object
+) -> tuple[Any, list[errors.Problem]]:
+    """Return what is stated, and the problems of its form; ``value``, which states it, must be of the type ``form``."""
     read, misfits = fields.read(model, stated)
+    if not isinstance(value, form):
+        noun = model.__name__.strip("_").lower()
+        message = f"A {noun} is a {form.__name__}, not a {type(value).__name__}."
+        return read, [errors.Problem(path=path, message=message)]
     return read, [
         errors.Problem(path=".".join(map(str, (path, *misfit.at))), message=misfit.message)
         for misfit in misfits

@@ -6,7 +6,7 @@ Django. They need no token, so any code that imports this module may act as any 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -15,17 +15,8 @@ from toolbelt.adapters.connection import protocol
 from toolbelt.runtime import calls, surfaces
 from toolbelt.runtime.calls import admissions
 from toolbelt.runtime.calls.incoming import Call, RequestKey
+from toolbelt.runtime.operators import OPERATORS
 from toolbelt.runtime.surfaces import documents
-
-Declare = Callable[[str, str, Sequence[Mapping[str, Any]]], protocol.Document]
-
-_declare: Declare | None = None
-
-
-def set_declare(declare: Declare) -> None:
-    """Register what stores a declaration of an agent for a plugin; toolbelt.control does it."""
-    global _declare
-    _declare = declare
 
 
 class BlockingLocal:
@@ -53,9 +44,9 @@ class BlockingLocal:
 
     def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
         """Declare the program's own tools. See protocol.Connection."""
-        if _declare is None:
+        if OPERATORS.declare is None:
             raise RuntimeError("Toolbelt's Django app is not installed: add 'toolbelt' to INSTALLED_APPS.")
-        return _declare(self._agent, plugin, tools)
+        return OPERATORS.declare(self._agent, plugin, tools)
 
     def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> protocol.Document:
         """Have a call admitted. See protocol.Connection."""

@@ -6,7 +6,7 @@ import atexit
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,12 @@ from toolbelt import conf
 from toolbelt.plugins import contract, info, lifecycle, loading
 from toolbelt.plugins import registry as registries
 from toolbelt.runtime import demo_plugins, http, plugin_state, secrets
+from toolbelt.runtime.operators import OPERATORS
 from toolbelt.runtime.upstream import process_connections
-
-# Receives the name and the error of a plugin that has failed.
-Listener = Callable[[str, str], None]
 
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
 _loaded: loading.Loaded | None = None
-_listener: Listener | None = None
 
 
 class Runtime:
@@ -158,18 +155,12 @@ def stop() -> None:
         process_connections.stop()
 
 
-def set_listener(listener: Listener | None) -> None:
-    """Call ``listener`` for each plugin that has failed."""
-    global _listener
-    _listener = listener
-
-
 def report(plugin: str, status: lifecycle.Status) -> None:
     """Report a plugin that has failed. Never raises."""
-    if status.state != "failed" or _listener is None:
+    if status.state != "failed" or OPERATORS.record_failure is None:
         return
     try:
-        _listener(plugin, secrets.mask(status.error))
+        OPERATORS.record_failure(plugin, secrets.mask(status.error))
     except Exception:
         _log.exception("broken plugin not reported", plugin=plugin)
 

@@ -94,6 +94,16 @@ def test_a_changed_tool_is_held_at_the_approved_version() -> None:
     assert inbox.load("shop", maximum=50).changes
 
 
+def test_a_held_tool_costs_the_tokens_of_its_approved_version() -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    before = shown("shop__refund").tokens
+    declare({**REFUND, "description": "Refund an order. " * 500})
+    stored = snapshots.catalog()
+    assert stored.tools["shop__refund"].tokens > 1000
+    assert shown("shop__refund").tokens == definitions.tokens(stored, ["shop__refund"]) == before
+
+
 def test_a_tool_that_is_not_declared_is_retired_until_it_is_declared_again() -> None:
     declare(REFUND, SHIP)
     approve("shop__refund")

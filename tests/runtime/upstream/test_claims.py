@@ -77,8 +77,8 @@ def test_a_question_is_matched_to_the_forwarded_call_of_its_client() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 def test_a_forked_process_does_not_inherit_a_held_lock() -> None:
-    with process_connections._lock:
+    with process_connections._here.lock:
         child = os.fork()
         if child == 0:
-            os._exit(0 if process_connections._lock.acquire(timeout=5) else 1)
+            os._exit(0 if process_connections._here.lock.acquire(timeout=5) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

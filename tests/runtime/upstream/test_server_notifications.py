@@ -20,6 +20,7 @@ from toolbelt.core import catalog
 from toolbelt.plugins.upstream import connection as live
 from toolbelt.plugins.upstream import live_connection
 from toolbelt.runtime import secrets
+from toolbelt.runtime.operators import OPERATORS
 from toolbelt.runtime.upstream import process_connections, server_lists, server_notifications
 from toolbelt.store import snapshots
 
@@ -74,14 +75,14 @@ def test_a_secret_in_a_server_s_output_is_not_recorded(connections: type[FakeCon
         seen.append(answer)
         done.set()
 
-    server_notifications.register(listen)
+    OPERATORS.record_list = listen
     try:
         connections.made[0].on_list(
             server_lists.ServerListing(error="No s3cret-t0ken", stderr="s3cret-t0ken")
         )
         assert done.wait(20)
     finally:
-        server_notifications.register(configured.record_unsolicited)
+        OPERATORS.record_list = configured.record_unsolicited
 
     assert [(answer.error, answer.stderr) for answer in seen] == [
         ("", "Bearer [withheld]"),
@@ -103,7 +104,7 @@ def test_frequent_announcements_are_recorded_one_at_a_time_and_the_last_always(
             done.set()
 
     connected.refresh("files")
-    server_notifications.register(listen)
+    OPERATORS.record_list = listen
     try:
         on_list = connections.made[0].on_list
         on_list(server_lists.ServerListing(server="first"))
@@ -113,7 +114,7 @@ def test_frequent_announcements_are_recorded_one_at_a_time_and_the_last_always(
         go_on.set()
         assert done.wait(20)
     finally:
-        server_notifications.register(configured.record_unsolicited)
+        OPERATORS.record_list = configured.record_unsolicited
 
     assert seen == ["first", "99"]
 
@@ -169,13 +170,13 @@ def test_a_server_s_name_gives_no_access_to_another_plugin_s_secrets(
 
 def test_a_request_to_ask_is_reported_again_after_connections_were_stopped() -> None:
     reviewed: list[str] = []
-    server_notifications.set_question_listener(reviewed.append)
+    OPERATORS.request_review = reviewed.append
     try:
         for _ in range(2):
             server_notifications.report_would_ask("files")
             server_notifications.report_would_ask("files")
             process_connections.stop()
     finally:
-        server_notifications.set_question_listener(elicitation.request_review)
+        OPERATORS.request_review = elicitation.request_review
 
     assert reviewed == ["files", "files"]

@@ -195,7 +195,7 @@ def catalog_view() -> CatalogView:
 def closed(stored: catalog.Catalog) -> Mapping[str, resolution.Decision]:
     """Return the decision for each tool that no agent can have, as people read it."""
     context = resolution.build_context(snapshots.of(stored, agents.Agent(key="")))
-    closed_keys = inventory.closed(stored)
+    closed_keys = rules.closed(stored, stored.tools.keys())
     return {
         key: resolution.as_shown(stored, resolution.decide(context, key))
         for key in stored.tools

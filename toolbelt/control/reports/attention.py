@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking, unresolved
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import approvals, states
-from toolbelt.core import catalog, inventory, reasons, resolution
+from toolbelt.core import catalog, reasons, resolution
 from toolbelt.store import snapshots
 
 # Why an override has no effect.
@@ -105,7 +104,7 @@ def _ineffective_overrides(summary: queries.Summary) -> Iterator[IneffectiveOver
         return
     may_be_deferred = budget is not None and budget.on_exceed == "defer"
     without = _without_overrides(summary)
-    denied = inventory.denied(stored, without.agent, conf.KIND_LOADOUTS)
+    denied = without.context.denied
     closed = access_index.closed(stored)
     for key, on in overrides:
         decision = closed.get(key)

@@ -22,14 +22,13 @@ from typing import Any
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import running_tools, tool_writes
-from toolbelt.core import belts, catalog, errors, facts
+from toolbelt.core import belts, catalog, errors, facts, limits
 from toolbelt.plugins import contract, info
 from toolbelt.store import audit, snapshots
 from toolbelt.store import plugins as rows
 
 SYSTEM = writing.by("toolbelt", via="system")
 REASON = facts.IN_CODE
-MAX_REASON_LENGTH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +102,7 @@ def record_failure(name: str, error: str) -> None:
         if stored is None:
             return
         if stored.status != "failed":
-            write = SYSTEM.observed_by(name, "program").replace(reason=error[:MAX_REASON_LENGTH])
+            write = SYSTEM.observed_by(name, "program").replace(reason=error[: limits.REASON_LENGTH])
             entries.change(write, "plugin", name, {"status": "failed"})
         rows.set_error(name, error)
 

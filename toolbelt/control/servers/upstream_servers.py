@@ -28,14 +28,13 @@ from typing import Any
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals, tool_import, tool_writes
-from toolbelt.core import belts, catalog, connections, errors, facts, keys
+from toolbelt.core import belts, catalog, connections, errors, facts, keys, limits
 from toolbelt.core.imported import importing, non_tool_importing
 from toolbelt.store import listings, snapshots, token_counts
 from toolbelt.store import plugins as rows
 
 SYSTEM = writing.by("toolbelt", via="system")
 REASON = facts.LISTED
-MAX_REASON_LENGTH = 500
 MAX_NOTIFIED = 200
 
 ServerListing = importing.ServerListing
@@ -271,7 +270,7 @@ def _failed(write: writing.Write, plugin: catalog.Plugin, listed: ServerListing)
         now = snapshots.catalog().plugins.get(plugin.name)
         if now is not None and now.status != "failed":
             write = write.observed_by(plugin.name, "server")
-            write = write.replace(reason=listed.error[:MAX_REASON_LENGTH])
+            write = write.replace(reason=listed.error[: limits.REASON_LENGTH])
             entries.change(write, "plugin", plugin.name, {"status": "failed"})
         rows.set_error(plugin.name, listed.error)
         listings.record_failure(plugin.name, error=listed.error, stderr=listed.stderr)

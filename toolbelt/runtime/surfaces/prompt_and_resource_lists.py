@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import budgets, catalog, prompts_and_resources, schema
+from toolbelt.core import budgets, catalog, limits, prompts_and_resources, schema
 
-PAGE_SIZE = 500
+PAGE_SIZE = limits.MCP_PAGE_SIZE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

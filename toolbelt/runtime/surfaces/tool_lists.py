@@ -18,6 +18,7 @@ from toolbelt.core import (
     agents,
     catalog,
     definitions,
+    limits,
     meta_tools,
     policy,
     request_key,
@@ -32,8 +33,7 @@ from toolbelt.runtime.surfaces import byte_cache, prompt_and_resource_lists, req
 
 # The size of the cache. A list of a hundred tools has about 60,000 bytes.
 MAX_BYTES = 64 << 20
-# Some clients read only the first page, so it must hold more tools than a model can use.
-PAGE_SIZE = 500
+PAGE_SIZE = limits.MCP_PAGE_SIZE
 
 Form = tool_lists.Form
 

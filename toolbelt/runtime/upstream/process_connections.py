@@ -16,6 +16,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -28,7 +29,7 @@ from toolbelt.runtime import environ, threads
 from toolbelt.runtime.upstream import claims as upstream_claims
 from toolbelt.runtime.upstream import forwarding, server_notifications
 from toolbelt.runtime.upstream import pool as upstream_pool
-from toolbelt.store import listings
+from toolbelt.store import listings, snapshots
 from toolbelt.store import upstream_connections as stored_claims
 
 ServerListing = importing.ServerListing
@@ -39,18 +40,27 @@ Changed = Callable[[upstream_pool.Pooled, ServerListing], None]
 STOP_SECONDS = 10.0
 
 _log = structlog.get_logger(__name__)
-_lock = threading.Lock()
-_loop: background.Loop | None = None
-# The event loop of the ASGI server, while it runs.
-_host: asyncio.AbstractEventLoop | None = None
-_listener: relay.Listener | None = None
-_being_listed: set[str] = set()
-# Whether each server over HTTP gives ids of sessions, with the digest of the configuration that this is true for.
-_has_session: dict[str, tuple[str, bool]] = {}
-# The namespaces of the last known catalog in lowercase, because names of variables are case-insensitive.
-_namespaces: frozenset[str] = frozenset()
-# The servers of that catalog that may ask users.
-_asking_users: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _State:
+    """What this process holds, beside its connections."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    # The event loop of the connections, and that of the ASGI server, while it runs.
+    loop: background.Loop | None = None
+    host: asyncio.AbstractEventLoop | None = None
+    listener: relay.Listener | None = None
+    being_listed: set[str] = field(default_factory=set)
+    # Whether each server over HTTP gives ids of sessions, with the digest of the configuration that this is true for.
+    has_session: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    # The namespaces of the last known catalog in lowercase, because names of variables are case-insensitive.
+    namespaces: frozenset[str] = frozenset()
+    # The servers of that catalog that may ask users.
+    asking_users: frozenset[str] = frozenset()
+
+
+_here = _State()
 
 
 @contextlib.contextmanager
@@ -59,29 +69,27 @@ def hosted() -> Iterator[None]:
 
     Connections that are open when the block ends are abandoned: call :func:`stop` before, in a thread.
     """
-    global _host, _loop, _listener
-    _host = here = asyncio.get_running_loop()
+    _here.host = here = asyncio.get_running_loop()
     try:
         yield
     finally:
-        with _lock:
-            if _host is here:
-                _host = None
-            if _loop is not None and _loop.host is here:
+        with _here.lock:
+            if _here.host is here:
+                _here.host = None
+            if _here.loop is not None and _here.loop.host is here:
                 pool.remove(lambda pooled: True)
-                if _listener is not None:
+                if _here.listener is not None:
                     # Otherwise its callers would wait for an answer that never comes.
-                    _listener.stop_listening()
-                _loop = _listener = None
+                    _here.listener.stop_listening()
+                _here.loop = _here.listener = None
 
 
 def stop() -> None:
     """Close all connections in parallel, and finish recording lists. The next request connects again."""
-    global _loop, _listener
     removed = pool.remove(lambda pooled: True)
-    with _lock:
-        loop, _loop = _loop, None
-        listener, _listener = _listener, None
+    with _here.lock:
+        loop, _here.loop = _here.loop, None
+        listener, _here.listener = _here.listener, None
     if loop is not None and (removed or listener is not None):
         try:
             loop.run_sync(_end(listener, removed), STOP_SECONDS)
@@ -99,11 +107,10 @@ def apply_catalog(stored: catalog.Catalog) -> None:
     To be called with each catalog that is read, so that a server that was switched off, blocked, removed or
     reconfigured by any process is disconnected with the next request here.
     """
-    global _namespaces, _asking_users
-    _namespaces = frozenset(
+    _here.namespaces = frozenset(
         plugin.namespace.lower() for plugin in stored.plugins.values() if plugin.namespace
     )
-    _asking_users = frozenset(
+    _here.asking_users = frozenset(
         plugin.name
         for plugin in stored.plugins.values()
         if plugin.upstream and catalog.may_ask(stored, plugin)
@@ -112,9 +119,14 @@ def apply_catalog(stored: catalog.Catalog) -> None:
         plugin.name: digest_of(plugin)
         for plugin in stored.plugins.values()
         # A server that is being listed is disconnected afterwards.
-        if plugin.upstream and ((plugin.active and not plugin.blocked) or plugin.name in _being_listed)
+        if plugin.upstream and ((plugin.active and not plugin.blocked) or plugin.name in _here.being_listed)
     }
     pool.close(lambda pooled: digests.get(pooled.name) != pooled.digest)
+
+
+def watch_catalogs() -> None:
+    """Apply each catalog that this process reads."""
+    snapshots.watch(apply_catalog)
 
 
 async def end_owner(owner: str) -> None:
@@ -137,7 +149,7 @@ def _close_here(given_up: Sequence[upstream_claims.Claim]) -> list[upstream_clai
     """Close this process's connections among these, and return the claims of other processes of this host."""
     ids = {claim.id for claim in given_up}
     pool.close(lambda pooled: pooled.claim in ids)
-    here = _listener.address if _listener is not None else ""
+    here = _here.listener.address if _here.listener is not None else ""
     return [claim for claim in given_up if claim.address != here and claim.host == upstream_claims.host()]
 
 
@@ -181,7 +193,7 @@ def sharing(plugin: catalog.Plugin) -> connections.Sharing:
 
 def known_session(name: str, digest: str) -> bool | None:
     """Return whether a server gives ids of sessions; None if it was not connected to."""
-    noted = _has_session.get(name)
+    noted = _here.has_session.get(name)
     return noted[1] if noted is not None and noted[0] == digest else None
 
 
@@ -195,7 +207,7 @@ def connection_of(plugin: catalog.Plugin) -> connections.Connection:
 
 def digest_of(plugin: catalog.Plugin) -> str:
     """Return a digest of everything that identifies a connection's configuration."""
-    asks = plugin.name in _asking_users
+    asks = plugin.name in _here.asking_users
     return _hashed(f"{_secrets_of(plugin)}\n{plugin.upstream}\n{asks}")
 
 
@@ -227,7 +239,7 @@ def take(
             on_list=record,
             on_change=lambda answer: on_change(pooled, answer),
             pause=pause,
-            may_ask=plugin.name in _asking_users,
+            may_ask=plugin.name in _here.asking_users,
         )
 
     return pool.take(plugin.name, key, digest, settings, make, claim=claim)
@@ -243,42 +255,40 @@ def _note_session(pooled: upstream_pool.Pooled) -> None:
     """Note whether the server gives ids of sessions. A server that did once is never taken for a stateless one."""
     has_session = pooled.server.has_session
     if has_session is not None and not known_session(pooled.name, pooled.digest):
-        _has_session[pooled.name] = pooled.digest, has_session
+        _here.has_session[pooled.name] = pooled.digest, has_session
 
 
 async def listening(work: relay.Work) -> str:
     """Return the address of this process, at which ``work`` answers requests of other processes."""
-    global _listener
-    with _lock:
-        listener = _listener = _listener or relay.Listener(work, forwarding.kind)
+    with _here.lock:
+        listener = _here.listener = _here.listener or relay.Listener(work, forwarding.kind)
     return await running().run(listener.start(upstream_claims.directory()), STOP_SECONDS)
 
 
 def running() -> background.Loop:
     """Return the event loop that runs the connections."""
-    global _loop
-    with _lock:
-        if _loop is None:
-            _loop = background.Loop(_host)
-        return _loop
+    with _here.lock:
+        if _here.loop is None:
+            _here.loop = background.Loop(_here.host)
+        return _here.loop
 
 
 def is_being_listed(name: str) -> bool:
     """Return whether a server's tools are being listed."""
-    return name in _being_listed
+    return name in _here.being_listed
 
 
 class ListingMark:
     """Marks servers as being listed, except those that are already marked."""
 
     def __init__(self, names: Collection[str]) -> None:
-        self._names = [name for name in names if name not in _being_listed]
+        self._names = [name for name in names if name not in _here.being_listed]
 
     def __enter__(self) -> None:
-        _being_listed.update(self._names)
+        _here.being_listed.update(self._names)
 
     def __exit__(self, *raised: object) -> None:
-        _being_listed.difference_update(self._names)
+        _here.being_listed.difference_update(self._names)
 
 
 def _close_soon(removed: Sequence[upstream_pool.Pooled]) -> None:
@@ -319,7 +329,7 @@ def _secrets_of(plugin: catalog.Plugin) -> str:
     """Return the namespace whose secrets a server may use: its own, or its name unless another server has that."""
     if plugin.namespace:
         return plugin.namespace
-    return "" if plugin.name.lower() in _namespaces else plugin.name
+    return "" if plugin.name.lower() in _here.namespaces else plugin.name
 
 
 pool = upstream_pool.Pool(_close_soon, lambda: conf.UPSTREAM_CONNECTIONS, renew=_renew)
@@ -329,12 +339,11 @@ _read = functools.lru_cache(256)(connections.read)
 
 def _forget() -> None:
     """Forget the parent's connections and locks in a child process."""
-    global _host, _lock, _loop, _listener
-    _lock = threading.Lock()
+    _here.lock = threading.Lock()
     pool.forget()
     claims.forget()
-    _being_listed.clear()
-    _host = _loop = _listener = None
+    _here.being_listed.clear()
+    _here.host = _here.loop = _here.listener = None
 
 
 os.register_at_fork(after_in_child=_forget)

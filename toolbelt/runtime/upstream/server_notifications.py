@@ -17,9 +17,7 @@ from django.db import connections as database
 
 from toolbelt.core.imported import importing
 from toolbelt.runtime import secrets
-
-# Called with a server's name and its list; toolbelt.control registers it.
-Listener = Callable[[str, importing.ServerListing], object]
+from toolbelt.runtime.operators import OPERATORS
 
 # The pause until a server that would ask users is reported again, in seconds.
 REPORT_PAUSE = 60.0
@@ -30,23 +28,15 @@ _threads: set[threading.Thread] = set()
 # The newest list of each server that is not yet recorded, and the servers whose lists are being recorded.
 _pending: dict[str, importing.ServerListing] = {}
 _recording: set[str] = set()
-_listener: Listener | None = None
-_question_listener: Callable[[str], object] | None = None
 # Until when each server that would ask users is not reported again.
 _silent_until: dict[str, float] = {}
 
 
-def register(listener: Listener | None) -> None:
-    """Register the function that is called with a server's list when it connects or announces a change."""
-    global _listener
-    _listener = listener
-
-
 def record(name: str, answer: importing.ServerListing) -> None:
-    """Notify the listener, in a thread: it writes to the database, and this is the event loop of all servers."""
+    """Have operators' side record a server's list, in a thread: this is the event loop of all servers."""
+    if OPERATORS.record_list is None:
+        return
     with _lock:
-        if _listener is None:
-            return
         _pending[name] = masked(answer)
         if name in _recording:
             return
@@ -59,21 +49,14 @@ def masked(answer: importing.ServerListing) -> importing.ServerListing:
     return dataclasses.replace(answer, error=secrets.mask(answer.error), stderr=secrets.mask(answer.stderr))
 
 
-def set_question_listener(listener: Callable[[str], object] | None) -> None:
-    """Register the function that is called with the name of a server that would ask users and has no entry for that."""
-    global _question_listener
-    _question_listener = listener
-
-
 def report_would_ask(name: str) -> None:
     """Report that a server would ask users, in a thread, and not too often."""
-    now = time.monotonic()
+    now, request_review = time.monotonic(), OPERATORS.request_review
     with _lock:
-        listener = _question_listener
-        if listener is None or now < _silent_until.get(name, 0.0):
+        if request_review is None or now < _silent_until.get(name, 0.0):
             return
         _silent_until[name] = now + REPORT_PAUSE
-    in_thread(lambda: listener(name))
+    in_thread(lambda: request_review(name))
 
 
 def in_thread(work: Callable[[], object]) -> None:
@@ -101,15 +84,15 @@ def finish(within: float) -> None:
 
 
 def _record(name: str) -> None:
-    """Notify the listener of this server's lists until all are recorded."""
+    """Have this server's lists recorded until all are."""
     while True:
         with _lock:
-            answer, listener = _pending.pop(name, None), _listener
-            if answer is None or listener is None:
+            answer, record_list = _pending.pop(name, None), OPERATORS.record_list
+            if answer is None or record_list is None:
                 _recording.discard(name)
                 return
         try:
-            listener(name, answer)
+            record_list(name, answer)
         except Exception:
             _log.exception("list of an upstream server not recorded", server=name)
 
