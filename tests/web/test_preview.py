@@ -32,6 +32,11 @@ def load(session: str, request: str | None = None) -> None:
     calls.run("ada", "load_tools", {"toolkit": "research"}, session=session, request_id=request)
 
 
+def keys(page: Any) -> list[str]:
+    """Return the keys of the tools that a page shows."""
+    return [tool.key for tool in page.now.tools]
+
+
 def test_tools_are_listed_with_reasons_in_the_order_sent_to_the_model(operator: Client) -> None:
     page = open_page(operator, session="s9")
     assert [tool.key for tool in page.now.tools] == surfaces.ask("ada", "s9").content()["active_tools"]
@@ -68,7 +73,7 @@ def test_tools_loaded_in_a_session_appear_from_the_next_request(operator: Client
 
 def test_a_subagent_gets_the_tools_of_its_kind(operator: Client) -> None:
     assert [tool.key for tool in open_page(operator, subagent="explore").now.tools if tool.decision] == []
-    assert open_page(operator, subagent="gardener").now.tools == open_page(operator).now.tools
+    assert keys(open_page(operator, subagent="gardener")) == keys(open_page(operator))
 
 
 def test_policy_sections_are_shown_in_prompt_order(operator: Client) -> None:
@@ -77,7 +82,7 @@ def test_policy_sections_are_shown_in_prompt_order(operator: Client) -> None:
         ("issues", "Read before you write."),
         ("releases", "Ask first: github__issue_read."),
     ]
-    assert page.now.tools == ()
+    assert not page.now.tools
 
 
 @pytest.mark.parametrize("form", rendering.FORMATS)
@@ -157,7 +162,7 @@ def test_an_invalid_session_is_reported_and_the_page_still_renders(operator: Cli
 
 @pytest.mark.parametrize("query", [{"view": "nonsense"}, {"format": "nonsense"}, {"session": "x" * 201}])
 def test_invalid_query_parameters_are_ignored(operator: Client, query: dict[str, str]) -> None:
-    assert open_page(operator, **query).now.tools == open_page(operator).now.tools
+    assert keys(open_page(operator, **query)) == keys(open_page(operator))
 
 
 def test_an_htmx_request_returns_only_the_results(operator: Client) -> None:

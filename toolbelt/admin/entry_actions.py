@@ -55,9 +55,7 @@ class EntryActions(_Admin):
         rows: orm.QuerySet[Any] = super().get_queryset(request).annotate(**counted)
         return rows
 
-    def change_each(
-        self, request: HttpRequest, queryset: Any, changes: Changes, action: str | None = None
-    ) -> None:
+    def change_each(self, request: HttpRequest, queryset: Any, changes: Changes, action: str = "") -> None:
         """Change each of the entries: all, or none with an error message. ``action`` is that of the audit log."""
         rows = [*queryset]
         try:
@@ -65,7 +63,7 @@ class EntryActions(_Admin):
                 # Read once for all entries: such a change neither adds nor removes a name.
                 index = entries.name_index()
                 change = functools.partial(
-                    entries.change, write(request).in_batch(), self.kind, index=index, action=action
+                    entries.change, write(request).in_batch().replace(action=action), self.kind, index=index
                 )
                 results = [
                     change(self.name_of(row), changes(row) if callable(changes) else changes) for row in rows

@@ -50,6 +50,7 @@ class Fields(TypedDict, total=False):
     confirm: bool
     batch: uuid.UUID | None
     undoes: int | None
+    action: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,9 @@ class Write:
     """A write: its author, and what every write has in common.
 
     ``reason`` is the writer's, for the audit log. ``confirm``: they confirm a far-reaching change. Writes that share a
-    ``batch`` are one step. ``undoes`` is the audit entry that this write undoes. ``asked_by`` is who asked for an
-    observation; empty if its source or Toolbelt itself brought it up.
+    ``batch`` are one step. ``undoes`` is the audit entry that this write undoes. ``action`` is its name in the audit
+    log, if it is more than the change of an entry. ``asked_by`` is who asked for an observation; empty if its source or
+    Toolbelt itself brought it up.
     """
 
     actor: Actor
@@ -66,6 +68,7 @@ class Write:
     confirm: bool = False
     batch: uuid.UUID | None = None
     undoes: int | None = None
+    action: str = ""
     asked_by: str = ""
 
     @property

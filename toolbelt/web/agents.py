@@ -232,7 +232,8 @@ class Header(pieces.View):
         self.percent = round(100 * spent.tools / summary.total) if summary.total else 0
         self.tokens = words.approx(spent.tokens)
         self.shares = model_panel.shares(spent)
-        self.last_change = audit_words.last_change(summary.last, may_undo, summary.access.catalog)
+        stored = summary.access.catalog
+        self.last_change = audit_words.LastChange(summary.last, may_undo, stored) if summary.last else None
         self.problem = problem_label(summary.inventory)
         self.budget = model_panel.meter(spent)
 

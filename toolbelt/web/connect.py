@@ -117,13 +117,13 @@ class _Page(pieces.Page):
         self.days = tokens_page.Token.empty(agent)["days"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstRequest:
+class FirstRequest(pieces.View):
     """Whether a token was used, and whether its page still polls for the first request."""
 
-    token: tokens.Token
-    is_waiting: bool
-    is_polled: bool
+    def __init__(self, token: tokens.Token, now: dt.datetime) -> None:
+        self.token = token
+        self.is_waiting = token.last_used is None
+        self.is_polled = self.is_waiting and now - token.created < MAX_WAIT
 
 
 def _first_request(agent: str, prefix: str = "") -> FirstRequest | None:
@@ -133,10 +133,7 @@ def _first_request(agent: str, prefix: str = "") -> FirstRequest | None:
     now = timezone.now()
     for token in tokens.of_agent(agent):
         if token.prefix == prefix or (not prefix and token.is_valid(now)):
-            is_waiting = token.last_used is None
-            return FirstRequest(
-                token=token, is_waiting=is_waiting, is_polled=is_waiting and now - token.created < MAX_WAIT
-            )
+            return FirstRequest(token, now)
     return None
 
 

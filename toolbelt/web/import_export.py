@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -268,28 +267,21 @@ class _Checked(pieces.View):
         self.dangerous = has_reasons or bool(imported.to_confirm)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Section:
+class _Section(pieces.View):
     """The changes of one section: the first entries with their differences, and how many more there are."""
 
-    title: str
-    words: str
-    entries: Sequence[tuple[belts.Difference, tuple[pieces.Difference, ...]]]
-    more: int
+    def __init__(self, section: str, differences: Sequence[belts.Difference]) -> None:
+        new = sum(difference.before is None for difference in differences)
+        self.title = _title(section)
+        self.words = f"{words.number(new)} added, {words.number(len(differences) - new)} changed"
+        self.entries = [(difference, _lines(difference)) for difference in differences[:MAX_ENTRIES]]
+        self.more = max(0, len(differences) - MAX_ENTRIES)
 
 
 def _sections(imported: belts.Imported) -> Iterator[_Section]:
     for section, kind in belts.SECTIONS.items():
-        of_kind = [difference for difference in imported.differences if difference.kind == kind]
-        if not of_kind:
-            continue
-        new = sum(difference.before is None for difference in of_kind)
-        yield _Section(
-            title=_title(section),
-            words=f"{words.number(new)} added, {words.number(len(of_kind) - new)} changed",
-            entries=[(difference, _lines(difference)) for difference in of_kind[:MAX_ENTRIES]],
-            more=max(0, len(of_kind) - MAX_ENTRIES),
-        )
+        if of_kind := [difference for difference in imported.differences if difference.kind == kind]:
+            yield _Section(section, of_kind)
 
 
 def _lines(difference: belts.Difference) -> tuple[pieces.Difference, ...]:

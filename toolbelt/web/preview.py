@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -134,7 +133,7 @@ class _Shown(pieces.View):
         element_id: str = "provider-json",
     ) -> None:
         self.model = model_panel.Panel(result, criteria["message"])
-        self.tools = _tools(result, criteria["offset"], reference, mark) if view == "tools" else ()
+        self.tools = _tools(result, criteria["offset"], reference, mark) if view == "tools" else []
         self.sent = _Sent(result, form, element_id) if view == "json" else None
         self.why = _Why(result, criteria["tool"]) if view == "why" else None
 
@@ -202,32 +201,25 @@ def _moment_choices(agent: str, chosen: str) -> Iterator[pieces.Choice]:
         yield pieces.Choice(value=str(entry.id), label=label, chosen=str(entry.id) == chosen)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tool:
+class _Tool(pieces.View):
     """A tool as it is sent; without a ``decision``, it is Toolbelt's own."""
 
-    key: str
-    tokens: int
-    decision: resolution.Decision | None
-    percent: int
-    mark: str
+    def __init__(
+        self, tool: definitions.Definition, decision: resolution.Decision | None, maximum: int, mark: str
+    ) -> None:
+        self.key, self.tokens, self.decision, self.mark = tool.name, tool.tokens, decision, mark
+        self.percent = round(100 * tool.tokens / maximum) if maximum else 0
 
 
-def _tools(
-    result: surface.Surface, offset: int | str, reference: surface.Surface, mark: str
-) -> tuple[_Tool, ...]:
+def _tools(result: surface.Surface, offset: int | str, reference: surface.Surface, mark: str) -> list[_Tool]:
     """Return a page of the tools in the order of the request, marked if the ``reference`` does not have them."""
     maximum = max((definition.tokens for definition in result.tools), default=0)
-    return tuple(
-        _Tool(
-            key=tool.name,
-            tokens=tool.tokens,
-            decision=result.because.get(tool.name),
-            percent=round(100 * tool.tokens / maximum) if maximum else 0,
-            mark=mark if tool.name in result.because and tool.name not in reference.resolution.active else "",
-        )
-        for tool in _sent_part(result, offset).items
-    )
+    tools = []
+    for tool in _sent_part(result, offset).items:
+        decision = result.because.get(tool.name)
+        is_new = decision is not None and tool.name not in reference.resolution.active
+        tools.append(_Tool(tool, decision, maximum, mark if is_new else ""))
+    return tools
 
 
 def _sent_part(result: surface.Surface, offset: int | str) -> paging.Part[definitions.Definition]:

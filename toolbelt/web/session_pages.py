@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -97,7 +96,7 @@ class _Line(pieces.View):
         self.stored = stored
         self.key = session.key
         self.loadout = session.loadout
-        self.loaded = tuple(_loaded(agent, change) for change in session.changes)
+        self.loaded = tuple(_Loaded(agent, change) for change in session.changes)
         self.calls_url = (
             calls.session_url(agent.key, session.key, **calls.period_since(stored.created))
             if may_see_calls
@@ -105,24 +104,16 @@ class _Line(pieces.View):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
+class _Loaded(pieces.View):
     """What a session loaded or unloaded."""
 
-    kind: str
-    name: str
-    when: datetime | None
-    note: str
-
-
-def _loaded(agent: values.Agent, change: conversations.Change) -> _Loaded:
-    note = ""
-    if not change.on:
-        # The request that unloaded it may still be running.
-        note = "unloaded from the next request"
-    elif change.kind == "toolkit" and change.name not in agent.allowed_toolkits:
-        note = "no longer allowed"
-    return _Loaded(kind=change.kind, name=change.name, when=_parse_time(change.at), note=note)
+    def __init__(self, agent: values.Agent, change: conversations.Change) -> None:
+        self.kind, self.name, self.when, self.note = change.kind, change.name, _parse_time(change.at), ""
+        if not change.on:
+            # The request that unloaded it may still be running.
+            self.note = "unloaded from the next request"
+        elif change.kind == "toolkit" and change.name not in agent.allowed_toolkits:
+            self.note = "no longer allowed"
 
 
 def _parse_time(text: str) -> datetime | None:

@@ -15,14 +15,9 @@ def edit(
     """Change several settings of the agent at once, as `entries.change` does; a change of the loadout alone is logged
     as such.
     """
-    return entries.change(
-        write,
-        "agent",
-        agent,
-        changes,
-        was=was,
-        action="agent.equip" if set(changes) == {"loadout"} else None,
-    )
+    if set(changes) == {"loadout"}:
+        write = write.replace(action="agent.equip")
+    return entries.change(write, "agent", agent, changes, was=was)
 
 
 def archive(write: writing.Write, agent: str, archived: bool) -> writing.Change:
@@ -57,11 +52,5 @@ def duplicate(write: writing.Write, agent: str, key: str, *, title: str = "") ->
 
 def equip(write: writing.Write, agent: str, loadout: str, *, was: str | None = None) -> writing.Change:
     """Equip the agent with a loadout (built in or stored; empty: its kind's, or none). ``was``: the one you saw."""
-    return entries.change(
-        write,
-        "agent",
-        agent,
-        {"loadout": loadout or None},
-        was=None if was is None else {"loadout": was or None},
-        action="agent.equip",
-    )
+    seen = None if was is None else {"loadout": was or None}
+    return edit(write, agent, {"loadout": loadout or None}, was=seen)

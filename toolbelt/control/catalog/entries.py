@@ -52,7 +52,6 @@ def put(
     entry: Entry,
     *,
     was: Entry | None = None,
-    action: str | None = None,
     in_code: bool = False,
     index: belts.NameIndex | None = None,
     even_archived: bool = False,
@@ -109,7 +108,7 @@ def put(
             )
         elif kind == "agent" and write.undoes is None:
             budget_checks.refuse_new(str(name))
-        number = record_change(write, kind, str(name), now, stored, action=action)
+        number = record_change(write, kind, str(name), now, stored)
     return writing.Change(entry=number, before=old_values, after=new_values, effect=effect, result=stored)
 
 
@@ -138,7 +137,6 @@ def change(
     changes: Entry,
     *,
     was: Entry | None = None,
-    action: str | None = None,
     index: belts.NameIndex | None = None,
 ) -> writing.Change:
     """Change only the keys in ``changes``; None resets a key to its default.
@@ -152,7 +150,7 @@ def change(
         message = "It cannot be renamed, because others refer to it: create a new one, and remove this one."
         raise errors.Invalid([errors.Problem(path=path, message=message)])
     try:
-        changed = _change(write, kind, name, changes, was, action, index)
+        changed = _change(write, kind, name, changes, was, index)
     except db.Error as error:
         _hold(write, kind, name, changes, error)
         raise
@@ -168,7 +166,6 @@ def _change(
     name: str,
     changes: Entry,
     was: Entry | None,
-    action: str | None,
     index: belts.NameIndex | None,
 ) -> writing.Change:
     with writing.begin():
@@ -180,7 +177,7 @@ def _change(
         if kind == "agent" and "tools_config" in changes and "ends" not in changes:
             merged["ends"] = _remaining_ends(now, merged)
         entry = {key: value for key, value in merged.items() if value is not None}
-        return put(write, kind, entry, action=action, index=index)
+        return put(write, kind, entry, index=index)
 
 
 def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.Error) -> None:
@@ -197,7 +194,7 @@ def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.
     holds.add(
         kind,
         name,
-        lambda: _change(write.replace(confirm=True), kind, name, {"blocked": True}, None, None, None),
+        lambda: _change(write.replace(confirm=True), kind, name, {"blocked": True}, None, None),
     )
     raise errors.NotStored(f"The {belts.KINDS[_kind(kind)].word} {name}", fault) from error
 
@@ -280,9 +277,7 @@ def differences(now: Entry | None, stored: Entry) -> tuple[dict[str, Any], dict[
     return belts.withheld(before), belts.withheld(after)
 
 
-def record_change(
-    write: writing.Write, kind: str, name: str, now: Entry | None, stored: Entry, *, action: str | None = None
-) -> int:
+def record_change(write: writing.Write, kind: str, name: str, now: Entry | None, stored: Entry) -> int:
     """Record the change of an entry; return the id of the last audit entry.
 
     Switches and overrides of an existing agent are recorded key by key, as flips are: each of them can be found and
@@ -317,7 +312,7 @@ def record_change(
             write,
             kind,
             name,
-            action=action or _action(write, kind, before if now is not None else None, after),
+            action=write.action or _action(write, kind, before if now is not None else None, after),
             before=None if now is None else before,
             after=after,
         )

@@ -157,7 +157,7 @@ def _write(write: writing.Write, name: str, changes: Mapping[str, Mapping[str, A
     plugin = stored.plugins[name]
     if plugin.runner == "code":
         for key, change in changes.items():
-            entries.change(write, "tool", key, change, action=f"tool.{act}")
+            entries.change(write.replace(action=f"tool.{act}"), "tool", key, change)
         return
     to_write = []
     for key, change in changes.items():

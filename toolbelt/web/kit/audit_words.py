@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import models as auth
@@ -138,34 +137,21 @@ def sentence(entry: queries.Entry, *, with_title: bool = False) -> str:
     return f"{who} {_verb_phrase(entry)} {object_name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastChange:
-    """The newest change of an agent as a line; ``entry`` is the one that a button undoes."""
+class LastChange(pieces.View):
+    """The newest change of an agent as a line; ``entry`` is the one that a button undoes. Its creation can only be
+    undone from the history.
+    """
 
-    who: str
-    actor: str
-    action: str
-    when: dt.datetime
-    entry: int | None
-    history_url: str
-
-
-def last_change(entry: queries.Entry | None, may_undo: bool, stored: catalog.Catalog) -> LastChange | None:
-    """Return the newest change of an agent. Its creation can only be undone from the history."""
-    if entry is None:
-        return None
-    is_creation = entry.before is None and not entry.key
-    history = reverse("web:history", args=[entry.subject_key])
-    title = titles.title_of(stored, _kind(entry), entry.key) or entry.key
-    action = f"{_verb_phrase(entry)} {title}" if entry.key else _agent_action(entry)
-    return LastChange(
-        who=actor(entry.actor, entry.actor_kind, stored),
-        actor=entry.actor,
-        action=f"{action} (an undo)" if entry.undoes else action,
-        when=entry.at,
-        entry=entry.id if may_undo and is_undoable(entry) and not is_creation else None,
-        history_url=f"{history}#change-{entry.id}",
-    )
+    def __init__(self, entry: queries.Entry, may_undo: bool, stored: catalog.Catalog) -> None:
+        is_creation = entry.before is None and not entry.key
+        history = reverse("web:history", args=[entry.subject_key])
+        title = titles.title_of(stored, _kind(entry), entry.key) or entry.key
+        action = f"{_verb_phrase(entry)} {title}" if entry.key else _agent_action(entry)
+        self.who, self.actor = actor(entry.actor, entry.actor_kind, stored), entry.actor
+        self.action = f"{action} (an undo)" if entry.undoes else action
+        self.when = entry.at
+        self.entry = entry.id if may_undo and is_undoable(entry) and not is_creation else None
+        self.history_url = f"{history}#change-{entry.id}"
 
 
 def may_undo_quickly(user: auth.AbstractUser | auth.AnonymousUser, entry: queries.Entry | None) -> bool:

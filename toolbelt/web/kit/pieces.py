@@ -23,9 +23,8 @@ class View:
     the type checker knows all names and types.
     """
 
-    def __getitem__(self, name: str) -> object:
-        # Templates look for an item before an attribute: without this, each name would cost an exception.
-        return getattr(self, name)
+    # Templates look for an item before an attribute: without this, each name would cost an exception.
+    __getitem__ = object.__getattribute__
 
 
 class Page(View):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from urllib.parse import urljoin
 
 from django.contrib.auth.decorators import permission_required
@@ -69,24 +68,13 @@ def choose_declarers(request: http.Request, plugin: str) -> HttpResponse:
     return responses.respond_changed(request, change, result, unchanged=unchanged)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declaring:
-    """How a program declares the tools of a client plugin: the agents that may, and the URL."""
+class Declaring(pieces.View):
+    """How a program declares the tools of a client plugin."""
 
-    agents: Sequence[str]
-    choices: Sequence[pieces.Choice]
-    url: str
-
-
-def declaring(plugin: catalog.Plugin, origin: str) -> Declaring | None:
-    """Return how a program declares the tools of a client plugin; None for any other plugin."""
-    if plugin.runner != "client":
-        return None
-    return Declaring(
-        agents=plugin.declared_by,
-        choices=agent_choices(plugin.declared_by),
-        url=urljoin(origin, reverse("api:declare_tools", args=[plugin.name])),
-    )
+    def __init__(self, plugin: catalog.Plugin, origin: str) -> None:
+        self.agents = plugin.declared_by
+        self.choices = agent_choices(plugin.declared_by)
+        self.url = urljoin(origin, reverse("api:declare_tools", args=[plugin.name]))
 
 
 def agent_choices(chosen: Iterable[str]) -> tuple[pieces.Choice, ...]:

@@ -162,7 +162,8 @@ class _Page(pieces.Page):
         )
         asked = criteria["asked"]
         self.refresh = listing.Refresh([provider], asked, path, plugin.name) if asked else None
-        self.declaring = client_plugins.declaring(plugin, request.build_absolute_uri("/"))
+        origin = request.build_absolute_uri("/")
+        self.declaring = client_plugins.Declaring(plugin, origin) if plugin.runner == "client" else None
         may_see, connection = rights.may_read(request.user, "plugin"), provider.connection
         stderr = listed.stderr if listed and may_see else ""
         self.stderr = texts.text(secrets.mask(stderr)) if stderr else None

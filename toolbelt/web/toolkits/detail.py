@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.decorators import permission_required
@@ -38,16 +37,20 @@ def block(request: http.Request, toolkit: str) -> HttpResponse:
     return blocking.respond(request, "toolkit", toolkit, home, part, lambda: _Page(request, toolkit))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class _Member(pieces.View):
     """A member of a toolkit: ``tool`` is None if it does not exist, and ``closed`` if an agent can have it."""
 
-    key: str
-    tool: catalog.Tool | None
-    closed: resolution.Decision | None
-    reason: str
-    note: str
-    options: str
+    def __init__(
+        self,
+        toolkit: catalog.Toolkit,
+        member: catalog.Member,
+        tool: catalog.Tool | None,
+        closed: resolution.Decision | None,
+        reason: str,
+    ) -> None:
+        self.key, self.tool, self.closed, self.reason = member.tool, tool, closed, reason
+        self.note = toolkit.tool_notes.get(member.tool, "").strip()
+        self.options = forms.options_text(member) if member.options else ""
 
 
 class _Page(listing.Line, pieces.Page):
@@ -68,13 +71,12 @@ class _Page(listing.Line, pieces.Page):
         self.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
         self.tools = words.tools(len(use.members))
         self.members = tuple(
-            Member(
-                key=member.tool,
-                tool=index.catalog.tools.get(member.tool),
-                closed=closed.get(member.tool),
-                reason=explanations.of(closed.get(member.tool)),
-                note=toolkit.tool_notes.get(member.tool, "").strip(),
-                options=forms.options_text(member) if member.options else "",
+            _Member(
+                toolkit,
+                member,
+                index.catalog.tools.get(member.tool),
+                closed.get(member.tool),
+                explanations.of(closed.get(member.tool)),
             )
             for member in toolkit.members
         )

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import schema
-from toolbelt.web.kit import texts, words
+from toolbelt.web.kit import pieces, texts, words
 
 MAX_DEPTH = 4
 MAX_ABOUT_LENGTH = 400
@@ -35,16 +34,16 @@ _LIMITS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Argument:
+class Argument(pieces.View):
     """An argument, or a nested one (``depth``), with its kind and limits in words."""
 
-    path: str
-    depth: int
-    kind: str
-    required: bool
-    about: str
-    limits: str
+    def __init__(
+        self, root: Mapping[str, Any], argument: Mapping[str, Any], path: str, depth: int, required: bool
+    ) -> None:
+        self.path, self.depth, self.required = path, depth, required
+        self.kind = _kind(root, argument)
+        self.about = _text(argument.get("description") or argument.get("title"))
+        self.limits = ", ".join(_limits(argument))
 
 
 def listed(text: str) -> Iterator[Argument]:
@@ -62,14 +61,7 @@ def _properties(
     for name, raw in properties.items() if isinstance(properties, Mapping) else ():
         argument = _resolve(root, raw)
         path = f"{prefix}{texts.visible(str(name))}"
-        yield Argument(
-            path=path,
-            depth=depth,
-            kind=_kind(root, argument),
-            required=name in needed,
-            about=_text(argument.get("description") or argument.get("title")),
-            limits=", ".join(_limits(argument)),
-        )
+        yield Argument(root, argument, path, depth, name in needed)
         if depth + 1 >= MAX_DEPTH:
             continue
         items = _resolve(root, argument.get("items"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -102,12 +101,11 @@ class _Page(pieces.Page):
         period = words.counted((today - since).days + 1, "day") if since else ""
         self.tools = tuple(
             Line(
-                tool=tool,
-                toolkits=stored.toolkits_of.get(tool.key, ()),
-                closed=(closed := view.closed.get(tool.key)),
-                reason=explanations.of(closed),
-                agents=sum(tool.key in access.granted for access in index.agents),
-                called=called.get(tool.key),
+                index,
+                tool,
+                closed := view.closed.get(tool.key),
+                explanations.of(closed),
+                called.get(tool.key),
             )
             for tool in part.items
         )
@@ -134,16 +132,20 @@ class _Page(pieces.Page):
         self.views = VIEWS.present(request, criteria)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A tool in the list; ``agents`` is how many have it."""
+class Line(pieces.View):
+    """A tool in the list; ``agents`` is how many have it, and ``closed`` why no agent can."""
 
-    tool: catalog.Tool
-    toolkits: Sequence[catalog.Toolkit]
-    closed: resolution.Decision | None
-    reason: str
-    agents: int
-    called: usage.OfTool | None
+    def __init__(
+        self,
+        index: access_index.AccessIndex,
+        tool: catalog.Tool,
+        closed: resolution.Decision | None,
+        reason: str,
+        called: usage.OfTool | None,
+    ) -> None:
+        self.tool, self.closed, self.reason, self.called = tool, closed, reason, called
+        self.toolkits = index.catalog.toolkits_of.get(tool.key, ())
+        self.agents = sum(tool.key in access.granted for access in index.agents)
 
 
 class _Bulk(pieces.View):
