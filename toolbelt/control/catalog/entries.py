@@ -7,6 +7,7 @@ undoing compares and restores only those.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -145,7 +146,16 @@ def change(
         message = "It cannot be renamed, because others refer to it: create a new one, and remove this one."
         raise errors.Invalid([errors.Problem(path=path, message=message)])
     try:
-        changed = _change(write, kind, name, changes, was, index)
+        with writing.begin():
+            now = read(kind, name)
+            refuse_stale(write, kind, name, now, was or {}, changes)
+            if kind == "agent" and any(key.startswith(tools_config.SINGLE) for key in changes):
+                changes = tools_config.merge_single(write.actor, expirations.find(name).agent, now, changes)
+            merged = {**now, **changes}
+            if kind == "agent" and "tools_config" in changes and "ends" not in changes:
+                merged["ends"] = _remaining_ends(now, merged)
+            entry = {key: value for key, value in merged.items() if value is not None}
+            changed = put(write, kind, entry, index=index)
     except db.Error as error:
         _hold(write, kind, name, changes, error)
         raise
@@ -153,26 +163,6 @@ def change(
         # Not before it is stored: within a larger transaction, that may still fail.
         db.transaction.on_commit(lambda: holds.release(kind, name))
     return changed
-
-
-def _change(
-    write: writing.Write,
-    kind: str,
-    name: str,
-    changes: Entry,
-    was: Entry | None,
-    index: belts.NameIndex | None,
-) -> writing.Change:
-    with writing.begin():
-        now = read(kind, name)
-        refuse_stale(write, kind, name, now, was or {}, changes)
-        if kind == "agent" and any(key.startswith(tools_config.SINGLE) for key in changes):
-            changes = tools_config.merge_single(write.actor, expirations.find(name).agent, now, changes)
-        merged = {**now, **changes}
-        if kind == "agent" and "tools_config" in changes and "ends" not in changes:
-            merged["ends"] = _remaining_ends(now, merged)
-        entry = {key: value for key, value in merged.items() if value is not None}
-        return put(write, kind, entry, index=index)
 
 
 def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.Error) -> None:
@@ -186,12 +176,13 @@ def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.
         return
     # What cannot be read runs nowhere, and what does not exist cannot be stopped.
     read(kind, name)
-    holds.add(
-        kind,
-        name,
-        lambda: _change(write.replace(confirm=True), kind, name, {"blocked": True}, None, None),
-    )
+    holds.add(kind, name, functools.partial(_stop, write.replace(confirm=True), kind, name))
     raise errors.NotStored(f"The {belts.KINDS[_kind(kind)].word} {name}", fault) from error
+
+
+def _stop(write: writing.Write, kind: str, name: str) -> None:
+    with writing.begin():
+        put(write, kind, {**read(kind, name), "blocked": True})
 
 
 def refuse_stale(
