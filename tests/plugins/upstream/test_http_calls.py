@@ -426,7 +426,8 @@ def test_lists_are_read_from_a_server_that_answers_with_the_text_of_an_id() -> N
     async def with_text(message: Any, writer: asyncio.StreamWriter) -> bool:
         match message.get("method"):
             case "initialize":
-                result = {"protocolVersion": LEGACY, "capabilities": {"tools": {}, "prompts": {}}}
+                result: dict[str, Any] = {"protocolVersion": LEGACY}
+                result["capabilities"] = {"tools": {}, "prompts": {}}
                 result["serverInfo"] = {"name": "small", "version": "1"}
             case "prompts/list":
                 result = {"prompts": [{"name": "p"}]}
