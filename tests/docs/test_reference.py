@@ -149,7 +149,7 @@ def possible_texts(node: ast.expr) -> Iterator[str]:
             yield text
         case ast.Constant(value=None):
             yield ""
-        case ast.Name(id=name):
+        case ast.Name(id=name) | ast.Attribute(attr=name):
             yield from VALUES[name]
         case ast.FormattedValue(value=inner):
             yield from possible_texts(inner)
