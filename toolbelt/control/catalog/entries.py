@@ -16,7 +16,8 @@ from django import db
 from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, tools_config
 from toolbelt.control.catalog import budget_checks, connection_policy, unresolved
-from toolbelt.core import agents, belts, budgets, conflicts, errors, facts
+from toolbelt.core import agents, belts, conflicts, errors, facts
+from toolbelt.core.rules import budgets
 from toolbelt.store import entries, faults, holds, snapshots
 
 KINDS_WITH_NAME = frozenset({"category", "plugin", "loadout"})
