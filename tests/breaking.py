@@ -135,12 +135,15 @@ class Database:
                 Path(f"{path}.away").rename(path)
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the write lock of SQLite from another connection."""
+    def locked(self, timeout: float = 0.1) -> Iterator[None]:
+        """Hold the write lock of SQLite from another connection. Others wait for it for this many seconds."""
         other = sqlite3.connect(self._files()[0], isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
+        connections.close_all()
         try:
-            yield
+            with mock.patch.dict(connection.settings_dict["OPTIONS"], timeout=timeout):
+                yield
+            connections.close_all()
         finally:
             other.rollback()
             other.close()

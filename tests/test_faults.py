@@ -126,7 +126,7 @@ def test_health_probes_are_answered_quickly_without_the_database(database, clien
 
 @breaking.ON_SQLITE
 def test_a_write_to_a_locked_database_is_refused_as_busy(database, olga):
-    with database.locked():
+    with database.locked(db.connection.settings_dict["OPTIONS"]["timeout"]):
         start = time.monotonic()
         answer = flip(olga)
         assert time.monotonic() - start < SOON

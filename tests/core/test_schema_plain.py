@@ -57,13 +57,17 @@ def test_the_plain_check_accepts_only_schemas_that_the_meta_schema_accepts(descr
         assert is_valid(described)
 
 
-@pytest.mark.parametrize("keyword", [*plain._VALUES, *plain._NAMING, *plain._NESTING, *plain._LISTING])
 @pytest.mark.parametrize(
     "value", [None, True, 0, -1, 1.5, "", "string", [], ["a"], ["a", "a"], [{}], [1], {}, {"a": {}}, {"a": 1}]
 )
-def test_the_plain_check_of_each_keyword_is_as_strict_as_the_meta_schema(keyword: str, value: Any) -> None:
-    for described in ({keyword: value}, {"properties": {"a": {"items": {keyword: value}}}}):
-        assert not plain.is_valid(described) or is_valid(described)
+def test_the_plain_check_of_each_keyword_is_as_strict_as_the_meta_schema(value: Any) -> None:
+    accepted_by_mistake = [
+        described
+        for keyword in [*plain._VALUES, *plain._NAMING, *plain._NESTING, *plain._LISTING]
+        for described in ({keyword: value}, {"properties": {"a": {"items": {keyword: value}}}})
+        if plain.is_valid(described) and not is_valid(described)
+    ]
+    assert accepted_by_mistake == []
 
 
 def test_the_plain_check_accepts_most_schemas_of_real_servers() -> None:

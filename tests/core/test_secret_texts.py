@@ -112,14 +112,12 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize("name", SECRET_NAMES.split())
-def test_a_name_that_holds_a_secret_is_recognized_however_it_is_written(name: str) -> None:
-    assert secret_texts.is_name(name)
+def test_a_name_that_holds_a_secret_is_recognized_however_it_is_written() -> None:
+    assert [name for name in SECRET_NAMES.split() if not secret_texts.is_name(name)] == []
 
 
-@pytest.mark.parametrize("name", PLAIN_NAMES.split())
-def test_a_name_that_only_resembles_a_secret_s_is_not_one(name: str) -> None:
-    assert not secret_texts.is_name(name)
+def test_a_name_that_only_resembles_a_secret_s_is_not_one() -> None:
+    assert [name for name in PLAIN_NAMES.split() if secret_texts.is_name(name)] == []
 
 
 @pytest.mark.parametrize("text", SECRETS)

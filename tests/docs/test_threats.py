@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.docs import pages
 
 REFERENCES = re.findall(
@@ -17,7 +15,11 @@ def test_the_threats_page_names_tests() -> None:
     assert len(REFERENCES) > 40
 
 
-@pytest.mark.parametrize(("file", "test"), REFERENCES, ids=[f"{file}::{test}" for file, test in REFERENCES])
-def test_every_test_named_on_the_threats_page_exists(file: str, test: str) -> None:
-    source = (pages.ROOT / file).read_text(encoding="utf-8")
-    assert re.search(rf"def {test or 'test_'}", source)
+def test_every_test_named_on_the_threats_page_exists() -> None:
+    missing = [
+        f"{file}::{test}"
+        for file, test in REFERENCES
+        if not (pages.ROOT / file).exists()
+        or not re.search(rf"def {test or 'test_'}", (pages.ROOT / file).read_text(encoding="utf-8"))
+    ]
+    assert missing == []

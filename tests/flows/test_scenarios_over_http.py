@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import models as logins
 from django.test import Client
 
-from tests.flows.test_scenarios_through_rows import SCENARIOS
+from tests.core.test_scenarios import SCENARIOS
 from toolbelt import testing
 from toolbelt.api import limits
 from toolbelt.control.people import tokens

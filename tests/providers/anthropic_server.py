@@ -403,7 +403,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def __enter__(self) -> Server:
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -415,6 +415,8 @@ class Handler(BaseHTTPRequestHandler):
     """A handler that checks each request, and answers with the scripted model."""
 
     protocol_version = "HTTP/1.1"
+    # Otherwise the body waits until the client has acknowledged the headers, which it does late.
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))

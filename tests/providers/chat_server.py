@@ -113,7 +113,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def __enter__(self) -> Server:
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -125,6 +125,8 @@ class Handler(BaseHTTPRequestHandler):
     """A handler that checks each request, and answers with the scripted model."""
 
     protocol_version = "HTTP/1.1"
+    # Otherwise the body waits until the client has acknowledged the headers, which it does late.
+    disable_nagle_algorithm = True
     server: Server
 
     def do_POST(self) -> None:

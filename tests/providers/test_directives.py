@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import anthropic
@@ -92,28 +93,48 @@ def documented() -> dict[str, Any]:
     return namespace
 
 
-@pytest.fixture
-def claude() -> Iterator[anthropic_server.Server]:
+@pytest.fixture(scope="module")
+def anthropic_service() -> Iterator[anthropic_server.Server]:
     with anthropic_server.Server() as server:
         yield server
 
 
-@pytest.fixture
-def gpt() -> Iterator[openai_server.Server]:
+@pytest.fixture(scope="module")
+def openai_service() -> Iterator[openai_server.Server]:
     with openai_server.Server() as server:
         yield server
 
 
-@pytest.fixture
-def chat() -> Iterator[chat_server.Server]:
+@pytest.fixture(scope="module")
+def chat_service() -> Iterator[chat_server.Server]:
     with chat_server.Server() as server:
         yield server
 
 
+@pytest.fixture
+def claude(anthropic_service: anthropic_server.Server) -> anthropic_server.Server:
+    anthropic_service.log.clear()
+    return anthropic_service
+
+
+@pytest.fixture
+def gpt(openai_service: openai_server.Server) -> openai_server.Server:
+    openai_service.log.clear()
+    return openai_service
+
+
+@pytest.fixture
+def chat(chat_service: chat_server.Server) -> chat_server.Server:
+    chat_service.log.clear()
+    return chat_service
+
+
+@cache
 def messages_of(server: Any) -> anthropic.Anthropic:
     return anthropic.Anthropic(api_key="k", base_url=server.address, max_retries=0)
 
 
+@cache
 def openai_of(server: Any) -> openai.OpenAI:
     return openai.OpenAI(api_key="k", base_url=f"{server.address}/v1", max_retries=0)
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.docs import test_language as language
 
 ROOT = Path(__file__).parents[2]
@@ -68,10 +66,11 @@ def in_python(source: str) -> Iterator[str]:
 READERS = {".html": in_template, ".js": in_script, ".py": in_python}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_texts_use_plain_words(path: Path) -> None:
+def test_texts_use_plain_words() -> None:
     problems = [
-        f"{match[0]!r} in {text[max(match.start() - 40, 0) : match.end() + 40]!r}. Write: {better}."
+        f"{path.relative_to(ROOT)}: {match[0]!r} in "
+        f"{text[max(match.start() - 40, 0) : match.end() + 40]!r}. Write: {better}."
+        for path in FILES
         for text in READERS[path.suffix](path.read_text())
         for phrase, better in PHRASES.items()
         for match in phrase.finditer(text)
