@@ -185,7 +185,8 @@ def _figures() -> dict[str, Any]:
 
     from toolbelt.control import writing
     from toolbelt.control.access import switches
-    from toolbelt.core import budgets, request_key, surface
+    from toolbelt.core import request_key, surface
+    from toolbelt.core.rules import budgets
     from toolbelt.runtime import surfaces
     from toolbelt.runtime.surfaces import snapshots
     from toolbelt.store import catalog

@@ -220,7 +220,8 @@ def test_the_key_of_an_entry_cannot_be_changed(olga: Asking) -> None:
 
 
 def test_a_toolkit_in_code_can_be_blocked_but_not_edited(olga: Asking) -> None:
-    entries.put(SETUP, "toolkit", {"key": "coded", "plugin": "kb", "members": ["kb__find"]}, in_code=True)
+    code = SETUP.observed_by("kb", "program")
+    entries.put(code, "toolkit", {"key": "coded", "plugin": "kb", "members": ["kb__find"]})
     answer = olga.patch("/toolkits/coded", {"changes": {"policy": "Mine."}})
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "toolkits.coded.policy")
     assert olga.patch("/toolkits/coded", {"changes": {"blocked": True}}).status_code == 200

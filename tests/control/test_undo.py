@@ -275,7 +275,7 @@ def test_undoing_a_change_of_a_plugin_leaves_its_status_as_it_is(operator: writi
 @pytest.mark.parametrize("field", ["status", "not_running"])
 def test_a_state_of_a_plugin_cannot_be_undone(operator: writing.Write, field: str) -> None:
     write = operator.observed_by("git", "program")
-    entries.put(write, "plugin", {**entries.read("plugin", "git"), "in_code": True}, in_code=True)
+    entries.put(write, "plugin", {**entries.read("plugin", "git"), "in_code": True})
     value = "failed" if field == "status" else ["git__log"]
     change = entries.change(write, "plugin", "git", {field: value})
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolbelt.core import agents, budgets, catalog, keys, resolution, sessions
+from toolbelt.core import agents, catalog, keys, sessions
+from toolbelt.core.rules import budgets, resolution
 
 Names = str | Iterable[str]
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import admitting, agents, budgets, catalog, loading, meta_tools, resolution, schema
+from toolbelt.core import admitting, agents, catalog, loading, meta_tools, schema
+from toolbelt.core.rules import budgets, resolution
 
 SCHEMA = '{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}'
 STORED = building.catalog_of(

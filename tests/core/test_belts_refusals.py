@@ -247,3 +247,13 @@ def test_all_problems_are_reported_in_document_order() -> None:
         "ghosts",
         "tools.run.key",
     ]
+
+
+@pytest.mark.parametrize(
+    "plugins",
+    [{"git"}, frozenset({"git"}), iter(["git"]), {"git": 1}.keys()],
+    ids=["set", "frozenset", "iterator", "keys"],
+)
+def test_only_a_list_is_a_list(plugins: Any) -> None:
+    problems = _problems({"loadouts": [{"name": "house", "plugins": plugins}]})
+    assert "must be a list" in problems["loadouts.house.plugins"]

@@ -9,7 +9,8 @@ import pytest
 
 from tests.core import building
 from tests.core.test_admitting import ADA, STORED
-from toolbelt.core import admitting, agents, budgets, catalog, dispatch, resolution, surface, tool_lists
+from toolbelt.core import admitting, agents, catalog, dispatch, surface, tool_lists
+from toolbelt.core.rules import budgets, resolution
 
 
 def resolved(ada: agents.Agent = ADA, **fields: Any) -> tuple[budgets.Resolution, resolution.Snapshot]:

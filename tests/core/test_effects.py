@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import building, values
-from toolbelt.core import agents, catalog, effects, inventory, resolution, sessions, surface
+from toolbelt.core import agents, catalog, effects, sessions, surface
+from toolbelt.core.rules import inventory, resolution
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.core import building
-from toolbelt.core import grants, resolution
+from toolbelt.core import grants
+from toolbelt.core.rules import resolution
 
 STORED = building.catalog_of("read push clock", toolkits={"repo": "read push", "all": "read push clock"})
 

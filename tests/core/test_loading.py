@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import agents, catalog, loading, resolution, sessions
+from toolbelt.core import agents, catalog, loading, sessions
+from toolbelt.core.rules import resolution
 
 STORED = building.catalog_of(
     ["read", "push", "clock", building.tool("old", retired=True), "mail__send", "mail__read"],

@@ -7,19 +7,8 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import (
-    admitting,
-    agents,
-    budgets,
-    catalog,
-    dispatch,
-    inventory,
-    loading,
-    resolution,
-    risks,
-    surface,
-    tool_versions,
-)
+from toolbelt.core import admitting, agents, catalog, dispatch, loading, risks, surface, tool_versions
+from toolbelt.core.rules import budgets, inventory, resolution
 from toolbelt.core.search import current
 
 KINDS = [kind for kind in catalog.KINDS if kind != "tool"]

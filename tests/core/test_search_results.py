@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import admitting, agents, budgets, catalog, dispatch, schema, search_results
+from toolbelt.core import admitting, agents, catalog, dispatch, schema, search_results
+from toolbelt.core.rules import budgets
 from toolbelt.store import token_counts
 
 # Texts of each kind that takes mail_catalog tokens.

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import building
-from toolbelt.core import budgets, prompts_and_resources, resolution, uri_templates
+from toolbelt.core import prompts_and_resources, uri_templates
+from toolbelt.core.rules import budgets, resolution
 
 
 def resolved(

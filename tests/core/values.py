@@ -11,7 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from toolbelt.core import agents, catalog, resolution, sessions
+from toolbelt.core import agents, catalog, sessions
+from toolbelt.core.rules import resolution
 
 Parts = dict[str, Any]
 

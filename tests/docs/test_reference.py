@@ -17,8 +17,9 @@ from django.core import management
 from tests.docs import pages
 from toolbelt import conf, formats
 from toolbelt.control import writing
-from toolbelt.core import admitting, belts, errors, facts, loading, reasons, surface
+from toolbelt.core import admitting, belts, errors, facts, loading, surface
 from toolbelt.core.belts import vocabulary
+from toolbelt.core.rules import reasons
 
 TOOLBELT = pages.ROOT / "toolbelt"
 COMMANDS = sorted(file.stem for file in (TOOLBELT / "management/commands").glob("[a-z]*.py"))
@@ -149,7 +150,7 @@ def possible_texts(node: ast.expr) -> Iterator[str]:
             yield text
         case ast.Constant(value=None):
             yield ""
-        case ast.Name(id=name):
+        case ast.Name(id=name) | ast.Attribute(attr=name):
             yield from VALUES[name]
         case ast.FormattedValue(value=inner):
             yield from possible_texts(inner)

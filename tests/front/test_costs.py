@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.front.conftest import Request, Server
-from toolbelt.core import budgets
+from toolbelt.core.rules import budgets
 from toolbelt.runtime import credentials
 from toolbelt.store.state_probe import postgresql, sqlite
 

@@ -64,6 +64,10 @@ def test_pages_of_an_archived_agent_have_a_notice_and_no_controls(operator: Clie
     assert "This agent is archived." in page
     assert 'action="/agents/ada/switches/issues/"' not in page
     assert "/agents/ada/preview/" not in page
+    # The menu of a switch, which is fetched when it is opened.
+    assert (
+        "<button" not in operator.get("/agents/ada/effect/issues/", headers=dashboard.HTMX).content.decode()
+    )
     assert operator.get("/agents/ada/history/").status_code == 200
     assert operator.get("/agents/ada/preview/").status_code == 404
     assert operator.get("/agents/ada/sessions/").status_code == 404

@@ -12,7 +12,7 @@ from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
-from toolbelt.core import reasons
+from toolbelt.core.rules import reasons
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]

@@ -9,7 +9,8 @@ import pytest
 from django.test import Client
 
 from tests.web import dashboard
-from toolbelt.core import reasons, rules
+from toolbelt.core import rules
+from toolbelt.core.rules import reasons
 
 pytestmark = pytest.mark.django_db
 

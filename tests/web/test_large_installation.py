@@ -20,7 +20,8 @@ from toolbelt import models
 from toolbelt.control import guards
 from toolbelt.control.access import access_index, bulk, switches
 from toolbelt.control.reports import attention, queries
-from toolbelt.core import budgets, reasons, resolution, surface
+from toolbelt.core import surface
+from toolbelt.core.rules import budgets, reasons, resolution
 from toolbelt.web import matrix
 from toolbelt.web.access import views as access
 from toolbelt.web.kit import paging

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.web import dashboard
-from toolbelt.core import budgets
+from toolbelt.core.rules import budgets
 from toolbelt.runtime import surfaces
 from toolbelt.web.kit import words
 

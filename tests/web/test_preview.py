@@ -11,7 +11,7 @@ from django.test import Client
 from tests import factories
 from tests.web import dashboard
 from toolbelt.control.catalog import entries
-from toolbelt.core import reasons
+from toolbelt.core.rules import reasons
 from toolbelt.runtime import calls, surfaces
 from toolbelt.runtime.surfaces import rendering
 from toolbelt.store import clock, context_use

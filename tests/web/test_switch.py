@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolbelt.core import resolution, rules
+from toolbelt.core import rules
+from toolbelt.core.rules import resolution
 from toolbelt.web.kit import tool_sections
 
 ON = resolution.Decision("a", "active", "default", 9, rules.Origin("", ""))

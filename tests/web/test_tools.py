@@ -14,7 +14,7 @@ from django.utils import timezone
 from tests import factories
 from tests.web import dashboard
 from toolbelt import models
-from toolbelt.core import reasons
+from toolbelt.core.rules import reasons
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 

@@ -13,7 +13,8 @@ from django.utils import cache
 from ninja import params
 
 from toolbelt.api import auth, problems, schemas, surfaces
-from toolbelt.core import reasons, rules, schema
+from toolbelt.core import rules, schema
+from toolbelt.core.rules import reasons
 from toolbelt.runtime import calls
 from toolbelt.runtime.surfaces import explain, prepared_answers, request_contexts, toolkits
 

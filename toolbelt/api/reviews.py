@@ -272,6 +272,7 @@ def approve_tools(request: HttpRequest, name: names.Name, body: ToolApproval) ->
     """
     if body.carry_over:
         auth.require_permissions(request, *_CARRY_OVER_PERMISSIONS)
+    approvals.find(name)
     if not body.confirm and (doubts := inbox.warnings(body.tools)):
         flags = [f"{tool}: {flag}" for tool, flag in doubts]
         raise errors.ConfirmationRequired(flags, {"flags": flags})

@@ -11,18 +11,8 @@ from typing import Any
 
 from toolbelt import conf
 from toolbelt.control import impacts
-from toolbelt.core import (
-    agents,
-    budgets,
-    catalog,
-    conflicts,
-    effects,
-    errors,
-    risks,
-    sessions,
-    surface,
-    texts,
-)
+from toolbelt.core import agents, catalog, conflicts, effects, errors, risks, sessions, surface, texts
+from toolbelt.core.rules import budgets
 from toolbelt.store import snapshots
 
 # How many agents are named whose budgets a change would exceed.

@@ -113,11 +113,7 @@ def _switched(write: writing.Write, entry: audit.Entry) -> writing.Change:
 
 
 def _created(write: writing.Write, entry: audit.Entry) -> writing.Change:
-    now = entries.read(entry.subject_kind, entry.subject_key)
-    if now != entry.after:
-        by = writing.author(write, entry.subject_kind, entry.subject_key)
-        raise errors.Stale(f"{entry.subject_kind} {entry.subject_key}", entry.after, now, by=by)
-    return entries.remove(write, entry.subject_kind, entry.subject_key)
+    return entries.remove(write, entry.subject_kind, entry.subject_key, was=entry.after)
 
 
 def _removed(write: writing.Write, entry: audit.Entry) -> writing.Change:

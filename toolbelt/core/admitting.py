@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import (
-    budgets,
     catalog,
     declared_versions,
     loading,
     meta_tools,
-    resolution,
     schema,
     search_results,
     sessions,
     surface,
-    targets,
 )
+from toolbelt.core.rules import budgets, resolution, targets
 
 REFUSALS = (
     "unknown-tool",

@@ -334,14 +334,14 @@ class Catalog:
 def derived(
     compute: Callable[Concatenate[Catalog, _Parameters], _Value],
 ) -> Callable[Concatenate[Catalog, _Parameters], _Value]:
-    """Make a function of a catalog compute its value once for the same further arguments, which are positional.
+    """Make a function of a catalog compute its value once for the same further arguments.
 
     The value is kept with the catalog. If two threads compute it, both get the first.
     """
 
     @functools.wraps(compute)
     def kept(stored: Catalog, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Value:
-        place = (compute, *args)
+        place = (compute, *args, *kwargs.items())
         try:
             return stored.derived[place]  # type: ignore[no-any-return]
         except KeyError:

@@ -43,14 +43,20 @@ def read(tool: catalog.Tool) -> Versions:
 
 @functools.lru_cache(maxsize=4096)
 def _read(text: str) -> Versions:
-    return {
-        version: Version(
+    versions = ((version, _version(fields)) for version, fields in schema.mapping(text, {}).items())
+    return {version: read_version for version, read_version in versions if read_version is not None}
+
+
+def _version(fields: Any) -> Version | None:
+    """Return a stored version; None for what was not written here."""
+    try:
+        return Version(
             at=dt.datetime.fromisoformat(fields["at"]),
             input_schema=schema.canonical(fields["input_schema"]),
-            superseded=fields.get("superseded", False),
+            superseded=bool(fields.get("superseded", False)),
         )
-        for version, fields in schema.mapping(text, {}).items()
-    }
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
 
 
 def written(versions: Versions) -> dict[str, Any]:

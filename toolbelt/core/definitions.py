@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,7 +117,7 @@ def _of_tool(stored: catalog.Catalog, tool: catalog.Tool) -> Definition:
     )
 
 
-def tokens(stored: catalog.Catalog, keys_: Iterable[str]) -> int:
+def tokens(stored: catalog.Catalog, keys_: Collection[str]) -> int:
     """Return what the definitions of these tools cost, as agents have them."""
     corrections = _corrections(stored)
     count = sum([stored.tools[key].tokens for key in keys_])

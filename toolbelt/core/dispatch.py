@@ -12,16 +12,15 @@ from typing import Any
 
 from toolbelt.core import (
     admitting,
-    budgets,
     declared_versions,
     meta_tools,
-    resolution,
     rules,
     schema,
     search_results,
     sessions,
     surface,
 )
+from toolbelt.core.rules import budgets, resolution
 
 # The meta-tools that call_tool takes in a session.
 LOADING = frozenset({meta_tools.LIST, meta_tools.LOAD, meta_tools.UNLOAD})

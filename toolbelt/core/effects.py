@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from toolbelt.core import catalog, inventory, policy, surface
+from toolbelt.core import catalog, policy, surface
+from toolbelt.core.rules import inventory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

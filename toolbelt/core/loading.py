@@ -15,17 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import (
-    budgets,
-    catalog,
-    conflicts,
-    resolution,
-    rules,
-    secret_texts,
-    sessions,
-    targets,
-    texts,
-)
+from toolbelt.core import catalog, conflicts, rules, secret_texts, sessions, texts
+from toolbelt.core.rules import budgets, resolution, targets
 
 NEXT_REQUEST = "next_request"
 NOT_FOR_SUBAGENTS = "A subagent has the tools of its kind and cannot load others: leave that to the agent."

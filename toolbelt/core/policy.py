@@ -61,7 +61,7 @@ def build(
     """Return the policy for the ``active`` tools (by key): sections of toolkits in order, then those of tools.
 
     ``members`` is the result of :func:`active_members` for the same tools, ``concerned`` that of
-    :func:`toolbelt.core.resolution.toolkits_that_concern`: only these give their off texts.
+    :func:`toolbelt.core.rules.resolution.toolkits_that_concern`: only these give their off texts.
     """
     placed = [(stored.position[key], section(stored, key, tuple(tools))) for key, tools in members.items()]
     placed += [(stored.position[key], _section_off(stored, key)) for key in concerned if key not in members]

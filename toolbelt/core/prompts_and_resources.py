@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolbelt.core import budgets, catalog, details, keys, resolution, schema, uri_templates, uris
+from toolbelt.core import catalog, details, keys, schema, uri_templates, uris
+from toolbelt.core.rules import budgets, resolution
 
 _PREFIX = "prompt_"
 

@@ -20,16 +20,15 @@ from toolbelt.core import (
     agents,
     belt_edits,
     belts,
-    budgets,
     errors,
     expectations,
     meta_tools,
     request_key,
-    resolution,
     scenario_format,
     sessions,
     surface,
 )
+from toolbelt.core.rules import budgets, resolution
 
 _SECTIONS = {name: kind.section for name, kind in belts.KINDS.items() if name in budgets.SHARED_KINDS}
 

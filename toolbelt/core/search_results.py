@@ -10,16 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import (
-    budgets,
-    catalog,
-    declared_versions,
-    definitions,
-    meta_tools,
-    resolution,
-    schema,
-    targets,
-)
+from toolbelt.core import catalog, declared_versions, definitions, meta_tools, schema
+from toolbelt.core.rules import budgets, resolution, targets
 from toolbelt.core.search import documents, engine
 
 # The whole answer, as JSON. Only a tool that is searched by its exact name may bring a larger schema.

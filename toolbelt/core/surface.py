@@ -11,17 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolbelt.core import (
-    budgets,
-    definitions,
-    directives,
-    meta_tools,
-    policy,
-    resolution,
-    schema,
-    targets,
-    texts,
-)
+from toolbelt.core import definitions, directives, meta_tools, policy, schema, texts
+from toolbelt.core.rules import budgets, resolution, targets
 
 MAX_NAMES = 50
 TOKENIZER = "o200k_base"

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.core import admitting as rules
-from toolbelt.core import budgets, prompts_and_resources, uri_templates, uris
+from toolbelt.core import prompts_and_resources, uri_templates, uris
+from toolbelt.core.rules import budgets
 from toolbelt.mcp import exchanges, ongoing_call, protocol, request_head, results, revisions, tool_calls
 from toolbelt.runtime import calls
 from toolbelt.runtime.calls import prompts_and_resources as requests

@@ -16,9 +16,10 @@ from django.db import DEFAULT_DB_ALIAS, connection, transaction
 
 from toolbelt import conf, models
 from toolbelt.core import agents as consumers
-from toolbelt.core import caches, errors, resolution, toolkit_hooks
+from toolbelt.core import caches, errors, toolkit_hooks
 from toolbelt.core import catalog as values
 from toolbelt.core import sessions as conversations
+from toolbelt.core.rules import resolution
 from toolbelt.store import agent_sessions, agents, clock, revisions, state_probe
 from toolbelt.store import catalog as rows
 

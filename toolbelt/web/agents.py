@@ -17,7 +17,8 @@ from toolbelt.control.agents import agents
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
-from toolbelt.core import catalog, errors, inventory, loadouts
+from toolbelt.core import catalog, errors, loadouts
+from toolbelt.core.rules import inventory
 from toolbelt.web.kit import (
     audit_words,
     fields,

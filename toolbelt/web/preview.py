@@ -16,8 +16,9 @@ from toolbelt.control.agents import agent_versions, comparing, session_changes
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
-from toolbelt.core import definitions, errors, resolution, rules, surface
+from toolbelt.core import definitions, errors, rules, surface
 from toolbelt.core import sessions as conversations
+from toolbelt.core.rules import resolution
 from toolbelt.runtime import surfaces
 from toolbelt.runtime.records import context_use
 from toolbelt.runtime.surfaces import rendering

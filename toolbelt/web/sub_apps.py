@@ -11,7 +11,8 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
-from toolbelt.core import belts, catalog, errors, reasons, resolution
+from toolbelt.core import belts, catalog, errors
+from toolbelt.core.rules import reasons, resolution
 from toolbelt.web.kit import (
     entry_editor,
     entry_forms,

@@ -15,7 +15,8 @@ from django_htmx.http import trigger_client_event
 
 from toolbelt.control.access import access_index, switches, tools_config
 from toolbelt.control.reports import queries
-from toolbelt.core import agents, effects, grants, reasons
+from toolbelt.core import agents, effects, grants
+from toolbelt.core.rules import reasons
 from toolbelt.web.access import views as access
 from toolbelt.web.kit import fields, http, model_panel, notices, periods, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit

@@ -308,7 +308,7 @@ def test_a_blocked_toolkit_cannot_be_removed_if_its_tool_would_exceed_a_budget(
 @pytest.mark.usefixtures("at_budget")
 def test_a_plugins_code_may_exceed_budgets(operator: writing.Write) -> None:
     entry = {**entries.read("toolkit", "reading"), "members": ["git__status", "git__log", "clock"]}
-    assert entries.put(operator, "toolkit", entry, in_code=True).entry
+    assert entries.put(operator.observed_by("git", "program"), "toolkit", entry).entry
 
 
 def test_removing_an_agent_that_exceeds_its_budget_can_be_undone(operator: writing.Write) -> None:

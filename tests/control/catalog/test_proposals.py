@@ -166,7 +166,7 @@ def test_a_proposal_is_refused_for_the_same_reasons_as_the_change(operator: writ
     colliding = [{"tool": "git__log", "options": {"depth": 3}}]
     with pytest.raises(errors.Invalid, match="For bob: "):
         proposals.propose("toolkit", "pushing", {"members": colliding})
-    entries.put(operator, "toolkit", {"key": "coded", "plugin": "git"}, in_code=True)
+    entries.put(operator.observed_by("git", "program"), "toolkit", {"key": "coded", "plugin": "git"})
     with pytest.raises(errors.Invalid, match="owns this"):
         proposals.propose("toolkit", "coded", {"policy": "Mine."})
 

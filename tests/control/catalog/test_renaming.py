@@ -11,8 +11,9 @@ from tests.plugins.upstream import listing
 from toolbelt.control.catalog import entries, renaming
 from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers
-from toolbelt.core import budgets, errors
+from toolbelt.core import errors
 from toolbelt.core.request_key import RequestKey
+from toolbelt.core.rules import budgets
 from toolbelt.runtime.surfaces import snapshots as runtime_snapshots
 
 pytestmark = pytest.mark.django_db

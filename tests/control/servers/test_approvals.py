@@ -13,7 +13,8 @@ from toolbelt.control import undo
 from toolbelt.control.catalog import blocking
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import decisions, inbox, line_diffs, upstream_servers
-from toolbelt.core import errors, resolution, tool_versions
+from toolbelt.core import errors, tool_versions
+from toolbelt.core.rules import resolution
 from toolbelt.store import counts, snapshots
 
 pytestmark = pytest.mark.django_db

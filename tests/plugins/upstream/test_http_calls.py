@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.plugins.upstream import harness, listing
@@ -290,34 +291,32 @@ def test_a_cancelled_call_is_cancelled_at_the_server(revision: str) -> None:
     assert ("notifications/cancelled" in asyncio.run(story())) is (revision == LEGACY)
 
 
+class Intercepting(Server):
+    """A server with answers of its own to some messages: a function that returns whether it has answered."""
+
+    def __init__(
+        self, revision: str, answer: Any, intercept: Callable[[Any, asyncio.StreamWriter], Any]
+    ) -> None:
+        super().__init__(revision, answer)
+        self._intercept = intercept
+
+    async def _reply(self, verb: str, message: Any, writer: asyncio.StreamWriter) -> None:
+        if not await self._intercept(message, writer):
+            await super()._reply(verb, message, writer)
+
+
 @pytest.mark.parametrize("is_closed", [False, True], ids=["silence", "a closed connection"])
-def test_a_notification_that_a_server_does_not_answer_delays_no_call(
-    is_closed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transports, "NOTIFICATION_SECONDS", 0.1)
+def test_notifications_that_a_server_does_not_answer_delay_no_call(is_closed: bool) -> None:
+    released = asyncio.Event()
 
-    async def story() -> Any:
-        server = Server(LEGACY, first_never)
-        reply = server._reply
-
-        async def ignore_cancellations(verb: str, message: Any, writer: asyncio.StreamWriter) -> None:
-            if message.get("method") != "notifications/cancelled":
-                await reply(verb, message, writer)
-            elif is_closed:
-                writer.close()
-            else:
-                await server.released.wait()
-
-        monkeypatch.setattr(server, "_reply", ignore_cancellations)
-        async with server.served() as client:
-            calling = asyncio.create_task(harness.call(client, "work", {"wait": True}))
-            while not server.calls():  # noqa: ASYNC110 (the server records it)
-                await asyncio.sleep(0.01)
-            calling.cancel()
-            while server.requests[-1][1] != "notifications/cancelled":  # noqa: ASYNC110 (the server records it)
-                await asyncio.sleep(0.01)
-            async with asyncio.timeout(5):
-                return await harness.call(client, "work", {})
+    async def ignore_cancellations(message: Any, writer: asyncio.StreamWriter) -> bool:
+        if message.get("method") != "notifications/cancelled":
+            return False
+        if is_closed:
+            writer.close()
+        else:
+            await released.wait()
+        return True
 
     async def first_never(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         if message["params"]["arguments"].get("wait"):
@@ -325,7 +324,125 @@ def test_a_notification_that_a_server_does_not_answer_delays_no_call(
         else:
             await as_json(server, message, writer)
 
+    async def story() -> Any:
+        server = Intercepting(LEGACY, first_never, ignore_cancellations)
+        async with server.served() as client:
+            waiting = [asyncio.create_task(harness.call(client, "work", {"wait": True})) for _ in range(5)]
+            while len(server.calls()) < 5:  # noqa: ASYNC110 (the server records it)
+                await asyncio.sleep(0.01)
+            for call in waiting:
+                call.cancel()
+            while server.requests[-1][1] != "notifications/cancelled":  # noqa: ASYNC110 (the server records it)
+                await asyncio.sleep(0.01)
+            try:
+                async with asyncio.timeout(transports.NOTIFICATION_SECONDS):
+                    return await harness.call(client, "work", {})
+            finally:
+                released.set()
+
     assert asyncio.run(story())["content"] == RESULT["content"]
+
+
+@pytest.mark.parametrize("is_denied", [False, True], ids=["cancelled", "cancelled and denied"])
+def test_a_call_that_is_cancelled_while_it_waits_for_a_connection_is_never_sent(
+    is_denied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, release = anyio.connect_tcp, asyncio.Event()
+    slow: list[bool] = []
+
+    async def connect_slowly(*args: Any, **options: Any) -> Any:
+        # The first connection after this is switched on, which is the call's.
+        if slow and slow.pop():
+            await release.wait()
+        return await connect(*args, **options)
+
+    monkeypatch.setattr(anyio, "connect_tcp", connect_slowly)
+    checks: list[bool] = []
+
+    async def check() -> None:
+        checks.append(is_denied)
+        if is_denied:
+            raise contract.ToolError("denied")
+
+    async def hold(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        if message["params"]["arguments"].get("hold"):
+            await server.released.wait()
+        await as_json(server, message, writer)
+
+    async def story() -> int:
+        server = Server(LEGACY, hold)
+        async with server.served() as client:
+            held = [asyncio.create_task(harness.call(client, "work", {"hold": True})) for _ in range(2)]
+            while len(server.calls()) < 2:  # noqa: ASYNC110 (the server records it)
+                await asyncio.sleep(0.01)
+            slow.append(True)
+            call = asyncio.create_task(harness.call(client, "work", {}, check=check))
+            while slow:  # noqa: ASYNC110 (the connection is recorded)
+                await asyncio.sleep(0.01)
+            call.cancel()
+            while server.requests[-1][1] != "notifications/cancelled":  # noqa: ASYNC110 (the server records it)
+                await asyncio.sleep(0.01)
+            release.set()
+            await asyncio.sleep(0.2)
+            sent = len(server.calls())
+            for running in held:
+                running.cancel()
+            return sent
+
+    assert asyncio.run(story()) == 2
+    assert checks == []
+
+
+def test_a_tool_whose_question_was_answered_in_a_lost_session_is_not_called_again() -> None:
+    lost = asyncio.Event()
+    question = json.dumps({"jsonrpc": "2.0", "id": 77, "method": "ping"}).encode()
+
+    async def ask(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        begin_events(writer)
+        writer.write(event(question))
+        await writer.drain()
+        await lost.wait()
+        writer.close()
+
+    async def refuse_the_answer(message: Any, writer: asyncio.StreamWriter) -> bool:
+        if message.get("id") != 77:
+            return False
+        write(writer, b"", status=404)
+        await writer.drain()
+        lost.set()
+        return True
+
+    async def story() -> int:
+        server = Intercepting(LEGACY, ask, refuse_the_answer)
+        async with server.served() as client:
+            with pytest.raises(live_connection.UnreachableError):
+                await harness.call(client, "work", {})
+        return len(server.calls())
+
+    assert asyncio.run(story()) == 1
+
+
+def test_lists_are_read_from_a_server_that_answers_with_the_text_of_an_id() -> None:
+    async def with_text(message: Any, writer: asyncio.StreamWriter) -> bool:
+        match message.get("method"):
+            case "initialize":
+                result: dict[str, Any] = {"protocolVersion": LEGACY}
+                result["capabilities"] = {"tools": {}, "prompts": {}}
+                result["serverInfo"] = {"name": "small", "version": "1"}
+            case "prompts/list":
+                result = {"prompts": [{"name": "p"}]}
+            case _:
+                return False
+        write(writer, result_message({"id": str(message["id"])}, result))
+        await writer.drain()
+        return True
+
+    async def story() -> Any:
+        async with Intercepting(LEGACY, as_json, with_text).served() as client:
+            return await client.tools()
+
+    listed = asyncio.run(story())
+    assert (listed.non_tools["prompt"], listed.problems) == (({"name": "p"},), ())
 
 
 def test_a_response_that_is_too_large_fails_only_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:

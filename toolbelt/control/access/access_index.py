@@ -11,18 +11,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from toolbelt import conf
-from toolbelt.core import (
-    agents,
-    budgets,
-    caches,
-    catalog,
-    inventory,
-    resolution,
-    rules,
-    sessions,
-    targets,
-)
+from toolbelt.core import agents, caches, catalog, rules, sessions
 from toolbelt.core.catalog import Toolkit
+from toolbelt.core.rules import budgets, inventory, resolution, targets
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from toolbelt import conf
 from toolbelt.control import guards, impacts, writing
 from toolbelt.control.access import access_index, expirations, switches
-from toolbelt.core import catalog, effects, errors, grants, inventory
+from toolbelt.core import catalog, effects, errors, grants
+from toolbelt.core.rules import inventory
 from toolbelt.store import agent_sessions as sessions
 from toolbelt.store import clock, snapshots
 

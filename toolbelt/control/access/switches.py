@@ -166,6 +166,11 @@ def current_value(agent: str, key: str) -> bool | None:
     return current.agent.tools_config().get(key)
 
 
+def is_archived(agent: str) -> bool:
+    """Return whether the agent is archived; raise NotFound."""
+    return snapshots.find(agent, None).agent.archived
+
+
 def previews(agent: str, key: str, states: Iterable[bool | None]) -> dict[bool | None, effects.Effect]:
     """Return the effect of setting the switch or override of ``key`` to each of these."""
     current = snapshots.find(agent, None)

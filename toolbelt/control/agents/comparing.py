@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.control.agents import agent_versions
-from toolbelt.core import agents, belts, budgets, catalog, errors, grants, keys, loadouts, resolution
+from toolbelt.core import agents, belts, catalog, errors, grants, keys, loadouts
 from toolbelt.core.belts import comparing
+from toolbelt.core.rules import budgets, resolution
 from toolbelt.store import snapshots
 
 _LOADOUT = "loadout:"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolbelt import conf
-from toolbelt.core import agents, budgets
+from toolbelt.core import agents
+from toolbelt.core.rules import budgets
 from toolbelt.store import snapshots
 
 

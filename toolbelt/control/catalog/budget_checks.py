@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from toolbelt import conf
 from toolbelt.control import guards
-from toolbelt.core import budgets, catalog, inventory
+from toolbelt.core import catalog
+from toolbelt.core.rules import budgets, inventory
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
 

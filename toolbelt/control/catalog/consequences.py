@@ -12,17 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolbelt import conf
-from toolbelt.core import (
-    agents,
-    budgets,
-    catalog,
-    effects,
-    keys,
-    loadouts,
-    risks,
-    sessions,
-    surface,
-)
+from toolbelt.core import agents, catalog, effects, keys, loadouts, risks, sessions, surface
+from toolbelt.core.rules import budgets
 from toolbelt.store import snapshots
 
 Kind = Literal["loadout", "toolkit", "sub_app"]

@@ -7,6 +7,7 @@ undoing compares and restores only those.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +16,8 @@ from django import db
 from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, tools_config
 from toolbelt.control.catalog import budget_checks, connection_policy, unresolved
-from toolbelt.core import agents, belts, budgets, conflicts, errors, facts
+from toolbelt.core import agents, belts, conflicts, errors, facts
+from toolbelt.core.rules import budgets
 from toolbelt.store import entries, faults, holds, snapshots
 
 KINDS_WITH_NAME = frozenset({"category", "plugin", "loadout"})
@@ -51,27 +53,23 @@ def put(
     kind: str,
     entry: Entry,
     *,
-    was: Entry | None = None,
-    in_code: bool = False,
     index: belts.NameIndex | None = None,
     even_archived: bool = False,
 ) -> writing.Change:
     """Store ``entry`` as a whole: create it, or replace the one with its key.
 
-    ``was`` holds the keys that the writer saw, with their values (None: missing): raise Stale if any of them has
-    changed. Raise Invalid with every problem and its path, and as a flip does, Refused if it would exceed a budget (of
-    the agent, or of any that it affects), and ConfirmationRequired for far-reaching effects on an agent, or for a
-    loadout that disables what does not exist.
+    Raise Invalid with every problem and its path, and as a flip does, Refused if it would exceed a budget (of the
+    agent, or of any that it affects), and ConfirmationRequired for far-reaching effects on an agent, or for a loadout
+    that disables what does not exist. What is observed, as a plugin's code is, may exceed budgets.
 
-    ``in_code``: a plugin's code writes it. ``index`` is the index to check the entry against, if the caller has just
-    read it. ``even_archived``: an archived agent may change as well, because only names of tools do.
+    ``index`` is the index to check the entry against, if the caller has just read it. ``even_archived``: an archived
+    agent may change as well, because only names of tools do.
     """
     with writing.begin():
         name = entry.get(name_field(kind))
         whole = entries.read(kind, name, with_secrets=True) if isinstance(name, str) else None
         now = belts.withheld(whole)
         before = expirations.find(str(name)) if kind == "agent" and now is not None else None
-        refuse_stale(write, kind, str(name), now, was or {}, entry)
         entry = belts.restored(kind, entry, whole)
         written = name if kind == "category" else dict(entry)
         problems = belts.check_entry(_kind(kind), written, index or name_index(), stored=whole)
@@ -79,17 +77,15 @@ def put(
             raise errors.Invalid(problems)
         if kind == "loadout" and not write.confirm and write.undoes is None:
             unresolved.require_confirmation(now, entry)
-        catalog_before = None if in_code else budget_checks.catalog_before(kind)
+        catalog_before = None if write.is_observation else budget_checks.catalog_before(kind)
         stored = entries.write(kind, dict(entry))
         old_values, new_values = differences(now, stored)
         if now is not None and not old_values and not new_values:
             return writing.Change(entry=None, before=old_values, after=new_values, result=stored)
-        if not in_code and (code_problems := owned_by_code(kind, now, new_values)):
-            raise errors.Invalid(code_problems)
-        if not write.is_observation and (
-            observed_problems := _observed(kind, now or stored, stored, new_values)
-        ):
-            raise errors.Invalid(observed_problems)
+        if not write.is_observation:
+            owned = owned_by_code(kind, now, new_values) or _observed(kind, now or stored, stored, new_values)
+            if owned:
+                raise errors.Invalid(owned)
         if kind == "plugin":
             connection_policy.check_change(write.actor, str(name), now, stored)
         if budgets.concerns_all_agents(kind, new_values):
@@ -142,15 +138,25 @@ def change(
     """Change only the keys in ``changes``; None resets a key to its default.
 
     A single switch or override of an agent can be changed and compared (``was``) by the key that
-    :func:`toolbelt.control.access.tools_config.as_single` gives it. Raise as :func:`put` does, which explains the other
-    arguments.
+    :func:`toolbelt.control.access.tools_config.as_single` gives it. ``was`` holds the keys that the writer saw, with
+    their values (None: missing): raise Stale if any of them has changed. Raise as :func:`put` does; ``index`` is the
+    same.
     """
     if changes.get(name_field(kind), name) != name:
         path = f"{belts.address(_kind(kind), {name_field(kind): name})}.{name_field(kind)}"
         message = "It cannot be renamed, because others refer to it: create a new one, and remove this one."
         raise errors.Invalid([errors.Problem(path=path, message=message)])
     try:
-        changed = _change(write, kind, name, changes, was, index)
+        with writing.begin():
+            now = read(kind, name)
+            refuse_stale(write, kind, name, now, was or {}, changes)
+            if kind == "agent" and any(key.startswith(tools_config.SINGLE) for key in changes):
+                changes = tools_config.merge_single(write.actor, expirations.find(name).agent, now, changes)
+            merged = {**now, **changes}
+            if kind == "agent" and "tools_config" in changes and "ends" not in changes:
+                merged["ends"] = _remaining_ends(now, merged)
+            entry = {key: value for key, value in merged.items() if value is not None}
+            changed = put(write, kind, entry, index=index)
     except db.Error as error:
         _hold(write, kind, name, changes, error)
         raise
@@ -158,26 +164,6 @@ def change(
         # Not before it is stored: within a larger transaction, that may still fail.
         db.transaction.on_commit(lambda: holds.release(kind, name))
     return changed
-
-
-def _change(
-    write: writing.Write,
-    kind: str,
-    name: str,
-    changes: Entry,
-    was: Entry | None,
-    index: belts.NameIndex | None,
-) -> writing.Change:
-    with writing.begin():
-        now = read(kind, name)
-        refuse_stale(write, kind, name, now, was or {}, changes)
-        if kind == "agent" and any(key.startswith(tools_config.SINGLE) for key in changes):
-            changes = tools_config.merge_single(write.actor, expirations.find(name).agent, now, changes)
-        merged = {**now, **changes}
-        if kind == "agent" and "tools_config" in changes and "ends" not in changes:
-            merged["ends"] = _remaining_ends(now, merged)
-        entry = {key: value for key, value in merged.items() if value is not None}
-        return put(write, kind, entry, index=index)
 
 
 def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.Error) -> None:
@@ -191,12 +177,13 @@ def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.
         return
     # What cannot be read runs nowhere, and what does not exist cannot be stopped.
     read(kind, name)
-    holds.add(
-        kind,
-        name,
-        lambda: _change(write.replace(confirm=True), kind, name, {"blocked": True}, None, None),
-    )
+    holds.add(kind, name, functools.partial(_stop, write.replace(confirm=True), kind, name))
     raise errors.NotStored(f"The {belts.KINDS[_kind(kind)].word} {name}", fault) from error
+
+
+def _stop(write: writing.Write, kind: str, name: str) -> None:
+    with writing.begin():
+        put(write, kind, {**read(kind, name), "blocked": True})
 
 
 def refuse_stale(

@@ -10,7 +10,8 @@ from typing import Any
 
 from toolbelt.control import guards
 from toolbelt.control.catalog import entries
-from toolbelt.core import belts, budgets, catalog, errors, policy, schema
+from toolbelt.core import belts, catalog, errors, policy, schema
+from toolbelt.core.rules import budgets
 from toolbelt.store import snapshots, token_counts
 
 

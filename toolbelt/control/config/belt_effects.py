@@ -15,7 +15,8 @@ from typing import Any
 from toolbelt.control import guards, writing
 from toolbelt.control.config import belts
 from toolbelt.core import agents as values
-from toolbelt.core import budgets, catalog, effects, errors, schema
+from toolbelt.core import catalog, effects, errors, schema
+from toolbelt.core.rules import budgets
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots, token_counts
 

@@ -14,7 +14,8 @@ from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking, unresolved
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import approvals, states
-from toolbelt.core import catalog, reasons, resolution
+from toolbelt.core import catalog
+from toolbelt.core.rules import reasons, resolution
 from toolbelt.store import snapshots
 
 # Why an override has no effect.

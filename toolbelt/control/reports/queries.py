@@ -9,8 +9,9 @@ from typing import Any, Unpack
 
 from toolbelt import conf
 from toolbelt.control.access import access_index, expirations
-from toolbelt.core import agents, belts, budgets, catalog, inventory, loadouts, resolution, surface
+from toolbelt.core import agents, belts, catalog, loadouts, surface
 from toolbelt.core import sessions as conversations
+from toolbelt.core.rules import budgets, inventory, resolution
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import audit, counts, entries, revisions, snapshots
 from toolbelt.store import call_records as calls

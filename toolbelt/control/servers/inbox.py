@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.servers import approvals
-from toolbelt.core import agents, budgets, catalog, effects, inventory, risks, tool_versions
+from toolbelt.core import agents, catalog, effects, risks, tool_versions
+from toolbelt.core.rules import budgets, inventory
 from toolbelt.store import audit, snapshots
 
 

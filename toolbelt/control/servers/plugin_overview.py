@@ -15,7 +15,8 @@ from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import approvals
-from toolbelt.core import catalog, connections, resolution
+from toolbelt.core import catalog, connections
+from toolbelt.core.rules import resolution
 from toolbelt.store import listings, snapshots
 from toolbelt.store import plugins as rows
 

@@ -225,7 +225,7 @@ class _Sync:
             if now is not None and belts.entry(kind, now, with_secrets=True) == self._normal(kind, entry):
                 return True
             write = self.write.observed_by(live.name, "program")
-            entries.put(write, kind, entry, in_code=True, index=self.names)
+            entries.put(write, kind, entry, index=self.names)
         except errors.Invalid as error:
             self.problems += [
                 errors.Problem(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import pydantic
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
 from toolbelt.core import grants, strict_json
 from toolbelt.core.belts import findings
@@ -28,6 +28,13 @@ _T = TypeVar("_T")
 def _gap(value: Any, handler: pydantic.ValidatorFunctionWrapHandler, info: pydantic.ValidationInfo) -> Any:
     """Accept None in place of what did not fit, once that has been reported."""
     return None if value is None and info.context == _LENIENT else handler(value)
+
+
+def _in_order(value: Any) -> Any:
+    """Refuse what has no order, such as a set, or can be read only once, such as a generator."""
+    if not isinstance(value, list | tuple | str | bytes | Mapping) and isinstance(value, Iterable):
+        raise PydanticKnownError("list_type")
+    return value
 
 
 def _storable(text: str) -> str:
@@ -81,7 +88,12 @@ Pairs = Annotated[
 if TYPE_CHECKING:
     Each = list[_T | None]
 else:
-    Each = Annotated[list[Annotated[_T, pydantic.WrapValidator(_gap)]], pydantic.Field(strict=False)]
+    Each = Annotated[
+        list[Annotated[_T, pydantic.WrapValidator(_gap)]],
+        pydantic.Field(strict=False),
+        # Not a set, whose order changes, or a generator, which can be read once.
+        pydantic.BeforeValidator(_in_order),
+    ]
 
 
 class Fields(pydantic.BaseModel):

@@ -13,6 +13,10 @@ from collections.abc import Iterator
 from toolbelt.plugins import background
 
 
+class OverError(Exception):
+    """The call was cancelled or has ended before its request was written."""
+
+
 class LastCheck:
     """The check of one attempt to call. It is made at most once, so that it does not delay what follows the request,
     such as a cancellation. :attr:`has_not_run`: the server was not reached, or no longer knows the session.
@@ -21,21 +25,35 @@ class LastCheck:
     def __init__(self, check: background.Check | None) -> None:
         self._check = check
         self.refusal: Exception | None = None
+        self._is_claimed = self._is_over = False
         # Whether the request may have been written, in part at least.
         self.is_made = False
         self.has_not_run = False
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
-        """Let the transport of this context read the check."""
+        """Let the transport of this context read the check. After the block, nothing is sent for it anymore."""
         token = CURRENT.set(self)
         try:
             yield
         finally:
             CURRENT.reset(token)
+            self._is_over = True
+
+    def claim(self) -> bool:
+        """Return True once: for the request itself, not for what else is sent in its context, such as its cancellation,
+        or the answer to a question.
+        """
+        is_first, self._is_claimed = not self._is_claimed, True
+        return is_first
 
     async def make(self) -> None:
-        """Make the check, unless it was made. What it raises is raised, and kept as :attr:`refusal`."""
+        """Make the check, unless it was made. What it raises is raised, and kept as :attr:`refusal`. Raise OverError if
+        the call has ended meanwhile.
+        """
+        if self._is_over and not self.is_made:
+            self.refusal = OverError()
+            raise self.refusal
         self.is_made = True
         check, self._check = self._check, None
         if check is None:

@@ -181,6 +181,7 @@ async def _tools(client: mcp.Client, sent: Sent, cursor: str | None) -> tuple[It
         page = await client.list_tools(cursor=cursor)
     except pydantic.ValidationError:
         return _sent(sent, "tools")
+    sent.pop(_METHODS["tools"], None)
     return (
         tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in page.tools
     ), page.next_cursor

@@ -17,10 +17,14 @@ from typing import Any
 import anyio
 import mcp_types
 
-from toolbelt.plugins.upstream import client_features
+from toolbelt.plugins.upstream import client_features, last_check
 
-# Whether the message that is being sent has an answer. The client passes the context of a message to its transport.
-IS_REQUEST: contextvars.ContextVar[bool] = contextvars.ContextVar("toolbelt_is_request", default=True)
+# Whether nothing waits for the message that is being sent. The client passes the context of a message to its transport.
+IS_NOTIFICATION: contextvars.ContextVar[bool] = contextvars.ContextVar(
+    "toolbelt_is_notification", default=False
+)
+# The first message after the handshake, which must arrive before all others.
+_INITIALIZED = "notifications/initialized"
 
 
 @contextlib.asynccontextmanager
@@ -67,7 +71,7 @@ class Incoming:
             raise
         message = getattr(item, "message", None)
         if isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
-            method = self._requested.pop(message.id, None)
+            method = self._requested.pop(_id(message), None)
             if method is not None and isinstance(message, mcp_types.JSONRPCResponse):
                 self._lists[method] = message.result
         return item
@@ -101,17 +105,26 @@ class Outgoing:
     async def send(self, item: Any) -> None:
         """Send a message."""
         message = item.message
-        is_request = isinstance(message, mcp_types.JSONRPCRequest)
-        if is_request:
+        check = last_check.CURRENT.get()
+        if isinstance(message, mcp_types.JSONRPCRequest):
             if message.method.endswith("/list"):
-                self._requested[message.id] = message.method
+                self._requested[_id(message)] = message.method
             if message.params is not None:
                 self._adjust(message.method, message.params)
-        token = IS_REQUEST.set(is_request)
+            if check is not None and not check.claim():
+                check = None
+        else:
+            check = None
+        is_notification = isinstance(message, mcp_types.JSONRPCNotification)
+        tokens = (
+            IS_NOTIFICATION.set(is_notification and message.method != _INITIALIZED),
+            last_check.CURRENT.set(check),
+        )
         try:
             await self._inner.send(item)
         finally:
-            IS_REQUEST.reset(token)
+            IS_NOTIFICATION.reset(tokens[0])
+            last_check.CURRENT.reset(tokens[1])
 
     async def aclose(self) -> None:
         """Close the stream."""
@@ -142,3 +155,9 @@ class Outgoing:
 
 def _without_elicitation(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in capabilities.items() if name != client_features.ELICITATION}
+
+
+def _id(message: Any) -> Any:
+    """Return the id of a message. Some servers answer with the text of a number, which the client accepts."""
+    id_ = message.id
+    return int(id_) if isinstance(id_, str) and id_.isascii() and id_.isdigit() else id_

@@ -194,23 +194,32 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         self._inner, self._resolve = inner, resolve or _resolve
         self._answered, self._give_up, self._session_over = answered, give_up, session_over
         self._session_given = session_given
+        # The notifications that are being sent.
+        self._notifying: set[asyncio.Task[None]] = set()
         # Whether the server has a stream for GET. Some without one answer 404 as well.
         self._has_stream = False
         # The addresses of each server that was recently asked, and until when they are valid.
         self._resolved: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request or a notification. The client waits for the answer to each notification before it
-        sends anything else, so that a server that does not answer one would delay all calls.
+        """Send a request. A notification is sent in the background, because the client would wait for its answer before
+        it sends anything else: a server that is busy would delay all calls.
         """
-        if request.method != "POST" or streams.IS_REQUEST.get():
+        if request.method != "POST" or not streams.IS_NOTIFICATION.get():
             return await self._send(request)
+        task = asyncio.create_task(self._notify(request))
+        self._notifying.add(task)
+        task.add_done_callback(self._notifying.discard)
+        return httpx2.Response(202, request=request)
+
+    async def _notify(self, request: httpx2.Request) -> None:
         try:
             async with asyncio.timeout(NOTIFICATION_SECONDS):
-                return await self._send(request)
+                response = await self._send(request)
+                await response.aclose()
         except (TimeoutError, httpx2.TransportError):
             # If the server cannot be reached, the next call finds out.
-            return httpx2.Response(202, request=request)
+            pass
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Check the address, send the request there, and limit the size of the answer."""
@@ -220,15 +229,14 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             try:
                 response = await self._inner.handle_async_request(_addressed(request, address, check))
             except httpx2.ConnectError as error:
-                cause = _first_cause(error)
-                refused = httpx2.ConnectError(str(cause), request=request)
-                refused.__cause__ = cause
+                refused = httpx2.ConnectError(str(_first_cause(error)), request=request)
+                refused.__cause__ = _first_cause(error)
                 continue
-            except Exception:
-                if check is None or check.refusal is None:
-                    raise
-                # An exception would end the connection for all its users.
-                return _not_sent()
+            except Exception as error:
+                if check is not None and check.refusal is not None:
+                    # An exception would end the connection for all its users.
+                    return _not_sent()
+                raise _explained(error) from error
             if request.method == "POST":
                 # Not of the stream for GET, which a server need not have, and opens while a call is running.
                 self._answered(response.status_code)
@@ -250,6 +258,8 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close all connections."""
+        for task in self._notifying:
+            task.cancel()
         await self._inner.aclose()
 
     async def _note_session(
@@ -284,7 +294,8 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             " so it was not read.",
             request=request,
         )
-        self._give_up(error)
+        if not streams.IS_NOTIFICATION.get():
+            self._give_up(error)
         raise error
 
     async def _allowed(self, request: httpx2.Request) -> list[str]:
@@ -312,15 +323,23 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
 
 
 def _addressed(request: httpx2.Request, address: str, check: last_check.LastCheck | None) -> httpx2.Request:
-    """Return the request for this address of its host, with the last check before anything of it is written."""
-    extensions = {**request.extensions, "sni_hostname": request.url.host}
-    if check is not None:
+    """Return the request for this address of its host, with the last check before anything of it is written.
 
-        async def trace(event: str, info: Mapping[str, Any]) -> None:
-            if event == "http11.send_request_headers.started":
+    Raise RemoteProtocolError, when it is sent, if its response was read with the one before: it was not requested.
+    """
+    has_read = asyncio.Event()
+
+    async def trace(event: str, info: Mapping[str, Any]) -> None:
+        match event:
+            case "http11.send_request_headers.started" if check is not None:
                 await check.make()
+            case "http11.receive_response_headers.started":
+                # Set once something is awaited, which only reading from the socket does.
+                asyncio.get_running_loop().call_soon(has_read.set)
+            case "http11.receive_response_headers.complete" if not has_read.is_set():
+                raise httpx2.RemoteProtocolError("The server sent a response that was not requested.")
 
-        extensions["trace"] = trace
+    extensions = {**request.extensions, "sni_hostname": request.url.host, "trace": trace}
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),
@@ -335,6 +354,14 @@ def _first_cause(error: BaseException) -> BaseException:
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return error
+
+
+def _explained(error: Exception) -> Exception:
+    """Return the error, with what the system said if the HTTP client says nothing."""
+    if str(error) or not isinstance(error, httpx2.TransportError):
+        return error
+    late = "The server took too long." if isinstance(error, httpx2.TimeoutException) else ""
+    return type(error)(str(_first_cause(error)) or late)
 
 
 async def _resolve(host: str, port: int) -> list[str]:
@@ -373,11 +400,14 @@ class _Limited(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for chunk in self._inner:
-            size += len(chunk)
-            if size > MAX_BYTES:
-                raise TooLargeError(f"The server's answer has more than {MAX_BYTES} bytes.")
-            yield chunk
+        try:
+            async for chunk in self._inner:
+                size += len(chunk)
+                if size > MAX_BYTES:
+                    raise TooLargeError(f"The server's answer has more than {MAX_BYTES} bytes.")
+                yield chunk
+        except httpx2.TransportError as error:
+            raise _explained(error) from error
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -392,8 +422,11 @@ class _Events(httpx2.AsyncByteStream):
         self._inner, self._parts = inner, aiter(inner)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._parts:
-            yield part
+        try:
+            async for part in self._parts:
+                yield part
+        except httpx2.TransportError as error:
+            raise _explained(error) from error
 
     async def aclose(self) -> None:
         size = 0

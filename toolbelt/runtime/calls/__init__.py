@@ -13,7 +13,8 @@ from typing import Any
 from asgiref.sync import async_to_sync
 
 from toolbelt import conf
-from toolbelt.core import admitting, budgets, dispatch, meta_tools, request_key
+from toolbelt.core import admitting, dispatch, meta_tools, request_key
+from toolbelt.core.rules import budgets
 from toolbelt.plugins import background, contract, slots
 from toolbelt.runtime import environ, plugins, telemetry
 from toolbelt.runtime.calls import admissions, answering, arrival, gates, incoming, on_servers, watching

@@ -25,16 +25,8 @@ from django.conf import settings
 
 from toolbelt import conf
 from toolbelt.adapters.connection import protocol
-from toolbelt.core import (
-    admitting,
-    budgets,
-    catalog,
-    declared_versions,
-    errors,
-    meta_tools,
-    resolution,
-    schema,
-)
+from toolbelt.core import admitting, catalog, declared_versions, errors, meta_tools, schema
+from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import secrets, surfaces
 from toolbelt.runtime.calls import gates, incoming
 from toolbelt.runtime.records import call_metrics, learning, record_writer, recordings

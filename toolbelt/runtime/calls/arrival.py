@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from toolbelt.core import admitting, budgets, declared_versions, dispatch, meta_tools, resolution, schema
+from toolbelt.core import admitting, declared_versions, dispatch, meta_tools, schema
+from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import plugins
 from toolbelt.runtime.calls import answering, elicitation, gates, own_tools
 from toolbelt.runtime.calls.answering import Answer

@@ -20,8 +20,9 @@ import structlog
 from django import db
 
 from toolbelt import conf
-from toolbelt.core import admitting, budgets, catalog, errors
+from toolbelt.core import admitting, catalog, errors
 from toolbelt.core.imported import cleaning
+from toolbelt.core.rules import budgets
 from toolbelt.plugins import slots
 from toolbelt.plugins.upstream import client_features, questions
 from toolbelt.runtime import masking

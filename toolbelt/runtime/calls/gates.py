@@ -15,7 +15,8 @@ from asgiref.sync import sync_to_async
 from django import db
 
 from toolbelt import conf
-from toolbelt.core import admitting, budgets, catalog, dispatch, errors, resolution
+from toolbelt.core import admitting, catalog, dispatch, errors
+from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import surfaces, threads
 from toolbelt.runtime.calls import incoming
 from toolbelt.runtime.records import recordings

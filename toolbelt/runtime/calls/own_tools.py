@@ -7,7 +7,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from toolbelt.core import admitting, budgets, meta_tools, request_key, sessions
+from toolbelt.core import admitting, meta_tools, request_key, sessions
+from toolbelt.core.rules import budgets
 from toolbelt.runtime.surfaces import snapshots
 from toolbelt.store import agent_sessions as stored_sessions
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt import conf
-from toolbelt.core import admitting, budgets, resolution
+from toolbelt.core import admitting
+from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import calls as running
 from toolbelt.runtime.calls import answering, elicitation, gates, incoming
 from toolbelt.runtime.records import record_writer

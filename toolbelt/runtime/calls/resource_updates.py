@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 
 from toolbelt.core import prompts_and_resources
+from toolbelt.plugins import registry
 from toolbelt.runtime import calls, surfaces
 from toolbelt.runtime.calls import gates, incoming, on_servers
 from toolbelt.runtime.calls import prompts_and_resources as requests
@@ -38,6 +39,10 @@ async def follow(
     while True:
         try:
             await _follow_once(key, uri, notify, caller)
+        except registry.TimedOutError:
+            # What changes before the next request follows the resource is not reported.
+            notify()
+            continue
         except Exception as error:
             # For example, it is no longer granted, or the server does not respond.
             _log.debug("resource not followed", agent=key.agent, uri=uri, error=str(error))

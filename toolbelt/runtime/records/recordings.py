@@ -13,7 +13,8 @@ import structlog
 from django.utils import timezone
 
 from toolbelt import conf
-from toolbelt.core import budgets, reasons, request_key, secret_texts
+from toolbelt.core import request_key, secret_texts
+from toolbelt.core.rules import budgets, reasons
 from toolbelt.runtime import secrets
 from toolbelt.runtime.records import call_metrics, learning, record_writer
 from toolbelt.store import call_records, open_questions

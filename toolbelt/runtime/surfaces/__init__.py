@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable
 
-from toolbelt.core import caches, catalog, request_key, resolution, sessions, surface
+from toolbelt.core import caches, catalog, request_key, sessions, surface
+from toolbelt.core.rules import resolution
 from toolbelt.runtime.surfaces import snapshots
 
 # The size of each catalog's cache, in active tools: the decision about one takes about 200 bytes (its definition

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolbelt.core import budgets, catalog, errors, reasons, request_key, resolution
+from toolbelt.core import catalog, errors, request_key
+from toolbelt.core.rules import budgets, reasons, resolution
 from toolbelt.runtime.surfaces import snapshots
 
 

@@ -13,7 +13,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from toolbelt.core import directives, errors, policy, request_key, resolution, surface
+from toolbelt.core import directives, errors, policy, request_key, surface
+from toolbelt.core.rules import resolution
 from toolbelt.formats import profiles
 from toolbelt.runtime import availability, credentials, surfaces, threads
 from toolbelt.runtime.records import context_use

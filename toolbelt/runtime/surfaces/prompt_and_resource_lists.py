@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import budgets, catalog, limits, prompts_and_resources, schema
+from toolbelt.core import catalog, limits, prompts_and_resources, schema
+from toolbelt.core.rules import budgets
 
 PAGE_SIZE = limits.MCP_PAGE_SIZE
 

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 import structlog
 
 from toolbelt import conf
-from toolbelt.core import api_tokens, errors, request_key, resolution
+from toolbelt.core import api_tokens, errors, request_key
+from toolbelt.core.rules import resolution
 from toolbelt.runtime import credentials, surfaces
 from toolbelt.runtime.surfaces import snapshots
 from toolbelt.store import commits, state_probe

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from toolbelt.core import agents, errors, request_key, resolution, sessions
+from toolbelt.core import agents, errors, request_key, sessions
+from toolbelt.core.rules import resolution
 from toolbelt.store import clock, snapshots, state_probe
 
 

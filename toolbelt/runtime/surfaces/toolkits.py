@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolbelt import conf
-from toolbelt.core import budgets, catalog, request_key
+from toolbelt.core import catalog, request_key
+from toolbelt.core.rules import budgets
 from toolbelt.runtime.surfaces import snapshots
 
 State = Literal["on", "loadable", "unavailable", "off"]

@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import queries
-from toolbelt.core import errors, keys, resolution
+from toolbelt.core import errors, keys
+from toolbelt.core.rules import resolution
 from toolbelt.web.kit import pieces, words
 
 # The most tools that a decision lists by name.

@@ -102,7 +102,7 @@ class _Effect(pieces.Page):
         self.what = titles.of(toolkit) if toolkit is not None else key
         self.flip_view, self.entry_view = f"web:{flip}", f"web:{self.kind}"
         self.block_view = f"web:block_{self.kind}"
-        self.may_change = rights.may_flip(request.user, agent)
+        self.may_change = rights.may_flip(request.user, agent) and not switches.is_archived(agent)
         self.may_block = request.user.has_perms(_BLOCK)
 
 

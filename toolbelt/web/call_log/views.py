@@ -209,14 +209,16 @@ class _Usage(pieces.View):
             else charts.by_day(usage.by_day(**matching), *days)
         )
         self.lines = charts.lines(usage.durations_by_day(**matching), *days)
-        calls_url = f"{path}?{urlencode({'view': LOG, **parameters})}"
+        log = {"view": LOG, **parameters}
         known = access_index.load().catalog.tools
         most = (
             max((tool.calls for tool in by_tool), default=0),
             max((tool.slow or 0 for tool in by_tool), default=0),
         )
         shown = by_tool if is_whole else by_tool[:MAX_TOOLS]
-        self.figures = [_Figures(tool, known, calls_url, *most) for tool in shown]
+        self.figures = [
+            _Figures(tool, known, f"{path}?{urlencode({**log, 'tool': tool.tool})}", *most) for tool in shown
+        ]
         self.every_url = "" if is_whole else f"{path}?{urlencode({**parameters, 'every': 'yes'})}"
         self.total = len(by_tool)
 
@@ -230,7 +232,7 @@ class _Figures(pieces.View):
         key = tool.tool
         self.usage = tool
         self.mark = "" if key in known else "Toolbelt's own" if key in keys.RESERVED else "unknown"
-        self.calls_url = f"{calls_url}&{urlencode({'tool': key})}"
+        self.calls_url = calls_url
         self.share = _percent(tool.calls, most)
         self.error_share = f"{_percent(tool.errors, tool.calls)} %" if tool.errors else ""
         self.slowness = _percent(tool.slow or 0, slowest)

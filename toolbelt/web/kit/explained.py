@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolbelt.control.catalog import blocking
-from toolbelt.core import catalog, reasons, resolution, rules
+from toolbelt.core import catalog, rules
+from toolbelt.core.rules import reasons, resolution
 from toolbelt.web.kit import audit_words, words
 
 

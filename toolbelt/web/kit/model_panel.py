@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from toolbelt.core import agents, budgets, catalog, directives, effects, policy, surface
+from toolbelt.core import agents, catalog, directives, effects, policy, surface
+from toolbelt.core.rules import budgets
 from toolbelt.web.kit import pieces, words
 
 MAX_SIZE = 8

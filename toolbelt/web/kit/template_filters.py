@@ -11,7 +11,8 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from toolbelt.core import effects, reasons
+from toolbelt.core import effects
+from toolbelt.core.rules import reasons
 from toolbelt.web.kit import context_saved, model_panel, texts, tool_sections, words
 
 register = template.Library()

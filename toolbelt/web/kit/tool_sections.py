@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog, grants, policy, reasons, resolution, risks
+from toolbelt.core import catalog, grants, policy, risks
+from toolbelt.core.rules import reasons, resolution
 from toolbelt.web.kit import explained, pieces, words
 
 

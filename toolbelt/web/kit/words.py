@@ -10,7 +10,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from toolbelt.core import catalog, grants, resolution, rules, texts
+from toolbelt.core import catalog, grants, rules, texts
+from toolbelt.core.rules import resolution
 
 # Switches and overrides, in the words of the fields `on` and `was` of every form.
 STORED: dict[bool | None, str] = {True: "true", False: "false", None: "unset"}

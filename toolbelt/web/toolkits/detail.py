@@ -14,7 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
-from toolbelt.core import belts, catalog, directives, errors, policy, resolution
+from toolbelt.core import belts, catalog, directives, errors, policy
+from toolbelt.core.rules import resolution
 from toolbelt.web.access import blocking
 from toolbelt.web.kit import explained, filters, http, model_panel, paging, pieces, responses, titles, words
 from toolbelt.web.toolkits import forms, listing

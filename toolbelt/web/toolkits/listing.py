@@ -12,7 +12,8 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from toolbelt.control.access import access_index
-from toolbelt.core import catalog, reasons, resolution
+from toolbelt.core import catalog
+from toolbelt.core.rules import reasons, resolution
 from toolbelt.web.kit import (
     fields,
     filters,

@@ -14,7 +14,8 @@ from django.views.decorators.http import require_safe
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries, usage
-from toolbelt.core import catalog, resolution, risks
+from toolbelt.core import catalog, risks
+from toolbelt.core.rules import resolution
 from toolbelt.web.call_log import views as calls
 from toolbelt.web.kit import (
     explained,

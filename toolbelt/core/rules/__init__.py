@@ -3,6 +3,10 @@
 Each rule is stated once, as sets of tools with the answer for them: which tools an agent has follows from the sets, and
 why from the answers. Denials come first: rules 1 to 5 deny, 6 to 9 grant, 10 offers, and nothing that an agent can do
 (load, rule 8) precedes a denial.
+
+The modules of this package use them: `resolution` decides about an agent's tools, `budgets` defers what does not fit,
+`targets` says what a session can load, `inventory` takes an agent's tools without a session, and `reasons` has the
+words.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import agents, budgets, catalog, resolution, targets
+from toolbelt.core import agents, catalog
+from toolbelt.core.rules import budgets, resolution, targets
 
 STORED = building.catalog_of(
     ["docker__ps", "docker__rm", "calc", building.tool("git__log", blocked=True), "docker"],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolbelt.core import reasons, resolution, rules
+from toolbelt.core import rules
+from toolbelt.core.rules import reasons, resolution
 
 # The reason codes of docs/semantics.md, by rule.
 CODES = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from toolbelt.core import agents, budgets, catalog, resolution, sessions, targets
+from toolbelt.core import agents, catalog, sessions
+from toolbelt.core.rules import budgets, resolution, targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from toolbelt.core import resolution, rules
+from toolbelt.core import rules
+from toolbelt.core.rules import resolution
 
 _WORDS: Mapping[str, Callable[[rules.Origin], str]] = {
     "plugin-failed": lambda origin: f"plugin {origin.name} has failed",

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbelt.core import budgets, catalog, conflicts, errors, loadouts, resolution, rules, schema, sessions
+from toolbelt.core import catalog, conflicts, errors, loadouts, rules, schema, sessions
+from toolbelt.core.rules import budgets, resolution
 
 Refusal = Literal[
     "not_allowed", "denied", "unavailable", "over_budget", "already_loaded", "no_session", "conflict"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from toolbelt.core import agents, budgets, catalog, policy
+from toolbelt.core import agents, catalog, policy
+from toolbelt.core.rules import budgets
 
 
 def tools(*keys: str, **fields: Any) -> list[catalog.Tool]:

@@ -14,18 +14,16 @@ from tests.core import values
 from toolbelt.core import (
     admitting,
     agents,
-    budgets,
     catalog,
     conflicts,
     loading,
-    reasons,
-    resolution,
     rules,
     schema,
     sessions,
     surface,
     tool_versions,
 )
+from toolbelt.core.rules import budgets, reasons, resolution
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.core import building, mail_catalog
-from toolbelt.core import catalog, resolution
+from toolbelt.core import catalog
+from toolbelt.core.rules import resolution
 
 
 def test_a_sessions_loadout_replaces_the_agents_for_grants_and_patterns() -> None:

@@ -13,7 +13,8 @@ import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from toolbelt.core import agents, catalog, definitions, policy, resolution, rules
+from toolbelt.core import agents, catalog, definitions, policy, rules
+from toolbelt.core.rules import resolution
 
 # How many names a line of text has room for.
 MAX_NAMED = 5

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import values
-from toolbelt.core import agents, budgets, inventory, loadouts, resolution, rules, sessions, surface, targets
+from toolbelt.core import agents, loadouts, rules, sessions, surface
+from toolbelt.core.rules import budgets, inventory, resolution, targets
 
 pytestmark = pytest.mark.slow
 

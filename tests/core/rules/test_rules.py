@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.core import building, mail_catalog
-from toolbelt.core import catalog, resolution, rules
+from toolbelt.core import catalog, rules
+from toolbelt.core.rules import resolution
 
 
 def test_the_eleven_rules_are_numbered_in_order() -> None:
