@@ -114,9 +114,18 @@ tests() {
     if url=$($python scripts/find_postgres.py); then
         # The tests of code that contains SQL, takes locks, listens, or shares connections among threads and processes.
         # Pages, the API, MCP, commands and upstream servers use that code, so their tests are listed only if they query
-        # in another way.
+        # in another way. Of those of `control`, which writes through `store`, that is where writes are undone, collide,
+        # are ordered, or change many rows.
         stage "Tests on PostgreSQL" env DATABASE_URL="$url" $python -m pytest $several $no_browsers $no_schemas \
-            -m 'not soak' tests/store tests/models tests/control \
+            -m 'not soak' tests/store tests/models tests/control/test_concurrency.py tests/control/test_writing.py \
+            tests/control/test_undo.py tests/control/access/test_bulk.py tests/control/access/test_expirations.py \
+            tests/control/access/test_switches.py tests/control/agents tests/control/catalog/test_blocking.py \
+            tests/control/catalog/test_entries.py tests/control/catalog/test_lists.py \
+            tests/control/catalog/test_ordering.py tests/control/catalog/test_renaming.py \
+            tests/control/config/test_backups.py tests/control/config/test_belts.py tests/control/people \
+            tests/control/reports tests/control/servers/test_approvals.py \
+            tests/control/servers/test_client_plugins.py tests/control/servers/test_running_tools.py \
+            tests/control/servers/test_upstream_servers.py \
             tests/front/test_admissions.py tests/front/test_application.py tests/front/test_event_stream.py \
             tests/front/test_freshness.py tests/front/test_many_calls.py tests/front/test_stale.py \
             tests/runtime/calls/test_calls.py tests/runtime/calls/test_server_calls.py tests/runtime/test_connection.py \

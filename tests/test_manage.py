@@ -70,23 +70,24 @@ def test_try_works_without_development_packages() -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "2 passed, 0 failed\n", "")
 
 
-@pytest.mark.parametrize("environment", ["test", "demo"])
+NO_DIRECTORY = (
+    "sqlite:///nowhere/at/all.sqlite3",
+    r"The directory \S+/nowhere/at of the database file does not exist",
+)
+# No server listens at port 1.
+NO_SERVER = (
+    "postgres://127.0.0.1:1/toolbelt",
+    "The database cannot be used: .*port 1 failed.*DATABASE_URL names its host",
+)
+
+
+# Only connections to a server depend on the environment.
 @pytest.mark.parametrize(
-    ("address", "words"),
-    [
-        (
-            "sqlite:///nowhere/at/all.sqlite3",
-            r"The directory \S+/nowhere/at of the database file does not exist",
-        ),
-        # No server listens at port 1.
-        (
-            "postgres://127.0.0.1:1/toolbelt",
-            "The database cannot be used: .*port 1 failed.*DATABASE_URL names its host",
-        ),
-    ],
+    ("environment", "address", "words"),
+    [("demo", *NO_DIRECTORY), ("demo", *NO_SERVER), ("test", *NO_SERVER)],
 )
 def test_a_command_reports_an_unavailable_database_in_one_line(
-    address: str, words: str, environment: str
+    environment: str, address: str, words: str
 ) -> None:
     settings = {
         "TOOLBELT_ENV": environment,
