@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import re
@@ -227,7 +228,8 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         refused: httpx2.ConnectError | None = None
         for address in await self._allowed(request):
             try:
-                response = await self._inner.handle_async_request(_addressed(request, address, check))
+                with _addressed(request, address, check):
+                    response = await self._inner.handle_async_request(request)
             except httpx2.ConnectError as error:
                 refused = httpx2.ConnectError(str(_first_cause(error)), request=request)
                 refused.__cause__ = _first_cause(error)
@@ -322,8 +324,9 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         return resolved
 
 
-def _addressed(request: httpx2.Request, address: str, check: last_check.LastCheck | None) -> httpx2.Request:
-    """Return the request for this address of its host, with the last check before anything of it is written.
+@contextlib.contextmanager
+def _addressed(request: httpx2.Request, address: str, check: last_check.LastCheck | None) -> Iterator[None]:
+    """Direct the request to this address of its host, with the last check before anything of it is written.
 
     Raise RemoteProtocolError, when it is sent, if its response was read with the one before: it was not requested.
     """
@@ -339,14 +342,19 @@ def _addressed(request: httpx2.Request, address: str, check: last_check.LastChec
             case "http11.receive_response_headers.complete" if not has_read.is_set():
                 raise httpx2.RemoteProtocolError("The server sent a response that was not requested.")
 
-    extensions = {**request.extensions, "sni_hostname": request.url.host, "trace": trace}
-    return httpx2.Request(
-        request.method,
-        request.url.copy_with(host=address),
-        headers=request.headers,
-        stream=request.stream,
-        extensions=extensions,
-    )
+    url = request.url
+    request.url = _at(url, address)
+    request.extensions = {**request.extensions, "sni_hostname": url.host, "trace": trace}
+    try:
+        yield
+    finally:
+        # What follows the response compares its address with the server's, such as a redirect.
+        request.url = url
+
+
+@functools.lru_cache(256)
+def _at(url: httpx2.URL, address: str) -> httpx2.URL:
+    return url.copy_with(host=address)
 
 
 def _first_cause(error: BaseException) -> BaseException:
