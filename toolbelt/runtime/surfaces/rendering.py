@@ -23,7 +23,7 @@ def render(
     ``model`` is the name of the model that receives it; None: the agent's. Raise errors.Invalid for an unknown format
     or mode, or errors.ProviderLimit if the provider does not accept it.
     """
-    return formats.render(form, answer.content(), mode, model=_model(answer, model))
+    return formats.render(form, answer.content(), mode, model=model_of(answer, model))
 
 
 def fingerprint(
@@ -34,7 +34,7 @@ def fingerprint(
     It includes Toolbelt's version, because versions may render a format differently; and the form of the
     directive for the model, if there is one.
     """
-    profile = profiles.of(_model(answer, model), form).name if answer.directive else ""
+    profile = profiles.of(model_of(answer, model), form).name if answer.directive else ""
     text = "\n".join((answer.fingerprint, form, mode, profile, toolbelt.__version__))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -49,5 +49,6 @@ def delta(answer: surface.Surface, declared: Mapping[str, str]) -> dict[str, Any
     return {"declared": current, "delta": declarations.difference(current, declared).document()}
 
 
-def _model(answer: surface.Surface, model: str | None) -> str:
+def model_of(answer: surface.Surface, model: str | None) -> str:
+    """Return the name of the model that receives the surface: the request's, or else the agent's."""
     return answer.resolution.context.agent.model if model is None else model
