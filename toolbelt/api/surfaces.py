@@ -119,7 +119,7 @@ class Held(ninja.Schema):
 
 
 class Append(ninja.Schema):
-    """What a conversation must be told. Keep `messages` and `token` once the model has answered."""
+    """What to append to a conversation. Keep `messages` and `token` once the model has answered."""
 
     line: Annotated[
         str,

@@ -26,6 +26,7 @@ gemini
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -130,6 +131,7 @@ def _pattern(row: str) -> re.Pattern[str]:
 _PATTERNS = [(_pattern(row), MODELS[row]) for row in sorted(MODELS, key=len, reverse=True)]
 
 
+@functools.lru_cache(1000)
 def of(model: str, form: str = "") -> Profile:
     """Return the profile of a model, by its name; without a name, that of the format's own provider, if it has one."""
     if not model.strip():

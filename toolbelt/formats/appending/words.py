@@ -36,10 +36,10 @@ def of(
     if changes.removed:
         told.append(f"No longer available: {_listed(changes.removed)}. Calls of them are refused.")
     told += [
-        f"This replaces what was said about the {key} before, if anything was:\n{sections[key].tagged}"
+        f"This replaces any earlier text about the {key}:\n{sections[key].tagged}"
         for key in changes.said
     ]
-    told += [f"What was said about the {key} no longer applies." for key in changes.ended]
+    told += [f"The earlier text about the {key} no longer applies." for key in changes.ended]
     if changes.loadable:
         told.append(
             "\n".join(("Toolkits that you may load from now on:", *(lines[key] for key in changes.loadable)))

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from toolbelt.core import conversations, definitions, schema, surface, tool_deltas
-from toolbelt.formats import appending
 from toolbelt.formats.appending import lines
+from toolbelt.formats.appending import rendering as appended
 from toolbelt.runtime.surfaces import conversation_tokens
 
 Platform = lines.Platform
@@ -64,7 +64,7 @@ def of(
     view = token.view
     if conversation.compacted:
         view = conversations.compacted(view, keeps_tools=line.means.remove == "withdraw")
-    now = conversations.content_of(shown, hashes, without=appending.dispatching(line))
+    now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
     left_out: Mapping[str, str] = {}
     if view.now != now.digest:
         known = view.all_tools()
@@ -74,11 +74,11 @@ def of(
             if tool.name in now.tools
             and (tool.name not in known or known[tool.name].digest != now.tools[tool.name])
         ]
-        if left_out := appending.unsupported(line, new):
+        if left_out := appended.unsupported(line, new):
             tools = {name: digest for name, digest in now.tools.items() if name not in left_out}
             now = dataclasses.replace(now, tools=tools)
     changes, after = conversations.compare(view, now, line.means)
-    messages = appending.messages(line, changes, after, shown)
+    messages = appended.messages(line, changes, after, shown)
     text = conversation.token or ""
     if after != token.view:
         said = schema.canonical(messages)
@@ -103,7 +103,7 @@ def unchanged(
     token = conversation_tokens.unseal(shown.agent, conversation.token)
     if token is None or _restart(conversation, token, line):
         return None
-    now = conversations.content_of(shown, hashes, without=appending.dispatching(line))
+    now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
     if token.view.now != now.digest:
         return None
     return _document(line, token, conversation.token, shown, conversations.NOTHING)
@@ -124,8 +124,8 @@ def _begun(
     line: lines.Line, shown: surface.Surface, hashes: Mapping[str, str], restart: Restart | None
 ) -> dict[str, Any]:
     deferred = _in_reserve(shown) if line.means.add == "refer" else []
-    prefix = appending.prefix(line, shown, deferred)
-    now = conversations.content_of(shown, hashes, without=appending.dispatching(line))
+    prefix = appended.prefix(line, shown, deferred)
+    now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
     reserve = tool_deltas.hashes(deferred)
     root = _digest(schema.canonical(prefix))
     token = conversation_tokens.Token(
@@ -150,10 +150,10 @@ def _document(
     text: str,
     shown: surface.Surface,
     changes: conversations.Changes,
-    messages: appending.Messages | None = None,
+    messages: appended.Messages | None = None,
     left_out: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    request = appending.request(line, token.view, shown)
+    request = appended.request(line, token.view, shown)
     catalog = shown.resolution.context.catalog
     withdrawn = token.view.of_kind("withdrawn")
     return {

@@ -8,6 +8,12 @@ from typing import Any
 from toolbelt.core import errors, surface
 from toolbelt.runtime.surfaces import appending, rendering
 
+_BREAKS_THINKING = {
+    "code": "no-conversation",
+    "message": "This model refuses its earlier thinking once the system prompt or the tools have changed, and a flip"
+    " changes them. Send the request's `conversation`, so that changes are appended.",
+}
+
 
 def fingerprint(answer: surface.Surface, form: str | None = None, model: str | None = None) -> str:
     """Return the fingerprint of the document: the surface's own, or that of its provider format."""
@@ -41,6 +47,8 @@ def of(
         return {**document, "append": append(answer, conversation, hashes, form, model)}
     if form is not None:
         document["provider"] = rendering.render(answer, form, model=model)
+        if rendering.breaks_thinking(answer, form, model):
+            document["warnings"] = [*document["warnings"], _BREAKS_THINKING]
     return document
 
 

@@ -172,9 +172,10 @@ class PreparedAnswers:
             if members is None:
                 return None
             focus = directives.build(snapshot.catalog, members, cached_surface.because, request.message)
-        # Only the form of a focus depends on the model.
-        said = focus and (focus.active_tools, focus.tool_choice, _profile(request, snapshot))
-        cache_key = (context.cache_key, request.rendered_form, said)
+        # Only the form of a focus, and a warning, depend on the model.
+        profile = _profile(request, snapshot) if request.rendered_form else profiles.UNKNOWN
+        said = focus and (focus.active_tools, focus.tool_choice, profile.name)
+        cache_key = (context.cache_key, request.rendered_form, said, profile.binds_thinking)
         if (template := self._templates.get(cache_key)) is not None:
             return template
         cached_surface = cached_surface or surfaces.cached(snapshot, context.cache_key[1])
@@ -239,9 +240,9 @@ def _append(
     return documents.append(built, request.conversation, hashes, request.form, request.model)
 
 
-def _profile(request: SurfaceRequest, snapshot: resolution.Snapshot) -> str:
+def _profile(request: SurfaceRequest, snapshot: resolution.Snapshot) -> profiles.Profile:
     model = snapshot.agent.model if request.model is None else request.model
-    return profiles.of(model, request.form or "").name
+    return profiles.of(model, request.form or "")
 
 
 def _build(
