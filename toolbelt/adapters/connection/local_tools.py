@@ -203,7 +203,8 @@ class LocalTools:
             raise error
         _log.warning("%s The last known surface is used.", error)
         # What a conversation was to be told then is not what it must be told now.
-        return {**last_surface.document, "directive": None, "append": None, "stale": True}
+        known = {name: value for name, value in last_surface.document.items() if name != "append"}
+        return {**known, "directive": None, "stale": True}
 
     def _current(self, session_key: _SessionKey) -> _LastSurface | None:
         last_surface = self._surfaces.get(session_key)
