@@ -34,13 +34,15 @@ from langgraph import runtime as graph
 from langgraph.types import Command
 
 from toolbelt.adapters import runs
+from toolbelt.adapters.connection import conversation, protocol
 from toolbelt.adapters.connection import local_tools as local
-from toolbelt.adapters.connection import protocol
 from toolbelt.formats import profiles, surface
 from toolbelt.formats.appending import lines
 
 # The key of a message's additional_kwargs under which it says what it needs of its conversation.
 _KEPT = "toolbelt"
+# The line of models that are told everything in words.
+_WORDS = "words"
 
 ToolResult: TypeAlias = messages.ToolMessage | Command[Any]
 
@@ -195,17 +197,29 @@ class _Conversation:
     prefix: Mapping[str, Any]
     messages: Sequence[messages.AnyMessage]
 
+    @property
+    def in_words(self) -> conversation.InWords:
+        """Return the conversation with a model that is told everything in words."""
+        return conversation.InWords(token=self.token, **self.prefix)
+
     def question(self) -> dict[str, Any]:
         """Return what to ask beside the surface."""
+        if self.line == _WORDS:
+            return self.in_words.question()
         return {"form": "anthropic", "model": self.model, "conversation": {"token": self.token}}
 
 
 def _conversation(request: types.ModelRequest[Any]) -> _Conversation | None:
-    """Return the conversation, if the chat model takes changes of tools in it."""
-    if not (request.model.profile or {}).get("mid_conversation_tools"):
-        return None
+    """Return the conversation, if nothing that the model has read may change."""
     model = _model_name(request.model)
-    line, kept = lines.of("anthropic", model).key, [_kept(message) for message in request.messages]
+    if (request.model.profile or {}).get("mid_conversation_tools"):
+        line = lines.of("anthropic", model).key
+    elif profiles.of(model).binds_thinking:
+        # LangChain does not know that the model takes changes of tools.
+        line = _WORDS
+    else:
+        return None
+    kept = [_kept(message) for message in request.messages]
     mine = [entry for entry in kept if entry.get("line") == line]
     answers = [index for index, entry in enumerate(kept) if entry.get("line") == line and "prefix" in entry]
     token = next((entry["token"] for entry in reversed(mine) if "token" in entry), None)
@@ -264,30 +278,50 @@ def _spoken(state: Any) -> dict[str, str]:
 def _prepared(
     request: types.ModelRequest[Any], document: protocol.Document, talk: _Conversation | None
 ) -> tuple[types.ModelRequest[Any], Callable[[types.ModelResponse[Any]], types.ModelResponse[Any]]]:
-    """Return the request with Toolbelt's tools and policy, and a function that keeps with the response what was said."""
+    """Return the request with tools and policy, and a function that keeps with the response what was said."""
     step = runs.step(document)
     if talk is None:
         said = _said(request, step)
         return _with_step(request, step, said), functools.partial(_with_said, said=said)
-    append = document.get("append")
-    if append is None and not talk.prefix:
-        raise protocol.Unreachable("Toolbelt could not be reached to begin this conversation.")
-    new = (append or {}).get("prefix")
+    new, said, kept = _words(document, talk) if talk.line == _WORDS else _changes(document, talk)
     prefix, sent = new or talk.prefix, talk.messages
     if new is not None:
         kept_before = [*map(_kept, request.messages)]
         sent = _of_line(request.messages, kept_before, len(kept_before), talk.line)
-    said = [_message_of(message, talk.line) for message in (append or {}).get("messages", ())]
-    kept = {"line": talk.line, "token": append["token"] if append else talk.token}
-    if new is not None:
         kept["prefix"] = new
     declared = list(prefix.get("tools", ()))
     _check_names(request, dataclasses.replace(step, tools=tuple(declared)))
-    policy = "\n\n".join(block["text"] for block in prefix.get("system", ()))
+    if talk.line == _WORDS:
+        declared, policy = [*map(_tool, declared)], prefix["policy"]
+    else:
+        policy = "\n\n".join(block["text"] for block in prefix.get("system", ()))
     changed: dict[str, Any] = {"tools": [*request.tools, *declared], "messages": [*sent, *said]}
     if policy:
         changed["system_message"] = _system(request.system_message, policy)
     return request.override(**changed), functools.partial(_with_said, said=said, kept=kept)
+
+
+_Said = tuple[Mapping[str, Any] | None, list[messages.BaseMessage], dict[str, Any]]
+
+
+def _changes(document: protocol.Document, talk: _Conversation) -> _Said:
+    """Return a new prefix, if the conversation begins, the messages to append, and what the answer keeps."""
+    append = document.get("append")
+    if append is None:
+        if not talk.prefix:
+            raise protocol.Unreachable("Toolbelt could not be reached to begin this conversation.")
+        return None, [], {"line": talk.line, "token": talk.token}
+    said = [_message_of(message, talk.line) for message in append["messages"]]
+    return append["prefix"], said, {"line": talk.line, "token": append["token"]}
+
+
+def _words(document: protocol.Document, talk: _Conversation) -> _Said:
+    """Return the same as :func:`_changes`, for a model that is told everything in words."""
+    after, texts, _ = talk.in_words.after(document)
+    said = [_message_of({"role": "user", "content": text}, talk.line) for text in texts]
+    begins = talk.token is None or list(after.tools) != list(talk.prefix["tools"])
+    prefix = {"tools": list(after.tools), "policy": after.policy} if begins else None
+    return prefix, said, {"line": talk.line, "token": after.token}
 
 
 def _message_of(message: Mapping[str, Any], line: str) -> messages.BaseMessage:
