@@ -147,7 +147,7 @@ def test_problems_of_a_listing_are_stored() -> None:
 
     sample_server.record(
         sample_server.READ,
-        {"name": "odd", "inputSchema": {"type": "array"}},
+        {"name": "odd", "inputSchema": {"default": float("nan")}},
         server="Files 2",
         protocol="2026-07-28",
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, keys, risks, schema, tool_versions
-from toolbelt.core.imported import importing, non_tool_importing
+from toolbelt.core.imported import importing, non_tool_importing, repairs
 
 
 class ToolImporter:
@@ -95,6 +95,7 @@ class ToolImporter:
         entry.pop("retired", None)
         entry.pop("kind", None)
         entry.pop("seen", None)
+        entry.pop("repairs", None)
         if now.upstream_name != definition.name:
             entry.pop("upstream_name", None)
         # The version depends on the key, which an existing tool keeps.
@@ -111,8 +112,7 @@ class ToolImporter:
 
     def _new(self, definition: importing.Definition) -> dict[str, Any]:
         # A new tool with the texts of a missing one may be the same tool, which an operator may have denied.
-        texts = (definition.kind, definition.description, schema.canonical(definition.input_schema))
-        before = self._versions_of_missing.get(texts)
+        before = next(filter(None, map(self._versions_of_missing.get, _texts_of(definition))), None)
         approval: dict[str, Any] = {"approved": definition.version()}
         if definition.details and definition.kind == "tool":
             approval["details_approved"] = _details_version(definition)
@@ -127,7 +127,7 @@ class ToolImporter:
 
     def _approval(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
-        now = tool_versions.renumbered(now)
+        now = _as_read_now(tool_versions.renumbered(now), definition)
         stored_version = tool_versions.version(now)
         if tool_versions.is_rejected(now) and definition.version() == stored_version:
             return {"approved": now.approved} | ({} if now.seen else {"seen": False})
@@ -169,11 +169,33 @@ class ToolImporter:
 
     def _is_preapproved(self, definition: importing.Definition) -> bool:
         """Return whether an operator approved this version before it was listed."""
-        return self._plugin.preapproved.get(definition.key) == definition.version()
+        return self._plugin.preapproved.get(definition.key) in definition.versions()
+
+
+def _texts_of(definition: importing.Definition) -> Iterator[tuple[str, str, str]]:
+    """Yield a definition's texts for models, as :func:`_texts` those of a tool, as they are and unrepaired."""
+    for tool in (definition.tool(), definition.unrepaired()):
+        if tool is not None:
+            yield tool.kind, tool.description, tool.input_schema
 
 
 def _name(definition: importing.Definition) -> tuple[catalog.Kind, str]:
     return definition.kind, definition.name
+
+
+def _as_read_now(now: catalog.Tool, definition: importing.Definition) -> catalog.Tool:
+    """Return the stored tool with what it shares with the listing as that is read now, in case it was read before
+    schemas were repaired: nothing that an operator decided about this listing is to be decided again.
+    """
+    unrepaired = definition.unrepaired()
+    if unrepaired is None:
+        return now
+    prefix = tool_versions.REJECTED if now.approved.startswith(tool_versions.REJECTED) else ""
+    if tool_versions.is_version(unrepaired, now.approved.removeprefix(prefix)):
+        now = dataclasses.replace(now, approved=prefix + definition.version())
+    if tool_versions.version(unrepaired) == tool_versions.version(now):
+        now = dataclasses.replace(now, input_schema=schema.canonical(definition.input_schema))
+    return now
 
 
 def _texts(tool: catalog.Tool) -> Iterator[tuple[str, str, str]]:
@@ -204,5 +226,6 @@ def _listed_fields(definition: importing.Definition) -> dict[str, Any]:
         "annotations": dict(definition.annotations),
         "upstream_name": definition.upstream_name,
         "details": dict(definition.details) or None,
+        "repairs": repairs.written(definition.repairs) or None,
     }
     return {field: value for field, value in fields.items() if value not in ("", None)}

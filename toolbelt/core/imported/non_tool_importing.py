@@ -69,22 +69,21 @@ def definitions(
     return unique, problems
 
 
-def version(
+def versions(
     answer: importing.ServerListing, kind: catalog.Kind, name: str, namespace: str, key: str = ""
-) -> str:
-    """Return the version of the entry with this identity; empty if the server lists none that can be imported.
-
-    ``key`` is that of a stored tool.
+) -> tuple[str, ...]:
+    """Return the versions of the entry with this identity (see :meth:`importing.Definition.versions`); none if the
+    server lists none that can be imported. ``key`` is that of a stored tool.
     """
     if kind == "tool":
-        return answer.version(name, namespace, key)
+        return answer.versions(name, namespace, key)
 
     def listed() -> importing.Definition | str:
         identity = IDENTIFIED_BY[kind]
         entry = next((entry for entry in answer.non_tools.get(kind, ()) if entry.get(identity) == name), {})
         return definition(kind, entry, namespace)
 
-    return answer.cached_version((kind, name, namespace), listed)
+    return answer.cached_versions((kind, name, namespace), listed)
 
 
 def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) -> importing.Definition | str:

@@ -125,14 +125,15 @@ async def _forward_questions(
 async def _connected(server: connection.Server, call: Request) -> live_connection.LiveConnection:
     """Return the current connection. Raise UnreachableError if it lists another version than the approved one."""
     live, listed = await server.connected(), server.listed
-    if listed is not None and call.version:
-        listed_version = non_tool_importing.version(listed, call.kind, call.name, call.namespace, call.key)
-        if listed_version != call.version:
-            # It changed without a notification. The new version is recorded for review.
-            server.on_change(listed)
-            raise live_connection.UnreachableError(
-                f"{call.plugin} no longer offers {call.name} as it was approved."
-            )
+    if listed is None or not call.version:
+        return live
+    versions = non_tool_importing.versions(listed, call.kind, call.name, call.namespace, call.key)
+    if call.version not in versions:
+        # It changed without a notification. The new version is recorded for review.
+        server.on_change(listed)
+        raise live_connection.UnreachableError(
+            f"{call.plugin} no longer offers {call.name} as it was approved."
+        )
     return live
 
 
