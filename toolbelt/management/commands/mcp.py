@@ -281,6 +281,11 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         help=f"the maximum number of connections per process (default: {connections.MAX_CONNECTIONS})",
     )
+    parser.add_argument(
+        "--revision",
+        choices=connections.REVISIONS,
+        help="the revision of MCP to speak, or with the first an earlier one (default: what the server answers)",
+    )
     parser.add_argument("--title", metavar="TEXT", default="", help="a display name")
     parser.add_argument("--category", metavar="C", default="", help="the category of its tools")
     parser.add_argument("--trust", action="store_true", help="approve its new tools automatically")
@@ -299,7 +304,7 @@ def _connection(options: dict[str, Any]) -> dict[str, Any]:
         "cwd": options["cwd"],
         "url": options["url"],
         "headers": headers,
-        **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections")},
+        **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections", "revision")},
     }
     # A limit of 0 stays, so that it is refused.
     return {field: value for field, value in fields.items() if value or value == 0}
