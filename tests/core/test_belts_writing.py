@@ -62,6 +62,7 @@ EVERYTHING: dict[str, Any] = {
             "declared_by": ["ada"],
             "not_running": ["git__log"],
             "preapproved": {"git__log": "2:sha256:0"},
+            "keep_descriptions": True,
         }
     ],
     "tools": [
@@ -85,6 +86,8 @@ EVERYTHING: dict[str, Any] = {
             "details_approved": "sha256:1",
             "approved_version": {"description": "was"},
             "upstream_name": "log",
+            "varies": True,
+            "keep_description": True,
         }
     ],
     "toolkits": [

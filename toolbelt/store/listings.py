@@ -91,6 +91,11 @@ def find(plugin: str) -> Listing | None:
     return None if row is None else _read(row)
 
 
+def is_same_server(plugin: str, server: str) -> bool:
+    """Return whether the server stated this name and version the last time that it answered."""
+    return models.Listing.objects.filter(plugin__name=plugin, server=server, answered__isnull=False).exists()
+
+
 def _put(plugin: str, **columns: object) -> None:
     plugin_row = models.Plugin.objects.filter(name=plugin).first()
     if plugin_row is not None:

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolbelt.control.servers import line_diffs
-from toolbelt.core import catalog, errors, risks, schema, tool_versions
+from toolbelt.core import catalog, declared_versions, errors, risks, schema, tool_versions
 from toolbelt.core.imported import flags
 from toolbelt.store import references, snapshots, token_counts
 
-Kind = Literal["new", "changed", "renamed", "details", "hints", "gone"]
-KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "details", "gone")
+Kind = Literal["new", "changed", "renamed", "differs", "details", "hints", "gone"]
+KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "differs", "details", "gone")
 # Who runs the tools that are held to the versions that operators approved.
 HELD: tuple[catalog.Runner, ...] = ("upstream", "client")
 _NAMES: Mapping[catalog.Runner, str] = {
@@ -36,6 +36,7 @@ FIELDS = ("title", "description", "input_schema", "output_schema", "annotations"
 MAX_CANDIDATES = 20
 # How many versions' flags are cached, because their page is rendered again after each decision.
 MAX_FLAGGED = 4096
+DIFFERS = "its description differs between the processes of its server"
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
 
 
@@ -185,7 +186,7 @@ def is_held(key: str) -> bool:
         return False
     plugin = stored.plugins.get(tool.plugin)
     is_seen = tool.seen or (plugin is not None and plugin.trusted)
-    return not is_seen or tool_versions.is_changed(tool)
+    return not is_seen or tool_versions.is_changed(declared_versions.offered(tool))
 
 
 def check_hashes(reviewed_hashes: Mapping[str, str], plugin: str = "") -> None:
@@ -215,7 +216,7 @@ def _kind_of(tool: catalog.Tool) -> Kind | None:
     if not tool.seen:
         return "new"
     if tool_versions.is_changed(tool):
-        return "changed"
+        return "differs" if tool.varies and tool_versions.is_reworded(tool) else "changed"
     if risks.is_raised(tool):
         return "hints"
     return "details" if tool_versions.has_undecided_details(tool) else None
@@ -269,7 +270,7 @@ def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
         *(tool.title, tool.description),
         *(tool.input_schema if tool.kind == "tool" else "", tool.output_schema, tool.details),
     )
-    raised = (*_flags_of_change(item, stored), *raised)
+    raised = (*((DIFFERS,) if tool.varies else ()), *_flags_of_change(item, stored), *raised)
     before = _before(item, stored)
     if item.kind == "changed" and before and _is_renamed(tool, before):
         return (f"its server renamed it to “{tool.upstream_name or tool.key}”", *raised)
@@ -327,7 +328,7 @@ def _before(item: ReviewItem, stored: catalog.Catalog) -> Mapping[str, Any] | No
     """Return the version that a tool is compared with; None for a new one."""
     if item.previous:
         return as_shown(stored.tools[item.previous])
-    if item.kind in ("changed", "details", "hints"):
+    if item.kind in ("changed", "differs", "details", "hints"):
         return schema.mapping(item.tool.approved_version, {})
     return None
 

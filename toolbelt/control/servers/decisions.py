@@ -103,7 +103,13 @@ def _approval(tool: catalog.Tool, stored: catalog.Catalog) -> dict[str, Any]:
     version = tool_versions.version(tool)
     if stored.runner(tool) != "code":
         details = tool_versions.details_version(tool) or None
-        return {"seen": None, "approved": version, "details_approved": details, "approved_version": None}
+        return {
+            "seen": None,
+            "approved": version,
+            "details_approved": details,
+            "approved_version": None,
+            "varies": None,
+        }
     # A tool that was held to a version is held to this one from now on; the others follow the code.
     is_held = tool.approved and not tool_versions.is_rejected(tool)
     return {"seen": None, "approved": version if is_held else None, "approved_version": None}

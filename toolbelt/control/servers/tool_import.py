@@ -11,7 +11,7 @@ from typing import Any
 
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, keys, risks, schema, tool_versions
-from toolbelt.core.imported import importing
+from toolbelt.core.imported import importing, rewordings
 
 
 class ToolImporter:
@@ -25,8 +25,10 @@ class ToolImporter:
         names: belts.NameIndex,
         plugin: catalog.Plugin,
         source: str,
+        evidence: rewordings.Evidence,
     ) -> None:
         self._stored, self._names, self._plugin, self._source = stored, names, plugin, source
+        self._evidence = evidence
         definitions = list(definitions)
         # Whether the server may ask users is only for operators to set: no listed entry may take its key.
         asking_entry = catalog.elicitation(stored, plugin)
@@ -102,11 +104,17 @@ class ToolImporter:
         entry.pop("retired", None)
         entry.pop("kind", None)
         entry.pop("seen", None)
+        entry.pop("varies", None)
         if now.upstream_name != definition.name:
             entry.pop("upstream_name", None)
         # The version depends on the key, which an existing tool keeps.
         definition = dataclasses.replace(definition, key=now.key)
-        yield entry | _listed_fields(definition) | self._approval(now, definition)
+        varies = False
+        if not self._is_preapproved(definition):
+            definition, varies = rewordings.settled(now, self._plugin, definition, self._evidence)
+        if varies:
+            entry["varies"] = True
+        yield entry | _listed_fields(definition) | self._approval(now, definition, varies)
 
     def gone(self, kinds: Collection[catalog.Kind]) -> list[str]:
         """Return the keys of these kinds that the server no longer has."""
@@ -132,7 +140,7 @@ class ToolImporter:
             approval = {"seen": False} | ({} if before is None else {"approved": before})
         return {"key": definition.key, "plugin": self._plugin.name, **_listed_fields(definition), **approval}
 
-    def _approval(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
+    def _approval(self, now: catalog.Tool, definition: importing.Definition, varies: bool) -> dict[str, Any]:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
         now = tool_versions.renumbered(now)
         stored_version = tool_versions.version(now)
@@ -150,7 +158,7 @@ class ToolImporter:
             approval["details_approved"] = approved_details
         is_held = not tool_versions.is_version(definition.tool(), approved)
         if is_held:
-            self.held.append(now.key)
+            (self.still_available if varies else self.held).append(now.key)
         # If a version is in review already, the approved texts are kept, not those of that version.
         is_in_review = (
             not tool_versions.is_version(now, now.approved or stored_version)

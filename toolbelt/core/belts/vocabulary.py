@@ -72,6 +72,7 @@ class Plugin(fields.Fields):
     # Tools that no running process can run; servers write it.
     not_running: Annotated[_Texts | None, Names()] = None
     preapproved: fields.Pairs[_Text] | None = None
+    keep_descriptions: bool | None = None
 
 
 class Tool(fields.Fields):
@@ -96,6 +97,9 @@ class Tool(fields.Fields):
     details_approved: _Text | None = None
     approved_version: fields.Json | None = None
     upstream_name: _Text | None = None
+    # Set by the import of what a server lists.
+    varies: bool | None = None
+    keep_description: bool | None = None
 
 
 class Trigger(fields.Fields):

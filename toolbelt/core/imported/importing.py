@@ -35,7 +35,8 @@ class ServerListing:
     ``non_tools`` are its prompts, resources and templates, by kind. A missing kind was not listed, and the list of
     one in ``truncated_kinds`` is incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what
     is missing. If the server could not be reached, ``error`` explains why, and nothing is known of its tools.
-    ``server`` is its own name.
+    ``server`` is its own name. ``again`` is what further unused connections listed at the same time
+    (:mod:`toolbelt.core.imported.rewordings`).
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -47,28 +48,36 @@ class ServerListing:
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
     stderr: str = ""
-    _versions: dict[tuple[str, str, str], str] = field(default_factory=dict, compare=False, repr=False)
+    again: tuple[ServerListing, ...] = ()
+    _versions: dict[tuple[str, ...], str] = field(default_factory=dict, compare=False, repr=False)
 
-    def version(self, name: str, namespace: str) -> str:
-        """Return the version of the tool with this name; empty if the server lists none that can be imported."""
+    def version(self, name: str, namespace: str, description: str | None = None) -> str:
+        """Return the version of the tool with this name; empty if the server lists none that can be imported.
+
+        With a ``description``, that of the tool if it had this one.
+        """
 
         def listed() -> Definition | str:
             tool = next((tool for tool in self.tools if tool.get("name") == name), {})
             return definition(tool, namespace)
 
-        return self.cached_version(("tool", name, namespace), listed)
+        return self.cached_version(("tool", name, namespace), listed, description)
 
-    def cached_version(self, key: tuple[str, str, str], make: Callable[[], Definition | str]) -> str:
+    def cached_version(
+        self, key: tuple[str, str, str], make: Callable[[], Definition | str], description: str | None = None
+    ) -> str:
         """Return the version of the definition that ``make`` returns; empty if that is an explanation.
 
-        Cached, because every call checks whether the tool is still the approved one.
+        With a ``description``, that of the definition if it had this one. Cached, because every call checks whether the
+        tool is still the approved one.
         """
-        if key not in self._versions:
-            definition_or_problem = make()
-            self._versions[key] = (
-                "" if isinstance(definition_or_problem, str) else definition_or_problem.version()
-            )
-        return self._versions[key]
+        place = key if description is None else (*key, description)
+        if place not in self._versions:
+            listed = make()
+            if not isinstance(listed, str) and description is not None:
+                listed = dataclasses.replace(listed, description=description)
+            self._versions[place] = "" if isinstance(listed, str) else listed.version()
+        return self._versions[place]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

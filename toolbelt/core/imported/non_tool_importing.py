@@ -69,17 +69,26 @@ def definitions(
     return unique, problems
 
 
-def version(answer: importing.ServerListing, kind: catalog.Kind, name: str, namespace: str) -> str:
-    """Return the version of the entry with this identity; empty if the server lists none that can be imported."""
+def version(
+    answer: importing.ServerListing,
+    kind: catalog.Kind,
+    name: str,
+    namespace: str,
+    description: str | None = None,
+) -> str:
+    """Return the version of the entry with this identity; empty if the server lists none that can be imported.
+
+    With a ``description``, that of the entry if it had this one.
+    """
     if kind == "tool":
-        return answer.version(name, namespace)
+        return answer.version(name, namespace, description)
 
     def listed() -> importing.Definition | str:
         identity = IDENTIFIED_BY[kind]
         entry = next((entry for entry in answer.non_tools.get(kind, ()) if entry.get(identity) == name), {})
         return definition(kind, entry, namespace)
 
-    return answer.cached_version((kind, name, namespace), listed)
+    return answer.cached_version((kind, name, namespace), listed, description)
 
 
 def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) -> importing.Definition | str:
