@@ -176,3 +176,15 @@ def test_a_removed_limit_is_flagged_and_must_be_confirmed(olga):
     refused = olga.post("/plugins/files/approve", {"tools": shown_digests(olga)})
     assert (refused.status_code, refused.json()["code"]) == (409, "confirmation-required")
     assert refused.json()["reasons"] == ["files__purge: “limit” may now be more than 10 (maximum removed)"]
+
+
+def test_descriptions_of_a_server_or_a_tool_are_kept_by_a_patch(olga, stored):
+    servers.changed()
+    tool = olga.patch("/tools/files__read", {"changes": {"keep_description": True}})
+    plugin = olga.patch("/plugins/files", {"changes": {"keep_descriptions": True}})
+
+    assert (tool.status_code, plugin.status_code) == (200, 200)
+    assert olga.get("/tools/files__read").json()["keep_description"] is True
+    assert olga.get("/plugins/files").json()["keep_descriptions"] is True
+    refused = olga.patch("/tools/files__read", {"changes": {"varies": True}})
+    assert refused.status_code == 422

@@ -77,6 +77,7 @@ CHANGES = {
     "web:revoke_token",
     "web:block_toolkit",
     "web:block_tool",
+    "web:keep_description",
     "web:save_server",
     "web:check_servers",
     "web:save_servers",

@@ -35,7 +35,7 @@ class PluginAdmin(entry_admin.EntryAdmin):
     fieldsets = [
         (None, {"fields": ["name", "namespace", "title", "description", "category"]}),
         ("State", {"fields": ["active", "blocked", "trusted", "status", "error"]}),
-        ("MCP server", {"fields": ["upstream"]}),
+        ("MCP server", {"fields": ["upstream", "keep_descriptions"]}),
         ("Order", {"fields": ["position"]}),
     ]
     readonly_fields = ["error", "position"]
@@ -74,7 +74,15 @@ class ToolAdmin(entry_admin.EntryAdmin):
         ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),
         ("Policy", {"fields": ["policy"]}),
         ("State", {"fields": ["default_on", "blocked", "retired", "seen", "approved", "approval"]}),
-        ("MCP server", {"fields": ["upstream_name", "details", "details_approved", "approved_version"]}),
+        (
+            "MCP server",
+            {
+                "fields": [
+                    *("upstream_name", "details", "details_approved", "approved_version"),
+                    *("varies", "keep_description"),
+                ]
+            },
+        ),
     ]
     readonly_fields = [
         "tokens",
@@ -84,6 +92,7 @@ class ToolAdmin(entry_admin.EntryAdmin):
         "details",
         "details_approved",
         "approved_version",
+        "varies",
     ]
     autocomplete_fields = ["plugin"]
     list_display = ["key", "plugin", "category", "risk", "tokens", "state", "approval", "default_on"]

@@ -93,12 +93,13 @@ def recorded(
         (result.created, "new"),
         (result.held, "changed, unavailable until approved"),
         (result.still_available, "with new details or a higher risk, available"),
+        (result.differing, "described differently by processes of the server, available as approved"),
         (result.retired, "removed by the server"),
     )
     for keys, description in groups:
         if keys:
             yield f"  {len(keys)} {description}: {texts.listing(keys)}"
-    if result.unseen or result.held or result.still_available:
+    if result.unseen or result.held or result.still_available or result.differing:
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
 
 

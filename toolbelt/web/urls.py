@@ -107,6 +107,7 @@ urlpatterns = [
     path("tools/", tools.page, name="tools"),
     path("tools/<name:tool>/", tool.page, name="tool"),
     path("tools/<name:tool>/block/", tool.block, name="block_tool"),
+    path("tools/<name:tool>/description/", tool.keep, name="keep_description"),
     path("loadouts/", loadouts.listing, name="loadouts"),
     path("loadouts/<name:loadout>/", loadouts.page, name="loadout"),
     path("sub-apps/", sub_apps.listing, name="sub_apps"),

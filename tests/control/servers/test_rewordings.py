@@ -70,7 +70,7 @@ def test_a_tool_whose_unused_connections_list_different_descriptions_stays_as_ap
 
     done = record("Allows cat, ls.", "Allows cat, ls.", other)
 
-    assert (done.held, done.still_available) == ((), (KEY,))
+    assert (done.held, done.differing) == ((), (KEY,))
     assert state() == ("active", "always-on")
     assert sent() == "Allows ls, cat."
     assert not approvals.is_held(KEY)

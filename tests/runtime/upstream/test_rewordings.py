@@ -79,8 +79,8 @@ def test_a_refresh_lists_again_only_as_often_as_necessary(script: scripting.Scri
     ready(script)
     starts = script.starts
 
-    differing = connected.refresh("files")["files"]
-    assert (differing.held, differing.still_available) == ((), ("files__echo",))
+    refreshed = connected.refresh("files")["files"]
+    assert (refreshed.held, refreshed.differing) == ((), ("files__echo",))
     assert script.starts == starts + 2
 
     script.lists(listing.tool("echo", "Is new."), listing.tool("other", "Is new."))

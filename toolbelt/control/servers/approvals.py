@@ -36,7 +36,9 @@ FIELDS = ("title", "description", "input_schema", "output_schema", "annotations"
 MAX_CANDIDATES = 20
 # How many versions' flags are cached, because their page is rendered again after each decision.
 MAX_FLAGGED = 4096
-DIFFERS = "its description differs between the processes of its server"
+DIFFERS = (
+    "its description differs between the processes of its server, and those with another one refuse its calls"
+)
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
 
 
@@ -69,7 +71,7 @@ class Change:
     """One tool to review. ``shown`` is the hash to approve it with.
 
     ``differences`` are relative to the approved version, or for a renamed tool to the tool ``previous``; a new tool has
-    none. ``users`` names who has it, or had it under its previous key.
+    none. ``users`` names who has it, or had it under its previous key. ``can_keep``: only its description differs.
     """
 
     kind: Kind
@@ -81,6 +83,7 @@ class Change:
     tokens_before: int = 0
     tokens_after: int = 0
     users: tuple[str, ...] = ()
+    can_keep: bool = False
 
     @property
     def key(self) -> str:
@@ -158,6 +161,12 @@ def to_review(name: str, stored: catalog.Catalog) -> list[ReviewItem]:
     if stored.plugins[name].runner != "code":
         return items
     return [dataclasses.replace(item, kind="new", previous="") for item in items]
+
+
+def can_keep(item: ReviewItem, stored: catalog.Catalog) -> bool:
+    """Return whether only the description of a server's tool changed, so that the approved one can be kept."""
+    is_upstream = stored.runner(item.tool) == "upstream"
+    return is_upstream and item.kind in ("changed", "differs") and tool_versions.is_reworded(item.tool)
 
 
 def find(
@@ -346,6 +355,7 @@ def _change(item: ReviewItem, stored: catalog.Catalog, users: Mapping[str, list[
         tokens_before=_tokens(previous or tool.key, before) if tool.kind == "tool" else 0,
         tokens_after=0 if kind == "gone" else tool.tokens,
         users=tuple(users.get(previous or tool.key, ())),
+        can_keep=can_keep(item, stored),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +97,43 @@ def reject(write: writing.Write, reviewed_hashes: Mapping[str, str], *, plugin: 
         for name, items in decided.items():
             _write(write, name, {key: _rejection(item) for key, item in items.items()}, "reject")
     return tuple(key for items in decided.values() for key in items)
+
+
+def keep(write: writing.Write, reviewed_hashes: Mapping[str, str], *, plugin: str = "") -> tuple[str, ...]:
+    """Keep the approved descriptions of these tools, whatever their server lists from now on. Each is a change of its
+    own, and ends the review of another description.
+
+    Raise errors.Refused if more than the description of one changed, and otherwise as :func:`approve` does.
+    """
+    with writing.begin():
+        write, decided = write.in_batch(), _decided(reviewed_hashes, plugin)
+        keys = [key for items in decided.values() for key in items]
+        for item in (item for items in decided.values() for item in items.values()):
+            if not approvals.can_keep(item, snapshots.catalog()):
+                message = f"{item.tool.key} has no other approved description to keep: approve or reject it."
+                raise errors.Refused(message)
+        for key in keys:
+            entries.change(write, "tool", key, {"keep_description": True})
+    return tuple(keys)
+
+
+def set_kept(
+    write: writing.Write, name: str, tools: Collection[str] = (), *, on: bool = True
+) -> tuple[writing.Change, ...]:
+    """Keep the approved descriptions of a server's tools, or follow the server again: of these tools, or of all,
+    also later ones, if none is named. Raise errors.NotFound.
+    """
+    value = True if on else None
+    with writing.begin():
+        stored, write = snapshots.catalog(), write.in_batch()
+        approvals.find(name, "upstream", stored=stored)
+        of_server = stored.tools_of_plugin.get(name, ())
+        for key in tools:
+            if key not in of_server:
+                raise errors.NotFound(f"tool of {name}", key, of_server)
+        if not tools:
+            return (entries.change(write, "plugin", name, {"keep_descriptions": value}),)
+        return tuple(entries.change(write, "tool", key, {"keep_description": value}) for key in tools)
 
 
 def _approval(tool: catalog.Tool, stored: catalog.Catalog) -> dict[str, Any]:

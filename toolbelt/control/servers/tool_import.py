@@ -67,6 +67,7 @@ class ToolImporter:
         self.unseen: list[str] = []
         self.held: list[str] = []
         self.still_available: list[str] = []
+        self.differing: list[str] = []
         self.problems: list[errors.Problem] = []
 
     def entries_for(self, definition: importing.Definition) -> Iterator[dict[str, Any]]:
@@ -158,7 +159,7 @@ class ToolImporter:
             approval["details_approved"] = approved_details
         is_held = not tool_versions.is_version(definition.tool(), approved)
         if is_held:
-            (self.still_available if varies else self.held).append(now.key)
+            (self.differing if varies else self.held).append(now.key)
         # If a version is in review already, the approved texts are kept, not those of that version.
         is_in_review = (
             not tool_versions.is_version(now, now.approved or stored_version)

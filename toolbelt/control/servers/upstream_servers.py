@@ -66,13 +66,15 @@ class Server:
 class RecordedTools:
     """The result of an answer: the tools that are new, changed, held, unseen and retired, and the problems.
 
-    The ``still_available`` have new details or state a higher risk, and await review without being held.
+    The ``still_available`` have new details or state a higher risk, and the descriptions of the ``differing`` differ
+    between processes: they await review without being held.
     """
 
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     still_available: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     problems: tuple[errors.Problem, ...] = ()
@@ -252,6 +254,7 @@ def store(
         changed=tuple(key for key in written.changed if key not in gone),
         held=tuple(key for key in importer.held if key in written.changed),
         still_available=tuple(key for key in importer.still_available if key in written.changed),
+        differing=tuple(key for key in importer.differing if key in written.changed),
         unseen=tuple(key for key in importer.unseen if key in created),
         retired=tuple(gone),
         problems=tuple(all_problems),

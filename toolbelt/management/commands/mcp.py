@@ -74,6 +74,16 @@ class Command(terminal.Command):
                     " declared yet",
                 )
 
+        keep = commands.add_parser(
+            "keep", help="keep the approved descriptions of tools, whatever their server lists"
+        )
+        keep.add_argument("name", metavar="NAME", help="the server's name")
+        keep.add_argument(
+            "tools", metavar="TOOL", nargs="*", help="the tools (default: all, also later ones)"
+        )
+        keep.add_argument("--off", action="store_true", help="follow the server's descriptions again")
+        keep.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+
         elicit = commands.add_parser(
             "elicitation", help="create an entry that lets a server ask users, to be granted like a tool"
         )
@@ -99,6 +109,8 @@ class Command(terminal.Command):
                     self._approve(options)
                 case "reject":
                     self._reject(options)
+                case "keep":
+                    self._keep(options)
                 case "elicitation":
                     key = elicitation.ensure_entry(_write(options), options["name"])
                     self.stdout.write(f"{key} lets {options['name']} ask users.")
@@ -169,6 +181,17 @@ class Command(terminal.Command):
         versions = self._shown(name, options["tools"])
         for key in decisions.reject(_write(options), versions, plugin=name) if versions else ():
             self.stdout.write(f"Rejected {key}: it is blocked for everyone.")
+
+    def _keep(self, options: dict[str, Any]) -> None:
+        name, tools, on = options["name"], options["tools"], not options["off"]
+        changes = decisions.set_kept(_write(options), name, tools, on=on)
+        subject = ", ".join(tools) or f"the tools of {name}"
+        if all(change.is_nothing for change in changes):
+            state = "are kept already" if on else "follow the server already"
+            self.stdout.write(f"No changes: the descriptions of {subject} {state}.")
+        else:
+            kept = f"Agents keep the approved descriptions of {subject}."
+            self.stdout.write(kept if on else f"The descriptions of {subject} follow the server again.")
 
     def _approve(self, options: dict[str, Any]) -> None:
         name, tools = options["name"], options["tools"]

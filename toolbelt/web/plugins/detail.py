@@ -43,6 +43,7 @@ _RESULTS = {
     "blocked": ("unblocked", "blocked for everyone"),
     "trusted": ("no longer trusted", "trusted"),
 }
+_KEPT = ("Descriptions of {0} follow the server again", "Approved descriptions of {0} are kept")
 
 
 @require_safe
@@ -81,7 +82,7 @@ def reconnect(request: http.Request, plugin: str) -> HttpResponse:
 @require_POST
 @permission_required(listing.CHANGE, raise_exception=True)
 def switch(request: http.Request, plugin: str) -> HttpResponse:
-    """Switch a plugin on or off, block it for everyone, or trust it."""
+    """Switch a plugin on or off, block it for everyone, trust it, or keep the descriptions of its tools."""
     responses.declare(
         request, reverse("web:plugin", args=[plugin]), parts=functools.partial(_parts, request, plugin)
     )
@@ -94,7 +95,8 @@ def switch(request: http.Request, plugin: str) -> HttpResponse:
         detail = block_button.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
-    result = f"{titles.label('plugin', plugin)} is {_RESULTS[control][on]}"
+    label = titles.label("plugin", plugin)
+    result = _KEPT[on].format(label) if control not in _RESULTS else f"{label} is {_RESULTS[control][on]}"
     return responses.respond_changed(request, change, result, detail=detail)
 
 

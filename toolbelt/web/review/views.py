@@ -66,11 +66,11 @@ class Decision(kit.Change):
         data: dict[str, Any] = super().clean() or self.cleaned_data
         verb, _, single = data.get("decision", "").partition(":")
         values = data.get("unflagged" if verb == "approve-unflagged" else "tool", [])
-        if verb not in ("approve", "approve-unflagged", "reject") or (single and "=" not in single):
-            raise forms.ValidationError("Select Approve or Reject.")
+        if verb not in ("approve", "approve-unflagged", "reject", "keep") or (single and "=" not in single):
+            raise forms.ValidationError("Select Approve, Reject or Keep description.")
         pairs = (value.partition("=") for value in ([single] if single else values))
         return data | {
-            "is_approval": verb != "reject",
+            "verb": verb.partition("-")[0],
             "shown": {tool: version for tool, _, version in pairs},
         }
 
@@ -86,14 +86,19 @@ def page(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(APPROVE, raise_exception=True)
 def decide(request: http.Request) -> HttpResponse:
-    """Approve tools in the versions that the page showed, or reject them. Findings require a confirmation."""
+    """Approve tools in the versions that the page showed, reject them, or keep the descriptions that were approved
+    before. Approving findings requires a confirmation.
+    """
     _declare(request)
     data = Decision(request.POST).checked()
     versions, write, who = data["shown"], responses.write(request, data), ""
     if not versions:
         raise errors.Refused("Select the tools first.")
     try:
-        if not data["is_approval"]:
+        if data["verb"] == "keep":
+            keys = decisions.keep(write, versions)
+            return _respond(request, f"{_label(keys)} kept as described when approved.", keys=keys)
+        if data["verb"] == "reject":
             keys = decisions.reject(write, versions)
             return _respond(request, f"{_label(keys)} rejected: blocked for everyone.", keys=keys)
         if not data["confirm"]:
