@@ -37,7 +37,7 @@ MAX_CANDIDATES = 20
 # How many versions' flags are cached, because their page is rendered again after each decision.
 MAX_FLAGGED = 4096
 DIFFERS = (
-    "its description differs between the processes of its server, and those with another one refuse its calls"
+    "its description differs between the processes of its server: those with another one cannot be called"
 )
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
 
