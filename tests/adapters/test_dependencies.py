@@ -22,7 +22,7 @@ class BlockingFinder:
 
 sys.meta_path.insert(0, BlockingFinder())
 from toolbelt.adapters import runs
-from toolbelt.adapters.connection import http, protocol
+from toolbelt.adapters.connection import conversation, http, protocol
 """
 
 

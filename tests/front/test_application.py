@@ -49,6 +49,18 @@ ANSWERED_IN_FRONT: dict[str, dict[str, Any]] = {
     },
     **{f"the format {form}": {"query": f"format={form}"} for form in rendering.FORMATS},
     "a cookie": {"headers": {"Cookie": "sessionid=x"}},
+    "a new conversation": {
+        "method": "POST",
+        "body": {"format": "anthropic", "model": "claude-opus-5-5", "conversation": {"token": None}},
+    },
+    "a message of a conversation with an unknown token": {
+        "method": "POST",
+        "body": {
+            "format": "openai_responses",
+            "message": "find it",
+            "conversation": {"token": "tbc1.x", "compacted": True, "hold": True, "platform": "bedrock"},
+        },
+    },
     "a format and a message": {"method": "POST", "body": {"message": "find", "format": "openai_chat"}},
 }
 PASSED_TO_DJANGO: dict[str, dict[str, Any]] = {
@@ -76,6 +88,16 @@ PASSED_TO_DJANGO: dict[str, dict[str, Any]] = {
     "a number for a session": {"method": "POST", "body": {"session": 1}},
     "a list for a format": {"method": "POST", "body": {"format": []}},
     "a number in declared": {"method": "POST", "body": {"declared": {"clock": 1}}},
+    "a conversation without a format": {"method": "POST", "body": {"conversation": {}}},
+    "an unknown key of a conversation": {
+        "method": "POST",
+        "body": {"format": "anthropic", "conversation": {"tokens": None}},
+    },
+    "an unknown platform": {
+        "method": "POST",
+        "body": {"format": "anthropic", "conversation": {"platform": "moon"}},
+    },
+    "a conversation in a query": {"query": "format=anthropic&conversation=x"},
     "no content type": {"method": "POST", "body": {}, "headers": {"Content-Type": "(none)"}},
     "a form": {
         "method": "POST",

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.front.conftest import Request, Server
 from toolbelt.core.rules import budgets
-from toolbelt.runtime import credentials
+from toolbelt.runtime import credentials, threads
 from toolbelt.store.state_probe import postgresql, sqlite
 
 REQUESTS: tuple[dict[str, Any], ...] = (
@@ -74,6 +74,25 @@ def test_a_prepared_answer_uses_no_thread(server, ada, monkeypatch):
     answers = server.ask_each(*requests)
     assert [answer.by_django for answer in answers] == [False] * len(requests)
     assert hops == []
+
+
+def test_a_conversation_that_need_be_told_nothing_costs_one_query_and_no_thread(
+    server, ada, statements, monkeypatch
+):
+    body: dict[str, Any] = {"format": "anthropic", "model": "claude-opus-5-5", "conversation": {}}
+    begun = server.ask(Request(token=ada, method="POST", body=body)).json()["append"]
+    body = {**body, "conversation": {"token": begun["token"]}}
+    request = Request(token=ada, method="POST", body=body)
+    server.warm(request)
+    monkeypatch.setattr(threads, "run", lambda *work: pytest.fail("a thread"))
+    statements.clear()
+    with CaptureQueriesContext(connection) as through_django:
+        first, second = server.ask_each(request, request)
+    assert len(through_django) == 0
+    assert (first.by_django, second.by_django, first.body) == (False, False, second.body)
+    again = first.json()["append"]
+    assert (again["prefix"], again["messages"], again["token"]) == (None, [], begun["token"])
+    assert len([statement for statement in statements if "SELECT" in statement]) <= 2
 
 
 def test_a_prepared_answer_is_not_resolved_again(server, ada, monkeypatch):

@@ -157,7 +157,8 @@ def test_the_documented_anthropic_loop_answers_every_directive_on_every_model(
     for directive in DIRECTIVES:
         for steps, turn in enumerate(TURNS, 1):
             claude.log.clear()
-            documented["message"](messages_of(claude), model, client, "s", turn.format(directive))
+            talk = documented["Conversation"](client, "s", "anthropic", model)
+            documented["message"](messages_of(claude), talk, turn.format(directive))
             check(claude, steps)
 
 
@@ -168,7 +169,8 @@ def test_the_documented_responses_loop_answers_every_directive_on_every_model(
     for directive in DIRECTIVES:
         for steps, turn in enumerate(TURNS, 1):
             gpt.log.clear()
-            documented["respond"](openai_of(gpt), model, client, "s", turn.format(directive))
+            talk = documented["Conversation"](client, "s", "openai_responses", model)
+            documented["respond"](openai_of(gpt), talk, turn.format(directive))
             check(gpt, steps)
 
 
@@ -179,7 +181,8 @@ def test_the_documented_chat_loop_answers_every_directive_on_every_model(
     for directive in DIRECTIVES:
         for steps, turn in enumerate(TURNS, 1):
             chat.log.clear()
-            documented["chat"](openai_of(chat), model, client, "s", turn.format(directive))
+            talk = documented["Conversation"](client, "s", "openai_chat", model)
+            documented["chat"](openai_of(chat), talk, turn.format(directive))
             check(chat, steps)
 
 
@@ -224,9 +227,13 @@ def test_a_loop_of_a_programs_own_keeps_its_conversation_across_turns(
 
 @pytest.mark.parametrize("model", CLAUDES)
 def test_a_required_call_is_forced_or_put_into_words(
-    model: str, documented: dict[str, Any], client: httpx.Client, claude: anthropic_server.Server
+    model: str, connection: http.Http, claude: anthropic_server.Server
 ) -> None:
-    documented["message"](messages_of(claude), model, client, "s", "must")
+    step = plain.Toolbelt(connection, model=model).begin("must", "s").step("anthropic")
+    history: list[Any] = [{"role": "user", "content": "must"}, *step.messages]
+    messages_of(claude).messages.create(
+        model=model, max_tokens=99, messages=history, system=step.system(), **step.parameters
+    )
     [entry] = claude.log
     is_forced = model in ("claude-haiku-5-5", "claude-opus-5", "claude-opus-4-8")
     assert entry["choice"] == ("any" if is_forced else "auto")

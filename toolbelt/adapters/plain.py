@@ -23,15 +23,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from toolbelt import formats
 from toolbelt.adapters import runs
+from toolbelt.adapters.connection import conversation, protocol
 from toolbelt.adapters.connection import local_tools as local
-from toolbelt.adapters.connection import protocol
 from toolbelt.core import errors
+from toolbelt.formats.appending import lines
 
 Function = Callable[..., Any]
 _F = TypeVar("_F", bound=Function)
@@ -118,6 +119,49 @@ class Toolbelt:
         run = protocol.Run.begin(session, self._subagent)
         return Run(self._local, run, message, self._loads, self._model)
 
+    def conversation(
+        self,
+        form: str,
+        *,
+        model: str = "",
+        platform: lines.Platform = "api",
+        system: str = "",
+        state: Mapping[str, Any] | None = None,
+    ) -> Conversation:
+        """Return a conversation that no operator's change breaks: what changes is appended to it.
+
+        form: The format of the provider. model: The name of the model; by default, this object's. platform: Where one
+        of Anthropic's models runs. system: The program's own system prompt. state: What the conversation's ``state``
+        was, to continue it.
+        """
+        kept = conversation.Conversation(
+            form, model=model or self._model, platform=platform, system=system, state=state
+        )
+        return Conversation(self._local, kept, self._subagent, self._loads)
+
+
+class Conversation:
+    """A conversation with models of one format. Store its ``state`` with the program's own messages."""
+
+    def __init__(
+        self,
+        tools: local.LocalTools,
+        kept: conversation.Conversation,
+        subagent: str | None,
+        loads: protocol.Loads,
+    ) -> None:
+        self._local, self._kept, self._subagent, self._loads = tools, kept, subagent, loads
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Return the state as JSON. It changes when a step is ``answered``; a copy of it is a fork."""
+        return self._kept.state
+
+    def begin(self, message: str | None = None, session: str | None = None) -> ConversationRun:
+        """Begin a run: the answer to one message of the user in a session. Without a session, nothing can be loaded."""
+        run = protocol.Run.begin(session, self._subagent)
+        return ConversationRun(self._local, run, message, self._loads, self._kept)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -170,7 +214,8 @@ class Run:
             args = runs.arguments(arguments) if isinstance(arguments, str) else dict(arguments)
             tool = self._local.blocking_find(name)
             if tool is None:
-                return runs.blocking_call(self._local.connection.blocking(), self._current, name, args)
+                connection = self._local.connection.blocking()
+                return runs.blocking_call(connection, self._current, name, args, **self._spoken())
             with self._local.admitted(self._current, name, args) as call:
                 result = _blocking(tool.native, args)
                 return _result(call.result(result))
@@ -183,12 +228,16 @@ class Run:
             args = runs.arguments(arguments) if isinstance(arguments, str) else dict(arguments)
             tool = await self._local.find(name)
             if tool is None:
-                return await runs.call(self._local.connection, self._current, name, args)
+                return await runs.call(self._local.connection, self._current, name, args, **self._spoken())
             async with self._local.admitted(self._current, name, args) as call:
                 result = await _awaited(tool.native, args)
                 return _result(call.result(result))
         except Exception as error:
             return _failure(error)
+
+    def _spoken(self) -> dict[str, str]:
+        """Return what a call says about its conversation."""
+        return {}
 
     @property
     def _current(self) -> protocol.Run:
@@ -198,6 +247,76 @@ class Run:
         """Count a step. Return the user's message in the first one."""
         self._step_number += 1
         return self._message if self._step_number == 1 else None
+
+
+class ConversationRun(Run):
+    """One run of the agent in a conversation."""
+
+    def __init__(
+        self,
+        tools: local.LocalTools,
+        run: protocol.Run,
+        message: str | None,
+        loads: protocol.Loads,
+        kept: conversation.Conversation,
+    ) -> None:
+        super().__init__(tools, run, message, loads, kept.model)
+        self._kept = kept
+
+    def ask(self, messages: Sequence[Any], **more: bool) -> ConversationStep:
+        """Return the next request to the model, for the program's own ``messages``, in the provider's form.
+
+        ``compacted``: the provider has compacted the conversation since the last answer. ``hold``: the model's turn is
+        only paused. Asking again before the model has answered leaves no trace.
+        """
+        question = self._question(messages, more)
+        return self._answer(messages, self._local.blocking_surface(self._next_run, **question))
+
+    async def aask(self, messages: Sequence[Any], **more: bool) -> ConversationStep:
+        """Return the next request to the model, on an event loop."""
+        question = self._question(messages, more)
+        return self._answer(messages, await self._local.surface(self._next_run, **question))
+
+    def _spoken(self) -> dict[str, str]:
+        token = self._kept.token
+        return {"conversation": token} if token else {}
+
+    @property
+    def _next_run(self) -> protocol.Run:
+        return self._run.at(self._step_number + 1, self._loads)
+
+    def _question(self, messages: Sequence[Any], more: Mapping[str, bool]) -> dict[str, Any]:
+        return {
+            "message": self._message if self._step_number == 0 else None,
+            "form": self._kept.form,
+            "model": self._kept.model or None,
+            "conversation": self._kept.question(messages, **more),
+        }
+
+    def _answer(self, messages: Sequence[Any], document: protocol.Document) -> ConversationStep:
+        return ConversationStep(self, self._kept.request(messages, document.get("append")))
+
+    def _answered(self) -> None:
+        self._step_number += 1
+
+
+class ConversationStep:
+    """One request to the model.
+
+    ``parameters`` are the keyword arguments of the provider's SDK, except for the model: the system prompt, the tools
+    and the messages, with what the model was told between them. ``restart`` says why the conversation begins again, if
+    it does.
+    """
+
+    def __init__(self, run: ConversationRun, request: conversation.Request) -> None:
+        self._run, self._request = run, request
+        self.parameters: Mapping[str, Any] = request.parameters
+        self.restart = request.restart
+
+    def answered(self) -> None:
+        """Keep what the model was told. Call it once the model has answered, before its calls are run."""
+        self._request.answered()
+        self._run._answered()
 
 
 def _local_tool(candidate: local.LocalTool | Function) -> local.LocalTool:

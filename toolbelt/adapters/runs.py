@@ -146,19 +146,21 @@ def arguments(text: str) -> Any:
         raise errors.Invalid([errors.Problem(path="arguments", message=f"not JSON: {error}")]) from error
 
 
-async def call(connection: protocol.Connection, run: protocol.Run, tool: str, args: Any) -> CallResult:
-    """Call a tool, on an event loop."""
+async def call(
+    connection: protocol.Connection, run: protocol.Run, tool: str, args: Any, **more: str
+) -> CallResult:
+    """Call a tool, on an event loop. ``more`` is passed to the connection."""
     try:
-        return read(await connection.call(run, tool, args))
+        return read(await connection.call(run, tool, args, **more))
     except errors.ToolbeltError as error:
         return failure(error)
 
 
 def blocking_call(
-    connection: protocol.BlockingConnection, run: protocol.Run, tool: str, args: Any
+    connection: protocol.BlockingConnection, run: protocol.Run, tool: str, args: Any, **more: str
 ) -> CallResult:
-    """Call a tool, in a thread that may block."""
+    """Call a tool, in a thread that may block. ``more`` is passed to the connection."""
     try:
-        return read(connection.call(run, tool, args))
+        return read(connection.call(run, tool, args, **more))
     except errors.ToolbeltError as error:
         return failure(error)

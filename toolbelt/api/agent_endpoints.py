@@ -48,6 +48,13 @@ class SurfaceRequestWithMessage(surfaces.OfRequest, schemas.Body):
             " The response then contains `delta`."
         ),
     ] = None
+    conversation: Annotated[
+        surfaces.Conversation | None,
+        pydantic.Field(
+            description="The conversation that the request continues, or begins. Requires `format`. The response then"
+            " contains `append`, instead of `provider`."
+        ),
+    ] = None
 
 
 class CallRequest(surfaces.OfRequest, schemas.Body):
@@ -57,6 +64,12 @@ class CallRequest(surfaces.OfRequest, schemas.Body):
     arguments: Annotated[
         Any, pydantic.Field(description="The arguments, an object that matches the tool's input schema.")
     ] = {}
+    conversation: Annotated[
+        surfaces.OfConversation | None,
+        pydantic.Field(
+            description="The conversation that the call is made in. A refusal is then worded as its model needs it."
+        ),
+    ] = None
 
 
 class CallResult(ninja.Schema):
@@ -153,7 +166,10 @@ def get_surface(request: HttpRequest, agent: str, query: params.Query[SurfaceReq
 )
 def ask_for_surface(request: HttpRequest, agent: str, body: SurfaceRequestWithMessage) -> HttpResponse:
     """Retrieve the surface of a request that contains the user's message, or the tools that the model already has."""
-    return _surface(request, agent, body, message=body.message, declared=body.declared)
+    conversation = body.conversation and body.conversation.value()
+    return _surface(
+        request, agent, body, message=body.message, declared=body.declared, conversation=conversation
+    )
 
 
 @router.post(
@@ -168,8 +184,9 @@ def call_tool(request: HttpRequest, agent: str, body: CallRequest) -> HttpRespon
     """
     key = body.key(agent)
     request_contexts.check_subagent(auth.bearer(request), key)
+    token = body.conversation.token if body.conversation else None
     answer = calls.answer_blocking(
-        calls.Call(key=key, tool=body.tool, arguments=body.arguments),
+        calls.Call(key=key, tool=body.tool, arguments=body.arguments, conversation=token or ""),
         calls.Caller(may_call=functools.partial(auth.check_still_allowed, request)),
     )
     return HttpResponse(schema.canonical(answer.document()), content_type="application/json")

@@ -12,7 +12,7 @@ import ninja
 import pydantic
 
 from toolbelt.core import agents, request_key, sessions
-from toolbelt.runtime.surfaces import rendering
+from toolbelt.runtime.surfaces import appending, conversation_tokens, rendering
 
 # The same rule as core.sessions.id_problem, which explains what is wrong with an id.
 Id = Annotated[
@@ -53,6 +53,91 @@ Model = Annotated[
         " Default: the agent's `model`.",
     ),
 ]
+
+
+class OfConversation(ninja.Schema):
+    """The conversation that a request is made in."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    token: Annotated[
+        str | None,
+        pydantic.Field(
+            max_length=conversation_tokens.MAX_LENGTH,
+            description="The token of the last request that the model answered. Null for a new conversation.",
+        ),
+    ] = None
+
+
+class Conversation(OfConversation):
+    """The conversation that a surface is for."""
+
+    platform: Annotated[
+        appending.Platform, pydantic.Field(description="Where one of Anthropic's models runs.")
+    ] = "api"
+    compacted: Annotated[
+        bool, pydantic.Field(description="Whether the provider compacted the conversation since then.")
+    ] = False
+    hold: Annotated[
+        bool,
+        pydantic.Field(
+            description="Whether the model's turn is only paused, so that nothing can be appended."
+        ),
+    ] = False
+
+    def value(self) -> appending.Conversation:
+        """Return the conversation."""
+        return appending.Conversation(self.token, self.platform, self.compacted, self.hold)
+
+
+class Restart(ninja.Schema):
+    """Why a conversation must begin again with a new prefix."""
+
+    code: str
+    message: str
+
+
+class ToldChanges(ninja.Schema):
+    """What the messages tell the model: names of tools, sections of the policy, and toolkits that it may load."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+    policy: list[str]
+    loadable: list[str]
+    left_out: Annotated[
+        dict[str, str],
+        pydantic.Field(description="Tools that the provider does not accept, with the reason."),
+    ]
+
+
+class Held(ninja.Schema):
+    """Tools whose definitions the model still has, although it can no longer call them."""
+
+    tools: int
+    tokens: int
+
+
+class Append(ninja.Schema):
+    """What to append to a conversation. Keep `messages` and `token` once the model has answered."""
+
+    line: Annotated[
+        str,
+        pydantic.Field(description="The models that can continue the conversation; any other needs its own."),
+    ]
+    token: str
+    prefix: Annotated[
+        dict[str, Any] | None,
+        pydantic.Field(description="What every request begins with. Null if the conversation has one."),
+    ]
+    messages: Annotated[
+        list[dict[str, Any]], pydantic.Field(description="Append them after the latest turn of the user.")
+    ]
+    request: Annotated[dict[str, Any], pydantic.Field(description="Parameters of this request only.")]
+    headers: Annotated[dict[str, str], pydantic.Field(description="HTTP headers of every request.")]
+    changes: ToldChanges
+    restart: Restart | None
+    held: Held
 
 
 class OfRequest(pydantic.BaseModel):
@@ -170,6 +255,12 @@ class Surface(ninja.Schema):
         dict[str, Any],
         pydantic.Field(description="Arguments for the provider's SDK, if the request has a `format`."),
     ]
+    append: Annotated[
+        Append | None,
+        pydantic.Field(
+            description="Instead of `provider`, if the request has a `conversation`. Else omitted."
+        ),
+    ] = None
     stale: Annotated[
         bool,
         pydantic.Field(

@@ -24,6 +24,7 @@ from toolbelt.core.rules import budgets, resolution, targets
 
 REFUSALS = (
     "unknown-tool",
+    "tool-withdrawn",
     "tool-not-active",
     "tool-denied",
     "tool-unavailable",
@@ -200,6 +201,14 @@ def _how_to_get(resolved: budgets.Resolution, decision: resolution.Decision) -> 
     if not context.has_session:
         return f"{is_}. {loading.NO_SESSION}"
     return f"{is_}, and cannot be loaded beside the tools that you have. An operator can change that."
+
+
+def withdrawn(tool: str) -> Refusal:
+    """Return the refusal of a tool that the model was told of, and that it may no longer call, for whatever reason."""
+    return Refusal(
+        code="tool-withdrawn",
+        message=f"{tool} is no longer available in this conversation. Go on without it.",
+    )
 
 
 def unknown(tool: str) -> Refusal:

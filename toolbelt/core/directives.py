@@ -39,6 +39,14 @@ class Directive:
     tool_choice: catalog.ToolChoice
     because: tuple[tuple[str, str], ...] = ()
 
+    def document(self) -> dict[str, Any]:
+        """Return the directive as JSON."""
+        return {
+            "active_tools": list(self.active_tools),
+            "tool_choice": self.tool_choice,
+            "first_step_only": True,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:

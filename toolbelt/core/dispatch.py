@@ -60,19 +60,26 @@ def admit(
     return admitting.Admission(tool=tool, options=resolution.options(context, tool)[0])
 
 
-def parse_call(resolved: budgets.Resolution, arguments: Any) -> tuple[str, Any] | admitting.Refusal:
-    """Return the tool and the arguments that were passed to ``call_tool``, or a refusal."""
-    if refusal := _refusal(resolved, meta_tools.CALL, arguments):
+def parse_call(
+    resolved: budgets.Resolution, arguments: Any, *, is_offered: bool = False
+) -> tuple[str, Any] | admitting.Refusal:
+    """Return the tool and the arguments that were passed to ``call_tool``, or a refusal.
+
+    ``is_offered``: the model has ``call_tool``, whether or not it may load anything.
+    """
+    if refusal := _refusal(resolved, meta_tools.CALL, arguments, is_offered=is_offered):
         return refusal
     return arguments["tool"], arguments.get("arguments", {})
 
 
-def search_tools(resolved: budgets.Resolution, arguments: Any) -> admitting.MetaAnswer | admitting.Refusal:
+def search_tools(
+    resolved: budgets.Resolution, arguments: Any, *, is_offered: bool = False
+) -> admitting.MetaAnswer | admitting.Refusal:
     """Return the answer of ``search_tools``: what can be called through ``call_tool``, the best with their schemas.
 
-    In a session, it also says which name to load, where a load would succeed.
+    In a session, it also says which name to load, where a load would succeed. ``is_offered``: as in :func:`parse_call`.
     """
-    if refusal := _refusal(resolved, meta_tools.SEARCH, arguments):
+    if refusal := _refusal(resolved, meta_tools.SEARCH, arguments, is_offered=is_offered):
         return refusal
     message = _HOW_TO_CALL + (_HOW_TO_LOAD if resolved.context.has_session else "")
     page = search_results.of(resolved, arguments, longest_message=message, is_dispatch=True)
@@ -81,8 +88,10 @@ def search_tools(resolved: budgets.Resolution, arguments: Any) -> admitting.Meta
     return admitting.MetaAnswer(content=page.answer(message))
 
 
-def _refusal(resolved: budgets.Resolution, tool: str, arguments: Any) -> admitting.Refusal | None:
-    if not surface.may_load(resolved):
+def _refusal(
+    resolved: budgets.Resolution, tool: str, arguments: Any, *, is_offered: bool
+) -> admitting.Refusal | None:
+    if not is_offered and not surface.may_load(resolved):
         return admitting.unknown(tool)
     violations = schema.violations(meta_tools.SCHEMAS[tool], arguments)
     return admitting.invalid(tool, violations) if violations else None

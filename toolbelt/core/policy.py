@@ -37,12 +37,14 @@ class Section:
 class Policy:
     """The text for the end of the system prompt, and its sections in order.
 
-    ``loadable`` is the end of the text that lists the toolkits to load. It is not a section.
+    ``loadable`` is the end of the text that lists the toolkits to load, ``loadable_lines`` the line of each by its key.
+    It is not a section.
     """
 
     text: str
     sections: tuple[Section, ...]
     loadable: str = ""
+    loadable_lines: tuple[tuple[str, str], ...] = ()
 
 
 _HOW_TO_LOAD = (
@@ -75,12 +77,16 @@ def build(
 
 def with_loadable(policy: Policy, toolkits: Iterable[catalog.Toolkit]) -> Policy:
     """Return the policy with a list of the toolkits that the agent may load after its sections."""
-    lines = [f"- {toolkit.key}: {' '.join(toolkit.description.split())}".rstrip(": ") for toolkit in toolkits]
+    lines = tuple(
+        (toolkit.key, f"- {toolkit.key}: {' '.join(toolkit.description.split())}".rstrip(": "))
+        for toolkit in toolkits
+    )
     if not lines:
         return policy
-    loadable = "\n".join(["<loadable_toolkits>", _HOW_TO_LOAD, *lines, "</loadable_toolkits>"])
+    in_order = [line for _, line in lines]
+    loadable = "\n".join(["<loadable_toolkits>", _HOW_TO_LOAD, *in_order, "</loadable_toolkits>"])
     text = f"{policy.text}\n\n{loadable}" if policy.text else loadable
-    return Policy(text=text, sections=policy.sections, loadable=loadable)
+    return Policy(text=text, sections=policy.sections, loadable=loadable, loadable_lines=lines)
 
 
 def tokens(stored: catalog.Catalog, active: Iterable[str], concerned: Collection[str]) -> int:

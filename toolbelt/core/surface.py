@@ -91,12 +91,7 @@ class Surface:
         return {
             "active_tools": [definition.name for definition in sent],
             "tool_choice": self.tool_choice,
-            "directive": self.directive
-            and {
-                "active_tools": list(self.directive.active_tools),
-                "tool_choice": self.directive.tool_choice,
-                "first_step_only": True,
-            },
+            "directive": self.directive and self.directive.document(),
             "tools": [definition.document() for definition in sent],
             "policy": {
                 "text": self.policy.text,

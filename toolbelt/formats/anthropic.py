@@ -54,11 +54,12 @@ def render(
         rendered["tools"] = tools
         rendered["tool_choice"] = {"type": "auto" if content.may_call else "none"}
     if content.first_step:
-        rendered["first_step"] = _first(content.first_step, profile)
+        rendered["first_step"] = first_step(content.first_step, profile)
     return rendered
 
 
-def _first(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+def first_step(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    """Return what a first step changes in a request."""
     rendered: dict[str, Any] = {}
     if is_forced := step.required and profile.can_be_forced():
         only_tool = {"type": "tool", "name": step.only_tool}

@@ -51,11 +51,12 @@ def render(
         rendered["tools"] = [{"function_declarations": declarations}]
         rendered["tool_config"] = _config("VALIDATED", content.names) if content.may_call else _config("NONE")
     if content.first_step:
-        rendered["first_step"] = _first(content.first_step, profile)
+        rendered["first_step"] = first_step(content.first_step, profile)
     return rendered
 
 
-def _first(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+def first_step(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    """Return what a first step changes in a request."""
     if not step.required:
         return {"tool_config": _config("VALIDATED", step.names)}
     if profile.can_be_forced():

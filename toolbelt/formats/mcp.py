@@ -49,7 +49,7 @@ def render(
     if content.policy:
         rendered["instructions"] = content.policy
     if content.first_step:
-        rendered["first_step"] = _first_step(content.first_step, profile)
+        rendered["first_step"] = first_step(content.first_step, profile)
     return rendered
 
 
@@ -71,7 +71,8 @@ def _tool(tool: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     return rendered
 
 
-def _first_step(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+def first_step(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    """Return what a first step changes in a request."""
     rendered: dict[str, Any] = {}
     if is_forced := step.required and profile.can_be_forced():
         rendered["toolChoice"] = {"mode": "required"}

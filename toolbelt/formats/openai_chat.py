@@ -56,8 +56,13 @@ def render(
         ]
         rendered["tool_choice"] = "auto" if content.may_call else "none"
     if content.first_step:
-        rendered["first_step"] = surface.openai_step(content.first_step, profile, _choice_of, allowed)
+        rendered["first_step"] = first_step(content.first_step, profile)
     return rendered
+
+
+def first_step(step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]:
+    """Return what a first step changes in a request."""
+    return surface.openai_step(step, profile, _choice_of, allowed)
 
 
 def allowed(step: surface.FirstStep) -> dict[str, Any]:

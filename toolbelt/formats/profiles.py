@@ -9,6 +9,8 @@ Sources, by the name that a row gives:
 
 messages
     https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+checks
+    https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks
 thinking
     https://platform.claude.com/docs/en/build-with-claude/extended-thinking, "Extended thinking with tool use"
 new
@@ -23,6 +25,8 @@ gemini
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -38,12 +42,18 @@ class Profile:
     forcing: Whether a request may force it to call a tool.
     allowed_tools: Whether OpenAI's ``allowed_tools`` restricts its choice to some of the tools.
     system_messages: Whether it follows a system message in the middle of a conversation.
+    binds_thinking: Whether it refuses its own thinking after a change of what stood before it.
+    reads_into_results: Whether it takes a system message right after a tool's result for a part of that.
+    may_choose_added: Whether ``allowed_tools`` may name a tool that was added in the conversation.
     """
 
     name: str
     forcing: Forcing = "no"
     allowed_tools: bool = False
     system_messages: bool = False
+    binds_thinking: bool = False
+    reads_into_results: bool = False
+    may_choose_added: bool = True
 
     def can_be_forced(self, is_thinking: bool | None = None) -> bool:
         """Return whether a call can be forced. ``is_thinking`` is None if it is unknown whether the model thinks."""
@@ -53,6 +63,12 @@ class Profile:
 UNKNOWN = Profile(name="unknown")
 # Accepts system messages in the conversation (messages), and refuses a forced call (new, pydantic-ai).
 _CLAUDE_UNFORCED = Profile(name="claude-unforced", system_messages=True)
+# Checks the prefix, too (checks).
+_CLAUDE_BOUND = dataclasses.replace(_CLAUDE_UNFORCED, name="claude-bound", binds_thinking=True)
+# Accepts a forced call, and checks the prefix (checks); reads what follows a result into it (pydantic-ai).
+_CLAUDE_HAIKU = Profile(
+    name="claude-haiku", forcing="yes", system_messages=True, binds_thinking=True, reads_into_results=True
+)
 # Accepts both (messages; pydantic-ai).
 _CLAUDE = Profile(name="claude", forcing="yes", system_messages=True)
 # Refuses or ignores system messages in the conversation (messages, pydantic-ai); a forced call while it thinks is
@@ -60,19 +76,21 @@ _CLAUDE = Profile(name="claude", forcing="yes", system_messages=True)
 _CLAUDE_OLD = Profile(name="claude-old", forcing="without-thinking")
 # Every first-party model accepts a forced call and ``allowed_tools`` (openai, pydantic-ai).
 _OPENAI = Profile(name="openai", forcing="yes", allowed_tools=True, system_messages=True)
+# Before GPT-5.6, a choice of tools that were added later is refused (pydantic-ai).
+_OPENAI_OLD = dataclasses.replace(_OPENAI, name="openai-old", may_choose_added=False)
 # The mode ANY (gemini).
 _GEMINI = Profile(name="gemini", forcing="yes")
 
 MODELS: dict[str, Profile] = {
     "claude-fable-5": _CLAUDE_UNFORCED,
-    "claude-fable-5-1": _CLAUDE_UNFORCED,
-    "claude-fable-5-2": _CLAUDE_UNFORCED,
+    "claude-fable-5-1": _CLAUDE_BOUND,
+    "claude-fable-5-2": _CLAUDE_BOUND,
     "claude-mythos-5": _CLAUDE_UNFORCED,
     "claude-mythos-5-1": _CLAUDE_UNFORCED,
-    "claude-mythos-5-2": _CLAUDE_UNFORCED,
-    "claude-opus-5-5": _CLAUDE_UNFORCED,
-    "claude-sonnet-5-5": _CLAUDE_UNFORCED,
-    "claude-haiku-5-5": _CLAUDE,
+    "claude-mythos-5-2": _CLAUDE_BOUND,
+    "claude-opus-5-5": _CLAUDE_BOUND,
+    "claude-sonnet-5-5": _CLAUDE_BOUND,
+    "claude-haiku-5-5": _CLAUDE_HAIKU,
     "claude-opus-5": _CLAUDE,
     "claude-opus-4-8": _CLAUDE,
     "claude-sonnet-5": _CLAUDE_OLD,
@@ -80,12 +98,19 @@ MODELS: dict[str, Profile] = {
     "claude-sonnet-4-*": _CLAUDE_OLD,
     "claude-haiku-4-*": _CLAUDE_OLD,
     "claude-3-*": _CLAUDE_OLD,
-    "gpt-4*": _OPENAI,
+    "gpt-4*": _OPENAI_OLD,
+    "gpt-5": _OPENAI_OLD,
+    "gpt-5-*": _OPENAI_OLD,
+    "gpt-5.1*": _OPENAI_OLD,
+    "gpt-5.2*": _OPENAI_OLD,
+    "gpt-5.3*": _OPENAI_OLD,
+    "gpt-5.4*": _OPENAI_OLD,
+    "gpt-5.5*": _OPENAI_OLD,
     "gpt-5*": _OPENAI,
     "gpt-6*": _OPENAI,
-    "o1*": _OPENAI,
-    "o3*": _OPENAI,
-    "o4*": _OPENAI,
+    "o1*": _OPENAI_OLD,
+    "o3*": _OPENAI_OLD,
+    "o4*": _OPENAI_OLD,
     "gemini-*": _GEMINI,
 }
 
@@ -106,6 +131,7 @@ def _pattern(row: str) -> re.Pattern[str]:
 _PATTERNS = [(_pattern(row), MODELS[row]) for row in sorted(MODELS, key=len, reverse=True)]
 
 
+@functools.lru_cache(1000)
 def of(model: str, form: str = "") -> Profile:
     """Return the profile of a model, by its name; without a name, that of the format's own provider, if it has one."""
     if not model.strip():

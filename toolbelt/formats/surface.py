@@ -7,7 +7,7 @@ out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +92,9 @@ def read(document: Mapping[str, Any], mode: str) -> Surface:
         tools=tools,
         may_call=may_call,
         policy=document["policy"]["text"],
-        first_step=_first_step(document.get("directive"), tools) if may_call else None,
+        first_step=first_step(document.get("directive"), [tool["name"] for tool in tools])
+        if may_call
+        else None,
     )
 
 
@@ -150,12 +152,10 @@ def openai_step(
     return rendered
 
 
-def _first_step(
-    directive: Mapping[str, Any] | None, tools: tuple[Mapping[str, Any], ...]
-) -> FirstStep | None:
+def first_step(directive: Mapping[str, Any] | None, active: Sequence[str]) -> FirstStep | None:
+    """Return the focus that a directive gives the first step, in which the ``active`` tools are offered, if any."""
     if directive is None:
         return None
-    active = [tool["name"] for tool in tools]
     focus = {*directive["active_tools"]}.intersection(active)
     if not focus:
         return None

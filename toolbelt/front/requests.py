@@ -18,7 +18,7 @@ from toolbelt import conf
 from toolbelt.api import bodies, problems
 from toolbelt.core import agents, api_tokens, request_key, sessions
 from toolbelt.mcp import request_head
-from toolbelt.runtime.surfaces import prepared_answers, rendering
+from toolbelt.runtime.surfaces import appending, conversation_tokens, prepared_answers, rendering
 
 Scope = Mapping[str, Any]
 
@@ -28,7 +28,7 @@ MAX_BYTES = 100_000
 _PATH = re.compile(r"/api/v1/agents/([A-Za-z0-9_.-]{1,64})/surface")
 _ETAG = re.compile(r'(?:W/)?("[!#-+\--~]*")')
 _QUERY = frozenset({"session", "request_id", "subagent", "format", "model"})
-_BODY = _QUERY | {"message", "declared"}
+_BODY = _QUERY | {"message", "declared", "conversation"}
 _JSON = frozenset({"application/json", "application/json; charset=utf-8", "application/json;charset=utf-8"})
 # How each header is treated: read here, or left to Django. All others are ignored.
 _READ, _DJANGO, _ID = 1, 2, 3
@@ -113,6 +113,7 @@ def surface_request(request: Request, body: bytes | None) -> prepared_answers.Su
     if parameters is None or not are_valid(parameters):
         return None
     get = parameters.get
+    conversation = get("conversation")
     return prepared_answers.SurfaceRequest(
         request_key.RequestKey(request.agent, get("session"), get("request_id"), get("subagent")),
         request.token,
@@ -120,6 +121,7 @@ def surface_request(request: Request, body: bytes | None) -> prepared_answers.Su
         get("message"),
         get("declared"),
         get("model"),
+        None if conversation is None else appending.Conversation(**conversation),
     )
 
 
@@ -190,6 +192,26 @@ def _is_declared(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
 
+def _is_conversation(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        name in _CONVERSATION and _CONVERSATION[name](field) for name, field in value.items()
+    )
+
+
+def _is_token(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and len(value) <= conversation_tokens.MAX_LENGTH)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+_CONVERSATION: Mapping[str, Callable[[Any], bool]] = {
+    "token": _is_token,
+    "platform": appending.PLATFORMS.__contains__,
+    "compacted": _is_bool,
+    "hold": _is_bool,
+}
 _VALID: Mapping[str, Callable[[Any], bool]] = {
     "session": _is_id,
     "request_id": _is_id,
@@ -198,4 +220,5 @@ _VALID: Mapping[str, Callable[[Any], bool]] = {
     "model": _is_model,
     "message": _is_text,
     "declared": _is_declared,
+    "conversation": _is_conversation,
 }

@@ -16,7 +16,7 @@ from toolbelt.runtime import calls, surfaces
 from toolbelt.runtime.calls import admissions
 from toolbelt.runtime.calls.incoming import Call, RequestKey
 from toolbelt.runtime.operators import OPERATORS
-from toolbelt.runtime.surfaces import documents
+from toolbelt.runtime.surfaces import appending, documents
 
 
 class BlockingLocal:
@@ -33,13 +33,17 @@ class BlockingLocal:
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
         model: str | None = None,
+        conversation: Mapping[str, Any] | None = None,
     ) -> protocol.Document:
         """Return the current surface. See protocol.Connection."""
-        return documents.of(surfaces.of(_key(self._agent, run), message), form, declared, model)
+        shown = surfaces.of(_key(self._agent, run), message)
+        talk = None if conversation is None else appending.Conversation(**conversation)
+        return documents.of(shown, form, declared, model, talk)
 
-    def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+    def call(self, run: protocol.Run, tool: str, arguments: Any, conversation: str = "") -> protocol.Document:
         """Call a tool. See protocol.Connection."""
-        call = Call(key=_key(self._agent, run), tool=tool, arguments=arguments)
+        key = _key(self._agent, run)
+        call = Call(key=key, tool=tool, arguments=arguments, conversation=conversation)
         return calls.answer_blocking(call).document()
 
     def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
@@ -97,14 +101,20 @@ class Local:
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
         model: str | None = None,
+        conversation: Mapping[str, Any] | None = None,
     ) -> protocol.Document:
         """Return the current surface. See protocol.Connection."""
         ask = sync_to_async(self._blocking.surface)
-        return await ask(run, message=message, form=form, declared=declared, model=model)
+        return await ask(
+            run, message=message, form=form, declared=declared, model=model, conversation=conversation
+        )
 
-    async def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+    async def call(
+        self, run: protocol.Run, tool: str, arguments: Any, conversation: str = ""
+    ) -> protocol.Document:
         """Call a tool. Cancelling the call cancels the tool. See protocol.Connection."""
-        call = Call(key=_key(self._agent, run), tool=tool, arguments=arguments)
+        key = _key(self._agent, run)
+        call = Call(key=key, tool=tool, arguments=arguments, conversation=conversation)
         return (await calls.answer(call)).document()
 
     async def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:

@@ -56,13 +56,18 @@ class Http:
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
         model: str | None = None,
+        conversation: Mapping[str, Any] | None = None,
     ) -> protocol.Document:
         """Return the current surface. See Connection."""
-        return await self._exchange(self._wire.fetch_surface(run, message, form, declared, model))
+        return await self._exchange(
+            self._wire.fetch_surface(run, message, form, declared, model, conversation)
+        )
 
-    async def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+    async def call(
+        self, run: protocol.Run, tool: str, arguments: Any, conversation: str = ""
+    ) -> protocol.Document:
         """Call a tool. See Connection."""
-        return await self._exchange(self._wire.call_tool(run, tool, arguments))
+        return await self._exchange(self._wire.call_tool(run, tool, arguments, conversation))
 
     async def declare(self, plugin: str, tools: Sequence[protocol.Document]) -> protocol.Document:
         """Declare the program's own tools. See Connection."""
@@ -157,13 +162,14 @@ class BlockingHttp:
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
         model: str | None = None,
+        conversation: Mapping[str, Any] | None = None,
     ) -> protocol.Document:
         """Return the current surface. See Connection."""
-        return self._exchange(self._wire.fetch_surface(run, message, form, declared, model))
+        return self._exchange(self._wire.fetch_surface(run, message, form, declared, model, conversation))
 
-    def call(self, run: protocol.Run, tool: str, arguments: Any) -> protocol.Document:
+    def call(self, run: protocol.Run, tool: str, arguments: Any, conversation: str = "") -> protocol.Document:
         """Call a tool. See Connection."""
-        return self._exchange(self._wire.call_tool(run, tool, arguments))
+        return self._exchange(self._wire.call_tool(run, tool, arguments, conversation))
 
     def declare(self, plugin: str, tools: Sequence[protocol.Document]) -> protocol.Document:
         """Declare the program's own tools. See Connection."""

@@ -116,15 +116,22 @@ class LocalTools:
         tool: LocalTool | None = exchanges.run_blocking(self.connection.blocking(), self._find(key))
         return tool
 
-    async def surface(self, run: protocol.Run, *, message: str | None = None) -> protocol.Document:
-        """Return the current surface. If Toolbelt cannot be reached, return the last known one, with ``stale``."""
-        document: protocol.Document = await exchanges.run(self.connection, self._fetch(run, message))
+    async def surface(
+        self, run: protocol.Run, *, message: str | None = None, **more: Any
+    ) -> protocol.Document:
+        """Return the current surface. If Toolbelt cannot be reached, return the last known one, with ``stale``.
+
+        ``more`` is passed to the connection.
+        """
+        document: protocol.Document = await exchanges.run(self.connection, self._fetch(run, message, more))
         return document
 
-    def blocking_surface(self, run: protocol.Run, *, message: str | None = None) -> protocol.Document:
+    def blocking_surface(
+        self, run: protocol.Run, *, message: str | None = None, **more: Any
+    ) -> protocol.Document:
         """Return the current surface, in a thread that may block."""
         document: protocol.Document = exchanges.run_blocking(
-            self.connection.blocking(), self._fetch(run, message)
+            self.connection.blocking(), self._fetch(run, message, more)
         )
         return document
 
@@ -175,11 +182,11 @@ class LocalTools:
             )
             _log.warning(message, self._plugin, "; ".join(found), declared.get("show", ""))
 
-    def _fetch(self, run: protocol.Run, message: str | None) -> exchanges.Exchange:
+    def _fetch(self, run: protocol.Run, message: str | None, more: Mapping[str, Any]) -> exchanges.Exchange:
         session_key = (run.session, run.subagent)
         try:
             yield from self._declare()
-            document = yield "surface", (run,), {"message": message}
+            document = yield "surface", (run,), {"message": message, **more}
         except protocol.Unreachable as error:
             return self._last_known(session_key, error)
         except errors.Unavailable as error:
@@ -195,7 +202,9 @@ class LocalTools:
         if last_surface is None:
             raise error
         _log.warning("%s The last known surface is used.", error)
-        return {**last_surface.document, "directive": None, "stale": True}
+        # What a conversation was to be told then is not what it must be told now.
+        known = {name: value for name, value in last_surface.document.items() if name != "append"}
+        return {**known, "directive": None, "stale": True}
 
     def _current(self, session_key: _SessionKey) -> _LastSurface | None:
         last_surface = self._surfaces.get(session_key)

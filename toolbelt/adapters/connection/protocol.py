@@ -137,14 +137,19 @@ class Connection(Protocol):
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
         model: str | None = None,
+        conversation: Mapping[str, Any] | None = None,
     ) -> Document:
         """Return the current surface. ``message`` is the user's, sent with the first step of the run only.
 
-        ``model`` is the name of the model, for a ``form``; None: the agent's.
+        ``model`` is the name of the model, for a ``form``; None: the agent's. With a ``conversation`` (its fields are
+        those of the API), the document has ``append``.
         """
 
-    async def call(self, run: Run, tool: str, arguments: Any) -> Document:
-        """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""
+    async def call(self, run: Run, tool: str, arguments: Any, conversation: str = "") -> Document:
+        """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal.
+
+        ``conversation`` is the token of the conversation that the call is made in.
+        """
 
     async def declare(self, plugin: str, tools: Sequence[Document]) -> Document:
         """Declare tools that the program itself runs, for a plugin; the same again changes nothing.
@@ -181,14 +186,19 @@ class BlockingConnection(Protocol):
         form: str | None = None,
         declared: Mapping[str, str] | None = None,
         model: str | None = None,
+        conversation: Mapping[str, Any] | None = None,
     ) -> Document:
         """Return the current surface. ``message`` is the user's, sent with the first step of the run only.
 
-        ``model`` is the name of the model, for a ``form``; None: the agent's.
+        ``model`` is the name of the model, for a ``form``; None: the agent's. With a ``conversation`` (its fields are
+        those of the API), the document has ``append``.
         """
 
-    def call(self, run: Run, tool: str, arguments: Any) -> Document:
-        """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal."""
+    def call(self, run: Run, tool: str, arguments: Any, conversation: str = "") -> Document:
+        """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal.
+
+        ``conversation`` is the token of the conversation that the call is made in.
+        """
 
     def declare(self, plugin: str, tools: Sequence[Document]) -> Document:
         """Declare tools that the program itself runs, for a plugin; the same again changes nothing.

@@ -46,11 +46,17 @@ class Wire:
         form: str | None,
         declared: Mapping[str, str] | None,
         model: str | None = None,
+        conversation: Mapping[str, Any] | None = None,
     ) -> Exchange:
         """Request a surface, and repeat the request if no server accepted it."""
+        more = {"message": message, "declared": declared, "conversation": conversation}
+        body = {name: value for name, value in more.items() if value is not None}
+        if model is not None and (message is not None or conversation is not None):
+            # Otherwise, no answer depends on the model.
+            body["model"] = model
         # The steps of a run repeat the same request, so an unchanged surface need not be sent again.
-        cached = None if message is not None or declared is not None else self._cache.get((run, form))
-        request = self._surface_request(run, message, form, declared, model, cached[0] if cached else None)
+        cached = None if body else self._cache.get((run, form))
+        request = self._surface_request(run, form, body, cached[0] if cached else None)
         response = yield from self._send(request)
         if response.status_code == httpx.codes.NOT_MODIFIED and cached:
             return cached[1]
@@ -59,9 +65,11 @@ class Wire:
             self._cache.put((run, form), (response.headers["ETag"], document))
         return document
 
-    def call_tool(self, run: protocol.Run, tool: str, arguments: Any) -> Exchange:
+    def call_tool(self, run: protocol.Run, tool: str, arguments: Any, conversation: str = "") -> Exchange:
         """Call a tool. Never repeated, because a failed request may have run."""
         body = {**run.document(), "tool": tool, "arguments": _json(arguments)}
+        if conversation:
+            body["conversation"] = {"token": conversation}
         response = yield {"method": "POST", "url": self._address + "/calls", "json": body}
         if isinstance(response, httpx.Response):
             return self._read(response, None)
@@ -131,18 +139,13 @@ class Wire:
     def _surface_request(
         self,
         run: protocol.Run,
-        message: str | None,
         form: str | None,
-        declared: Mapping[str, str] | None,
-        model: str | None,
+        body: Mapping[str, Any],
         etag: str | None,
     ) -> dict[str, Any]:
         url, params = self._address + "/surface", {**run.document(), **({"format": form} if form else {})}
-        if message is not None or declared is not None:
-            # Without a message, no answer depends on the model.
-            more = {"message": message, "declared": declared, "model": model}
-            body = params | {key: value for key, value in more.items() if value is not None}
-            return {"method": "POST", "url": url, "json": body}
+        if body:
+            return {"method": "POST", "url": url, "json": {**params, **body}}
         headers = {"If-None-Match": etag} if etag else {}
         return {"method": "GET", "url": url, "params": params, "headers": headers}
 

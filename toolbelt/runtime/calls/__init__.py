@@ -97,8 +97,9 @@ def check_again(call: Call) -> admitting.Refusal | None:
     recording = gate.recording
     try:
         snapshot, resolved, _ = gate.resolve()
-        if call.by_dispatch and call.tool == meta_tools.CALL:
-            parsed_call = dispatch.parse_call(resolved, call.arguments)
+        if gate.by_dispatch and call.tool == meta_tools.CALL:
+            is_offered = gate.told is not None
+            parsed_call = dispatch.parse_call(resolved, call.arguments, is_offered=is_offered)
             if isinstance(parsed_call, admitting.Refusal):
                 return parsed_call
             recording.tool, recording.arguments = parsed_call

@@ -46,14 +46,16 @@ def prepare(gate: gates.CallGate) -> Answer | gates.Admitted:
 
 
 def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
-    recording, by_dispatch = gate.recording, gate.call.by_dispatch
-    if recording.tool in meta_tools.DEFINITIONS and not by_dispatch:
+    recording, by_dispatch, is_told = gate.recording, gate.by_dispatch, gate.told is not None
+    # In a conversation, they may be offered beside call_tool.
+    is_loading = recording.tool in dispatch.LOADING if is_told else not by_dispatch
+    if recording.tool in meta_tools.DEFINITIONS and (is_loading or not by_dispatch):
         return _call_meta_tool(recording)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and recording.tool == meta_tools.SEARCH:
-        return _end(recording, dispatch.search_tools(resolved, recording.arguments))
+        return _end(recording, dispatch.search_tools(resolved, recording.arguments, is_offered=is_told))
     if by_dispatch and recording.tool == meta_tools.CALL:
-        parsed_call = dispatch.parse_call(resolved, recording.arguments)
+        parsed_call = dispatch.parse_call(resolved, recording.arguments, is_offered=is_told)
         if isinstance(parsed_call, admitting.Refusal):
             return answering.refuse(recording, parsed_call)
         # From here on, it is a call of the given tool, and recorded as one.

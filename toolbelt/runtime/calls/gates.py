@@ -20,11 +20,13 @@ from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import surfaces, threads
 from toolbelt.runtime.calls import incoming
 from toolbelt.runtime.records import recordings
-from toolbelt.runtime.surfaces import request_contexts, snapshots
+from toolbelt.runtime.surfaces import conversation_tokens, request_contexts, snapshots
 from toolbelt.store import databases, holds
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# The refusals that say no more than that the tool cannot be called.
+_DENIED = frozenset({"unknown-tool", "tool-denied"})
 
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
@@ -39,7 +41,16 @@ class CallGate:
         )
         # Whether call_tool calls the tool; it may also call discoverable ones.
         self.is_dispatched = False
+        # What the model was told, if the call is made in a conversation.
+        self.told = (
+            conversation_tokens.unseal(call.key.agent, call.conversation) if call.conversation else None
+        )
         self._context: request_contexts.RequestContext | None = None
+
+    @property
+    def by_dispatch(self) -> bool:
+        """Return whether the model has ``call_tool``."""
+        return self.call.by_dispatch or (self.told is not None and self.told.dispatches)
 
     @property
     def can_probe(self) -> bool:
@@ -108,7 +119,7 @@ class CallGate:
         """
         tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
         if holds.is_stopped(snapshot.catalog, tool):
-            return stopped(tool)
+            return self._worded(stopped(tool))
         if self.is_dispatched:
             admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
         else:
@@ -122,7 +133,18 @@ class CallGate:
             )
         if isinstance(admission, admitting.Refusal) and not admission.errors:
             self.recording.explain(resolved)
-        return admission
+        return self._worded(admission)
+
+    def _worded(
+        self, admission: admitting.Admission | admitting.Refusal
+    ) -> admitting.Admission | admitting.Refusal:
+        """Return the admission; a refusal does not contradict what the model was told in its conversation."""
+        if self.told is None or isinstance(admission, admitting.Admission):
+            return admission
+        is_told = self.recording.tool in self.told.view.all_tools()
+        return (
+            admitting.withdrawn(self.recording.tool) if is_told and admission.code in _DENIED else admission
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

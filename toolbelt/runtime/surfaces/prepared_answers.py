@@ -11,14 +11,14 @@ import asyncio
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toolbelt.core import directives, errors, policy, request_key, surface
 from toolbelt.core.rules import resolution
 from toolbelt.formats import profiles
 from toolbelt.runtime import availability, credentials, surfaces, threads
 from toolbelt.runtime.records import context_use
-from toolbelt.runtime.surfaces import byte_cache, documents, request_contexts, surface_template
+from toolbelt.runtime.surfaces import appending, byte_cache, documents, request_contexts, surface_template
 from toolbelt.store import state_probe
 
 # The size of the cache. The answer of an agent with thirty tools has about 30,000 bytes.
@@ -45,12 +45,19 @@ class SurfaceRequest(NamedTuple):
     message: str | None = None
     declared: Mapping[str, str] | None = None
     model: str | None = None
+    conversation: appending.Conversation | None = None
+
+    @property
+    def rendered_form(self) -> str | None:
+        """Return the format of the document's ``provider``: none with a conversation, which has ``append``."""
+        return None if self.conversation is not None else self.form
 
 
 class SurfaceAnswer(NamedTuple):
     """An answer, its bearer and its ETag. The bytes are assembled when they are needed.
 
-    ``is_stale``: this is the last known answer, because the database is unavailable.
+    ``is_stale``: this is the last known answer, because the database is unavailable. ``append`` is what the request's
+    conversation must be told, if it has one.
     """
 
     bearer: credentials.Bearer
@@ -58,6 +65,7 @@ class SurfaceAnswer(NamedTuple):
     revision: int
     template: surface_template.SurfaceTemplate
     is_stale: bool = False
+    append: Mapping[str, Any] | None = None
 
     @property
     def etag(self) -> str:
@@ -82,6 +90,7 @@ class SurfaceAnswer(NamedTuple):
             session=request.key.session,
             declared=request.declared,
             is_stale=self.is_stale,
+            append=self.append,
         )
 
 
@@ -116,8 +125,20 @@ class PreparedAnswers:
         template = await self._template(request, context) if context is not None else None
         if context is None or template is None:
             return None
+        append = None
+        if request.conversation is not None:
+            shown = surfaces.cached(context.snapshot, context.cache_key[1])
+            # A focus is not in the cached surface, and what there is to say is rendered in a thread.
+            if shown is None or template.has_focus:
+                return None
+            append = documents.unchanged(
+                shown, request.conversation, template.declared, request.form, request.model
+            )
+            if append is None:
+                return None
         context_use.add(request.key.agent, template.tokens)
-        return SurfaceAnswer(context.bearer, request, context.probed.state.number, template)
+        number = context.probed.state.number
+        return SurfaceAnswer(context.bearer, request, number, template, append=append)
 
     async def last_known(self, request: SurfaceRequest) -> SurfaceAnswer | None:
         """Return the last known answer, marked as stale, if the database is unavailable and there is one."""
@@ -125,11 +146,14 @@ class PreparedAnswers:
         if context is None:
             return None
         # A grant may have expired since the last probe, which makes it another surface that may not be cached yet.
-        await asyncio.to_thread(surfaces.get_or_build, context.snapshot, context.probed.state.agent_stamp)
+        stamp = context.probed.state.agent_stamp
+        built = await asyncio.to_thread(surfaces.get_or_build, context.snapshot, stamp)
         template = await self._template(request, context)
         if template is None:
             return None
-        return SurfaceAnswer(context.bearer, request, context.probed.state.number, template, is_stale=True)
+        append = await asyncio.to_thread(_append, built, request, template.declared)
+        number = context.probed.state.number
+        return SurfaceAnswer(context.bearer, request, number, template, is_stale=True, append=append)
 
     async def close(self) -> None:
         """Close the probe's connection."""
@@ -148,9 +172,10 @@ class PreparedAnswers:
             if members is None:
                 return None
             focus = directives.build(snapshot.catalog, members, cached_surface.because, request.message)
-        # Only the form of a focus depends on the model.
-        said = focus and (focus.active_tools, focus.tool_choice, _profile(request, snapshot))
-        cache_key = (context.cache_key, request.form, said)
+        # Only the form of a focus, and a warning, depend on the model.
+        profile = _profile(request, snapshot) if request.rendered_form else profiles.UNKNOWN
+        said = focus and (focus.active_tools, focus.tool_choice, profile.name)
+        cache_key = (context.cache_key, request.rendered_form, said, profile.binds_thinking)
         if (template := self._templates.get(cache_key)) is not None:
             return template
         cached_surface = cached_surface or surfaces.cached(snapshot, context.cache_key[1])
@@ -192,8 +217,9 @@ def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> SurfaceAnswer
     request_contexts.check_subagent(bearer, request.key)
     built = surfaces.of(request.key, request.message)
     template = _template(built, request)
+    append = _append(built, request, template.declared)
     context_use.add(request.key.agent, template.tokens)
-    return SurfaceAnswer(bearer, request, built.revision, template)
+    return SurfaceAnswer(bearer, request, built.revision, template, append=append)
 
 
 @availability.raised_as_unavailable()
@@ -206,9 +232,17 @@ def _answer_to_sender(
     return answer(bearer, request)
 
 
-def _profile(request: SurfaceRequest, snapshot: resolution.Snapshot) -> str:
+def _append(
+    built: surface.Surface, request: SurfaceRequest, hashes: Mapping[str, str]
+) -> Mapping[str, Any] | None:
+    if request.conversation is None:
+        return None
+    return documents.append(built, request.conversation, hashes, request.form, request.model)
+
+
+def _profile(request: SurfaceRequest, snapshot: resolution.Snapshot) -> profiles.Profile:
     model = snapshot.agent.model if request.model is None else request.model
-    return profiles.of(model, request.form or "").name
+    return profiles.of(model, request.form or "")
 
 
 def _build(
@@ -222,7 +256,8 @@ def _build(
 
 
 def _template(built: surface.Surface, request: SurfaceRequest) -> surface_template.SurfaceTemplate:
-    form, model = request.form, request.model
+    form, model = request.rendered_form, request.model
     document, fingerprint = documents.of(built, form, None, model), documents.fingerprint(built, form, model)
     template = surface_template.split(document, f'"{fingerprint}"')
-    return dataclasses.replace(template, tokens=context_use.count(built))
+    has_focus = built.directive is not None
+    return dataclasses.replace(template, tokens=context_use.count(built), has_focus=has_focus)

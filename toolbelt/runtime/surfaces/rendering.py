@@ -23,7 +23,7 @@ def render(
     ``model`` is the name of the model that receives it; None: the agent's. Raise errors.Invalid for an unknown format
     or mode, or errors.ProviderLimit if the provider does not accept it.
     """
-    return formats.render(form, answer.content(), mode, model=_model(answer, model))
+    return formats.render(form, answer.content(), mode, model=model_of(answer, model))
 
 
 def fingerprint(
@@ -31,12 +31,18 @@ def fingerprint(
 ) -> str:
     """Return the fingerprint of a surface in a format: equal for equal content in the same format.
 
-    It includes Toolbelt's version, because versions may render a format differently; and the form of the
-    directive for the model, if there is one.
+    It includes Toolbelt's version, because versions may render a format differently; and what depends on the model, if
+    anything does.
     """
-    profile = profiles.of(_model(answer, model), form).name if answer.directive else ""
-    text = "\n".join((answer.fingerprint, form, mode, profile, toolbelt.__version__))
+    profile = profiles.of(model_of(answer, model), form)
+    said = profile.name if answer.directive or breaks_thinking(answer, form, model) else ""
+    text = "\n".join((answer.fingerprint, form, mode, said, toolbelt.__version__))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def breaks_thinking(answer: surface.Surface, form: str, model: str | None) -> bool:
+    """Return whether the model refuses its earlier thinking once what is rendered here has changed."""
+    return form == "anthropic" and profiles.of(model_of(answer, model), form).binds_thinking
 
 
 def delta(answer: surface.Surface, declared: Mapping[str, str]) -> dict[str, Any]:
@@ -49,5 +55,6 @@ def delta(answer: surface.Surface, declared: Mapping[str, str]) -> dict[str, Any
     return {"declared": current, "delta": declarations.difference(current, declared).document()}
 
 
-def _model(answer: surface.Surface, model: str | None) -> str:
+def model_of(answer: surface.Surface, model: str | None) -> str:
+    """Return the name of the model that receives the surface: the request's, or else the agent's."""
     return answer.resolution.context.agent.model if model is None else model

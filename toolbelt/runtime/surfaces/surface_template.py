@@ -21,7 +21,7 @@ IDS = ("request_id", "revision", "session")
 class SurfaceTemplate:
     """A surface's document in three parts; ``declared`` is the hash of each of its tools, by name.
 
-    ``tokens`` is what the surface costs a model.
+    ``tokens`` is what the surface costs a model. ``has_focus``: it contains a directive.
     """
 
     etag: str
@@ -30,6 +30,7 @@ class SurfaceTemplate:
     between: bytes
     after: bytes
     tokens: context_use.Tokens = context_use.NOT_COUNTED
+    has_focus: bool = False
 
     @property
     def size(self) -> int:
@@ -44,10 +45,11 @@ class SurfaceTemplate:
         session: str | None,
         declared: Mapping[str, str] | None,
         is_stale: bool = False,
+        append: Mapping[str, Any] | None = None,
     ) -> bytes:
         """Return the document of one request. ``declared`` is what the model already has; None if unknown.
 
-        ``is_stale`` adds a field that other documents do not have.
+        ``is_stale`` and ``append`` add a field each that other documents do not have.
         """
         delta = "null"
         if declared is not None:
@@ -55,6 +57,8 @@ class SurfaceTemplate:
         ids = f'"request_id":{_text(request_id)},"revision":{revision},"session":{_text(session)}'
         if is_stale:
             ids += ',"stale":true'
+        if append is not None:
+            ids += f',"append":{schema.canonical(append)}'
         return b"".join((self.before, delta.encode(), self.between, ids.encode(), self.after))
 
 

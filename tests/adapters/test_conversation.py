@@ -1,0 +1,225 @@
+"""Tests of conversations that a program keeps: what is sent where, and what is left after a failure."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from tests.providers import soak
+from toolbelt.adapters import plain
+from toolbelt.adapters.connection import conversation, protocol
+from toolbelt.core import errors
+
+CLAUDE, GPT = "claude-opus-5-5", "gpt-5.6"
+USER = {"role": "user", "content": "hi"}
+THINKING = {"type": "thinking", "thinking": "…", "signature": "s"}
+ANSWER = {"role": "assistant", "content": [THINKING, {"type": "text", "text": "yes"}]}
+
+
+@pytest.fixture
+def world() -> soak.World:
+    return soak.World(random.Random(1))  # noqa: S311
+
+
+@pytest.fixture
+def toolbelt(world: soak.World) -> plain.Toolbelt:
+    return plain.Toolbelt(world)  # type: ignore[arg-type]
+
+
+def flip(world: soak.World, **config: bool) -> None:
+    world.config |= config
+    entry = {"key": soak.AGENT, "tools_config": world.config}
+    world.core.edit({"agents": [entry]}, lenient=False)
+
+
+def begin(toolbelt: plain.Toolbelt, state: Any = None, form: str = "anthropic", model: str = CLAUDE) -> Any:
+    return toolbelt.conversation(form, model=model, system="Be brief.", state=state)
+
+
+def answered(talk: Any, messages: list[Any], answer: Any = ANSWER) -> dict[str, Any]:
+    """Ask for a request of the conversation, have it answered, and return its parameters."""
+    step = talk.begin("hi", "s").ask(messages)
+    step.answered()
+    messages.append(answer)
+    parameters: dict[str, Any] = dict(step.parameters)
+    return parameters
+
+
+def roles(parameters: dict[str, Any]) -> list[str]:
+    return [message["role"] for message in parameters["messages"]]
+
+
+def test_what_was_said_stays_where_it_was_said(world: soak.World, toolbelt: plain.Toolbelt) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    first = answered(talk, messages)
+    flip(world, kit0=False)
+    messages.append(USER)
+    second = answered(talk, messages)
+    messages += [USER]
+    third = answered(talk, messages)
+    assert roles(first) == ["user"]
+    assert roles(second) == ["user", "assistant", "user", "system"]
+    assert roles(third) == ["user", "assistant", "user", "system", "assistant", "user"]
+    assert third["messages"][:4] == second["messages"]
+    assert first["system"] == second["system"] == third["system"]
+    assert first["tools"] == second["tools"] == third["tools"]
+    assert first["system"][0]["text"] == "Be brief."
+    # The program's own messages are its own.
+    assert roles({"messages": messages}) == ["user", "assistant"] * 3
+
+
+def test_a_request_that_was_not_answered_leaves_no_trace(world: soak.World, toolbelt: plain.Toolbelt) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    answered(talk, messages)
+    before = talk.state
+    flip(world, kit0=False)
+    messages.append(USER)
+    lost = talk.begin("hi", "s").ask(messages)
+    assert roles(lost.parameters)[-1] == "system"
+    assert talk.state == before
+    # The user writes again: what is said moves behind that.
+    messages.append(USER)
+    assert roles(answered(talk, messages)) == ["user", "assistant", "user", "user", "system"]
+
+
+def test_the_state_is_json_and_a_copy_is_a_fork(world: soak.World, toolbelt: plain.Toolbelt) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    answered(talk, messages)
+    stored = json.dumps(talk.state)
+    flip(world, kit0=False)
+    left, right = begin(toolbelt, json.loads(stored)), begin(toolbelt, json.loads(stored))
+    assert roles(answered(left, [*messages, USER]))[-1] == "system"
+    flip(world, kit0=True)
+    assert roles(answered(right, [*messages, USER]))[-1] == "user"
+    assert talk.state == json.loads(stored)
+
+
+def test_a_state_of_another_version_is_refused(toolbelt: plain.Toolbelt) -> None:
+    with pytest.raises(errors.Invalid, match="state"):
+        begin(toolbelt, {"v": 9, "lines": {}})
+
+
+def test_a_conversation_whose_history_was_cut_begins_again(
+    world: soak.World, toolbelt: plain.Toolbelt
+) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    answered(talk, messages)
+    flip(world, kit0=False)
+    messages.append(USER)
+    answered(talk, messages)
+    cut = [USER]
+    assert roles(answered(talk, cut)) == ["user"]
+
+
+def test_a_new_start_leaves_out_the_thinking_from_before(world: soak.World, toolbelt: plain.Toolbelt) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    answered(talk, messages)
+    state = talk.state
+    state["lines"]["anthropic/claude"]["token"] = "tbc1.lost"
+    talk = begin(toolbelt, state)
+    messages.append(USER)
+    step = talk.begin("hi", "s").ask(messages)
+    assert step.restart["code"] == "unknown"
+    assert step.parameters["messages"][1] == {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "yes"}],
+    }
+    step.answered()
+    messages.extend([ANSWER, USER])
+    later = talk.begin("hi", "s").ask(messages)
+    assert later.restart is None
+    assert [len(message["content"]) for message in later.parameters["messages"][1::2]] == [1, 2]
+
+
+def test_each_line_of_models_has_a_prefix_of_its_own_and_continues_it(
+    world: soak.World, toolbelt: plain.Toolbelt
+) -> None:
+    messages: list[Any] = [USER]
+    talk = begin(toolbelt)
+    first = answered(talk, messages)
+    flip(world, kit0=False)
+    messages.append(USER)
+    other = begin(toolbelt, talk.state, model="claude-haiku-4-5")
+    second = answered(other, messages)
+    assert roles(second) == ["user", "assistant", "user"]
+    assert second["tools"] != first["tools"]
+    messages.append(USER)
+    back = begin(toolbelt, other.state)
+    third = answered(back, messages)
+    assert (third["system"], third["tools"]) == (first["system"], first["tools"])
+    assert roles(third) == ["user", "assistant", "user", "assistant", "user", "system"]
+    messages.append(USER)
+    assert roles(answered(begin(toolbelt, back.state, model="claude-fable-5-2"), messages))[-1] == "user"
+
+
+def test_without_a_models_name_the_line_is_the_one_that_toolbelt_names(world: soak.World) -> None:
+    entry = {"key": soak.AGENT, "model": CLAUDE}
+    world.core.edit({"agents": [entry]}, lenient=False)
+    messages = [USER]
+    talk = begin(plain.Toolbelt(world), model="")  # type: ignore[arg-type]
+    answered(talk, messages)
+    assert [*talk.state["lines"]] == ["anthropic/claude"]
+    flip(world, kit0=False)
+    messages.append(USER)
+    assert roles(answered(talk, messages))[-1] == "system"
+
+
+def test_an_answer_of_several_items_counts_once(world: soak.World, toolbelt: plain.Toolbelt) -> None:
+    talk = begin(toolbelt, form="openai_responses", model=GPT)
+    items: list[Any] = [{"role": "user", "content": "hi"}]
+    talk.begin("hi", "s").ask(items).answered()
+    items += [
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"type": "function_call", "call_id": "c", "name": "p__tool0", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "1"},
+    ]
+    flip(world, kit0=False)
+    step = talk.begin("hi", "s").ask(items)
+    step.answered()
+    items += [{"type": "reasoning", "id": "r2", "summary": []}, {"role": "assistant", "content": "done"}]
+    kinds = [
+        item.get("type", item.get("role")) for item in talk.begin("hi", "s").ask(items).parameters["input"]
+    ]
+    assert kinds == [
+        *("user", "reasoning", "function_call", "function_call_output", "developer"),
+        *("reasoning", "assistant"),
+    ]
+    assert step.parameters["instructions"].startswith("Be brief.\n\n")
+
+
+def test_a_step_that_is_asked_for_again_still_has_the_users_message(
+    world: soak.World, toolbelt: plain.Toolbelt
+) -> None:
+    run = begin(toolbelt).begin("something about kit0", "s")
+    assert roles(run.ask([USER]).parameters) == ["user", "system"]
+    again = run.ask([USER])
+    assert roles(again.parameters) == ["user", "system"]
+    again.answered()
+    assert roles(run.ask([USER, ANSWER, USER]).parameters)[-1] == "user"
+
+
+def test_a_call_says_in_which_conversation_it_is_made(world: soak.World, toolbelt: plain.Toolbelt) -> None:
+    talk = begin(toolbelt, model="claude-haiku-4-5")
+    run = talk.begin("hi", "s")
+    run.ask([USER]).answered()
+    flip(world, kit5=True)
+    arguments = {"tool": "p__tool20", "arguments": {}}
+    assert run.call("call_tool", arguments).value == {"ran": "p__tool20"}
+    assert toolbelt.begin("hi", "s").call("call_tool", arguments).is_error
+
+
+def test_a_conversation_goes_on_as_it_was_while_toolbelt_cannot_be_reached(
+    world: soak.World, toolbelt: plain.Toolbelt
+) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    first = answered(talk, messages)
+    kept = conversation.Conversation("anthropic", model=CLAUDE, state=talk.state)
+    messages.append(USER)
+    request = kept.request(messages, None)
+    assert request.parameters["tools"] == first["tools"]
+    assert request.parameters["extra_headers"] == first["extra_headers"]
+    with pytest.raises(protocol.Unreachable):
+        conversation.Conversation("anthropic", model=CLAUDE).request(messages, None)

@@ -1,0 +1,219 @@
+"""The state of a conversation that a program keeps: what its model was told, and where.
+
+A program keeps its own messages as before. What Toolbelt adds is kept here, by the number of the model's answers before
+it, and inserted into every request at the same place. The state is JSON, and changes only once a model has answered: a
+request that failed leaves no trace, and a copy of the state is a fork.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolbelt.adapters.connection import protocol
+from toolbelt.core import errors
+from toolbelt.formats.appending import lines
+
+VERSION = 1
+# The messages of the program, in the provider's form: JSON, or the objects of the provider's SDK.
+Messages = Sequence[Any]
+
+_NOT_FROM_MODELS = frozenset({"user", "system", "developer", "tool", "function"})
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+
+
+# What is said to a conversation while Toolbelt cannot be reached.
+_NOTHING: Mapping[str, Any] = {
+    "prefix": None,
+    "messages": [],
+    "request": {},
+    "restart": None,
+}
+
+
+class Conversation:
+    """A conversation of one program with models of one format.
+
+    ``state`` is what :attr:`state` returned before; None: the conversation is new. A conversation may move between
+    models: each line of models has a prefix of its own, and continues it when the conversation comes back.
+    """
+
+    def __init__(
+        self,
+        form: str,
+        *,
+        model: str = "",
+        platform: lines.Platform = "api",
+        system: str = "",
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.form, self.model, self.platform, self._system = form, model, platform, system
+        if state is not None and state.get("v") != VERSION:
+            message = f"is of version {state.get('v')!r}, not {VERSION}. Begin a new conversation."
+            raise errors.Invalid([errors.Problem(path="state", message=message)])
+        self._lines: dict[str, dict[str, Any]] = copy.deepcopy(dict(state["lines"])) if state else {}
+        # The line of each model, as Toolbelt named it.
+        self._named: dict[str, str] = dict(state["models"]) if state else {}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Return the state as JSON, to be stored with the program's own messages."""
+        return {"v": VERSION, "models": dict(self._named), "lines": copy.deepcopy(self._lines)}
+
+    @property
+    def token(self) -> str:
+        """Return the token of the last request that was answered; empty if there is none."""
+        token: str = self._line.get("token", "")
+        return token
+
+    def question(self, messages: Messages, *, compacted: bool = False, hold: bool = False) -> dict[str, Any]:
+        """Return the ``conversation`` of the next request for a surface. ``messages`` are the program's own.
+
+        If some that were answered are gone, the conversation begins again.
+        """
+        line, number = self._line, len(_beginnings(messages))
+        is_whole = all(entry["before_answer"] <= number for entry in line.get("appended", ()))
+        is_whole = is_whole and line.get("begins_at", 0) <= number
+        fields: dict[str, Any] = {"token": line.get("token") if is_whole else None}
+        if self.platform != "api":
+            fields["platform"] = self.platform
+        return fields | ({"compacted": True} if compacted else {}) | ({"hold": True} if hold else {})
+
+    def request(self, messages: Messages, append: Mapping[str, Any] | None) -> Request:
+        """Return the next request to the model. ``messages`` are the program's own, ``append`` is the surface's.
+
+        ``append`` is None if Toolbelt could not be reached: nothing is said then. Raise protocol.Unreachable if the
+        conversation has no prefix either.
+        """
+        if append is None:
+            if not self._line:
+                raise protocol.Unreachable("Toolbelt could not be reached to begin this conversation.")
+            headers = lines.of(self.form, self.model, self.platform).headers
+            append = {**_NOTHING, "line": self._key, "token": self._line["token"], "headers": headers}
+        return Request(self, messages, append)
+
+    @property
+    def _line(self) -> dict[str, Any]:
+        return self._lines.get(self._key, {})
+
+    @property
+    def _key(self) -> str:
+        named = self._named.get(self._place)
+        return named or lines.of(self.form, self.model, self.platform).key
+
+    @property
+    def _place(self) -> str:
+        return f"{self.platform}/{self.model}"
+
+    def _with_system(self, prefix: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the prefix of a new line, with the program's own system text first."""
+        if not self._system:
+            return dict(prefix)
+        match self.form:
+            case "anthropic":
+                own: list[Any] = [{"type": "text", "text": self._system}]
+                return {**prefix, "system": own + prefix.get("system", [])}
+            case "gemini":
+                own = [{"text": self._system}]
+                parts = prefix.get("system_instruction", {}).get("parts", [])
+                return {**prefix, "system_instruction": {"parts": own + parts}}
+            case "openai_chat":
+                # Some providers take one system message only.
+                policy = "".join(message["content"] for message in prefix.get("messages", ()))
+                return {**prefix, "messages": [{"role": "system", "content": self._text(policy)}]}
+        return {**prefix, "instructions": self._text(prefix.get("instructions", ""))}
+
+    def _text(self, policy: str) -> str:
+        return f"{self._system}\n\n{policy}" if policy else self._system
+
+
+class Request:
+    """One request to a model. Keep it with :meth:`answered` once the model has answered."""
+
+    def __init__(self, conversation: Conversation, messages: Messages, append: Mapping[str, Any]) -> None:
+        self._conversation, self._append = conversation, append
+        before = conversation._lines.get(append["line"], {})
+        number = len(_beginnings(messages))
+        if append["prefix"] is not None:
+            prefix = conversation._with_system(append["prefix"])
+            before = {"prefix": prefix, "appended": [], "begins_at": number}
+        added = (
+            [{"before_answer": number, "messages": list(append["messages"])}] if append["messages"] else []
+        )
+        self._line = {
+            **before,
+            "token": append["token"],
+            "appended": [*before["appended"], *added],
+        }
+        self._messages = messages
+
+    @property
+    def restart(self) -> Mapping[str, Any] | None:
+        """Return why the conversation begins again with a new prefix, if it does."""
+        restart: Mapping[str, Any] | None = self._append["restart"]
+        return restart
+
+    @property
+    def messages(self) -> list[Any]:
+        """Return the messages of the request: the program's own, with what the model was told between them."""
+        said: dict[int, list[Any]] = {}
+        for entry in self._line["appended"]:
+            said.setdefault(entry["before_answer"], []).extend(entry["messages"])
+        beginnings = _beginnings(self._messages)
+        result: list[Any] = []
+        for number, (start, end) in enumerate(itertools.pairwise([0, *beginnings, len(self._messages)])):
+            part = self._messages[start:end]
+            if number <= self._line["begins_at"] and self._conversation.form == "anthropic":
+                part = _without_thinking(part)
+            result += [*part, *said.get(number, ())]
+        return result
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the provider's SDK, except for the model."""
+        prefix, messages = dict(self._line["prefix"]), self.messages
+        more = dict(self._append["request"])
+        headers = {"extra_headers": dict(self._append["headers"])} if self._append["headers"] else {}
+        match self._conversation.form:
+            case "gemini":
+                return {"contents": messages, "config": prefix | more}
+            case "openai_responses":
+                return prefix | more | headers | {"input": messages}
+        return prefix | more | headers | {"messages": [*prefix.get("messages", ()), *messages]}
+
+    def answered(self) -> None:
+        """Keep what the model was told. Store the conversation's state together with the answer."""
+        kept, name = self._conversation, self._append["line"]
+        kept._named[kept._place] = name
+        kept._lines[name] = self._line
+
+
+def _beginnings(messages: Messages) -> list[int]:
+    """Return where each of the model's answers begins."""
+    own = [_is_from_model(message) for message in messages]
+    return [index for index, is_own in enumerate(own) if is_own and not (index and own[index - 1])]
+
+
+def _is_from_model(message: Any) -> bool:
+    if _field(message, "type") in ("function_call_output", "additional_tools"):
+        return False
+    return _field(message, "role") not in _NOT_FROM_MODELS
+
+
+def _without_thinking(messages: Messages) -> list[Any]:
+    """Return messages without the thinking in them, which belongs to an earlier prefix."""
+    result = []
+    for message in messages:
+        content = _field(message, "content")
+        if _is_from_model(message) and isinstance(content, Iterable) and not isinstance(content, str):
+            kept = [block for block in content if _field(block, "type") not in _THINKING]
+            if len(kept) < len(list(content)):
+                message = {"role": "assistant", "content": kept}
+        result.append(message)
+    return result
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

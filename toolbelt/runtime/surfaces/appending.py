@@ -1,0 +1,190 @@
+"""What a conversation must still be told of a surface: the ``append`` of its document. (docs/reference/formats.md)
+
+The caller keeps the conversation; nothing is stored, so any process can answer, and the same question has the same
+answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from toolbelt.core import conversations, definitions, schema, surface, tool_deltas
+from toolbelt.formats.appending import lines
+from toolbelt.formats.appending import rendering as appended
+from toolbelt.runtime.surfaces import conversation_tokens
+
+Platform = lines.Platform
+PLATFORMS = lines.PLATFORMS
+# How many definitions a conversation has in reserve, for a platform that can only refer to them. Each may be billed.
+MAX_DEFERRED = 64
+_DIGITS = 24
+
+# Why a conversation begins again: its token is not one of this agent's, or of another version; it is one of another
+# line; or more was appended than a new start costs.
+Restart = Literal["unknown", "other-line", "too-long"]
+_WHY: Mapping[str, str] = {
+    "unknown": "The token is not one that this agent was given by this version.",
+    "other-line": "The token belongs to a conversation with another provider or another line of models.",
+    "too-long": "More was appended than a new start costs.",
+}
+_HOW = "Send the new prefix. Leave out what was appended before and all thinking; texts, calls and results may stay."
+
+
+class Conversation(NamedTuple):
+    """The conversation that a request belongs to.
+
+    token: What its model was told; None for a new conversation. platform: Where the model runs. compacted: The provider
+    compacted it. hold: Nothing can be appended now, because the model's turn is only paused.
+    """
+
+    token: str | None = None
+    platform: Platform = "api"
+    compacted: bool = False
+    hold: bool = False
+
+
+def of(
+    conversation: Conversation, shown: surface.Surface, hashes: Mapping[str, str], form: str, model: str
+) -> dict[str, Any]:
+    """Return the ``append`` of a surface's document. ``hashes`` are those of its tools.
+
+    Raise errors.ProviderLimit if the provider does not accept the prefix of a new conversation.
+    """
+    line = lines.of(form, model, conversation.platform)
+    token = conversation_tokens.unseal(shown.agent, conversation.token) if conversation.token else None
+    restart = _restart(conversation, token, line)
+    if token is None or restart:
+        return _begun(line, shown, hashes, restart)
+    if conversation.hold:
+        return _document(line, token, conversation.token or "", shown, conversations.NOTHING)
+    view = token.view
+    if conversation.compacted:
+        view = conversations.compacted(view, keeps_tools=line.means.remove == "withdraw")
+    now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
+    left_out: Mapping[str, str] = {}
+    if view.now != now.digest:
+        known = view.all_tools()
+        new = [
+            tool
+            for tool in (*shown.tools, *shown.meta_tools)
+            if tool.name in now.tools
+            and (tool.name not in known or known[tool.name].digest != now.tools[tool.name])
+        ]
+        if left_out := appended.unsupported(line, new):
+            tools = {name: digest for name, digest in now.tools.items() if name not in left_out}
+            now = dataclasses.replace(now, tools=tools)
+    changes, after = conversations.compare(view, now, line.means)
+    messages = appended.messages(line, changes, after, shown)
+    text = conversation.token or ""
+    if after != token.view:
+        said = schema.canonical(messages)
+        token = dataclasses.replace(
+            token,
+            view=after,
+            chain=_digest(token.chain + said) if messages else token.chain,
+            entries=token.entries + bool(messages),
+            size=token.size + (len(said) if messages else 0),
+        )
+        text = conversation_tokens.seal(shown.agent, token)
+    return _document(line, token, text, shown, changes, messages, left_out)
+
+
+def unchanged(
+    conversation: Conversation, shown: surface.Surface, hashes: Mapping[str, str], form: str, model: str
+) -> dict[str, Any] | None:
+    """Return the ``append`` of a conversation that need be told nothing; None for any other."""
+    if not conversation.token or conversation.compacted:
+        return None
+    line = lines.of(form, model, conversation.platform)
+    token = conversation_tokens.unseal(shown.agent, conversation.token)
+    if token is None or _restart(conversation, token, line):
+        return None
+    now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
+    if token.view.now != now.digest:
+        return None
+    return _document(line, token, conversation.token, shown, conversations.NOTHING)
+
+
+def _restart(
+    conversation: Conversation, token: conversation_tokens.Token | None, line: lines.Line
+) -> Restart | None:
+    """Return why a conversation must begin again; None if it continues, or is new."""
+    if token is None:
+        return "unknown" if conversation.token else None
+    if token.line != line.key:
+        return "other-line"
+    return "too-long" if token.size > line.max_bytes else None
+
+
+def _begun(
+    line: lines.Line, shown: surface.Surface, hashes: Mapping[str, str], restart: Restart | None
+) -> dict[str, Any]:
+    deferred = _in_reserve(shown) if line.means.add == "refer" else []
+    prefix = appended.prefix(line, shown, deferred)
+    now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
+    reserve = tool_deltas.hashes(deferred)
+    root = _digest(schema.canonical(prefix))
+    token = conversation_tokens.Token(
+        line=line.key,
+        view=conversations.begin(now, reserve),
+        root=root,
+        chain=root,
+        dispatches=line.dispatches,
+    )
+    document = _document(
+        line, token, conversation_tokens.seal(shown.agent, token), shown, conversations.NOTHING
+    )
+    document["prefix"] = prefix
+    if restart:
+        document["restart"] = {"code": restart, "message": f"{_WHY[restart]} {_HOW}"}
+    return document
+
+
+def _document(
+    line: lines.Line,
+    token: conversation_tokens.Token,
+    text: str,
+    shown: surface.Surface,
+    changes: conversations.Changes,
+    messages: appended.Messages | None = None,
+    left_out: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    request = appended.request(line, token.view, shown)
+    catalog = shown.resolution.context.catalog
+    withdrawn = token.view.of_kind("withdrawn")
+    return {
+        "line": line.key,
+        "token": text,
+        "prefix": None,
+        "messages": [*(messages or ()), *request.messages],
+        "request": dict(request.parameters),
+        "headers": line.headers,
+        "changes": {
+            "added": sorted((*changes.added, *changes.offered, *changes.through)),
+            "changed": sorted((*changes.replaced, *changes.altered)),
+            "removed": list(changes.removed),
+            "policy": [*changes.said, *changes.ended],
+            "loadable": [*changes.loadable, *changes.unloadable],
+            "left_out": dict(left_out or {}),
+        },
+        "restart": None,
+        "held": {
+            "tools": len(withdrawn),
+            "tokens": definitions.tokens(catalog, sorted(withdrawn & catalog.tools.keys())),
+        },
+    }
+
+
+def _in_reserve(shown: surface.Surface) -> list[definitions.Definition]:
+    """Return the definitions that the agent may get to see later, as far as it may know of them now."""
+    stored = shown.resolution.context.catalog
+    keys = (decision.tool for decision in shown.resolution.discoverable())
+    return [definitions.of(stored, key) for key in itertools.islice(keys, MAX_DEFERRED)]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
