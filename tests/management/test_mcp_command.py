@@ -341,3 +341,25 @@ def test_a_refresh_names_the_tools_that_differ_between_processes(mcp: Any, scrip
         "  1 described differently by processes of the server, available as approved: files__read" in printed
     )
     assert mcp("review", "files").startswith("differs files__read")
+
+
+def test_instructions_of_a_server_are_seen_and_used_by_their_hash(mcp: Any, script: scripting.Script) -> None:
+    script.instructs("Ask before you delete.\n\u202eHidden.")
+    mcp("add", "files", "--trust", *command(script))
+    belts.import_(OPERATOR, {"toolkits": [{"key": "docs"}]})
+
+    assert "Its instructions are new: " in mcp("review", "files")
+    printed = mcp("instructions", "files")
+    assert "  Ask before you delete." in printed
+    assert "\u202e" not in printed
+    digits = printed.split()[1]
+    with pytest.raises(CommandError, match="is not the text that files states now"):
+        mcp("instructions", "files", 12 * "0")
+    with pytest.raises(CommandError, match="No hash is not the text"):
+        mcp("instructions", "files", "--use-in", "docs")
+
+    mcp("instructions", "files", digits)
+    assert mcp("instructions", "files").startswith("seen ")
+    assert "instructions" not in mcp("review", "files")
+    mcp("instructions", "files", digits, "--use-in", "docs")
+    assert snapshots.catalog().toolkits["docs"].policy == "Ask before you delete.\nHidden."

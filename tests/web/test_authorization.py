@@ -84,6 +84,7 @@ CHANGES = {
     "web:save_client_plugin",
     "web:choose_declarers",
     "web:switch_plugin",
+    "web:decide_instructions",
     "web:refresh_plugin",
     "web:refresh_plugins",
     "web:decide",

@@ -87,7 +87,8 @@ class Plugin:
     and ``declared_by`` names the agents whose tokens may declare them. ``not_running`` are those of its
     tools that no running process can run. ``preapproved`` are versions of tools that an operator approved by their
     hash, before they are declared or listed. ``keep_descriptions``: agents keep the approved descriptions of a server's
-    tools, whatever the server lists (:mod:`toolbelt.core.imported.rewordings`).
+    tools, whatever the server lists (:mod:`toolbelt.core.imported.rewordings`). ``instructions`` is the hash of those
+    that a server states, and ``instructions_seen`` of those that an operator has seen.
     """
 
     name: str
@@ -105,6 +106,8 @@ class Plugin:
     not_running: tuple[str, ...] = ()
     preapproved: Mapping[str, str] = field(default_factory=dict)
     keep_descriptions: bool = False
+    instructions: str = ""
+    instructions_seen: str = ""
 
     @property
     def runner(self) -> Runner:

@@ -104,6 +104,19 @@ class Plugin(naming.Named):
         db_default=False,
         help_text="Whether agents keep the approved descriptions of a server's tools, whatever the server lists.",
     )
+    instructions = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The hash of the instructions that the server states.",
+    )
+    instructions_seen = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The hash of the server's instructions that an operator has seen.",
+    )
     position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:

@@ -62,6 +62,8 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
             "capabilities": {"tools": {"listChanged": True}, **(OTHERS if others(directory) else {})},
             "serverInfo": {"name": "scripted", "version": "1"},
         }
+        if (directory / "instructions").exists():
+            result["instructions"] = (directory / "instructions").read_text()
         send({"id": message["id"], "result": result})
     elif method == "tools/list":
         tools = json.loads((directory / "tools.json").read_text().replace("PROCESS", str(os.getpid())))

@@ -28,7 +28,7 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, tool_import, tool_writes
+from toolbelt.control.servers import approvals, instructions, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, facts, keys, limits
 from toolbelt.core.imported import importing, non_tool_importing, rewordings
 from toolbelt.store import listings, snapshots, token_counts
@@ -166,6 +166,7 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
         return rewordings.Evidence(again=again, is_same_server=listings.is_same_server(name, listed.server))
 
     def note(all_problems: Iterable[errors.Problem]) -> None:
+        is_same_server = listings.is_same_server(name, listed.server)
         listings.record_answer(
             name,
             protocol=listed.protocol,
@@ -174,6 +175,7 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
             problems=_limited([*all_problems, *_notes(definitions)]),
             stderr=listed.stderr,
         )
+        instructions.record(write, name, listed.instructions, is_same_server=is_same_server)
 
     return store(
         write.replace(reason=write.reason or REASON),

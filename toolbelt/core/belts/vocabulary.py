@@ -73,6 +73,9 @@ class Plugin(fields.Fields):
     not_running: Annotated[_Texts | None, Names()] = None
     preapproved: fields.Pairs[_Text] | None = None
     keep_descriptions: bool | None = None
+    # Set by the import of what a server lists.
+    instructions: _Text | None = None
+    instructions_seen: _Text | None = None
 
 
 class Tool(fields.Fields):

@@ -35,8 +35,8 @@ class ServerListing:
     ``non_tools`` are its prompts, resources and templates, by kind. A missing kind was not listed, and the list of
     one in ``truncated_kinds`` is incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what
     is missing. If the server could not be reached, ``error`` explains why, and nothing is known of its tools.
-    ``server`` is its own name. ``again`` is what further unused connections listed at the same time
-    (:mod:`toolbelt.core.imported.rewordings`).
+    ``server`` is its own name, and ``instructions`` are those for models. ``again`` is what further unused
+    connections listed at the same time (:mod:`toolbelt.core.imported.rewordings`).
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -48,6 +48,7 @@ class ServerListing:
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
     stderr: str = ""
+    instructions: str = ""
     again: tuple[ServerListing, ...] = ()
     _versions: dict[tuple[str, ...], str] = field(default_factory=dict, compare=False, repr=False)
 

@@ -15,7 +15,7 @@ from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
-from toolbelt.control.servers import plugin_overview
+from toolbelt.control.servers import instructions, plugin_overview
 from toolbelt.core import belts, catalog, connections, effects, errors
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import secrets
@@ -24,6 +24,7 @@ from toolbelt.web.access import blocking as block_button
 from toolbelt.web.kit import explained, http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import client_plugins, forms, listing
 from toolbelt.web.review import changes
+from toolbelt.web.review import instructions as instructions_view
 
 # The most tools that are shown at first; the others are shown on request.
 MAX_TOOLS = 100
@@ -166,6 +167,9 @@ class _Page(pieces.Page):
         self.refresh = listing.Refresh([provider], asked, path, plugin.name) if asked else None
         origin = request.build_absolute_uri("/")
         self.declaring = client_plugins.Declaring(plugin, origin) if plugin.runner == "client" else None
+        found = instructions.find(plugin.name) if plugin.upstream else None
+        is_shown = found is not None and found.state != "none"
+        self.instructions = instructions_view.View(found) if found is not None and is_shown else None
         may_see, connection = rights.may_read(request.user, "plugin"), provider.connection
         stderr = listed.stderr if listed and may_see else ""
         self.stderr = texts.text(secrets.mask(stderr)) if stderr else None

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.people import rights
 from toolbelt.control.reports import attention, error_spikes
-from toolbelt.control.servers import approvals, decisions, inbox
+from toolbelt.control.servers import approvals, decisions, inbox, instructions
 from toolbelt.core import effects, errors
 from toolbelt.web.kit import (
     fields,
@@ -32,6 +32,7 @@ from toolbelt.web.kit import (
 )
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.review import changes, concerns
+from toolbelt.web.review import instructions as instructions_view
 
 APPROVE = rights.permission("change", "tool")
 # The permissions to change every kind of entry that contains names of tools.
@@ -155,6 +156,8 @@ class _Page(_Decided):
         lines = concerns.others(attention.load(), spikes)
         part = paging.part(lines, criteria["offset"])
         super().__init__(review)
+        found = instructions.unseen(review.plugin)
+        self.instructions = tuple(map(instructions_view.View, found))
         self.concerns = [present() for present in part.items]
         self.concerns_total = len(lines)
         self.pages = part.pages(criteria, reverse("web:review"), anchor="#attention")
