@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,16 @@ def test_a_completion_neither_asks_about_a_denied_resource_nor_names_it(
     assert allowed.result["completion"] == {"values": ["ab"], "hasMore": False}
     (params,) = [params for method, params in script.asked if method == "completion/complete"]
     assert "context" not in params
+
+
+@pytest.mark.parametrize(("total", "shown"), [(2, {"total": 2}), (3, {})])
+def test_a_completion_has_a_total_that_counts_only_what_is_shown(
+    client: Client, script: scripting.Script, total: int, shown: Mapping[str, Any]
+):
+    script.offers({"completion/complete": {"completion": {"values": ["ab", "b"], "total": total}}})
+    ref, argument = {"type": "ref/resource", "uri": "note://{id}"}, {"name": "id", "value": ""}
+    completed = client.ask("completion/complete", {"ref": ref, "argument": argument}).result["completion"]
+    assert completed == {"values": ["ab", "b"], "hasMore": False, **shown}
 
 
 def test_a_resource_denied_while_its_read_waits_is_not_read(

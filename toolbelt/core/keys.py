@@ -12,7 +12,8 @@ import re
 
 SEPARATOR = "__"
 MAX_LENGTH = 64
-RESERVED = frozenset({"list_toolkits", "load_tools", "unload_tools", "search_tools", "call_tool"})
+CALL = "call_tool"
+RESERVED = frozenset({"list_toolkits", "load_tools", "unload_tools", "search_tools", CALL})
 
 _KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
