@@ -97,7 +97,7 @@ def find(plugin: str) -> Listing | None:
 
 def record_instructions(plugin: str, text: str) -> None:
     """Store the instructions that the server states."""
-    models.Listing.objects.filter(plugin__name=plugin).update(instructions=text)
+    _put(plugin, instructions=text)
 
 
 def see_instructions(plugin: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.control import sample_server
 from tests.plugins.upstream import listing
+from toolbelt import models
 from toolbelt.control import undo
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
@@ -110,6 +111,15 @@ def test_a_changed_schema_holds_a_tool_that_differs_between_processes(text: str)
     done = record(text, "Allows all.", inputSchema={"type": "object"})
 
     assert done.held == (KEY,)
+    assert state() == ("unavailable", "tool-changed")
+    assert kinds() == ["changed"]
+
+
+def test_a_schema_is_held_even_if_its_tool_is_stored_as_differing() -> None:
+    ready()
+    record("Allows all.", inputSchema={"type": "object"})
+    models.Tool.objects.filter(key=KEY).update(varies=True)
+
     assert state() == ("unavailable", "tool-changed")
     assert kinds() == ["changed"]
 

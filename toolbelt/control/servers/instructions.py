@@ -6,6 +6,7 @@ operator uses it as policy: then its text is copied into a toolkit's policy, whi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolbelt.control import writing
@@ -54,18 +55,20 @@ def unseen(plugin: str = "") -> tuple[Instructions, ...]:
     return tuple(_read(stored, server, listed.get(server.name)) for server in found)
 
 
-def record(write: writing.Write, name: str, text: str, *, is_same_server: bool) -> None:
+def record(
+    write: writing.Write, plugin: catalog.Plugin, text: str, *, is_same_server: Callable[[], bool]
+) -> None:
     """Record what a server states, cleaned, within the caller's transaction.
 
     While other instructions await an operator, those of further processes of the same version do not replace them,
     unless a person asked the server: each process may state its own.
     """
-    text = instructions.read(text)
-    plugin, shown = snapshots.catalog().plugins[name], instructions.version(text)
+    name, text = plugin.name, instructions.read(text)
+    shown = instructions.version(text)
     if shown == plugin.instructions:
         return
     is_awaited = instructions.is_unseen(plugin) and shown != plugin.instructions_seen
-    if is_awaited and is_same_server and write.is_observation:
+    if is_awaited and write.is_observation and is_same_server():
         return
     listings.record_instructions(name, text)
     entries.change(write.observed_by(name, "server"), "plugin", name, {"instructions": shown or None})

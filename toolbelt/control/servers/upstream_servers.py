@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -162,11 +163,12 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
             place = definition.kind, definition.name
             again[place] = (*again.get(place, ()), definition)
 
-    def evidence() -> rewordings.Evidence:
-        return rewordings.Evidence(again=again, is_same_server=listings.is_same_server(name, listed.server))
+    @functools.cache
+    def is_same_server() -> bool:
+        return listings.is_same_server(name, listed.server)
 
     def note(all_problems: Iterable[errors.Problem]) -> None:
-        is_same_server = listings.is_same_server(name, listed.server)
+        instructions.record(write, plugin, listed.instructions, is_same_server=is_same_server)
         listings.record_answer(
             name,
             protocol=listed.protocol,
@@ -175,7 +177,6 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
             problems=_limited([*all_problems, *_notes(definitions)]),
             stderr=listed.stderr,
         )
-        instructions.record(write, name, listed.instructions, is_same_server=is_same_server)
 
     return store(
         write.replace(reason=write.reason or REASON),
@@ -185,7 +186,7 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
         complete=_complete(listed),
         source=source,
         note=note,
-        evidence=evidence,
+        evidence=rewordings.Evidence(again=again, is_same_server=is_same_server),
     )
 
 
@@ -216,7 +217,7 @@ def store(
     complete: Collection[catalog.Kind],
     source: str,
     note: Callable[[Iterable[errors.Problem]], None],
-    evidence: Callable[[], rewordings.Evidence] = rewordings.Evidence,
+    evidence: rewordings.Evidence | None = None,
     check: Callable[[catalog.Catalog], None] = lambda stored: None,
     adapt: Callable[[catalog.Catalog, Definitions], Definitions] = lambda stored, listed: listed,
 ) -> RecordedTools:
@@ -224,8 +225,8 @@ def store(
 
     Of the ``complete`` kinds, tools that it does not offer are retired. ``note`` stores the answer with its problems,
     and ``check`` raises if the tools may not be stored; ``adapt`` returns the definitions to store, given what is
-    stored, and ``evidence`` what else is known of the server. All of these run within the transaction. Tokens are
-    counted before it.
+    stored. All of these run within the transaction. Tokens are counted before it. ``evidence`` is what else is known of
+    a server.
     """
     counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
@@ -240,7 +241,12 @@ def store(
         if now.status == "failed":
             entries.change(write, "plugin", plugin.name, {"status": None})
         importer = tool_import.ToolImporter(
-            definitions, stored=stored, names=names, plugin=now, source=source, evidence=evidence()
+            definitions,
+            stored=stored,
+            names=names,
+            plugin=now,
+            source=source,
+            evidence=evidence or rewordings.Evidence(),
         )
         to_write = [entry for definition in definitions for entry in importer.entries_for(definition)]
         gone = importer.gone(complete)

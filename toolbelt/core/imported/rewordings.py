@@ -18,7 +18,7 @@ an entry covers, is compared as always: a server gains nothing by listing severa
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ class Evidence:
     """
 
     again: Mapping[tuple[catalog.Kind, str], tuple[importing.Definition, ...]] = field(default_factory=dict)
-    is_same_server: bool = False
+    is_same_server: Callable[[], bool] = lambda: False
 
 
 def is_rewording(now: catalog.Tool, listed: catalog.Tool) -> bool:
@@ -63,7 +63,7 @@ def settled(
     if is_reworded and now.seen and catalog.keeps_description(now, plugin):
         return dataclasses.replace(listed, description=approved), False
     returned = not is_reworded and tool_versions.is_reworded(now)
-    if evidence.is_same_server and (now.varies or returned):
+    if (now.varies or returned) and evidence.is_same_server():
         varies = True
     else:
         others = (dataclasses.replace(other, key=now.key) for other in evidence.again.get(_name(listed), ()))
