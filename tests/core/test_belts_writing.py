@@ -90,6 +90,7 @@ EVERYTHING: dict[str, Any] = {
             "upstream_name": "log",
             "varies": True,
             "keep_description": True,
+            "repairs": {"inputSchema": {"code": "missing"}},
         }
     ],
     "toolkits": [

@@ -29,7 +29,6 @@ from pydantic_core import SchemaValidator, ValidationError, core_schema
 from toolbelt.adapters import runs
 from toolbelt.adapters.connection import conversation, protocol
 from toolbelt.adapters.connection import local_tools as local
-from toolbelt.core import keys
 from toolbelt.formats import profiles
 from toolbelt.formats.appending import lines
 
@@ -199,9 +198,9 @@ class _Running(toolsets.AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: Context, tool: toolsets.ToolsetTool[Any]
     ) -> Any:
-        called, given = _dispatched(name, tool_args) if self.after is not None else (name, tool_args)
+        called, given = conversation.dispatched(name, tool_args) if self.after else (name, tool_args)
         if local_tool := await self._local.find(called):
-            return await self._call_own(local_tool.name, called, given, ctx)
+            return await self._call_own(local_tool.name, called, dict(given), ctx)
         token = self.after.token if self.after is not None else None
         spoken = {"conversation": token} if token else {}
         result = await runs.call(self._local.connection, self._at_step(ctx), name, tool_args, **spoken)
@@ -365,12 +364,6 @@ def _without_past(message: messages.ModelMessage) -> messages.ModelMessage:
         )
     ]
     return dataclasses.replace(message, parts=said)
-
-
-def _dispatched(name: str, tool_args: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the tool and the arguments that a call means, which may be made through ``call_tool``."""
-    inner = tool_args.get("tool") if name == keys.CALL else None
-    return (inner, tool_args.get("arguments") or {}) if isinstance(inner, str) else (name, tool_args)
 
 
 def _can_be_forced(ctx: Context) -> bool:

@@ -78,7 +78,7 @@ class ToolAdmin(entry_admin.EntryAdmin):
             "MCP server",
             {
                 "fields": [
-                    *("upstream_name", "details", "details_approved", "approved_version"),
+                    *("upstream_name", "details", "details_approved", "approved_version", "repairs"),
                     *("varies", "keep_description"),
                 ]
             },

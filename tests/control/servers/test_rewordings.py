@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from toolbelt.control import undo
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.servers import approvals, decisions, inbox, upstream_servers
-from toolbelt.core import agents, declared_versions, definitions, errors
+from toolbelt.core import agents, declared_versions, definitions, errors, tool_versions
 from toolbelt.core.imported import rewordings
 from toolbelt.core.rules import resolution
 from toolbelt.store import audit, counts, snapshots
@@ -113,6 +115,28 @@ def test_a_changed_schema_holds_a_tool_that_differs_between_processes(text: str)
     assert done.held == (KEY,)
     assert state() == ("unavailable", "tool-changed")
     assert kinds() == ["changed"]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_an_approval_from_before_schemas_were_repaired_covers_the_approved_description(is_kept: bool) -> None:
+    flawed = {"type": "object", "properties": {"path": {"type": "string", "$ref": "#/$defs/no"}}}
+    sample_server.add()
+    record("Allows ls, cat.", inputSchema=flawed)
+    sample_server.approve_all()
+    before = dataclasses.replace(sample_server.stored_tool(KEY), input_schema=json.dumps(flawed))
+    models.Tool.objects.filter(key=KEY).update(
+        input_schema=flawed, approved=tool_versions.version(before), repairs=None
+    )
+    snapshots.forget()
+    if is_kept:
+        entries.change(sample_server.OPERATOR, "plugin", "files", {"keep_descriptions": True})
+
+    done = record("Allows cat, ls.", "Allows ls, cat.", inputSchema=flawed)
+
+    assert done.held == ()
+    assert state() == ("active", "always-on")
+    assert sent() == "Allows ls, cat."
+    assert kinds() == ([] if is_kept else ["differs"])
 
 
 def test_a_schema_is_held_even_if_its_tool_is_stored_as_differing() -> None:

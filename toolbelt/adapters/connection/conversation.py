@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.adapters.connection import protocol
-from toolbelt.core import errors
+from toolbelt.core import errors, keys
 from toolbelt.formats.appending import lines
 
 VERSION = 1
@@ -219,6 +219,12 @@ def _without_thinking(messages: Messages) -> list[Any]:
 
 def _field(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def dispatched(name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the tool and the arguments that a call means, which a model may make through ``call_tool``."""
+    tool = arguments.get("tool") if name == keys.CALL else None
+    return (tool, arguments.get("arguments") or {}) if isinstance(tool, str) else (name, arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

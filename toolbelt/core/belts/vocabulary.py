@@ -103,6 +103,7 @@ class Tool(fields.Fields):
     # Set by the import of what a server lists.
     varies: bool | None = None
     keep_description: bool | None = None
+    repairs: fields.Json | None = None
 
 
 class Trigger(fields.Fields):

@@ -40,14 +40,21 @@ class Evidence:
     is_same_server: Callable[[], bool] = lambda: False
 
 
-def is_rewording(now: catalog.Tool, listed: catalog.Tool) -> bool:
-    """Return whether a listed entry differs from the approved version of the stored one, but only in its description.
-    An entry that awaits its first review is compared with what is stored.
+def is_approved(now: catalog.Tool, listed: importing.Definition) -> bool:
+    """Return whether a listed entry is the approved version of the stored one. An entry that awaits its first review is
+    compared with what is stored.
     """
     approved = now.approved or tool_versions.version(now)
-    return not tool_versions.is_version(listed, approved) and tool_versions.is_version(
-        dataclasses.replace(listed, description=tool_versions.approved_description(now)), approved
-    )
+    read = (listed.tool(), listed.unrepaired())
+    return any(tool is not None and tool_versions.is_version(tool, approved) for tool in read)
+
+
+def is_rewording(now: catalog.Tool, listed: importing.Definition) -> bool:
+    """Return whether a listed entry differs from the approved version of the stored one in its description only."""
+    if is_approved(now, listed):
+        return False
+    approved = tool_versions.approved_description(now)
+    return is_approved(now, dataclasses.replace(listed, description=approved))
 
 
 def settled(
@@ -57,8 +64,8 @@ def settled(
     if not plugin.upstream:
         return listed, False
     approved = tool_versions.approved_description(now)
-    is_reworded = is_rewording(now, listed.tool())
-    if not is_reworded and not tool_versions.is_version(listed.tool(), _approved_version(now)):
+    is_reworded = is_rewording(now, listed)
+    if not is_reworded and not is_approved(now, listed):
         return listed, False
     if is_reworded and now.seen and catalog.keeps_description(now, plugin):
         return dataclasses.replace(listed, description=approved), False
@@ -70,7 +77,7 @@ def settled(
         varies = is_reworded and any(
             other.description != listed.description
             for other in others
-            if other.version() == _approved_version(now) or is_rewording(now, other.tool())
+            if is_approved(now, other) or is_rewording(now, other)
         )
     if varies and (not now.seen or (tool_versions.is_reworded(now) and (is_reworded or now.varies))):
         # The description that awaits a decision stays: each process would replace it by its own.
@@ -85,7 +92,7 @@ def is_unconfirmed(
     description, and whether that differs between processes is not known.
     """
     return any(
-        is_rewording(now, definition.tool())
+        is_rewording(now, definition)
         for now, definition in _other_descriptions(stored, plugin, listing)
         if not (now.varies and is_same_server)
         and not (now.seen and catalog.keeps_description(now, plugin))
@@ -123,10 +130,6 @@ def _other_descriptions(
         )
         if not isinstance(definition, str):
             yield now, dataclasses.replace(definition, key=now.key)
-
-
-def _approved_version(now: catalog.Tool) -> str:
-    return now.approved or tool_versions.version(now)
 
 
 def _name(definition: importing.Definition) -> tuple[catalog.Kind, str]:

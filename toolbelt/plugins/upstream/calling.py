@@ -37,7 +37,7 @@ class Request:
     """A call of the tool with the server's own ``name``, or another request of MCP.
 
     With another ``method``, ``arguments`` are the parameters of that request (see :mod:`requests`). ``version`` is the
-    approved version of the entry of this ``kind``, in the ``namespace`` of the ``plugin``; empty: any. With
+    approved version of the entry of this ``kind`` and ``key``, in the ``namespace`` of the ``plugin``; empty: any. With
     ``any_description``, the server may list another one than the approved ``description``.
     ``check`` is awaited directly before the request is written: over HTTP once there is a TCP or TLS connection, for a
     process when the message is passed to the pipe. ``features`` are those of the client of the call.
@@ -47,6 +47,7 @@ class Request:
     namespace: str = ""
     kind: catalog.Kind = "tool"
     name: str
+    key: str = ""
     version: str = ""
     description: str = ""
     any_description: bool = False
@@ -131,16 +132,17 @@ async def _forward_questions(
 async def _connected(server: connection.Server, call: Request) -> live_connection.LiveConnection:
     """Return the current connection. Raise UnreachableError if it lists another version than the approved one."""
     live, listed = await server.connected(), server.listed
-    if listed is not None and call.version:
-        identity = call.kind, call.name, call.namespace
-        if non_tool_importing.version(listed, *identity) != call.version:
-            is_reworded = non_tool_importing.version(listed, *identity, call.description) == call.version
-            if not (is_reworded and call.any_description):
-                # It changed without a notification. The new version is recorded for review.
-                server.on_change(listed)
-                raise live_connection.UnreachableError(
-                    _REWORDED.format(call) if is_reworded else _CHANGED.format(call)
-                )
+    if listed is None or not call.version:
+        return live
+    identity = call.kind, call.name, call.namespace, call.key
+    if call.version not in non_tool_importing.versions(listed, *identity):
+        is_reworded = call.version in non_tool_importing.versions(listed, *identity, call.description)
+        if not (is_reworded and call.any_description):
+            # It changed without a notification. The new version is recorded for review.
+            server.on_change(listed)
+            raise live_connection.UnreachableError(
+                _REWORDED.format(call) if is_reworded else _CHANGED.format(call)
+            )
     return live
 
 

@@ -19,7 +19,7 @@ CALL = "tools/call"
 CLOSE = "connections/close"
 # The fields of a call that are sent as they are.
 _SENT = (
-    *("plugin", "namespace", "kind", "name", "version", "method", "arguments"),
+    *("plugin", "namespace", "kind", "name", "key", "version", "method", "arguments"),
     *("description", "any_description"),
 )
 # Before the code of an error that a server answered.

@@ -65,6 +65,7 @@ _STATED = {
     "details": "details",
     "upstream_name": "name",
     "instructions": "instructions",
+    "repairs": "repairs",
 }
 ACTOR_KINDS: Mapping[str, str] = {
     "person": "People",

@@ -57,6 +57,9 @@ class Change(pieces.View):
         self.users = _users(tool_change)
         self.can_keep = tool_change.can_keep
         self.flags = tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags)
+        self.repairs = tuple(
+            texts.pieces(words.cut(repair, MAX_FLAG_LENGTH)) for repair in tool_change.repairs
+        )
         self.description = (
             texts.text(tool.description) if tool.description and not tool_change.differences else None
         )

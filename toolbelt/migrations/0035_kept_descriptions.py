@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('toolbelt', '0033_tools_with_an_invalid_schema'),
+        ('toolbelt', '0034_repairs_of_schemas'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('toolbelt', '0034_kept_descriptions'),
+        ('toolbelt', '0035_kept_descriptions'),
     ]
 
     operations = [
