@@ -116,7 +116,6 @@ async def read_lists(client: mcp.Client, sent: Sent, bounds: limits.Limits) -> i
         is_complete=not tools.is_truncated,
         protocol=client.protocol_version,
         server=cleaning.line(name, importing.MAX_TITLE_LENGTH),
-        instructions=client.instructions or "",
         problems=tuple(problems),
     )
 
