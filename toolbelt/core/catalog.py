@@ -86,7 +86,9 @@ class Plugin:
     with installed code sets ``in_code``. A plugin with neither is the client's: the agent's own program runs its tools,
     and ``declared_by`` names the agents whose tokens may declare them. ``not_running`` are those of its
     tools that no running process can run. ``preapproved`` are versions of tools that an operator approved by their
-    hash, before they are declared or listed.
+    hash, before they are declared or listed. ``keep_descriptions``: agents keep the approved descriptions of a server's
+    tools, whatever the server lists (:mod:`toolbelt.core.imported.rewordings`). ``instructions`` is the hash of those
+    that a server states, and ``instructions_seen`` of those that an operator has seen.
     """
 
     name: str
@@ -103,6 +105,9 @@ class Plugin:
     declared_by: tuple[str, ...] = ()
     not_running: tuple[str, ...] = ()
     preapproved: Mapping[str, str] = field(default_factory=dict)
+    keep_descriptions: bool = False
+    instructions: str = ""
+    instructions_seen: str = ""
 
     @property
     def runner(self) -> Runner:
@@ -129,6 +134,8 @@ class Tool:
     ``approved_version`` is the approved version while another waits for approval.
     ``repairs`` are those of the schemas that its server lists (:mod:`toolbelt.core.imported.repairs`).
     ``declared_versions`` are those that agents' programs declared lately (:mod:`toolbelt.core.declared_versions`).
+    ``varies``: unused connections listed different descriptions, of which agents keep the approved one.
+    ``keep_description``: they keep it in any case, because an operator decided so.
     """
 
     key: str
@@ -154,6 +161,8 @@ class Tool:
     repairs: str = ""
     declared_versions: str = ""
     schema_problem: str = ""
+    varies: bool = False
+    keep_description: bool = False
 
 
 def schema_problem(kind: Kind, input_schema: str, output_schema: str = "") -> str:
@@ -244,6 +253,13 @@ def name_at_server(tool: Tool, namespace: str) -> str:
     if tool.upstream_name or not namespace:
         return tool.upstream_name or tool.key
     return tool.key.removeprefix(namespace + keys.SEPARATOR)
+
+
+def keeps_description(tool: Tool, plugin: Plugin | None) -> bool:
+    """Return whether agents keep the approved description of a server's tool, whatever its server lists."""
+    return (
+        plugin is not None and bool(plugin.upstream) and (tool.keep_description or plugin.keep_descriptions)
+    )
 
 
 def elicitation_key(plugin: Plugin) -> str:

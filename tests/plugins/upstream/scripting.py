@@ -43,6 +43,10 @@ class Script:
         """Make the server list these tools from now on."""
         (self._directory / "tools.json").write_text(json.dumps(tools))
 
+    def instructs(self, text: str) -> None:
+        """Make the server state these instructions from its next start."""
+        (self._directory / "instructions").write_text(text)
+
     def answers(self, listed: Any) -> None:
         """Make the server answer requests for its tools with this instead of a list."""
         (self._directory / "tools.json").write_text(json.dumps(listed))

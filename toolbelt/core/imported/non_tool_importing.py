@@ -70,20 +70,26 @@ def definitions(
 
 
 def versions(
-    answer: importing.ServerListing, kind: catalog.Kind, name: str, namespace: str, key: str = ""
+    answer: importing.ServerListing,
+    kind: catalog.Kind,
+    name: str,
+    namespace: str,
+    key: str = "",
+    description: str | None = None,
 ) -> tuple[str, ...]:
     """Return the versions of the entry with this identity (see :meth:`importing.Definition.versions`); none if the
-    server lists none that can be imported. ``key`` is that of a stored tool.
+    server lists none that can be imported. ``key`` is that of a stored tool. With a ``description``, return those of
+    the entry if it had this one.
     """
     if kind == "tool":
-        return answer.versions(name, namespace, key)
+        return answer.versions(name, namespace, key, description)
 
     def listed() -> importing.Definition | str:
         identity = IDENTIFIED_BY[kind]
         entry = next((entry for entry in answer.non_tools.get(kind, ()) if entry.get(identity) == name), {})
         return definition(kind, entry, namespace)
 
-    return answer.cached_versions((kind, name, namespace), listed)
+    return answer.cached_versions((kind, name, namespace), listed, description)
 
 
 def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) -> importing.Definition | str:
