@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.core import building
@@ -27,7 +29,7 @@ STORED = building.catalog_of(
 )
 
 
-def key_of(name: str, **fields: object) -> str:
+def key_of(name: str, **fields: Any) -> str:
     agent = building.agent(**fields)
     return names_of_servers.key_of(budgets.resolve(resolution.Snapshot(catalog=STORED, agent=agent)), name)
 
@@ -49,7 +51,7 @@ def test_a_name_of_two_granted_tools_names_neither() -> None:
     ],
 )
 def test_a_denied_or_loadable_tool_with_the_name_keeps_it_from_naming_another(
-    fields: dict[str, object],
+    fields: dict[str, Any],
 ) -> None:
     assert key_of("read", **fields) == "read"
 
