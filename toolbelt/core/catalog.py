@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
-from toolbelt.core import keys, schema, toolkit_hooks
+from toolbelt.core import details, keys, schema, toolkit_hooks
 
 _Parameters = ParamSpec("_Parameters")
 _Value = TypeVar("_Value")
@@ -248,6 +248,18 @@ def model_json(name: str, description: str, input_schema: Mapping[str, Any]) -> 
     return schema.canonical({"description": description, "input_schema": input_schema, "name": name})
 
 
+def is_for_apps_only(tool: Tool) -> bool:
+    """Return whether only a host's apps may call a tool: its server says so, or said so in the approved version, while
+    another awaits review.
+    """
+    if details.is_for_apps_only(tool.details):
+        return True
+    if '"visibility"' not in tool.approved_version:
+        return False
+    before = schema.mapping(tool.approved_version, {}).get("details")
+    return bool(before) and details.is_for_apps_only(schema.canonical(before))
+
+
 def name_at_server(tool: Tool, namespace: str) -> str:
     """Return the upstream server's name for a tool that it offers under this namespace."""
     if tool.upstream_name or not namespace:
@@ -286,10 +298,11 @@ def may_ask(stored: Catalog, plugin: Plugin) -> bool:
 class Catalog:
     """Everything that exists, with the indexes that a request needs; built by :func:`compile_`.
 
-    ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``non_tools`` are the keys of ``tools`` that are
-    prompts, resources and so on. ``derived`` keeps what functions with :func:`derived` computed from this catalog
-    (loadout views, definitions, policy sections). ``code`` holds the hooks of toolkits in code; use :meth:`hooks`.
-    ``count_tokens`` counts the tokens of a policy text or a search result; without it, policies cost nothing.
+    ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``non_tools`` are the keys of ``tools`` that no model
+    has: prompts, resources and so on, and tools for apps only. ``derived`` keeps what functions with :func:`derived`
+    computed from this catalog (loadout views, definitions, policy sections). ``code`` holds the hooks of toolkits in
+    code; use :meth:`hooks`. ``count_tokens`` counts the tokens of a policy text or a search result; without it,
+    policies cost nothing.
     """
 
     number: int
@@ -433,7 +446,9 @@ def compile_(
         tools_of_plugin={name: tuple(tool_keys) for name, tool_keys in of_plugin.items()},
         tools_of_category={name: tuple(tool_keys) for name, tool_keys in of_category.items()},
         default_on=tuple(tool.key for tool in tool_by_key.values() if tool.default_on),
-        non_tools=frozenset(tool.key for tool in tool_by_key.values() if tool.kind != "tool"),
+        non_tools=frozenset(
+            tool.key for tool in tool_by_key.values() if tool.kind != "tool" or is_for_apps_only(tool)
+        ),
         bound={agent: tuple(pairs) for agent, pairs in bound.items()},
         with_off_text={key: toolkit for key, toolkit in toolkit_by_key.items() if toolkit.policy_when_off},
         with_options=frozenset(with_options),

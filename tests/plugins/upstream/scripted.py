@@ -59,7 +59,7 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
             time.sleep(float((directory / "delay").read_text()))
         result = {
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": True}, **(OTHERS if others(directory) else {})},
+            "capabilities": {"tools": {"listChanged": True}, **offered(directory)},
             "serverInfo": {"name": "scripted", "version": "1"},
         }
         if (directory / "instructions").exists():
@@ -82,6 +82,10 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
             send({"id": message["id"], **(response if "error" in response else {"result": response})})
     else:
         send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+
+
+def offered(directory: Path) -> dict[str, Any]:
+    return OTHERS | others(directory).get("capabilities", {}) if others(directory) else {}
 
 
 def others(directory: Path) -> dict[str, Any]:

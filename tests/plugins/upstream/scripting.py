@@ -52,7 +52,10 @@ class Script:
         (self._directory / "tools.json").write_text(json.dumps(listed))
 
     def offers(self, answers: dict[str, Any]) -> None:
-        """Add prompts and resources, and set the answers to other methods: a result, an error, or None for silence."""
+        """Add prompts and resources, and set the answers to other methods: a result, an error, or None for silence.
+
+        ``capabilities`` replace those of prompts and resources.
+        """
         lists = {"prompts/list": "prompts", "resources/list": "resources"}
         lists["resources/templates/list"] = "resourceTemplates"
         empty: dict[str, Any] = {method: {section: []} for method, section in lists.items()}

@@ -103,8 +103,6 @@ def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) ->
     key = _key(kind, name or identity, namespace)
     if problem := keys.tool_key_problem(key):
         return problem
-    if not namespace and keys.SEPARATOR in key:
-        return f"{key!r} contains '__', but its server has no namespace: set one."
     extra, changes = listed_details.read(listed, None, None)
     if kind == "prompt":
         arguments = _arguments(listed.get("arguments"))
@@ -152,6 +150,9 @@ def _identity_problem(kind: str, identity: str) -> str | None:
 
 
 def _key(kind: str, name: str, namespace: str) -> str:
+    if not namespace:
+        # Its key is not its name, so nothing of it may look like a namespace.
+        name = re.sub("__+", "_", name)
     return keys.fit(f"{kind}_{name}", namespace)
 
 

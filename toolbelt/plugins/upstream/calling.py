@@ -70,6 +70,9 @@ async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
     if call.method == requests.FOLLOW:
         await _follow(server, call)
         return {}
+    if call.method == requests.CAN_FOLLOW:
+        live = await _connected(server, call)
+        return {"follows": await updates.are_sent(live, call.arguments["uri"])}
     features = call.features
     more: Mapping[str, Any] = features.resumed if features is not None else {}
     for _ in range(client_features.MAX_ROUNDS):

@@ -21,7 +21,7 @@ TooManyError = upstream_pool.TooManyError
 ToolResult = results.ToolResult
 ToolFailed = results.ToolFailedError
 RequestFailedError = requests.RequestFailedError
-FOLLOW = requests.FOLLOW
+FOLLOW, CAN_FOLLOW = requests.FOLLOW, requests.CAN_FOLLOW
 content = results.content
 
 # The maximum number of processes that are asked for a connection, one after the other.
