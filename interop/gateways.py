@@ -108,7 +108,9 @@ class Checks(abc.ABC):
                 command=COMMAND,
                 calls=CALLS,
                 prompts=PROMPTS,
-                normalised={"numbers, which a gateway in Python writes anew": (r'"priority": 1\.0', '"priority": 1')},
+                normalised={
+                    "numbers, which a gateway in Python writes anew": (r'"priority": 1\.0', '"priority": 1')
+                },
                 unlisted={"simulate-research-query": "runs as a task only"},
             ),
             running,

@@ -160,7 +160,20 @@ def _added_to_toolbelt(server: comparing.Server, gateway: Gateway | None) -> Ite
         agents = [{"key": key, "title": server.name, "loadout": key}]
         kit.operator("PUT", "belt", {"loadouts": loadouts, "agents": agents})
         with wire.Through(key, kit.operator("POST", "tokens", {"agent": key})["text"]) as through:
+            if server.varying:
+                _keep_descriptions(server, through)
             yield through
+
+
+def _keep_descriptions(server: comparing.Server, side: wire.Through) -> None:
+    """Check that no process's description takes a tool from the agents, and let them keep the approved one."""
+    key = _key(server)
+    for name in server.varying:
+        for _ in range(3):
+            with side.in_another_session() as other:
+                other.request("tools/call", {"name": f"{key}__{name}", "arguments": {}})
+        assert f"{key}__{name}" in _listed(side, "tools/list", "tools")
+    kit.manage("mcp", "keep", key)
 
 
 def _deactivate(key: str) -> None:
@@ -174,8 +187,9 @@ def _check_another_session(server: comparing.Server, side: wire.Through, prefix:
         assert f"{prefix}{call.tool}" in _listed(other, "tools/list", "tools")
         params = {"name": f"{prefix}{call.tool}", "arguments": call.arguments}
         response = other.request("tools/call", params)
-        refusal = response.get("result", {}).get("_meta", {}).get(comparing.REFUSAL, {})
-        assert "error" not in response and refusal.get("code") in (None, "tool-failed"), response
+        assert "result" in response, response
+        refusal = response["result"].get("_meta", {}).get(comparing.REFUSAL, {})
+        assert refusal.get("code") in (None, "tool-failed"), refusal
 
 
 def _offer(side: comparing.Side, server: comparing.Server, prefix: str = "") -> Offer:
