@@ -44,6 +44,17 @@ def test_a_review_shows_new_changed_and_renamed_tools_with_differences(olga):
     assert review["same"] == 1
 
 
+@pytest.mark.usefixtures("stored")
+def test_a_review_shows_what_was_repaired(olga):
+    servers.add()
+    servers.answer({**listing.tool("read"), "inputSchema": {"required": None}})
+
+    (change,) = olga.get("/plugins/files/review").json()["changes"]
+
+    assert len(change["repairs"]) == 1
+    assert change["flags"] == []
+
+
 @pytest.mark.usefixtures("changed")
 def test_only_the_shown_version_can_be_approved(olga):
     version = shown_digests(olga)["files__write"]

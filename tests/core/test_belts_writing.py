@@ -85,6 +85,7 @@ EVERYTHING: dict[str, Any] = {
             "details_approved": "sha256:1",
             "approved_version": {"description": "was"},
             "upstream_name": "log",
+            "repairs": {"inputSchema": {"code": "missing"}},
         }
     ],
     "toolkits": [

@@ -164,6 +164,18 @@ def test_the_review_shows_all_texts_of_a_new_tool(mcp: Any, script: scripting.Sc
     assert '"description": "What the user said so far."' in printed
 
 
+def test_the_review_shows_what_was_repaired(mcp: Any, script: scripting.Script) -> None:
+    script.lists(
+        {**listing.tool("read"), "inputSchema": {"required": None, "properties": {"a": {"type": "int"}}}}
+    )
+    mcp("add", "files", *command(script))
+
+    printed = mcp("review", "files").splitlines()
+
+    assert "  repaired: inputSchema.required: null says nothing there, and was left out" in printed
+    assert any(line.startswith("  ! inputSchema.properties.a.type: ") for line in printed)
+
+
 def test_a_removed_limit_is_marked_before_and_after_the_approval(mcp: Any, script: scripting.Script) -> None:
     script.lists(listing.tool("read", "Read a file.", {"size": {"maximum": 10}}))
     mcp("add", "files", *command(script))

@@ -95,6 +95,18 @@ def test_hostile_texts_are_escaped_and_flagged(plugin_manager: Client, changed: 
     assert "contains invisible characters" in flags
 
 
+def test_a_repaired_tool_shows_its_repairs(plugin_manager: Client, belt: None) -> None:
+    servers.add()
+    servers.answer(
+        {**listing.tool("read"), "inputSchema": {"required": None, "properties": {"a": {"type": "int"}}}}
+    )
+
+    read = change(open_page(plugin_manager), "files__read")
+
+    assert (len(read.flags), len(read.repairs)) == (1, 1)
+    assert "Repaired schema" in plugin_manager.get("/review/").content.decode()
+
+
 @pytest.mark.parametrize("htmx", [True, False])
 def test_only_the_selected_tools_are_approved(plugin_manager: Client, changed: None, htmx: bool) -> None:
     response = decide(plugin_manager, "approve", "files__write", htmx=htmx, confirm="yes")

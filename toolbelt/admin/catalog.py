@@ -74,7 +74,10 @@ class ToolAdmin(entry_admin.EntryAdmin):
         ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),
         ("Policy", {"fields": ["policy"]}),
         ("State", {"fields": ["default_on", "blocked", "retired", "seen", "approved", "approval"]}),
-        ("MCP server", {"fields": ["upstream_name", "details", "details_approved", "approved_version"]}),
+        (
+            "MCP server",
+            {"fields": ["upstream_name", "details", "details_approved", "approved_version", "repairs"]},
+        ),
     ]
     readonly_fields = [
         "tokens",

@@ -123,6 +123,13 @@ class ReviewedTool(ninja.Schema):
             " an argument that was removed."
         ),
     ]
+    repairs: Annotated[
+        list[str],
+        pydantic.Field(
+            description="What was repaired of its listed schemas without a change of meaning, such as a null that"
+            " stood for an absent keyword. Other repairs are among `flags`."
+        ),
+    ]
     users: Annotated[list[str], pydantic.Field(description="The agents that have the tool now.")]
 
 
@@ -251,6 +258,7 @@ def review_plugin(request: HttpRequest, name: names.Name) -> Any:
                     for difference in change.differences
                 ],
                 "flags": change.flags,
+                "repairs": change.repairs,
                 "users": change.users,
             }
             for change in review.changes

@@ -127,6 +127,7 @@ class Tool:
     ``details`` of a tool are its full output schema, icons and ``_meta``. They reach clients only while
     ``details_approved`` is their hash; ``rejected:`` before the hash means that an operator rejected them.
     ``approved_version`` is the approved version while another waits for approval.
+    ``repairs`` are those of the schemas that its server lists (:mod:`toolbelt.core.imported.repairs`).
     ``declared_versions`` are those that agents' programs declared lately (:mod:`toolbelt.core.declared_versions`).
     """
 
@@ -150,6 +151,7 @@ class Tool:
     approved_version: str = ""
     upstream_name: str = ""
     tokens: int = 0
+    repairs: str = ""
     declared_versions: str = ""
     schema_problem: str = ""
 

@@ -32,7 +32,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
 LISTED_FIELDS = frozenset(
     {
         *("kind", "title", "description", "input_schema", "output_schema", "annotations"),
-        *("details", "upstream_name"),
+        *("details", "upstream_name", "repairs"),
     }
 )
 _APPEAR, _UPDATE = "appear", "update"

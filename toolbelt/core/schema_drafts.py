@@ -13,8 +13,8 @@ from typing import Any
 # A schema whose ``$schema`` contains this is returned as it is.
 _CURRENT = "2020-12"
 # Keywords whose value maps names to schemas, and those whose value is a schema or a list of schemas.
-_NAMING = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
-_NESTING = frozenset(
+NAMING = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+NESTING = frozenset(
     "additionalItems additionalProperties allOf anyOf contains else if items not oneOf prefixItems propertyNames"  # noqa: SIM905
     " then unevaluatedItems unevaluatedProperties".split()
 )
@@ -29,9 +29,9 @@ def current(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _part(key: str, value: Any) -> Any:
-    if key in _NAMING and isinstance(value, Mapping):
+    if key in NAMING and isinstance(value, Mapping):
         return {name: _schema(inner) for name, inner in value.items()}
-    if key in _NESTING:
+    if key in NESTING:
         return [_schema(inner) for inner in value] if isinstance(value, list) else _schema(value)
     return value
 

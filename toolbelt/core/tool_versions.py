@@ -110,10 +110,10 @@ def details_version(tool: catalog.Tool) -> str:
 
 
 def shown_version(tool: catalog.Tool) -> str:
-    """Return the hash that a review shows: of what :func:`version` covers, of the details, and, if another version was
-    approved, of the annotations, because the review may show a higher risk.
+    """Return the hash that a review shows: of what :func:`version` covers, of the details and repairs, and, if another
+    version was approved, of the annotations, because the review may show a higher risk.
     """
-    beside = details_version(tool) + (tool.annotations if tool.approved_version else "")
+    beside = details_version(tool) + (tool.annotations if tool.approved_version else "") + tool.repairs
     if not beside or tool.kind != "tool":
         return version(tool)
     return NUMBER + _hash(version(tool) + beside)

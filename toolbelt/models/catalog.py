@@ -198,6 +198,12 @@ class Tool(naming.Named):
         blank=True,
         help_text="The server's own name for the entry if it differs from the key; a resource's URI.",
     )
+    repairs = fields.JSONText(
+        shape="object",
+        null=True,
+        blank=True,
+        help_text="What was repaired of the schemas that the server lists, by place.",
+    )
     tokens = models.PositiveIntegerField(
         default=0,
         editable=False,

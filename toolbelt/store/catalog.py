@@ -30,6 +30,7 @@ _JSON_OF_TOOLS = (
     "annotations",
     "details",
     "approved_version",
+    "repairs",
     "declared_versions",
 )
 _EMPTY_IF_NULL = (
@@ -38,6 +39,7 @@ _EMPTY_IF_NULL = (
     "annotations",
     "details",
     "approved_version",
+    "repairs",
     "declared_versions",
 )
 _SHARED = ("key", "plugin", "category", "input_schema", "annotations")

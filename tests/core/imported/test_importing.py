@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.plugins.upstream import listing
-from toolbelt.core.imported import importing
+from toolbelt.core import catalog, keys, tool_versions
+from toolbelt.core.imported import importing, repairs
 
 CATALOGS = Path(__file__).parents[3] / "fixtures" / "demo" / "catalogs"
 
@@ -181,7 +183,6 @@ def test_output_schemas_of_the_real_catalogs_are_kept() -> None:
     ("listed", "reason"),
     [
         ({"inputSchema": {}}, "It has no name."),
-        ({"name": "a"}, "It has no inputSchema."),
         (
             listing.tool("a", execution={"taskSupport": "required"}),
             "It can only run as a task (execution.taskSupport is required), which Toolbelt does not support.",
@@ -189,20 +190,12 @@ def test_output_schemas_of_the_real_catalogs_are_kept() -> None:
         (listing.tool("x" * 300), "Its name has 300 characters"),
         (listing.tool("re\u200bad"), "Its name contains invisible characters."),
         (
-            {"name": "a", "inputSchema": {"type": "array"}},
-            "Its inputSchema cannot be used: a tool takes named",
-        ),
-        (
-            {"name": "a", "inputSchema": {"$ref": "https://x.example/s.json"}},
-            "Its inputSchema cannot be used: it refers",
+            {"name": "a", "inputSchema": {"default": float("nan")}},
+            "Its inputSchema cannot be used: nan is not a number",
         ),
         (
             {"name": "a", "inputSchema": {"x": "y" * 200_000}},
             "Its inputSchema cannot be used: it has 200008 characters",
-        ),
-        (
-            listing.tool("a", outputSchema={"required": 3}),
-            "Its outputSchema cannot be used: not a JSON Schema",
         ),
     ],
 )
@@ -214,21 +207,103 @@ def test_an_invalid_tool_is_left_out_with_the_reason(listed: dict[str, Any], rea
     assert "It was not imported." in problem
 
 
-def test_a_key_shared_by_two_names_goes_to_the_name_that_equals_it() -> None:
-    keys, (problem,) = import_tools(listing.tool("a b"), listing.tool("a_b"))
+@pytest.mark.parametrize(
+    "returns",
+    [
+        {"type": "array"},
+        {"type": "object", "x": "y" * 200_000},
+        True,
+        [],
+        "object",
+        {"default": float("inf")},
+    ],
+)
+def test_an_output_schema_that_cannot_be_used_is_left_out_with_a_finding(returns: Any) -> None:
+    definition = definition_of(listing.tool("a", outputSchema=returns))
 
-    assert keys == ["ns__a_b"]
-    assert problem == (
-        "tools.ns__a_b: The server 'x' lists 'a b' and 'a_b', which would have the same key, 'ns__a_b':"
-        " 'a b' was not imported."
+    assert definition.output_schema is None
+    assert definition.details == {}
+    assert [(repair.path, repair.code) for repair in definition.repairs] == [("outputSchema", "result")]
+
+
+def test_an_output_schema_is_repaired() -> None:
+    definition = definition_of(listing.tool("a", outputSchema={"type": ["object", "null"], "required": None}))
+
+    assert definition.output_schema == {"type": "object"}
+    assert {repair.code for repair in definition.repairs} == {"form"}
+
+
+@pytest.mark.parametrize("name", ["input_schema", "parameters"])
+def test_a_schema_of_arguments_under_another_name_is_read(name: str) -> None:
+    definition = definition_of({"name": "a", name: {"properties": {"x": {"type": "string"}}}})
+
+    assert definition.input_schema == {"properties": {"x": {"type": "string"}}}
+
+
+def test_a_flaw_of_one_tool_costs_no_other() -> None:
+    keys, problems = import_tools(
+        listing.tool("good"),
+        {"name": "bad", "inputSchema": {"properties": {"x": {"type": {}}}}},
+        {"name": "none"},
     )
 
+    assert keys == ["ns__good", "ns__bad", "ns__none"]
+    assert problems == []
 
-def test_a_name_that_differs_only_in_case_is_left_out() -> None:
-    keys, problems = import_tools(listing.tool("Read"), listing.tool("read"))
 
-    assert keys == ["ns__Read"]
-    assert len(problems) == 1
+def test_a_repaired_tool_has_the_version_from_before_repairs_beside_its_own() -> None:
+    flawed = {"properties": {"x": {"$ref": "#/$defs/none"}}}
+
+    definition = definition_of({"name": "a", "inputSchema": flawed})
+
+    assert definition.versions() == (
+        definition_of({"name": "a", "inputSchema": {"properties": {"x": {}}}}).version(),
+        tool_versions.version(catalog.Tool(key="ns__a", input_schema=json.dumps(flawed))),
+    )
+    assert len(definition_of(listing.tool("a")).versions()) == 1
+    assert len(definition_of({"name": "a", "inputSchema": {"properties": []}}).versions()) == 1
+
+
+def test_only_the_first_repairs_are_stored_and_the_rest_is_counted() -> None:
+    flawed = {"properties": {f"x{n}": {"type": "", "enum": []} for n in range(30)}}
+
+    stored = repairs.written(definition_of({"name": "a", "inputSchema": flawed}).repairs)
+
+    assert len(stored) == repairs.MAX_STORED + 1
+    read = repairs.read(json.dumps(stored))
+    assert read[-1].sentence == "40 more repairs of its schemas are not listed"
+    assert {repair.code for repair in read[:-1]} == {"unusable"}
+
+
+def names_by_key(*names: str) -> dict[str, str]:
+    definitions, problems = importing.definitions(
+        [listing.tool(name) for name in names], "ns", "the server 'x'"
+    )
+    assert problems == []
+    return {definition.key: definition.name for definition in definitions}
+
+
+def test_of_names_with_one_key_the_unchanged_one_gets_it_and_the_others_their_own() -> None:
+    assert names_by_key("calendar.read", "calendar_read", "calendar/read") == {
+        "ns__calendar_read_2505b1": "calendar.read",
+        "ns__calendar_read": "calendar_read",
+        "ns__calendar_read_108dc3": "calendar/read",
+    }
+
+
+@pytest.mark.parametrize(
+    "names", [("a b", "a_b"), ("a b", "a.b"), ("getUser", "getuser", "GETUSER"), ("工具", "道具")]
+)
+def test_keys_of_similar_names_do_not_depend_on_their_order(names: tuple[str, ...]) -> None:
+    assigned = names_by_key(*names)
+    assert len({keys.fold(key) for key in assigned}) == len(names)
+    assert all(names_by_key(*order) == assigned for order in itertools.permutations(names))
+
+
+def test_a_tool_that_is_listed_twice_is_imported_once() -> None:
+    imported, (problem,) = import_tools(listing.tool("read", "One."), listing.tool("read", "Two."))
+    assert imported == ["ns__read"]
+    assert problem == "tools.ns__read: The server 'x' lists it twice: the first one was imported."
 
 
 def test_a_server_without_a_namespace_cannot_have_tools_in_a_namespace() -> None:

@@ -152,7 +152,7 @@ def test_permission_is_checked_again_before_a_call_is_repeated() -> None:
 
 def test_a_tool_that_has_changed_after_a_restart_is_not_called() -> None:
     async def story(server: connection.Server) -> None:
-        version = non_tool_importing.version(await server.tools(), "tool", "echo", "")
+        (version,) = non_tool_importing.versions(await server.tools(), "tool", "echo", "")
         await harness.call(server, "echo", {}, version=version)
         restarted.tools = [listing.tool("echo", "Sends it away.")]
         restarted.session = ""
@@ -163,6 +163,20 @@ def test_a_tool_that_has_changed_after_a_restart_is_not_called() -> None:
         run_connected(restarted.url, story)
 
     assert restarted.calls_run == 1
+
+
+def test_a_tool_approved_before_its_schema_was_repaired_is_called() -> None:
+    flawed = {**listing.tool("echo"), "inputSchema": {"properties": {"q": {"$ref": "#/$defs/none"}}}}
+
+    async def story(server: connection.Server) -> None:
+        for version in non_tool_importing.versions(await server.tools(), "tool", "echo", ""):
+            await harness.call(server, "echo", {}, version=version)
+
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        restarted.tools = [flawed]
+        run_connected(restarted.url, story)
+
+    assert restarted.calls_run == 2
 
 
 def test_a_refresh_starts_a_new_session() -> None:

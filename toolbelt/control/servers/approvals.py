@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from toolbelt.control.servers import line_diffs
 from toolbelt.core import catalog, errors, risks, schema, tool_versions
-from toolbelt.core.imported import flags
+from toolbelt.core.imported import flags, repairs
 from toolbelt.store import references, snapshots, token_counts
 
 Kind = Literal["new", "changed", "renamed", "details", "hints", "gone"]
@@ -68,7 +68,8 @@ class Change:
     """One tool to review. ``shown`` is the hash to approve it with.
 
     ``differences`` are relative to the approved version, or for a renamed tool to the tool ``previous``; a new tool has
-    none. ``users`` names who has it, or had it under its previous key.
+    none. ``repairs`` are those of its listed schemas that are no findings, in words. ``users`` names who has it, or had
+    it under its previous key.
     """
 
     kind: Kind
@@ -77,6 +78,7 @@ class Change:
     previous: str = ""
     differences: tuple[Difference, ...] = ()
     flags: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     tokens_before: int = 0
     tokens_after: int = 0
     users: tuple[str, ...] = ()
@@ -269,7 +271,8 @@ def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
         *(tool.title, tool.description),
         *(tool.input_schema if tool.kind == "tool" else "", tool.output_schema, tool.details),
     )
-    raised = (*_flags_of_change(item, stored), *raised)
+    of_repairs = (repair.sentence for repair in repairs.read(tool.repairs) if repair.is_finding)
+    raised = (*_flags_of_change(item, stored), *of_repairs, *raised)
     before = _before(item, stored)
     if item.kind == "changed" and before and _is_renamed(tool, before):
         return (f"its server renamed it to “{tool.upstream_name or tool.key}”", *raised)
@@ -342,6 +345,7 @@ def _change(item: ReviewItem, stored: catalog.Catalog, users: Mapping[str, list[
         previous=previous,
         differences=tuple(_differences(before, as_shown(tool))) if before is not None else (),
         flags=flags_of(item, stored),
+        repairs=tuple(repair.sentence for repair in repairs.read(tool.repairs) if not repair.is_finding),
         tokens_before=_tokens(previous or tool.key, before) if tool.kind == "tool" else 0,
         tokens_after=0 if kind == "gone" else tool.tokens,
         users=tuple(users.get(previous or tool.key, ())),

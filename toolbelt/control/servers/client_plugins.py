@@ -323,7 +323,9 @@ def _definitions(plugin: catalog.Plugin, tools: Tools) -> list[importing.Definit
         message = f"A declaration has at most {maximum} tools; this one has {len(tools)}."
         raise errors.Invalid([errors.Problem(path="tools", message=message)])
     listed = [_listed(tool, plugin.namespace) for tool in tools]
-    definitions, problems = importing.definitions(listed, plugin.namespace, f"{plugin.name!r}")
+    definitions, problems = importing.definitions(
+        listed, plugin.namespace, f"{plugin.name!r}", repairs_schemas=False
+    )
     problems = [*(problem for tool in tools for problem in _unknown_fields(tool)), *problems]
     for definition in definitions:
         if definition.upstream_name:

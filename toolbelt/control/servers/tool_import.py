@@ -11,7 +11,7 @@ from typing import Any
 
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, keys, risks, schema, tool_versions
-from toolbelt.core.imported import importing
+from toolbelt.core.imported import importing, non_tool_importing, repairs
 
 
 class ToolImporter:
@@ -28,9 +28,6 @@ class ToolImporter:
     ) -> None:
         self._stored, self._names, self._plugin, self._source = stored, names, plugin, source
         definitions = list(definitions)
-        # Whether the server may ask users is only for operators to set: no listed entry may take its key.
-        asking_entry = catalog.elicitation(stored, plugin)
-        self._reserved = keys.fold(asking_entry.key) if asking_entry is not None else ""
         self._existing = [
             tool
             for key in stored.tools_of_plugin.get(plugin.name, ())
@@ -39,22 +36,21 @@ class ToolImporter:
         self._by_name = {
             (tool.kind, catalog.name_at_server(tool, plugin.namespace)): tool for tool in self._existing
         }
+        listed = {_name(definition) for definition in definitions}
         # An existing tool keeps its key, whatever key another tool's name would result in.
-        self._names_by_key = {
-            now.key: definition.name
-            for definition in definitions
-            if (now := self._by_name.get(_name(definition))) is not None
-        }
+        self._owners = {keys.fold(now.key): name for name, now in self._by_name.items() if name in listed}
+        # Whether the server may ask users is only for operators to set: no listed entry may take its key.
+        if (asking_entry := catalog.elicitation(stored, plugin)) is not None:
+            self._owners[keys.fold(asking_entry.key)] = ("elicitation", asking_entry.key)
         for definition in definitions:
             now = tool_writes.find_ignoring_case(definition.key, plugin.name, stored, names)
             if (
                 now is not None
                 and _name(definition) not in self._by_name
-                and now.key not in self._names_by_key
+                and keys.fold(now.key) not in self._owners
             ):
                 self._by_name[_name(definition)] = now
-                self._names_by_key[now.key] = definition.name
-        listed = {_name(definition) for definition in definitions}
+                self._owners[keys.fold(now.key)] = _name(definition)
         self._versions_of_missing = {
             texts: tool.approved or tool_versions.version(tool)
             for tool in self._existing
@@ -69,23 +65,20 @@ class ToolImporter:
 
     def entries_for(self, definition: importing.Definition) -> Iterator[dict[str, Any]]:
         """Yield the entry that the tool becomes; nothing if its key is taken by another owner."""
-        now = self._by_name.get(_name(definition))
+        name = _name(definition)
+        now = self._by_name.get(name)
+        if now is None and self._owners.get(keys.fold(definition.key), name) != name:
+            own_key = importing.with_own_key if definition.kind == "tool" else non_tool_importing.with_own_key
+            definition = own_key(definition, self._plugin.namespace)
         key = definition.key if now is None else now.key
-        if keys.fold(key) == self._reserved:
-            message = (
-                f"{key!r} is the entry that lets the server ask users: {self._source} does not get this tool."
-            )
-            self.problems.append(errors.Problem(path=f"tools.{key}", message=message))
-            return
         if tool_writes.is_taken(key, self._plugin.name, self._stored, self._names):
             self.problems.append(
                 tool_writes.taken_problem("tools", key, self._source, self._stored, self._names)
             )
             return
-        owner = self._names_by_key.get(key, definition.name)
-        if owner != definition.name:
+        if (owner := self._owners.setdefault(keys.fold(key), name)) != name:
             message = (
-                f"{key!r} is what {self._source} lists as {owner!r}: it does not get {definition.name!r},"
+                f"{key!r} is what {self._source} lists as {owner[1]!r}: it does not get {definition.name!r},"
                 " which would have the same key."
             )
             self.problems.append(errors.Problem(path=f"tools.{key}", message=message))
@@ -102,6 +95,7 @@ class ToolImporter:
         entry.pop("retired", None)
         entry.pop("kind", None)
         entry.pop("seen", None)
+        entry.pop("repairs", None)
         if now.upstream_name != definition.name:
             entry.pop("upstream_name", None)
         # The version depends on the key, which an existing tool keeps.
@@ -118,8 +112,7 @@ class ToolImporter:
 
     def _new(self, definition: importing.Definition) -> dict[str, Any]:
         # A new tool with the texts of a missing one may be the same tool, which an operator may have denied.
-        texts = (definition.kind, definition.description, schema.canonical(definition.input_schema))
-        before = self._versions_of_missing.get(texts)
+        before = next(filter(None, map(self._versions_of_missing.get, _texts_of(definition))), None)
         approval: dict[str, Any] = {"approved": definition.version()}
         if definition.details and definition.kind == "tool":
             approval["details_approved"] = _details_version(definition)
@@ -134,7 +127,7 @@ class ToolImporter:
 
     def _approval(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
-        now = tool_versions.renumbered(now)
+        now = _as_read_now(tool_versions.renumbered(now), definition)
         stored_version = tool_versions.version(now)
         if tool_versions.is_rejected(now) and definition.version() == stored_version:
             return {"approved": now.approved} | ({} if now.seen else {"seen": False})
@@ -176,11 +169,33 @@ class ToolImporter:
 
     def _is_preapproved(self, definition: importing.Definition) -> bool:
         """Return whether an operator approved this version before it was listed."""
-        return self._plugin.preapproved.get(definition.key) == definition.version()
+        return self._plugin.preapproved.get(definition.key) in definition.versions()
+
+
+def _texts_of(definition: importing.Definition) -> Iterator[tuple[str, str, str]]:
+    """Yield a definition's texts for models, as :func:`_texts` those of a tool, as they are and unrepaired."""
+    for tool in (definition.tool(), definition.unrepaired()):
+        if tool is not None:
+            yield tool.kind, tool.description, tool.input_schema
 
 
 def _name(definition: importing.Definition) -> tuple[catalog.Kind, str]:
     return definition.kind, definition.name
+
+
+def _as_read_now(now: catalog.Tool, definition: importing.Definition) -> catalog.Tool:
+    """Return the stored tool with what it shares with the listing as that is read now, in case it was read before
+    schemas were repaired: nothing that an operator decided about this listing is to be decided again.
+    """
+    unrepaired = definition.unrepaired()
+    if unrepaired is None:
+        return now
+    prefix = tool_versions.REJECTED if now.approved.startswith(tool_versions.REJECTED) else ""
+    if tool_versions.is_version(unrepaired, now.approved.removeprefix(prefix)):
+        now = dataclasses.replace(now, approved=prefix + definition.version())
+    if tool_versions.version(unrepaired) == tool_versions.version(now):
+        now = dataclasses.replace(now, input_schema=schema.canonical(definition.input_schema))
+    return now
 
 
 def _texts(tool: catalog.Tool) -> Iterator[tuple[str, str, str]]:
@@ -211,5 +226,6 @@ def _listed_fields(definition: importing.Definition) -> dict[str, Any]:
         "annotations": dict(definition.annotations),
         "upstream_name": definition.upstream_name,
         "details": dict(definition.details) or None,
+        "repairs": repairs.written(definition.repairs) or None,
     }
     return {field: value for field, value in fields.items() if value not in ("", None)}

@@ -96,6 +96,7 @@ class Tool(fields.Fields):
     details_approved: _Text | None = None
     approved_version: fields.Json | None = None
     upstream_name: _Text | None = None
+    repairs: fields.Json | None = None
 
 
 class Trigger(fields.Fields):

@@ -95,6 +95,7 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "annotations": json.loads,
     "details": json.loads,
     "approved_version": json.loads,
+    "repairs": json.loads,
     "upstream": lambda text: _in_order(json.loads(text), vocabulary.Upstream.model_fields),
     "members": _uses,
     "tools": _uses,

@@ -6,6 +6,7 @@ cannot be imported is left out with a message, without affecting other tools.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import json
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolbelt.core import catalog, errors, keys, schema, strict_json, tool_versions
-from toolbelt.core.imported import cleaning, details, flags
+from toolbelt.core.imported import cleaning, details, flags, repairing, repairs
 
 MAX_NAME_LENGTH = 200
 MAX_TITLE_LENGTH = 200
@@ -24,6 +25,11 @@ MAX_IN_SCHEMA_LENGTH = 4_000
 MAX_IN_RESULT_LENGTH = 100
 # In characters of canonical JSON. The largest of 484 real tools has 19,000.
 MAX_SCHEMA_BYTES = 100_000
+# How many repairs a note quotes.
+MAX_SUMMARIZED = 3
+_SCHEMAS = (repairing.INPUT, repairing.OUTPUT)
+# What servers call the schema of arguments, the name in MCP first.
+_SPELLINGS = (repairing.INPUT, "input_schema", "parameters")
 # The annotations of MCP, beside the title. No others are imported.
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
@@ -47,26 +53,31 @@ class ServerListing:
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
     stderr: str = ""
-    _versions: dict[tuple[str, str, str], str] = field(default_factory=dict, compare=False, repr=False)
+    _versions: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
-    def version(self, name: str, namespace: str) -> str:
-        """Return the version of the tool with this name; empty if the server lists none that can be imported."""
+    def versions(self, name: str, namespace: str, key: str = "") -> tuple[str, ...]:
+        """Return the versions of the tool with this name (see :meth:`Definition.versions`); none if the server lists
+        none that can be imported. ``key`` is that of the stored tool, if it is not the one that results from the name.
+        """
 
         def listed() -> Definition | str:
             tool = next((tool for tool in self.tools if tool.get("name") == name), {})
-            return definition(tool, namespace)
+            converted = definition(tool, namespace)
+            if not key or isinstance(converted, str):
+                return converted
+            return dataclasses.replace(converted, key=key)
 
-        return self.cached_version(("tool", name, namespace), listed)
+        return self.cached_versions(("tool", name, namespace, key), listed)
 
-    def cached_version(self, key: tuple[str, str, str], make: Callable[[], Definition | str]) -> str:
-        """Return the version of the definition that ``make`` returns; empty if that is an explanation.
+    def cached_versions(self, key: tuple[str, ...], make: Callable[[], Definition | str]) -> tuple[str, ...]:
+        """Return the versions of the definition that ``make`` returns; none if that is an explanation.
 
         Cached, because every call checks whether the tool is still the approved one.
         """
         if key not in self._versions:
             definition_or_problem = make()
             self._versions[key] = (
-                "" if isinstance(definition_or_problem, str) else definition_or_problem.version()
+                () if isinstance(definition_or_problem, str) else definition_or_problem.versions()
             )
         return self._versions[key]
 
@@ -74,7 +85,8 @@ class ServerListing:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A listed tool, prompt and so on, in the form in which it is stored. ``name`` is the server's own name of it;
-    ``changes`` are the changes to it, as sentences.
+    ``changes`` are the changes to it, as sentences. ``repairs`` are those of its schemas; ``unrepaired_schema`` is its
+    input schema as it was stored before schemas were repaired, if it is another and could be stored.
     """
 
     key: str
@@ -87,6 +99,8 @@ class Definition:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
+    repairs: repairs.Repairs = ()
+    unrepaired_schema: Mapping[str, Any] | None = None
 
     @property
     def upstream_name(self) -> str:
@@ -98,6 +112,19 @@ class Definition:
     def version(self) -> str:
         """Return the hash that an approval refers to (see :func:`tool_versions.version`)."""
         return tool_versions.version(self.tool())
+
+    def versions(self) -> tuple[str, ...]:
+        """Return the version, and the one that the same listing had before its schema was repaired, if any: an approval
+        of that is one of this definition.
+        """
+        unrepaired = self.unrepaired()
+        return (self.version(), *(() if unrepaired is None else (tool_versions.version(unrepaired),)))
+
+    def unrepaired(self) -> catalog.Tool | None:
+        """Return the tool as it was described before its schema was repaired, or None."""
+        if self.unrepaired_schema is None:
+            return None
+        return dataclasses.replace(self.tool(), input_schema=schema.canonical(self.unrepaired_schema))
 
     def tool(self) -> catalog.Tool:
         """Return the tool that the definition describes, without what is stored of it."""
@@ -118,42 +145,52 @@ class Definition:
 
 
 def definitions(
-    tools: Iterable[Mapping[str, Any]], namespace: str, source: str
+    tools: Iterable[Mapping[str, Any]], namespace: str, source: str, *, repairs_schemas: bool = True
 ) -> tuple[list[Definition], list[errors.Problem]]:
     """Return definitions of the listed tools in their order, and problems; ``source`` names the server in messages.
+    With ``repairs_schemas``, flaws of schemas are repaired where they can be, instead of being problems.
 
-    If two tools would have the same key, the one whose name is unchanged gets it, otherwise the first.
+    Of tools that would have the same key, the only one whose name is unchanged gets it, and all others a key of their
+    own, which does not depend on the order of the list.
     """
-    read: list[Definition] = []
+    read: dict[str, Definition] = {}
     problems: list[errors.Problem] = []
     subject = source[:1].upper() + source[1:]
     for position, listed in enumerate(tools):
-        converted = definition(listed, namespace)
+        converted = definition(listed, namespace, repairs_schemas=repairs_schemas)
         if isinstance(converted, str):
             name = listed.get("name")
             shown_name = cleaning.line(name, MAX_NAME_LENGTH) if isinstance(name, str) else ""
             path = f"tools.{shown_name}" if shown_name else f"tools[{position}]"
             problems.append(errors.Problem(path=path, message=f"{converted} It was not imported."))
+        elif converted.name in read:
+            message = f"{subject} lists it twice: the first one was imported."
+            problems.append(errors.Problem(path=f"tools.{converted.key}", message=message))
         else:
-            read.append(converted)
-    owners: dict[str, Definition] = {}
-    for converted in sorted(read, key=lambda candidate: bool(candidate.upstream_name)):
-        owners.setdefault(keys.fold(converted.key), converted)
-    unique = []
-    for converted in read:
-        owner = owners[keys.fold(converted.key)]
-        if owner is converted:
-            unique.append(converted)
-            continue
-        message = (
-            f"{subject} lists {converted.name!r} and {owner.name!r}, which would have the same key, {owner.key!r}:"
-            f" {converted.name!r} was not imported."
-        )
-        problems.append(errors.Problem(path=f"tools.{converted.key}", message=message))
-    return unique, problems
+            read[converted.name] = converted
+    claims = collections.Counter(keys.fold(converted.key) for converted in read.values())
+    unchanged = collections.Counter(
+        keys.fold(converted.key) for converted in read.values() if not converted.upstream_name
+    )
+
+    def has_own_key(converted: Definition) -> bool:
+        folded = keys.fold(converted.key)
+        return claims[folded] == 1 or (not converted.upstream_name and unchanged[folded] == 1)
+
+    return [
+        converted if has_own_key(converted) else with_own_key(converted, namespace)
+        for converted in read.values()
+    ], problems
 
 
-def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
+def with_own_key(definition: Definition, namespace: str) -> Definition:
+    """Return the definition of a tool with a key of its own, for one of several that would have the same."""
+    return dataclasses.replace(definition, key=keys.fit(definition.name, namespace, is_marked=True))
+
+
+def definition(
+    listed: Mapping[str, Any], namespace: str, *, repairs_schemas: bool = True
+) -> Definition | str:
     """Return the definition of a listed tool, or a sentence that explains why it cannot be imported."""
     name = listed.get("name")
     if not isinstance(name, str) or not name.strip():
@@ -171,17 +208,15 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
         return (
             "It can only run as a task (execution.taskSupport is required), which Toolbelt does not support."
         )
-    if listed.get("inputSchema") is None:
+    takes, returns = (
+        _schemas(listed) if repairs_schemas else (_declared_schema(listed, name) for name in _SCHEMAS)
+    )
+    for stated, read in zip(_SCHEMAS, (takes, returns), strict=True):
+        if read.problem:
+            return f"Its {stated} cannot be used: {read.problem}."
+    if takes.document is None:
         return "It has no inputSchema."
-    documents: dict[str, Any] = {}
-    for field_name, stated in (("input_schema", "inputSchema"), ("output_schema", "outputSchema")):
-        listed_schema = listed.get(stated)
-        if listed_schema is None:
-            continue
-        if problem := _schema_problem(listed_schema):
-            return f"Its {stated} cannot be used: {problem}."
-        documents[field_name] = cleaning.schema(listed_schema, MAX_IN_SCHEMA_LENGTH)
-    whole = documents.pop("output_schema", None)
+    whole = None if returns.document is None else cleaning.schema(returns.document, MAX_IN_SCHEMA_LENGTH)
     bare = None if whole is None else _without_prose(cleaning.bare_schema(whole))
     beside, left_out = details.read(listed, whole, bare)
     title = cleaning.line(stated_title(listed), MAX_TITLE_LENGTH)
@@ -191,23 +226,32 @@ def definition(listed: Mapping[str, Any], namespace: str) -> Definition | str:
         # A title needs no approval, so one that gives instructions is left out.
         title="" if flags.flags(title) else title,
         description=cleaning.text(_text(listed.get("description")), MAX_DESCRIPTION_LENGTH),
+        input_schema=cleaning.schema(takes.document, MAX_IN_SCHEMA_LENGTH),
         annotations=_hints(listed.get("annotations")),
         output_schema=bare,
         details=beside,
-        **documents,
+        repairs=(*takes.repairs, *returns.repairs),
+        unrepaired_schema=takes.unrepaired and cleaning.schema(takes.unrepaired, MAX_IN_SCHEMA_LENGTH),
     )
-    return _with_changes(definition, listed, left_out)
+    has_hidden = definition.input_schema != takes.document and cleaning.has_hidden(
+        schema.canonical(takes.document)
+    )
+    return _with_changes(definition, listed, left_out, has_hidden=has_hidden, has_result=whole is not None)
 
 
-def _with_changes(definition: Definition, listed: Mapping[str, Any], left_out: list[str]) -> Definition:
+def _with_changes(
+    definition: Definition,
+    listed: Mapping[str, Any],
+    left_out: list[str],
+    *,
+    has_hidden: bool,
+    has_result: bool,
+) -> Definition:
     changes = [*left_out]
-    described, schema_as_listed = _text(listed.get("description")), listed.get("inputSchema") or {}
+    described = _text(listed.get("description"))
     if definition.upstream_name:
         changes.append(f"Its server calls it {definition.name!r}, which is not a valid key: it was renamed.")
-    if cleaning.has_hidden(described) or (
-        definition.input_schema != schema_as_listed
-        and cleaning.has_hidden(schema.canonical(schema_as_listed))
-    ):
+    if cleaning.has_hidden(described) or has_hidden:
         changes.append("Invisible characters were removed from its texts.")
     if len(described) > MAX_DESCRIPTION_LENGTH:
         changes.append(
@@ -215,12 +259,14 @@ def _with_changes(definition: Definition, listed: Mapping[str, Any], left_out: l
         )
     if unread := _unread_hints(listed.get("annotations")):
         changes.append(unread)
-    if listed.get("outputSchema") is not None and definition.output_schema is None:
+    if has_result and definition.output_schema is None:
         changes.append(
             "Its output schema contains text for models, and is left out until its details are approved."
         )
     if stated_title(listed) and not definition.title:
         changes.append("Its title contains instructions to models, and was left out.")
+    if definition.repairs:
+        changes.append(_summary(definition.repairs))
     return dataclasses.replace(definition, changes=tuple(changes))
 
 
@@ -235,20 +281,103 @@ def stated_title(listed: Mapping[str, Any]) -> str:
     return _text(listed.get("title")) or _text(among_hints)
 
 
-def _schema_problem(listed_schema: Any) -> str | None:
-    fitting = strict_json.copied_object(listed_schema)
-    if fitting is None:
-        return "it is not a JSON object that can be stored"
-    text = schema.canonical(fitting)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A listed schema that was read: the ``document``, None if there is none or if there is a ``problem``;
+    ``unrepaired``, if it is another that could be stored; and the repairs.
+    """
+
+    document: Any = None
+    unrepaired: Any = None
+    repairs: repairs.Repairs = ()
+    problem: str = ""
+
+
+def _schemas(listed: Mapping[str, Any]) -> tuple[_Read, _Read]:
+    """Return the input and the output schema of a tool that a server lists, repaired. An output schema that cannot be
+    used is left out, because a tool needs none.
+    """
+    stated = next((listed[name] for name in _SPELLINGS if listed.get(name) is not None), None)
+    takes, returns = _repaired_schema(stated, repairing.INPUT), _Read()
+    if (of_result := listed.get(repairing.OUTPUT)) is not None:
+        returns = _repaired_schema(of_result, repairing.OUTPUT)
+        if returns.problem:
+            without = repairs.Repair(path=repairing.OUTPUT, code="result", found=returns.problem)
+            returns = _Read(repairs=(without,))
+    return takes, returns
+
+
+def _repaired_schema(stated: Any, name: str) -> _Read:
+    text, problem = _text_of(stated)
+    if problem:
+        return _Read(problem=problem)
+    repaired = _repaired(text, name)
+    if repaired.problem:
+        return _Read(problem=repaired.problem)
+    return _Read(
+        document=json.loads(repaired.text or text),
+        unrepaired=json.loads(text) if repaired.is_other_reading else None,
+        repairs=repaired.repairs,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Repaired:
+    """The repair of a schema: its ``text``, empty if it is as it was listed. ``is_other_reading``: it could be stored
+    as it was listed, too.
+    """
+
+    text: str = ""
+    repairs: repairs.Repairs = ()
+    is_other_reading: bool = False
+    problem: str = ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _repaired(text: str, name: str) -> _Repaired:
+    # Cached, because the check takes a millisecond and servers are listed often.
+    listed = json.loads(text)
+    if name == repairing.OUTPUT and not isinstance(listed, dict):
+        return _Repaired(problem="it is not an object")
+    document, made = (repairing.arguments if name == repairing.INPUT else repairing.result)(json.loads(text))
+    problem = schema.problem(document) or ""
+    if problem or not made:
+        return _Repaired(problem=problem)
+    is_other_reading = isinstance(listed, dict) and schema.problem(listed) is None
+    return _Repaired(text=schema.canonical(document), repairs=made, is_other_reading=is_other_reading)
+
+
+def _declared_schema(listed: Mapping[str, Any], name: str) -> _Read:
+    """Return a schema that a program declares, which has to be valid."""
+    stated = listed.get(name)
+    if stated is None:
+        return _Read()
+    text, problem = _text_of(stated)
+    problem = problem or _cached_schema_problem(text) or ""
+    return _Read(problem=problem) if problem else _Read(document=json.loads(text))
+
+
+def _text_of(stated: Any) -> tuple[str, str]:
+    """Return a listed schema as canonical JSON, and why it cannot be stored; empty if it can."""
+    try:
+        text = schema.canonical(strict_json.copied(stated))
+    except ValueError as error:
+        return "", str(error)
     if len(text) > MAX_SCHEMA_BYTES:
-        return f"it has {len(text)} characters; at most {MAX_SCHEMA_BYTES} are allowed"
-    return _cached_schema_problem(text)
+        return text, f"it has {len(text)} characters; at most {MAX_SCHEMA_BYTES} are allowed"
+    return text, ""
 
 
 @functools.lru_cache(maxsize=4096)
 def _cached_schema_problem(text: str) -> str | None:
-    # Cached, because the check takes a millisecond and servers are listed often.
     return schema.problem(json.loads(text))
+
+
+def _summary(made: repairs.Repairs) -> str:
+    """Return a sentence about the repairs of a tool's schemas, with the first ones."""
+    shown = sorted(made, key=lambda repair: not repair.is_finding)[:MAX_SUMMARIZED]
+    more = f"; and {len(made) - len(shown)} more" if len(made) > len(shown) else ""
+    return f"Its schemas were repaired: {'; '.join(repair.sentence for repair in shown)}{more}."
 
 
 def _without_prose(output: dict[str, Any]) -> dict[str, Any] | None:

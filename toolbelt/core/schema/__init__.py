@@ -251,6 +251,21 @@ def _mappings(document: Any) -> Iterator[Mapping[str, Any]]:
         waiting += reversed(list(_within(value)))
 
 
+def _subschemas(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema and those in it, without values that only look like one, such as a default."""
+    waiting = [schema]
+    while waiting:
+        subschema = waiting.pop()
+        if not isinstance(subschema, Mapping):
+            continue
+        yield subschema
+        for keyword, value in subschema.items():
+            if keyword in schema_drafts.NAMING and isinstance(value, Mapping):
+                waiting += value.values()
+            elif keyword in schema_drafts.NESTING:
+                waiting += value if isinstance(value, list) else [value]
+
+
 def _patterns(schema: Any) -> Iterator[str]:
     """Yield the patterns in a schema; a property named "pattern" holds a mapping, which is skipped."""
     for subschema in _mappings(schema):
@@ -261,7 +276,7 @@ def _patterns(schema: Any) -> Iterator[str]:
 
 
 def _references(schema: Any) -> Iterator[str]:
-    for subschema in _mappings(schema):
+    for subschema in _subschemas(schema):
         for word in ("$ref", "$dynamicRef"):
             if isinstance(subschema.get(word), str):
                 yield subschema[word]

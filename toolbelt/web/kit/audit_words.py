@@ -64,6 +64,7 @@ _STATED = {
     "annotations": "hints",
     "details": "details",
     "upstream_name": "name",
+    "repairs": "repairs",
 }
 ACTOR_KINDS: Mapping[str, str] = {
     "person": "People",

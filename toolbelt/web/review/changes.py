@@ -55,6 +55,9 @@ class Change(pieces.View):
         self.delta = words.signed(tool_change.tokens_after - tool_change.tokens_before)
         self.users = _users(tool_change)
         self.flags = tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags)
+        self.repairs = tuple(
+            texts.pieces(words.cut(repair, MAX_FLAG_LENGTH)) for repair in tool_change.repairs
+        )
         self.description = (
             texts.text(tool.description) if tool.description and not tool_change.differences else None
         )
