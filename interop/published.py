@@ -106,7 +106,7 @@ def compare(server: comparing.Server, gateway: Gateway | None = None) -> tuple[s
     )
     return (
         _row(*title, len(direct.tools), len(outcomes), *(count[column] for column in CALLS)),
-        _row(title[0], *(number or "" for number in numbers)),
+        _row(title[0], *(number or "-" for number in numbers)),
     )
 
 
