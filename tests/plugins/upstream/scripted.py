@@ -104,7 +104,8 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
         case "fail":
             text(number, "There is no such file.", isError=True)
         case "refuse":
-            send({"id": number, "error": {"code": -32602, "message": "I do not like this."}})
+            code = arguments.get("code", -32602)
+            send({"id": number, "error": {"code": code, "message": "I do not like this."}})
         case "environment":
             text(number, json.dumps({name: os.environ.get(name) for name in arguments["names"]}))
         case "progress":

@@ -171,7 +171,7 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
         if last.has_not_run:
             server.retire(live)
             raise live_connection.NotRunError(live.why(error, server.settings)) from error
-        refusal = _refusal(error, live, call, server)
+        refusal = _refusal(error, live, call, server, is_cut=last.is_cut)
         if isinstance(refusal, live_connection.UnreachableError):
             server.end(live)
         raise refusal from error
@@ -192,14 +192,19 @@ def _request(call: Request, more: Mapping[str, Any]) -> tuple[Any, Callable[...,
 
 
 def _refusal(
-    error: Exception, live: live_connection.LiveConnection, call: Request, server: connection.Server
+    error: Exception,
+    live: live_connection.LiveConnection,
+    call: Request,
+    server: connection.Server,
+    *,
+    is_cut: bool,
 ) -> errors.ToolbeltError:
     """Return the exception for a failed request. Raise PagesRequiredError if the user has to open pages first."""
     from mcp.shared.exceptions import MCPError
 
     if not isinstance(error, MCPError):
         return live_connection.UnreachableError(live.why(error, server.settings))
-    refusal = live.refusal(error, server.settings)
+    refusal = live.refusal(error, server.settings, is_cut=is_cut)
     if call.method != results.CALL and not isinstance(refusal, live_connection.UnreachableError):
         refusal = requests.RequestFailedError(str(refusal), error.code)
     if (pages := client_features.required_pages(error, call.features)) is not None:

@@ -195,6 +195,10 @@ class Server:
             self._live = None
             self._stderr = live.stderr.text()
 
+    def _note_over(self, live: live_connection.LiveConnection) -> None:
+        live.is_over = True
+        self.end(live)
+
     def retire(self, live: live_connection.LiveConnection) -> None:
         """Stop new calls on this connection, and close it after the answers to its calls."""
         live.is_retired = True
@@ -252,7 +256,7 @@ class Server:
             self.settings,
             self._environ,
             live,
-            on_end=lambda: self.end(live),
+            on_end=lambda: self._note_over(live),
             on_session_end=lambda: self.retire(live),
             on_message=self._note_message,
             may_ask=self._may_ask,

@@ -8,6 +8,7 @@ the client does not do.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -66,7 +67,13 @@ class Incoming:
         """Return the next message."""
         try:
             item = await self._inner.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        except (
+            anyio.EndOfStream,
+            anyio.ClosedResourceError,
+            anyio.BrokenResourceError,
+            # The client stops to receive: its transport has failed.
+            asyncio.CancelledError,
+        ):
             self._on_end()
             raise
         message = getattr(item, "message", None)
