@@ -55,6 +55,17 @@ def test_a_review_shows_what_was_repaired(olga):
     assert change["flags"] == []
 
 
+@pytest.mark.usefixtures("stored")
+def test_a_review_shows_what_providers_would_refuse(olga):
+    servers.add()
+    servers.answer({**listing.tool("read"), "inputSchema": {"not": {"required": ["a"]}}})
+
+    (change,) = olga.get("/plugins/files/review").json()["changes"]
+
+    assert len(change["providers"]) == 3
+    assert change["flags"] == []
+
+
 @pytest.mark.usefixtures("changed")
 def test_only_the_shown_version_can_be_approved(olga):
     version = shown_digests(olga)["files__write"]

@@ -176,6 +176,18 @@ def test_the_review_shows_what_was_repaired(mcp: Any, script: scripting.Script) 
     assert any(line.startswith("  ! inputSchema.properties.a.type: ") for line in printed)
 
 
+def test_what_providers_would_refuse_is_said_at_the_review_and_the_approval(
+    mcp: Any, script: scripting.Script
+) -> None:
+    script.lists(listing.tool("read", "Read. " * 200, {"q": {"pattern": r"^\p{L}$"}}))
+    mcp("add", "files", *command(script))
+
+    for printed in (mcp("review", "files"), mcp("approve", "files", "--as-they-are")):
+        said = [line.split()[1] for line in printed.splitlines() if line.startswith("  providers: ")]
+        assert said == ["Azure", "Its"]
+        assert "  ! " not in printed
+
+
 def test_a_removed_limit_is_marked_before_and_after_the_approval(mcp: Any, script: scripting.Script) -> None:
     script.lists(listing.tool("read", "Read a file.", {"size": {"maximum": 10}}))
     mcp("add", "files", *command(script))

@@ -107,6 +107,16 @@ def test_a_repaired_tool_shows_its_repairs(plugin_manager: Client, belt: None) -
     assert "Repaired schema" in plugin_manager.get("/review/").content.decode()
 
 
+def test_a_tool_shows_what_providers_would_refuse(plugin_manager: Client, belt: None) -> None:
+    servers.add()
+    servers.answer(listing.tool("read", "Read. " * 200))
+
+    read = change(open_page(plugin_manager), "files__read")
+
+    assert (len(read.flags), len(read.providers)) == (0, 1)
+    assert "Providers of models" in plugin_manager.get("/review/").content.decode()
+
+
 @pytest.mark.parametrize("htmx", [True, False])
 def test_only_the_selected_tools_are_approved(plugin_manager: Client, changed: None, htmx: bool) -> None:
     response = decide(plugin_manager, "approve", "files__write", htmx=htmx, confirm="yes")

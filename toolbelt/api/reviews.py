@@ -130,6 +130,13 @@ class ReviewedTool(ninja.Schema):
             " stood for an absent keyword. Other repairs are among `flags`."
         ),
     ]
+    providers: Annotated[
+        list[str],
+        pydantic.Field(
+            description="What providers of models would refuse of the tool, in their formats, and which patterns they"
+            " are not sent."
+        ),
+    ]
     users: Annotated[list[str], pydantic.Field(description="The agents that have the tool now.")]
 
 
@@ -259,6 +266,7 @@ def review_plugin(request: HttpRequest, name: names.Name) -> Any:
                 ],
                 "flags": change.flags,
                 "repairs": change.repairs,
+                "providers": change.providers,
                 "users": change.users,
             }
             for change in review.changes

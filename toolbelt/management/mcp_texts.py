@@ -119,6 +119,7 @@ def reviewed(review: approvals.Review) -> Iterator[str]:
             yield from (f"    {line}" for line in difference.lines)
         yield from (f"  ! {flag}" for flag in change.flags)
         yield from (f"  repaired: {repair}" for repair in change.repairs)
+        yield from (f"  providers: {objection}" for objection in change.providers)
         if change.users:
             yield f"  used by {', '.join(change.users)}"
     yield f"{len(review.to_review)} to review, {review.same} unchanged."

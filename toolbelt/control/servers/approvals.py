@@ -17,9 +17,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolbelt import formats
 from toolbelt.control.servers import line_diffs
-from toolbelt.core import catalog, errors, risks, schema, tool_versions
-from toolbelt.core.imported import flags, repairs
+from toolbelt.core import catalog, errors, risks, schema, texts, tool_versions
+from toolbelt.core.imported import cleaning, flags, repairs
 from toolbelt.store import references, snapshots, token_counts
 
 Kind = Literal["new", "changed", "renamed", "details", "hints", "gone"]
@@ -36,6 +37,8 @@ FIELDS = ("title", "description", "input_schema", "output_schema", "annotations"
 MAX_CANDIDATES = 20
 # How many versions' flags are cached, because their page is rendered again after each decision.
 MAX_FLAGGED = 4096
+# How much of a sentence about providers is shown; it may name a server's arguments.
+MAX_OBJECTION_LENGTH = 300
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
 
 
@@ -68,8 +71,8 @@ class Change:
     """One tool to review. ``shown`` is the hash to approve it with.
 
     ``differences`` are relative to the approved version, or for a renamed tool to the tool ``previous``; a new tool has
-    none. ``repairs`` are those of its listed schemas that are no findings, in words. ``users`` names who has it, or had
-    it under its previous key.
+    none. ``repairs`` are those of its listed schemas that are no findings, in words; ``providers`` is what providers of
+    models would refuse of it, and what they are not sent. ``users`` names who has it, or had it under its previous key.
     """
 
     kind: Kind
@@ -79,6 +82,7 @@ class Change:
     differences: tuple[Difference, ...] = ()
     flags: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
     tokens_before: int = 0
     tokens_after: int = 0
     users: tuple[str, ...] = ()
@@ -279,6 +283,24 @@ def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
     return raised
 
 
+def objections(tool: catalog.Tool) -> tuple[str, ...]:
+    """Return what providers of models would refuse of a tool, and what they are not sent, in words."""
+    return _objections(tool.key, tool.description, tool.input_schema) if tool.kind == "tool" else ()
+
+
+@functools.lru_cache(MAX_FLAGGED)
+def _objections(key: str, description: str, takes: str) -> tuple[str, ...]:
+    document = {
+        "name": key,
+        "description": description,
+        "input_schema": schema.mapping(takes, dict(schema.EMPTY)),
+    }
+    return tuple(
+        texts.cut(cleaning.escape_hidden(objection), MAX_OBJECTION_LENGTH)
+        for objection in formats.objections(document)
+    )
+
+
 @catalog.derived
 def findings(stored: catalog.Catalog) -> Mapping[str, tuple[str, ...]]:
     """Return the findings of each tool to review that has any, by key."""
@@ -346,6 +368,7 @@ def _change(item: ReviewItem, stored: catalog.Catalog, users: Mapping[str, list[
         differences=tuple(_differences(before, as_shown(tool))) if before is not None else (),
         flags=flags_of(item, stored),
         repairs=tuple(repair.sentence for repair in repairs.read(tool.repairs) if not repair.is_finding),
+        providers=() if kind == "gone" else objections(tool),
         tokens_before=_tokens(previous or tool.key, before) if tool.kind == "tool" else 0,
         tokens_after=0 if kind == "gone" else tool.tokens,
         users=tuple(users.get(previous or tool.key, ())),

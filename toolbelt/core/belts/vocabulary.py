@@ -49,6 +49,7 @@ class Upstream(fields.Fields):
     sharing: fields.Word[connections.Sharing] | None = None
     idle: fields.Whole | None = None
     max_connections: fields.Whole | None = None
+    revision: fields.Word[connections.Revision] | None = None
 
 
 class Plugin(fields.Fields):

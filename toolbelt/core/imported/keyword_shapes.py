@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from toolbelt.core.schema import patterns
+
 Schema = dict[str, Any]
 Reader = Callable[[Any, Schema], Any]
 
@@ -100,6 +102,16 @@ def _mapping(value: Any, _: Schema) -> Any:
     return ABSENT if value == [] else UNUSABLE
 
 
+def _by_pattern(value: Any, parent: Schema) -> Any:
+    if not isinstance(value, dict) or not any(map(patterns.is_broken, value)):
+        return _mapping(value, parent)
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        # It would refuse the properties whose names the pattern was to allow.
+        if keyword in parent:
+            parent[keyword] = True
+    return UNUSABLE
+
+
 def _list(value: Any) -> Any:
     """Return a value as a list, also one whose positions are written out, as PHP does if one is missing."""
     if isinstance(value, list):
@@ -179,6 +191,10 @@ def _text(value: Any, _: Schema) -> Any:
     return value if isinstance(value, str) else UNUSABLE
 
 
+def _pattern(value: Any, _: Schema) -> Any:
+    return value if isinstance(value, str) and not patterns.is_broken(value) else UNUSABLE
+
+
 def _anchor(value: Any, _: Schema) -> Any:
     return value if isinstance(value, str) and _ANCHOR.fullmatch(value) else UNUSABLE
 
@@ -241,7 +257,8 @@ def _each(names: str, **shape: Any) -> dict[str, Shape]:
 
 
 SHAPES: Mapping[str, Shape] = {
-    **_each("$defs definitions properties patternProperties dependentSchemas", read=_mapping, holds="names"),
+    **_each("$defs definitions properties dependentSchemas", read=_mapping, holds="names"),
+    **_each("patternProperties", read=_by_pattern, holds="names"),
     **_each(
         "additionalItems additionalProperties contains contentSchema else if not propertyNames then unevaluatedItems"
         " unevaluatedProperties",
@@ -264,7 +281,8 @@ SHAPES: Mapping[str, Shape] = {
     **_each("type", read=_type),
     **_each("enum", read=_choices),
     **_each("const", read=_anything, may_be_null=True),
-    **_each("$dynamicRef $recursiveRef $ref pattern", read=_text),
+    **_each("$dynamicRef $recursiveRef $ref", read=_text),
+    **_each("pattern", read=_pattern),
     **_each("$anchor $dynamicAnchor $recursiveAnchor", read=_anchor, annotates=True),
     **_each("$vocabulary", read=_vocabulary, annotates=True),
     **_each(

@@ -181,7 +181,7 @@ class Command(terminal.Command):
         without_hash = [key for key in versions if key not in _hashes(tools)]
         if without_hash and not options["as_they_are"]:
             raise errors.Refused(mcp_texts.hash_required(name, without_hash))
-        findings = inbox.warnings(versions)
+        findings, objections = inbox.warnings(versions), inbox.objections(versions)
         approval = decisions.approve(_write(options), versions, plugin=name)
         gains = inbox.new_access(approval.keys)
         previous_names = {new: old for old, new in approval.carried}
@@ -189,6 +189,7 @@ class Command(terminal.Command):
             carried = f", with the settings of {previous_names[key]}" if key in previous_names else ""
             self.stdout.write(f"Approved {key}{carried}.{mcp_texts.on_for(key, gains)}")
             self._print(f"  ! {flag}" for tool, flag in findings if tool == key)
+            self._print(f"  providers: {objection}" for tool, objection in objections if tool == key)
         self._print(mcp_texts.not_granted(approval.keys, gains))
         for problem in approval.problems:
             self.stderr.write(str(problem))
@@ -281,6 +282,11 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         help=f"the maximum number of connections per process (default: {connections.MAX_CONNECTIONS})",
     )
+    parser.add_argument(
+        "--revision",
+        choices=connections.REVISIONS,
+        help="the revision of MCP to speak, or with the first an earlier one (default: what the server answers)",
+    )
     parser.add_argument("--title", metavar="TEXT", default="", help="a display name")
     parser.add_argument("--category", metavar="C", default="", help="the category of its tools")
     parser.add_argument("--trust", action="store_true", help="approve its new tools automatically")
@@ -299,7 +305,7 @@ def _connection(options: dict[str, Any]) -> dict[str, Any]:
         "cwd": options["cwd"],
         "url": options["url"],
         "headers": headers,
-        **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections")},
+        **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections", "revision")},
     }
     # A limit of 0 stays, so that it is refused.
     return {field: value for field, value in fields.items() if value or value == 0}

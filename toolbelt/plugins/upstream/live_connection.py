@@ -115,6 +115,10 @@ class LiveConnection:
         """Record why the server was given up."""
         self.failure = UnreachableError(str(reason))
 
+    def begin_again(self) -> None:
+        """Forget why the first attempt to connect failed."""
+        self.failure, self.exit_code, self.http_status, self.is_over = None, None, 0, False
+
     def note_exit(self, code: int) -> None:
         """Record the exit code of a process that ended on its own."""
         self.exit_code = code

@@ -186,6 +186,7 @@ class _Connection(pieces.View):
         self.connection = connection
         self.arguments = shlex.join(connection.args)
         self.shared = _SHARED_BY[sharing]
+        self.revision = forms.REVISION_LABELS.get(connection.revision, "")
         self.closes = sharing != "shared"
         self.open = process_connections.open_connections(plugin.name)
         self.form = form
@@ -196,7 +197,7 @@ def _replace_command(connection: connections.Connection, name: str) -> str:
     """Return the command that stores this connection again, with the options that differ from the defaults."""
     default = connections.Connection()
     options = [f"--env={key}={value}" for key, value in connection.env.items()]
-    for option in ("cwd", "timeout", "sharing", "idle", "max_connections"):
+    for option in ("cwd", "timeout", "sharing", "idle", "max_connections", "revision"):
         value = getattr(connection, option)
         if value != getattr(default, option):
             options.append(f"--{option.replace('_', '-')}={value}")

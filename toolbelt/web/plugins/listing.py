@@ -194,6 +194,12 @@ def state(provider: plugin_overview.Provider) -> State:
             )
         case "not-asked" if not provider.tools:
             return State(shape="dormant", word="On", about="tools not listed yet")
+        case "ready" if provider.connection and all(tool.retired for tool in provider.tools):
+            return State(
+                shape="active",
+                word="On",
+                about="lists no tool: check its configuration, or another revision of MCP",
+            )
         case _:
             return State(shape="active", word="On")
 

@@ -58,6 +58,7 @@ class Change(pieces.View):
         self.repairs = tuple(
             texts.pieces(words.cut(repair, MAX_FLAG_LENGTH)) for repair in tool_change.repairs
         )
+        self.providers = tuple(texts.pieces(objection) for objection in tool_change.providers)
         self.description = (
             texts.text(tool.description) if tool.description and not tool_change.differences else None
         )
