@@ -52,16 +52,18 @@ class Offer:
     contents: Mapping[str, Any]
 
 
-def compare(server: comparing.Server, gateway: Gateway | None = None) -> tuple[str, str]:
+def compare(
+    server: comparing.Server, gateway: Gateway | None = None, options: Sequence[str] = ()
+) -> tuple[str, str]:
     """Compare a server, directly and through Toolbelt. Return its rows in the documentation's two tables.
 
-    Toolbelt runs the server's command, or connects to the gateway that runs it.
+    Toolbelt runs the server's command, or connects to the gateway that runs it. ``options`` are more of ``mcp add``.
     """
     with _working_directory(server), wire.Direct(server.command, WORK, server.env) as side:
         direct = _offer(side, server)
         direct_results = comparing.results(side, server, direct.tools)
     prefix = f"{_key(server)}__"
-    with _working_directory(server), _added_to_toolbelt(server, gateway) as through_side:
+    with _working_directory(server), _added_to_toolbelt(server, gateway, options) as through_side:
         through = _offer(through_side, server, prefix)
         through_results = comparing.results(through_side, server, direct.tools, prefix=prefix)
         _check_another_session(server, through_side, prefix)
@@ -145,11 +147,13 @@ def _working_directory(server: comparing.Server) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _added_to_toolbelt(server: comparing.Server, gateway: Gateway | None) -> Iterator[wire.Through]:
+def _added_to_toolbelt(
+    server: comparing.Server, gateway: Gateway | None, more: Sequence[str]
+) -> Iterator[wire.Through]:
     """Connect Toolbelt to a server, for a single agent; yield that agent's connection, in a new session."""
     key = _key(server)
     variables = [part for name, value in server.env.items() for part in ("--env", f"{name}={value}")]
-    options = ["--namespace", key, "--trust", "--timeout", "120"]
+    options = ["--namespace", key, "--trust", "--timeout", "120", *more]
     command = ["--cwd", str(WORK), *variables, "--command", *server.command]
     with contextlib.ExitStack() as stack:
         connection = ["--url", stack.enter_context(gateway())] if gateway else command
