@@ -22,6 +22,16 @@ REFUSALS: dict[str, tuple[int, Any]] = {
     "server-everything": (400, {"code": -32000, "message": "Bad Request: No valid session ID provided"}),
     "others": (404, "Unknown session. Send initialize first."),
     "empty response": (404, ""),
+    "gone": (410, "The session has ended."),
+    "an empty 400": (400, ""),
+    "an id of a connection": (400, {"code": -32000, "message": "Bad Request: Unknown connection id"}),
+    "a transport": (400, {"error": "No transport found for sessionId"}),
+    "invalid parameters": (400, {"code": -32602, "message": "Invalid session id"}),
+    "a conflict": (409, {"code": -32001, "message": "Session not found"}),
+    "an internal error": (500, {"code": -32603, "message": "Session not found"}),
+    "unavailable": (503, {"code": -32001, "message": "MCP session is unknown or expired"}),
+    "unauthorized": (401, "session expired"),
+    "200": (200, {"code": -32001, "message": "Session not found or expired"}),
 }
 
 

@@ -13,7 +13,7 @@ from tests.plugins.upstream import harness, listing, session_server, stateful
 from toolbelt.core import connections
 from toolbelt.core.imported import non_tool_importing
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import connection, live_connection
+from toolbelt.plugins.upstream import calling, connection, live_connection
 from toolbelt.plugins.upstream import limits as bounds
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,8 @@ def test_a_call_whose_session_is_refused_runs_once_in_a_new_session(refusal: tup
         await harness.call(server, "echo", {})
         # The stream stays open: otherwise it would report the restart before the call.
         restarted.session = ""
-        assert text(await harness.call(server, "echo", {})) == "echoed"
+        answer = await harness.call(server, "echo", {})
+        assert [block["text"] for block in answer["content"]] == ["echoed", calling.NEW_SESSION]
 
     with session_server.running(refusal) as restarted:
         run_connected(restarted.url, story)
@@ -113,7 +114,8 @@ def test_a_server_that_refuses_every_session_is_unreachable_after_two_attempts()
     [
         (400, {"code": -32602, "message": "Invalid arguments: session is required"}),
         (400, {"code": -32603, "message": "The disk is full."}),
-        (200, {"code": -32001, "message": "Session not found"}),
+        (200, {"code": -32602, "message": "The field session is required"}),
+        (500, {"code": -32603, "message": "The disk of this session is full."}),
     ],
 )
 def test_an_error_of_the_call_itself_is_raised_without_a_new_session(answer: tuple[int, Any]) -> None:

@@ -26,6 +26,10 @@ _CHANGED = "{0.plugin} no longer offers {0.name} as it was approved."
 _REWORDED = "On this connection, {0.plugin} does not describe {0.name} as it was approved."
 
 
+# What a model reads after a call that began a new session.
+NEW_SESSION = "The server has begun a new session: what it kept for earlier calls is gone."
+
+
 class Progress(Protocol):
     """Called with the progress of a call, on the connections' event loop; the total and the message are optional."""
 
@@ -79,10 +83,13 @@ async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
         try:
             try:
                 result = await _attempt(server, call, more)
-            except live_connection.NotRunError:
+            except live_connection.NotRunError as error:
                 # As MCP requires, a new session begins; it is listed and checked again. If the server is still
                 # unreachable, the reason is reported.
                 result = await _attempt(server, call, more)
+                if error.had_session and call.method == results.CALL:
+                    note = {"type": "text", "text": NEW_SESSION}
+                    result = {**result, "content": [*result.get("content", ()), note]}
         except client_features.PagesRequiredError as error:
             return await _forward_questions(error, features)
         if result.get("resultType") != results.INPUT_REQUIRED:
@@ -183,7 +190,9 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
             raise last.refusal from None
         if last.has_not_run:
             server.retire(live)
-            raise live_connection.NotRunError(live.why(error, server.settings)) from error
+            not_run = live_connection.NotRunError(live.why(error, server.settings))
+            not_run.had_session = live.has_session
+            raise not_run from error
         refusal = _refusal(error, live, call, server, is_cut=last.is_cut)
         if isinstance(refusal, live_connection.UnreachableError):
             server.end(live)

@@ -32,8 +32,10 @@ class UnreachableError(errors.ToolbeltError):
 
 class NotRunError(UnreachableError):
     """Nothing to fix: the server, perhaps restarted, was not reached, or no longer knows the session. The call has not
-    run.
+    run. ``had_session``: what the server kept in its session is gone.
     """
+
+    had_session = False
 
 
 class ClosedError(UnreachableError):
@@ -145,8 +147,8 @@ class LiveConnection:
         is_closed = is_over and error.code == mcp_types.CONNECTION_CLOSED
         if is_closed or self.http_status in _AWAY:
             return UnreachableError(self.why(error, settings))
-        if error.code == mcp_types.PARSE_ERROR and str(error.message).startswith("Failed to parse "):
-            # The client's own words, which quote a library's.
+        if error.code == mcp_types.PARSE_ERROR and "validation error" in str(error.message):
+            # The words of a library.
             return contract.ToolError("The server's answer cannot be read.")
         return contract.ToolError(
             cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."

@@ -39,11 +39,27 @@ SILENT_SECONDS = 300.0
 # How long a name that was resolved and checked is not resolved again.
 RESOLVED_SECONDS = 10.0
 
-# How servers report with HTTP 400 that they do not know a session. (MCP requires 404, with any wording.)
-_UNKNOWN_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
+# How servers report that they do not know a session. (MCP requires 404, with any wording.) With HTTP 400, they may also
+# name what they keep a session in. With other statuses, 200 included, and for invalid parameters, only a text about a
+# session that is gone counts.
+_GONE = frozenset({404, 410})
+_UNKNOWN_SESSION = re.compile(
+    r"session|not initiali[sz]ed|(connection|transport).{0,20}\b(id|found)\b", re.IGNORECASE
+)
+_LOST_SESSION = re.compile(
+    r"\bsession\b.{0,30}\b(not found|unknown|expired|invalid|terminated|does not exist|no longer)\b"
+    r"|\b(no|no valid|unknown|invalid|expired|missing)\b.{0,20}\bsession\b|not initiali[sz]ed",
+    re.IGNORECASE,
+)
+_NOTHING_ELSE = re.compile(
+    r"(unknown|invalid|expired|missing|no( valid)?) (mcp )?session( id)?( provided)?\.?"
+    r"|(mcp )?session( id)? (is )?(not found|unknown|invalid|expired)\.?",
+    re.IGNORECASE,
+)
 _SESSION = streamable_http.MCP_SESSION_ID.encode()
-# How much of such an answer is searched.
+# How much of such an answer is searched, and how large one with HTTP 200 may be.
 MAX_REFUSAL_LENGTH = 64 * 1024
+MAX_REFUSAL_BYTES = 4 * 1024
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Notify = Callable[[], None]
@@ -251,8 +267,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                 response.stream = _Events(response.stream, check)
             else:
                 response.stream = _Limited(response.stream)
-            await self._note_session(request, response, check)
-            return response
+            return await self._note_session(request, response, check)
         # Not if this request follows one that was written, such as one for the rest of its answer.
         if check is not None and not check.is_made:
             check.has_not_run = True
@@ -266,10 +281,13 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
 
     async def _note_session(
         self, request: httpx2.Request, response: httpx2.Response, check: last_check.LastCheck | None
-    ) -> None:
-        """Note whether the server refused the session of a call, or of the stream that it kept open before."""
+    ) -> httpx2.Response:
+        """Note whether the server refused the session of a call, or of the stream that it kept open before.
+
+        Return the response, or one in its place that the client does not take for another request's.
+        """
         if streamable_http.MCP_SESSION_ID not in request.headers:
-            return
+            return response
         if request.method == "GET":
             is_refused = self._has_stream and await _refuses_session(response)
             self._has_stream = self._has_stream or response.status_code == 200
@@ -282,6 +300,9 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                 self._session_over()
         elif check is not None and await _refuses_session(response):
             check.has_not_run = True
+            if response.status_code == 200:
+                return _not_sent("The server no longer knows the session.")
+        return response
 
     async def _refuse_compressed(self, response: httpx2.Response, request: httpx2.Request) -> None:
         """Raise CompressedError before the body is read, which the client would decompress without a limit."""
@@ -378,25 +399,42 @@ async def _resolve(host: str, port: int) -> list[str]:
 
 
 async def _refuses_session(response: httpx2.Response) -> bool:
-    """Return whether the answer means that the session is unknown: HTTP 404, or 400 with such a message."""
-    if response.status_code != 400:
-        return response.status_code == 404
-    if not isinstance(response.stream, _Limited):
+    """Return whether the answer means that the session is unknown, before anything has run."""
+    status = response.status_code
+    if status in _GONE:
+        return True
+    is_json = response.headers.get("content-type", "").lower().startswith("application/json")
+    length = response.headers.get("content-length", "")
+    is_short = length.isdecimal() and int(length) <= MAX_REFUSAL_BYTES
+    if not isinstance(response.stream, _Limited) or (status == 200 and not (is_json and is_short)):
+        return False
+    if status != 200 and status < 400:
         return False
     # The body is kept, so that the client can read it as well.
     body = await response.aread()
+    error: Any = None
     try:
-        error = json.loads(body)["error"]
-        code, text = error.get("code"), str(error.get("message"))
+        document = json.loads(body)
+        if status == 200 and not (isinstance(document, dict) and document.get("error")):
+            return False
+        error = document["error"]
+        code, text = error.get("code"), str(error.get("message") or error)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        code, text = None, body[:MAX_REFUSAL_LENGTH].decode(errors="replace")
-    # Invalid arguments may mention sessions as well.
-    return code != mcp_types.INVALID_PARAMS and _UNKNOWN_SESSION.search(text) is not None
+        code, text = (
+            None,
+            error if isinstance(error, str) else body[:MAX_REFUSAL_LENGTH].decode(errors="replace"),
+        )
+    if code == mcp_types.INVALID_PARAMS:
+        # Invalid arguments may mention sessions as well.
+        return _NOTHING_ELSE.fullmatch(text.strip()) is not None
+    if status == 400:
+        return not text.strip() or _UNKNOWN_SESSION.search(text) is not None
+    return _LOST_SESSION.search(text) is not None
 
 
-def _not_sent() -> httpx2.Response:
-    """Return the answer to a request that was refused here: an error for that request alone."""
-    error = {"code": mcp_types.INVALID_REQUEST, "message": "The call was refused before it was sent."}
+def _not_sent(reason: str = "The call was refused before it was sent.") -> httpx2.Response:
+    """Return an error as the answer to one request alone."""
+    error = {"code": mcp_types.INVALID_REQUEST, "message": reason}
     return httpx2.Response(403, json={"jsonrpc": "2.0", "id": None, "error": error})
 
 
