@@ -7,7 +7,7 @@ there is exactly one that can be meant; ABSENT if the value says nothing; or UNU
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -82,7 +82,8 @@ def yes_or_no(value: Any, _: Schema) -> Any:
 
 def _schema_or_list(value: Any, parent: Schema) -> Any:
     if isinstance(value, list):
-        return value or ABSENT
+        # Beside the newer form of the same, there is no reading.
+        return UNUSABLE if value and parent.get("prefixItems") else value or ABSENT
     return schema(value, parent)
 
 
@@ -276,6 +277,22 @@ SHAPES: Mapping[str, Shape] = {
     **_each("examples", read=_examples, annotates=True),
     **_each("default", read=_anything, annotates=True, may_be_null=True),
 }
+
+
+# Keywords whose schemas apply to the same value as theirs.
+_IN_PLACE = ("allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then")
+
+
+def in_place(schema: Schema) -> Iterator[Any]:
+    """Yield the schemas in a schema that apply to the same value, without those that it refers to."""
+    for keyword in _IN_PLACE:
+        value = schema.get(keyword)
+        if isinstance(value, list):
+            yield from value
+        elif keyword == "dependentSchemas" and isinstance(value, dict):
+            yield from value.values()
+        else:
+            yield value
 
 
 def is_misspelled(value: Any) -> bool:

@@ -36,8 +36,7 @@ def of(
     if changes.removed:
         told.append(f"No longer available: {_listed(changes.removed)}. Calls of them are refused.")
     told += [
-        f"This replaces any earlier text about the {key}:\n{sections[key].tagged}"
-        for key in changes.said
+        f"This replaces any earlier text about the {key}:\n{sections[key].tagged}" for key in changes.said
     ]
     told += [f"The earlier text about the {key} no longer applies." for key in changes.ended]
     if changes.loadable:
