@@ -6,7 +6,6 @@ export const ADDRESS = TOOLBELT_ADDRESS;
 export const AGENT = TOOLBELT_AGENT;
 export const OTHER_AGENT = TOOLBELT_OTHER_AGENT;
 export const TOKENS = { [AGENT]: TOOLBELT_TOKEN, [OTHER_AGENT]: TOOLBELT_OTHER_TOKEN };
-export const INVALID_PARAMS = -32602;
 // Longer than anything here takes, so a wait that reaches it is a defect.
 const TIMEOUT_MS = 20_000;
 

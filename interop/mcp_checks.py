@@ -124,6 +124,12 @@ def text(result: Mapping[str, Any]) -> str:
     return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 
+def is_unknown(result: Mapping[str, Any], tool: str) -> bool:
+    """Return whether a result says that the agent may call no tool of this name."""
+    refusal = f"There is no tool named {tool!r} that you may call."
+    return result.get("isError") is True and text(result).startswith(refusal)
+
+
 def structured_content(result: Mapping[str, Any]) -> Any:
     """Return the structured content of a result, read from its text, which has it as JSON."""
     assert not result.get("isError"), result
@@ -206,13 +212,8 @@ class Checks(abc.ABC):
 
     async def test_a_hidden_tool_is_refused_like_one_that_does_not_exist(self) -> None:
         async with self.connected(GUEST) as client:
-            refusals = []
             for tool in ("desk__add", "desk__nothing"):
-                with pytest.raises(RequestError) as refused:
-                    await in_time(client.call(tool, {"a": 1, "b": 2}))
-                assert refused.value.code == INVALID_PARAMS
-                refusals.append(refused.value.message.replace(tool, "that"))
-            assert refusals[0] == refusals[1]
+                assert is_unknown(await in_time(client.call(tool, {"a": 1, "b": 2})), tool)
 
     async def test_a_flip_notifies_only_the_agents_clients(self) -> None:
         async with self.connected() as desk, self.connected(GUEST) as guest:
@@ -221,9 +222,7 @@ class Checks(abc.ABC):
                 await in_thread(kit.switch, "arithmetic", False)
                 await desk.changes.wait_for(1)
                 assert "desk__add" not in await in_time(desk.tools())
-                with pytest.raises(RequestError) as refused:
-                    await in_time(desk.call("desk__add", {"a": 1, "b": 2}))
-                assert refused.value.code == INVALID_PARAMS
+                assert is_unknown(await in_time(desk.call("desk__add", {"a": 1, "b": 2})), "desk__add")
             await desk.changes.wait_for(2)
             assert "desk__add" in await in_time(desk.tools())
             assert guest.changes.count == 0
@@ -253,8 +252,8 @@ class Checks(abc.ABC):
                 assert structured_content(await in_time(client.call("desk__add", {"a": 1, "b": 1}))) == {
                     "sum": 2
                 }
-                with kit.switched("arithmetic", on=False), pytest.raises(RequestError):
-                    await in_time(client.call("desk__add", {"a": 1, "b": 1}))
+                with kit.switched("arithmetic", on=False):
+                    assert is_unknown(await in_time(client.call("desk__add", {"a": 1, "b": 1})), "desk__add")
 
     async def test_dispatch_searches_and_calls_without_changing_the_list(self) -> None:
         async with self.connected() as client:
@@ -267,9 +266,8 @@ class Checks(abc.ABC):
             arguments = {"tool": "desk__add_note", "arguments": {"text": self.version}}
             assert f"Noted: {self.version}" in text(await in_time(client.call("call_tool", arguments)))
             assert await in_time(client.tools()) == before
-            with kit.switched("desk_notes", on=False), pytest.raises(RequestError) as refused:
-                await in_time(client.call("call_tool", arguments))
-            assert refused.value.code == INVALID_PARAMS
+            with kit.switched("desk_notes", on=False):
+                assert is_unknown(await in_time(client.call("call_tool", arguments)), "desk__add_note")
 
     async def test_loading_extends_the_list_if_the_revision_allows_it(self) -> None:
         with listing():

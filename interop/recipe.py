@@ -24,9 +24,11 @@ from scenario import ADD, Call, Reply
 
 # With every argument, because smolagents requires them all.
 SEARCH = Call("search_tools", {"query": "put a note", "limit": 5, "offset": 0})
+# Longer than clients wait by default: 5 s in httpx, 10 s in Agno. Set 45 to check the others, which wait 30 s.
+SLOW_SECONDS = int(os.environ.get("INTEROP_SLOW_SECONDS", "12"))
 DISPATCH = Call("call_tool", {"tool": "desk__add_note", "arguments": {"text": "Milk."}})
 # Longer than any run takes.
-TIMEOUT = 60
+TIMEOUT = 60 + SLOW_SECONDS
 
 
 @dataclass
@@ -111,6 +113,11 @@ class Checks(abc.ABC):
         run = self.play(Call("desk__fail", {"because": "lunch"}), "I give up.")
         assert "The desk is closed: lunch." in self.results(run.requests[1])[-1]
         assert run.answer == "I give up."
+
+    def test_a_slow_tool_gets_the_time_that_toolbelt_gives_it(self) -> None:
+        run = self.play(Call("desk__wait", {"seconds": SLOW_SECONDS}), "At last.")
+        assert f"Waited {SLOW_SECONDS} s." in self.results(run.requests[1])[-1]
+        assert run.answer == "At last."
 
     def test_what_the_agent_may_load_is_found_and_called(self) -> None:
         run = self.play(SEARCH, DISPATCH, "Noted.")

@@ -35,7 +35,11 @@ SECONDS, ROUNDS = 0.6, 7
 # Each surface is requested with another request id, as agents do.
 REQUESTS = 1000
 KINDS = ("304", "200", "message")
-ADMISSION = "admission"
+COMPARED = {
+    "admission": "admission of a call that the agent's own program runs",
+    "conversation": "surface of a conversation, with nothing to append",
+    "append": "surface of a conversation, with a tool to withdraw",
+}
 PATH = "/api/v1/agents/ada/surface"
 SERVER_HEADERS = frozenset({"connection", "content-length", "date", "server"})
 LABELS = {
@@ -43,8 +47,9 @@ LABELS = {
     "200": "surface unchanged (200)",
     "message": "with a message and triggers",
 }
-# An admission's CPU, against that of a request for a surface that is unchanged.
-ADMISSION_GOAL = 2.0
+CONVERSATION = {"format": "anthropic", "model": "claude-opus-5-5"}
+# The CPU of what is compared with a request for a surface that is unchanged.
+COMPARED_GOALS = {"admission": 2.0, "conversation": 3.0}
 CLIENT_TOOL = "bench_client_run"
 # Against the bare application's CPU, for a surface that is unchanged.
 GOALS = {"sqlite": 2.0, "postgresql": 3.0}
@@ -115,21 +120,33 @@ def measure(size: int) -> dict[str, Any]:
     """Fill a database with ``size`` tools, and request an agent's surface of 30 tools from both applications."""
     with bench.filled(size) as connection, tempfile.TemporaryDirectory() as scratch:
         from toolbelt.control import writing
+        from toolbelt.control.access import switches
         from toolbelt.control.catalog import entries
         from toolbelt.control.people import tokens
+        from toolbelt.runtime import surfaces
 
         bencher = writing.by("bench", via="command", reason="bench")
         token = tokens.issue(bencher, agent="ada").text
         tools = entries.read("agent", "ada").get("tools", [])
         entries.create(bencher, "tool", {"key": CLIENT_TOOL, "description": "Runs in the agent's program."})
         entries.change(bencher.replace(confirm=True), "agent", "ada", {"tools": [*tools, CLIENT_TOOL]})
+        granted = surfaces.ask("ada").tools[-1].name
         address, vendor = bench.address(connection), connection.vendor
         connection.close()
         with serving("toolbelt", scratch, database=address) as toolbelt:
+            begun = _begin_conversation(toolbelt, token)
+            switches.override(bencher.replace(confirm=True), "ada", granted, False)
+            told = {"conversation": _begin_conversation(toolbelt, token), "append": begun}
+            compared = {
+                kind: _post_requests(token, "surface", {**CONVERSATION, "conversation": {"token": known}})
+                for kind, known in told.items()
+            }
+            call = {"tool": CLIENT_TOOL, "arguments": {}}
+            compared["admission"] = _post_requests(token, "calls/admit", {"calls": [call]})
             requests = prepare_requests(toolbelt, token, Path(scratch))
             with serving("bare", scratch) as bare:
                 rounds = _rounds({"toolbelt": toolbelt, "bare": bare}, requests)
-                rounds[ADMISSION] = _admissions(toolbelt, requests["200"], _admission_requests(token))
+                rounds["compared"] = _compared(toolbelt, {"surface": requests["200"], **compared})
                 memory = {
                     name: resource_usage(port)["bytes"]
                     for name, port in (("toolbelt", toolbelt), ("bare", bare))
@@ -233,30 +250,35 @@ def _rounds(ports: dict[str, int], requests: dict[str, list[bytes]]) -> Rounds:
     return figures
 
 
-def _admission_requests(token: str) -> list[bytes]:
-    """Return requests for the admission of a call, each with another request id."""
+def _post_requests(token: str, path: str, fields: dict[str, Any]) -> list[bytes]:
+    """Return requests with these fields, each with another request id."""
     head = f"Host: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\nAuthorization: Bearer {token}\r\n"
     requests = []
     for number in range(REQUESTS):
-        call = {"tool": CLIENT_TOOL, "arguments": {}}
-        body = json.dumps({"session": "s1", "request_id": f"r{number:03}", "calls": [call]})
+        body = json.dumps({"session": "s1", "request_id": f"r{number:03}", **fields})
         content_headers = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        path = PATH.replace("surface", "calls/admit")
-        requests.append(f"POST {path} HTTP/1.1\r\n{head}{content_headers}\r\n{body}".encode())
+        address = PATH.replace("surface", path)
+        requests.append(f"POST {address} HTTP/1.1\r\n{head}{content_headers}\r\n{body}".encode())
     return requests
 
 
-def _admissions(
-    port: int, surface_requests: list[bytes], admission_requests: list[bytes]
-) -> dict[str, list[list[float]]]:
-    """Request admissions and an unchanged surface in turns, and return the figures of each round."""
-    figures: dict[str, list[list[float]]] = {"surface": [], ADMISSION: []}
-    lengths = {"surface": length(port, surface_requests[0]), ADMISSION: length(port, admission_requests[0])}
+def _begin_conversation(port: int, token: str) -> str:
+    """Begin a conversation, and return its token."""
+    request = _post_requests(token, "surface", {**CONVERSATION, "conversation": {}})[0]
+    _, _, content = once(port, request).partition(b"\r\n\r\n")
+    told: str = json.loads(content)["append"]["token"]
+    return told
+
+
+def _compared(port: int, requests: dict[str, list[bytes]]) -> dict[str, list[list[float]]]:
+    """Send requests of each kind in turns, and return the figures of each round."""
+    figures: dict[str, list[list[float]]] = {kind: [] for kind in requests}
+    lengths = {kind: length(port, sent[0]) for kind, sent in requests.items()}
     for turn in range(ROUNDS + 1):
-        for name, requests in (("surface", surface_requests), (ADMISSION, admission_requests)):
-            measured = measure_load(port, requests, lengths[name])
+        for kind, sent in requests.items():
+            measured = measure_load(port, sent, lengths[kind])
             if turn:  # the first one warms up
-                figures[name].append([measured.cpu, measured.rate, measured.p50, measured.p95])
+                figures[kind].append([measured.cpu, measured.rate, measured.p50, measured.p95])
     return figures
 
 
@@ -337,17 +359,16 @@ def report(figures: list[dict[str, Any]]) -> None:
             f"{f'memory, {name}, MB':46}"
             + "".join(f"{entry['memory'][name] / 1e6:>20,.0f}" for entry in figures)
         )
-    print("admission of a call that the agent's own program runs")
-    for name in ("surface", ADMISSION):
-        cells = [
-            statistics.median(measured[0] for measured in entry["rounds"][ADMISSION][name])
-            for entry in figures
-        ]
-        print(f"  {name:10} {'CPU for a request, µs':32} " + "".join(f"{cell:>20,.0f}" for cell in cells))
-    print(
-        f"  {'CPU, admission / surface':44}"
-        + "".join(f"{_admission_ratio(entry):>18.2f} ×" for entry in figures)
-    )
+    for kind, label in COMPARED.items():
+        print(label)
+        for name in ("surface", kind):
+            cells = [
+                statistics.median(measured[0] for measured in entry["rounds"]["compared"][name])
+                for entry in figures
+            ]
+            print(f"  {name:12} {'CPU for a request, µs':30} " + "".join(f"{cell:>20,.0f}" for cell in cells))
+        ratios = "".join(f"{_compared_ratio(entry, kind):>18.2f} ×" for entry in figures)
+        print(f"  {f'CPU, {kind} / surface':44}" + ratios)
     goal = GOALS[figures[0]["vendor"]]
     print("\ngoals")
     for kind in ("304", "200"):
@@ -356,18 +377,19 @@ def report(figures: list[dict[str, Any]]) -> None:
             print(
                 f"  {met} {LABELS[kind]}, {entry['size']:,} tools: at most {goal:g} × the bare application's CPU"
             )
-    for entry in figures:
-        met = "met   " if _admission_ratio(entry) <= ADMISSION_GOAL else "MISSED"
-        print(
-            f"  {met} admission, {entry['size']:,} tools: at most {ADMISSION_GOAL:g} × the CPU of an unchanged surface"
-        )
+    for kind, most in COMPARED_GOALS.items():
+        for entry in figures:
+            met = "met   " if _compared_ratio(entry, kind) <= most else "MISSED"
+            print(
+                f"  {met} {kind}, {entry['size']:,} tools: at most {most:g} × the CPU of an unchanged surface"
+            )
 
 
-def _admission_ratio(entry: dict[str, Any]) -> float:
-    """Return the median of the rounds' ratios of CPU per request, of an admission to an unchanged surface."""
-    rounds = entry["rounds"][ADMISSION]
-    pairs = zip(rounds[ADMISSION], rounds["surface"], strict=True)
-    return float(statistics.median([admission[0] / surface[0] for admission, surface in pairs]))
+def _compared_ratio(entry: dict[str, Any], kind: str) -> float:
+    """Return the median of the rounds' ratios of CPU per request, to an unchanged surface."""
+    rounds = entry["rounds"]["compared"]
+    pairs = zip(rounds[kind], rounds["surface"], strict=True)
+    return float(statistics.median([measured[0] / surface[0] for measured, surface in pairs]))
 
 
 def ratio(entry: dict[str, Any], kind: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import kit
@@ -18,7 +18,7 @@ from toolbelt.adapters.connection import http
 
 @pytest.fixture
 def converse() -> Any:
-    def converse(model: str, address: str, messages: Sequence[str]) -> None:
+    def converse(model: str, address: str, messages: Iterable[str]) -> None:
         chat = langchain_anthropic.ChatAnthropic(model=model, api_key="k", base_url=address, max_retries=0)
         toolbelt = langchain.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))
         agent = agents.create_agent(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import kit
@@ -18,7 +18,7 @@ from toolbelt.adapters.connection import http
 
 @pytest.fixture
 def converse() -> Any:
-    def converse(model: str, address: str, messages: Sequence[str]) -> None:
+    def converse(model: str, address: str, messages: Iterable[str]) -> None:
         provider = providers.AnthropicProvider(api_key="k", base_url=address)
         toolbelt = adapter.Toolbelt(http.Http(kit.ADDRESS, kit.AGENT, kit.TOKEN))
         agent = pydantic_ai.Agent(

@@ -48,7 +48,7 @@ def fail(because: str) -> str:
 
 
 @tool(title="Wait", annotations={"readOnlyHint": True})
-async def wait(seconds: Annotated[float, Field(ge=0, le=30)]) -> str:
+async def wait(seconds: Annotated[float, Field(ge=0, le=50)]) -> str:
     """Wait before answering."""
     await asyncio.sleep(seconds)
     return f"Waited {seconds:g} s."

@@ -269,6 +269,7 @@ def _desktop_commander(work: Path) -> Server:
         calls=calls,
         normalised={
             **CLOCK,
+            "process and time in Chromium's messages": (r"\[\d+:\d+:\d{4}/[\d.]+:", "[<process and time>:"),
             "times of files": (r"\w{3} \w{3} \d\d \d{4} [\d:]+ GMT[^\"\\]*", "<time>"),
             "durations in seconds": (r"\b\d+(\.\d+)?(?=(ms|s)\b)", "<seconds>"),
         },

@@ -223,3 +223,11 @@ def test_a_conversation_goes_on_as_it_was_while_toolbelt_cannot_be_reached(
     assert request.parameters["extra_headers"] == first["extra_headers"]
     with pytest.raises(protocol.Unreachable):
         conversation.Conversation("anthropic", model=CLAUDE).request(messages, None)
+
+
+def test_a_call_through_call_tool_means_the_tool_that_it_names() -> None:
+    given = {"tool": "refund", "arguments": {"order": 7}}
+    assert conversation.dispatched("call_tool", given) == ("refund", {"order": 7})
+    assert conversation.dispatched("call_tool", {"tool": "refund"}) == ("refund", {})
+    for name, arguments in (("refund", given), ("call_tool", {}), ("call_tool", {"tool": 7})):
+        assert conversation.dispatched(name, arguments) == (name, arguments)

@@ -79,3 +79,13 @@ def test_every_field_except_the_name_can_be_changed() -> None:
     json_schema = entry_schemas.changes_model("agent").model_json_schema()
     assert set(json_schema["properties"]) == {*belts.KINDS["agent"].fields} - {"key"}
     assert schema.violations(json.dumps(json_schema), {"tools_config": None, "title": "x"}) == ()
+
+
+def test_request_bodies_are_described_as_json_which_every_generator_of_clients_knows() -> None:
+    types = {
+        media_type
+        for methods in DOCUMENT["paths"].values()
+        for operation in methods.values()
+        for media_type in operation.get("requestBody", {}).get("content", ())
+    }
+    assert types == {"application/json"}

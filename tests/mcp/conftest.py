@@ -179,6 +179,12 @@ class Answer:
         return self.json()["error"]
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether the result says that the agent has no tool of this name."""
+        result = self.result
+        return result["isError"] is True and result["_meta"]["toolbelt/refusal"]["code"] == "unknown-tool"
+
+    @property
     def status_and_code(self) -> tuple[int, int]:
         """The HTTP status and the code of the error."""
         return self.status, self.error["code"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,7 @@ def test_prompts_and_resources_are_announced_but_not_listed_as_tools(client: Cli
     assert result["resources"] == {"subscribe": True, "listChanged": True}
     assert result["completions"] == {}
     assert client.names() == ["kb__announce", "kb__touch"]
-    assert client.call("kb__prompt_summarize").status_and_code == (
-        400 if client.version == NEW else 200,
-        protocol.INVALID_PARAMS,
-    )
+    assert client.call("kb__prompt_summarize").result["isError"]
 
 
 def test_a_prompt_is_returned_with_its_arguments_and_recorded(client: Client, directory: Path):
@@ -191,6 +189,16 @@ def test_a_completion_neither_asks_about_a_denied_resource_nor_names_it(
     assert allowed.result["completion"] == {"values": ["ab"], "hasMore": False}
     (params,) = [params for method, params in script.asked if method == "completion/complete"]
     assert "context" not in params
+
+
+@pytest.mark.parametrize(("total", "shown"), [(2, {"total": 2}), (3, {})])
+def test_a_completion_has_a_total_that_counts_only_what_is_shown(
+    client: Client, script: scripting.Script, total: int, shown: Mapping[str, Any]
+):
+    script.offers({"completion/complete": {"completion": {"values": ["ab", "b"], "total": total}}})
+    ref, argument = {"type": "ref/resource", "uri": "note://{id}"}, {"name": "id", "value": ""}
+    completed = client.ask("completion/complete", {"ref": ref, "argument": argument}).result["completion"]
+    assert completed == {"values": ["ab", "b"], "hasMore": False, **shown}
 
 
 def test_a_resource_denied_while_its_read_waits_is_not_read(

@@ -22,7 +22,7 @@ from toolbelt.control.agents import agents
 from toolbelt.control.catalog import blocking
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
-from toolbelt.core import api_tokens
+from toolbelt.core import api_tokens, schema
 from toolbelt.mcp import protocol, results, tool_calls
 from toolbelt.runtime import calls
 
@@ -115,28 +115,26 @@ def test_blocking_a_plugin_refuses_its_calls_immediately_over_mcp_and_http(clien
     assert client.call("kb__search", {"query": "x"}).result["isError"] is over_http()["is_error"] is False
     stopped = blocking.set_blocked(SETUP, "plugin", "kb", True, was=False)
     assert stopped.agents["ada"] == len(AGENT["tools"])
-    assert client.call("kb__search", {"query": "x"}).error["code"] == protocol.INVALID_PARAMS
+    assert client.call("kb__search", {"query": "x"}).is_unknown
     assert over_http()["code"] == "tool-denied"
     assert "kb__search" not in [tool["name"] for tool in client.ask("tools/list").result["tools"]]
     undo.undo(SETUP, stopped.entry or 0)
     assert client.call("kb__search", {"query": "x"}).result["isError"] is over_http()["is_error"] is False
 
 
-def test_unknown_hidden_and_denied_tools_get_the_same_error(client: Client):
+def test_unknown_hidden_and_denied_tools_get_the_same_result(client: Client):
     switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
     messages = {}
     for name in ("kb__nothing", "kb__odd", "kb__plain", "kb__who", "load_tools", "list_toolkits"):
-        answer = client.call(name, {})
-        assert answer.error["code"] == protocol.INVALID_PARAMS
-        assert answer.status == (400 if client.version == NEW else 200)
-        messages[answer.error["message"].replace(name, "X")] = name
+        result = client.call(name, {}).result
+        messages[schema.canonical(result).replace(name, "X")] = name
     assert len(messages) == 1
 
 
 def test_a_tool_is_refused_immediately_after_it_was_denied(client: Client):
     assert client.call("kb__search", {"query": "x"}).result["isError"] is False
     switches.override(SETUP.replace(confirm=True), "ada", "kb__search", False)
-    assert client.call("kb__search", {"query": "x"}).error["code"] == protocol.INVALID_PARAMS
+    assert client.call("kb__search", {"query": "x"}).is_unknown
 
 
 @pytest.mark.parametrize("params", [{}, {"name": 7}, {"name": "kb__search", "arguments": [1]}])
@@ -160,7 +158,7 @@ def test_call_tool_activates_a_loadable_tool_for_one_call(client: Client):
     assert result["isError"] is False
     record = models.CallRecord.objects.latest("id")
     assert (record.tool, record.plugin, record.outcome) == ("kb__plain", "kb", "ok")
-    assert client.call("kb__plain", {}).error["code"] == protocol.INVALID_PARAMS
+    assert client.call("kb__plain", {}).is_unknown
     assert models.AgentSession.objects.count() == 0
 
 
@@ -185,8 +183,8 @@ def test_call_tool_does_not_reach_denied_tools(client: Client):
     messages = {}
     for name in ("kb__plain", "kb__odd", "kb__nothing", "search_tools", "call_tool", "load_tools"):
         answer = client.call("call_tool", {"tool": name, "arguments": {}})
-        assert answer.error["code"] == protocol.INVALID_PARAMS, name
-        messages[answer.error["message"].replace(name, "X")] = name
+        assert answer.is_unknown, name
+        messages[schema.canonical(answer.result).replace(name, "X")] = name
     assert len(messages) == 1
 
 
@@ -212,7 +210,7 @@ def test_a_loaded_toolkit_is_announced_and_listed_in_its_session(token: str, end
     assert "kb__plain" in client.names()
     assert "kb__plain" not in dataclasses.replace(client, path="/mcp/ada/s/s2").names()
     assert client.call("kb__plain", {}).result["isError"] is False
-    assert client.call("call_tool", {"tool": "kb__plain"}).error["code"] == protocol.INVALID_PARAMS
+    assert client.call("call_tool", {"tool": "kb__plain"}).is_unknown
 
 
 def test_a_client_without_event_streams_sees_the_change_in_the_result(token: str, endpoint: Endpoint):
@@ -237,10 +235,12 @@ def test_a_change_is_announced_once_in_the_next_result(client: Client):
     assert len(second["content"]) == 1
 
 
-def test_a_change_is_announced_in_an_error(client: Client):
+def test_a_change_is_announced_with_a_refusal(client: Client):
     client.names()
     switches.override(SETUP.replace(confirm=True), "ada", "kb__who", False)
-    assert "removed: kb__who" in client.call("kb__who", {}).error["message"]
+    refusal, notice = client.call("kb__who", {}).result["content"]
+    assert refusal["text"] == "There is no tool named 'kb__who' that you may call."
+    assert "removed: kb__who" in notice["text"]
 
 
 def test_a_change_is_not_announced_without_an_outdated_list(client: Client):

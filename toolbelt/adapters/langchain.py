@@ -13,11 +13,16 @@
 Each model call requests tools and policy again. Calls of tools that are not the program's own go to Toolbelt, including
 tools that the model was not given: the refusal says how to load them. Put the middleware last in the list, so that the
 middleware before it sees Toolbelt's tools. The graph runs ``local_tools`` itself, but only those that Toolbelt grants.
+
+With a chat model that takes changes of tools in its conversation, as Claude's do, nothing that the model has read ever
+changes: a flip, a load or an edited policy is a message in front of the model's answer, which carries the token of the
+conversation. So both are checkpointed together, and a fork of the thread is a fork of the conversation.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypeAlias
 
@@ -29,9 +34,15 @@ from langgraph import runtime as graph
 from langgraph.types import Command
 
 from toolbelt.adapters import runs
+from toolbelt.adapters.connection import conversation, protocol
 from toolbelt.adapters.connection import local_tools as local
-from toolbelt.adapters.connection import protocol
 from toolbelt.formats import profiles, surface
+from toolbelt.formats.appending import lines
+
+# The key of a message's additional_kwargs under which it says what it needs of its conversation.
+_KEPT = "toolbelt"
+# The line of models that are told everything in words.
+_WORDS = "words"
 
 ToolResult: TypeAlias = messages.ToolMessage | Command[Any]
 
@@ -106,9 +117,12 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         handler: Callable[[types.ModelRequest[Any]], types.ModelResponse[Any]],
     ) -> types.ModelResponse[Any]:
         """Add the current tools and policy to the model's request."""
-        step = runs.step(self._local.blocking_surface(self._run(request.state), message=_message(request)))
-        said = _said(request, step)
-        return _with_said(handler(_with_step(request, step, said)), said)
+        talk = _conversation(request)
+        question = talk.question() if talk else {}
+        run, message = self._run(request.state), _message(request)
+        document = self._local.blocking_surface(run, message=message, **question)
+        asked, keep = _prepared(request, document, talk)
+        return keep(handler(asked))
 
     async def awrap_model_call(
         self,
@@ -116,9 +130,12 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         handler: Callable[[types.ModelRequest[Any]], Awaitable[types.ModelResponse[Any]]],
     ) -> types.ModelResponse[Any]:
         """Add the current tools and policy to the model's request."""
-        step = runs.step(await self._local.surface(self._run(request.state), message=_message(request)))
-        said = _said(request, step)
-        return _with_said(await handler(_with_step(request, step, said)), said)
+        talk = _conversation(request)
+        question = talk.question() if talk else {}
+        run, message = self._run(request.state), _message(request)
+        document = await self._local.surface(run, message=message, **question)
+        asked, keep = _prepared(request, document, talk)
+        return keep(await handler(asked))
 
     def wrap_tool_call(
         self, request: types.ToolCallRequest, handler: Callable[[types.ToolCallRequest], ToolResult]
@@ -134,7 +151,8 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
                     return _with_outcome(call, handler(request.override(tool=tool.native)), name)
             except local.NotAdmittedError as error:
                 return _tool_message(tool_call, runs.read(error.document))
-        return _tool_message(tool_call, runs.blocking_call(self._connection.blocking(), run, name, args))
+        connection, told = self._connection.blocking(), _spoken(request.state)
+        return _tool_message(tool_call, runs.blocking_call(connection, run, name, args, **told))
 
     async def awrap_tool_call(
         self,
@@ -152,7 +170,8 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
                     return _with_outcome(call, await handler(request.override(tool=tool.native)), name)
             except local.NotAdmittedError as error:
                 return _tool_message(tool_call, runs.read(error.document))
-        return _tool_message(tool_call, await runs.call(self._connection, run, name, args))
+        told = _spoken(request.state)
+        return _tool_message(tool_call, await runs.call(self._connection, run, name, args, **told))
 
     def _run(self, state: Any) -> protocol.Run:
         return protocol.Run(**state["toolbelt"]).at(state["toolbelt_step"], self._loads)
@@ -164,10 +183,158 @@ def _message(request: types.ModelRequest[Any]) -> str | None:
     return str(last.text) if isinstance(last, messages.HumanMessage) else None
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Conversation:
+    """What the messages of the graph's state say about their conversation with models of one line.
+
+    ``messages`` are those to send: without what Toolbelt said to other lines, and without the thinking from before
+    this one began.
+    """
+
+    model: str
+    line: str
+    token: str | None
+    prefix: Mapping[str, Any]
+    messages: Sequence[messages.AnyMessage]
+
+    @property
+    def in_words(self) -> conversation.InWords:
+        """Return the conversation with a model that is told everything in words."""
+        return conversation.InWords(token=self.token, **self.prefix)
+
+    def question(self) -> dict[str, Any]:
+        """Return what to ask beside the surface."""
+        if self.line == _WORDS:
+            return self.in_words.question()
+        return {"form": "anthropic", "model": self.model, "conversation": {"token": self.token}}
+
+
+def _conversation(request: types.ModelRequest[Any]) -> _Conversation | None:
+    """Return the conversation, if nothing that the model has read may change."""
+    model = _model_name(request.model)
+    if (request.model.profile or {}).get("mid_conversation_tools"):
+        line = lines.of("anthropic", model).key
+    elif profiles.of(model).binds_thinking:
+        # LangChain does not know that the model takes changes of tools.
+        line = _WORDS
+    else:
+        return None
+    kept = [_kept(message) for message in request.messages]
+    mine = [entry for entry in kept if entry.get("line") == line]
+    answers = [index for index, entry in enumerate(kept) if entry.get("line") == line and "prefix" in entry]
+    token = next((entry["token"] for entry in reversed(mine) if "token" in entry), None)
+    if not answers or token is None:
+        sent = _of_line(request.messages, kept, len(kept), line)
+        return _Conversation(model=model, line=line, token=None, prefix={}, messages=sent)
+    begins = answers[-1]
+    while begins and kept[begins - 1].get("line") == line and "token" not in kept[begins - 1]:
+        begins -= 1
+    return _Conversation(
+        model=model,
+        line=line,
+        token=token,
+        prefix=kept[answers[-1]]["prefix"],
+        messages=_of_line(request.messages, kept, begins, line),
+    )
+
+
+def _of_line(
+    sent: Sequence[messages.AnyMessage], kept: Sequence[Mapping[str, Any]], begins: int, line: str
+) -> list[messages.AnyMessage]:
+    """Return the messages to send to models of a line whose prefix ``begins`` with this one."""
+    result = []
+    for index, (message, entry) in enumerate(zip(sent, kept, strict=True)):
+        is_said = bool(entry) and "token" not in entry
+        if is_said and (index < begins or entry["line"] != line):
+            continue
+        result.append(_without_thinking(message) if index < begins else message)
+    return result
+
+
+def _without_thinking(message: messages.AnyMessage) -> messages.AnyMessage:
+    if not isinstance(message, messages.AIMessage) or isinstance(message.content, str):
+        return message
+    content = [
+        block
+        for block in message.content
+        if not isinstance(block, dict) or block.get("type") not in ("thinking", "redacted_thinking")
+    ]
+    return message.model_copy(update={"content": content})
+
+
+def _kept(message: messages.AnyMessage) -> Mapping[str, Any]:
+    """Return what a message keeps of the conversation: the line that it was said to, or the token of an answer."""
+    entry: Mapping[str, Any] = message.additional_kwargs.get(_KEPT, {})
+    return entry
+
+
+def _spoken(state: Any) -> dict[str, str]:
+    """Return what a call says about its conversation: the token that the model's last answer carries."""
+    tokens = (_kept(message).get("token") for message in reversed(state["messages"]))
+    token = next((token for token in tokens if token), None)
+    return {"conversation": token} if token else {}
+
+
+def _prepared(
+    request: types.ModelRequest[Any], document: protocol.Document, talk: _Conversation | None
+) -> tuple[types.ModelRequest[Any], Callable[[types.ModelResponse[Any]], types.ModelResponse[Any]]]:
+    """Return the request with tools and policy, and a function that keeps with the response what was said."""
+    step = runs.step(document)
+    if talk is None:
+        said = _said(request, step)
+        return _with_step(request, step, said), functools.partial(_with_said, said=said)
+    new, said, kept = _words(document, talk) if talk.line == _WORDS else _changes(document, talk)
+    prefix, sent = new or talk.prefix, talk.messages
+    if new is not None:
+        kept_before = [*map(_kept, request.messages)]
+        sent = _of_line(request.messages, kept_before, len(kept_before), talk.line)
+        kept["prefix"] = new
+    declared = list(prefix.get("tools", ()))
+    _check_names(request, dataclasses.replace(step, tools=tuple(declared)))
+    if talk.line == _WORDS:
+        declared, policy = [*map(_tool, declared)], prefix["policy"]
+    else:
+        policy = "\n\n".join(block["text"] for block in prefix.get("system", ()))
+    changed: dict[str, Any] = {"tools": [*request.tools, *declared], "messages": [*sent, *said]}
+    if policy:
+        changed["system_message"] = _system(request.system_message, policy)
+    return request.override(**changed), functools.partial(_with_said, said=said, kept=kept)
+
+
+_Said = tuple[Mapping[str, Any] | None, list[messages.BaseMessage], dict[str, Any]]
+
+
+def _changes(document: protocol.Document, talk: _Conversation) -> _Said:
+    """Return a new prefix, if the conversation begins, the messages to append, and what the answer keeps."""
+    append = document.get("append")
+    if append is None:
+        if not talk.prefix:
+            raise protocol.Unreachable("Toolbelt could not be reached to begin this conversation.")
+        return None, [], {"line": talk.line, "token": talk.token}
+    said = [_message_of(message, talk.line) for message in append["messages"]]
+    return append["prefix"], said, {"line": talk.line, "token": append["token"]}
+
+
+def _words(document: protocol.Document, talk: _Conversation) -> _Said:
+    """Return the same as :func:`_changes`, for a model that is told everything in words."""
+    after, texts, _ = talk.in_words.after(document)
+    said = [_message_of({"role": "user", "content": text}, talk.line) for text in texts]
+    begins = talk.token is None or list(after.tools) != list(talk.prefix["tools"])
+    prefix = {"tools": list(after.tools), "policy": after.policy} if begins else None
+    return prefix, said, {"line": talk.line, "token": after.token}
+
+
+def _message_of(message: Mapping[str, Any], line: str) -> messages.BaseMessage:
+    """Return a message of Toolbelt's as the graph keeps it."""
+    # LangChain has no place for clear_at: a focus of one step stays visible, and says that it is of one step.
+    kind = messages.SystemMessage if message["role"] == "system" else messages.HumanMessage
+    return kind(message["content"], additional_kwargs={"lc_source": "toolbelt", _KEPT: {"line": line}})
+
+
 def _with_step(
     request: types.ModelRequest[Any], step: runs.Step, said: Sequence[messages.BaseMessage]
 ) -> types.ModelRequest[Any]:
-    runs.check_names(step, (name for name in map(_name, request.tools) if name))
+    _check_names(request, step)
     changed: dict[str, Any] = {"tools": [*request.tools, *map(_tool, step.tools)]}
     if step.policy:
         changed["system_message"] = _system(request.system_message, step.policy)
@@ -176,6 +343,11 @@ def _with_step(
     if _is_forced(request, step):
         changed["tool_choice"] = "any"
     return request.override(**changed)
+
+
+def _check_names(request: types.ModelRequest[Any], step: runs.Step) -> None:
+    """Raise errors.Invalid if one of the program's own tools has the name of one of the step's."""
+    runs.check_names(step, (name for name in map(_name, request.tools) if name))
 
 
 def _said(request: types.ModelRequest[Any], step: runs.Step) -> list[messages.BaseMessage]:
@@ -191,10 +363,22 @@ def _said(request: types.ModelRequest[Any], step: runs.Step) -> list[messages.Ba
 
 
 def _with_said(
-    response: types.ModelResponse[Any], said: Sequence[messages.BaseMessage]
+    response: types.ModelResponse[Any],
+    *,
+    said: Sequence[messages.BaseMessage],
+    kept: Mapping[str, Any] | None = None,
 ) -> types.ModelResponse[Any]:
-    """Keep the focus in the conversation, with the model's answer: its thinking is bound to both."""
-    return dataclasses.replace(response, result=[*said, *response.result]) if said else response
+    """Keep what was said in the conversation, with the model's answer: its thinking is bound to both.
+
+    ``kept`` is what the answer carries about the conversation.
+    """
+    result = [
+        message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, _KEPT: kept}})
+        if kept and isinstance(message, messages.AIMessage)
+        else message
+        for message in response.result
+    ]
+    return dataclasses.replace(response, result=[*said, *result]) if said or kept else response
 
 
 def _is_forced(request: types.ModelRequest[Any], step: runs.Step) -> bool:

@@ -212,12 +212,13 @@ class Run:
         """Return the result of a call of the model's. Arguments may be JSON."""
         try:
             args = runs.arguments(arguments) if isinstance(arguments, str) else dict(arguments)
-            tool = self._local.blocking_find(name)
+            called, given = self._meant(name, args)
+            tool = self._local.blocking_find(called)
             if tool is None:
                 connection = self._local.connection.blocking()
                 return runs.blocking_call(connection, self._current, name, args, **self._spoken())
-            with self._local.admitted(self._current, name, args) as call:
-                result = _blocking(tool.native, args)
+            with self._local.admitted(self._current, called, given) as call:
+                result = _blocking(tool.native, given)
                 return _result(call.result(result))
         except Exception as error:
             return _failure(error)
@@ -226,11 +227,12 @@ class Run:
         """Return the result of a call of the model's, on an event loop; plain functions run in a thread."""
         try:
             args = runs.arguments(arguments) if isinstance(arguments, str) else dict(arguments)
-            tool = await self._local.find(name)
+            called, given = self._meant(name, args)
+            tool = await self._local.find(called)
             if tool is None:
                 return await runs.call(self._local.connection, self._current, name, args, **self._spoken())
-            async with self._local.admitted(self._current, name, args) as call:
-                result = await _awaited(tool.native, args)
+            async with self._local.admitted(self._current, called, given) as call:
+                result = await _awaited(tool.native, given)
                 return _result(call.result(result))
         except Exception as error:
             return _failure(error)
@@ -238,6 +240,10 @@ class Run:
     def _spoken(self) -> dict[str, str]:
         """Return what a call says about its conversation."""
         return {}
+
+    def _meant(self, name: str, args: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """Return the tool and the arguments that a call means."""
+        return name, args
 
     @property
     def _current(self) -> protocol.Run:
@@ -280,6 +286,9 @@ class ConversationRun(Run):
     def _spoken(self) -> dict[str, str]:
         token = self._kept.token
         return {"conversation": token} if token else {}
+
+    def _meant(self, name: str, args: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        return conversation.dispatched(name, args)
 
     @property
     def _next_run(self) -> protocol.Run:

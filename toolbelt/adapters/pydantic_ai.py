@@ -27,14 +27,17 @@ from pydantic_ai import capabilities, exceptions, messages, models, settings, to
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from toolbelt.adapters import runs
+from toolbelt.adapters.connection import conversation, protocol
 from toolbelt.adapters.connection import local_tools as local
-from toolbelt.adapters.connection import protocol
 from toolbelt.formats import profiles
+from toolbelt.formats.appending import lines
 
 Context: TypeAlias = tools.RunContext[Any]
 Session: TypeAlias = str | Callable[[Context], str | None] | None
 LocalTool: TypeAlias = tools.Tool[Any] | Callable[..., Any]
 
+# The key of an answer's metadata that keeps the state of the conversation.
+_KEPT = "toolbelt"
 # Toolbelt validates the arguments itself, and reports every problem.
 _ANY = SchemaValidator(core_schema.any_schema())
 
@@ -66,6 +69,8 @@ class Toolset(toolsets.AbstractToolset[Any]):
     ) -> None:
         self._session, self._subagent, self._id = session, subagent, name
         self._loads = loads
+        # A toolset alone cannot add to the history.
+        self.appends: bool | None = False
         self._own = toolsets.FunctionToolset[Any](local_tools)
         self._local = local.LocalTools(
             connection,
@@ -106,8 +111,12 @@ class Toolset(toolsets.AbstractToolset[Any]):
         is_forced = running is not None and running.step.required and _can_be_forced(ctx)
         return {"tool_choice": "required"} if is_forced else {}
 
+    def running(self, ctx: Context) -> _Running | None:
+        """Return the toolset of the current run."""
+        return self._running.get(ctx.run_id)
+
     def said(self, ctx: Context) -> str:
-        """Return the directive's focus in words, to be kept in the history behind the user's prompt; empty for none.
+        """Return what to keep in the history behind the user's prompt: a focus, or changes; empty for nothing.
 
         What it returned once is not returned again.
         """
@@ -119,7 +128,7 @@ class Toolset(toolsets.AbstractToolset[Any]):
         if self._session is None:
             session = runs.session(ctx.conversation_id)
         run = protocol.Run.begin(session, self._subagent, ctx.run_id)
-        return _Running(self._local, self._own, run, self._loads, self._id)
+        return _Running(self._local, self._own, run, self._loads, self._id, self.appends)
 
 
 class _Running(toolsets.AbstractToolset[Any]):
@@ -132,16 +141,26 @@ class _Running(toolsets.AbstractToolset[Any]):
         run: protocol.Run,
         loads: protocol.Loads,
         name: str,
+        appends: bool | None,
     ) -> None:
         self._local, self._own, self._run, self._loads, self._id = local_tools, own_toolset, run, loads, name
+        self._appending = appends
         self._step_number, self.step = -1, runs.Step(tools=(), policy="")
         self._has_said = False
+        # The conversation before and after this step, and what to say in it; None if changes are not appended.
+        self.before: conversation.InWords | None = None
+        self.after: conversation.InWords | None = None
+        self.texts: tuple[str, ...] = ()
+        self.begins_again = False
 
     @property
     def id(self) -> str:
         return self._id
 
     def take_said(self, can_be_forced: bool) -> str:
+        if self.after is not None:
+            texts, self.texts = self.texts, ()
+            return "\n\n".join(texts)
         # The framework's "required" cannot name the tool that must be called.
         is_forced = can_be_forced and not (self.step.first and self.step.first.narrows)
         text = "" if self._has_said else self.step.said(is_forced=is_forced)
@@ -161,9 +180,12 @@ class _Running(toolsets.AbstractToolset[Any]):
             }
             definition, retries = tools.ToolDefinition(**fields), ctx.max_retries
             if local_tool := await self._local.find(tool["name"]):
-                if (native := own_tools.get(local_tool.name)) is None:
+                native = own_tools.get(local_tool.name)
+                if native is None and self.after is None:
                     continue  # the function that prepares it leaves it out
-                definition, retries = dataclasses.replace(native.tool_def, **fields), native.max_retries
+                if native is not None:
+                    definition = dataclasses.replace(native.tool_def, **fields)
+                    retries = native.max_retries
             offered[tool["name"]] = toolsets.ToolsetTool(
                 toolset=self, tool_def=definition, max_retries=retries, args_validator=_ANY
             )
@@ -176,9 +198,12 @@ class _Running(toolsets.AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: Context, tool: toolsets.ToolsetTool[Any]
     ) -> Any:
-        if local_tool := await self._local.find(name):
-            return await self._call_own(local_tool.name, name, tool_args, ctx)
-        result = await runs.call(self._local.connection, self._at_step(ctx), name, tool_args)
+        called, given = conversation.dispatched(name, tool_args) if self.after else (name, tool_args)
+        if local_tool := await self._local.find(called):
+            return await self._call_own(local_tool.name, called, dict(given), ctx)
+        token = self.after.token if self.after is not None else None
+        spoken = {"conversation": token} if token else {}
+        result = await runs.call(self._local.connection, self._at_step(ctx), name, tool_args, **spoken)
         if result.is_error:
             raise exceptions.ToolFailed(result.text)
         return result.value
@@ -197,8 +222,20 @@ class _Running(toolsets.AbstractToolset[Any]):
         """Fetch the surface once per step, so that its tools and instructions match."""
         if self._step_number != ctx.run_step:
             message = _text(ctx.prompt) if ctx.run_step <= 1 else None
-            self.step = runs.step(await self._local.surface(self._at_step(ctx), message=message))
+            talk = _conversation(ctx) if self._appends(ctx) else None
+            question = talk.question() if talk is not None else {}
+            document = await self._local.surface(self._at_step(ctx), message=message, **question)
+            self.step = runs.step(document)
+            self.before, self.after = talk, None
+            if talk is not None:
+                self.after, self.texts, self.begins_again = talk.after(document)
+                self.step = runs.Step(tools=self.after.tools, policy=self.after.policy)
             self._step_number = ctx.run_step
+
+    def _appends(self, ctx: Context) -> bool:
+        if self._appending is not None:
+            return self._appending
+        return profiles.of(ctx.model.model_name).binds_thinking
 
     def _at_step(self, ctx: Context) -> protocol.Run:
         return self._run.at(ctx.run_step, self._loads)
@@ -206,7 +243,12 @@ class _Running(toolsets.AbstractToolset[Any]):
 
 @dataclass(init=False)
 class Toolbelt(capabilities.AbstractCapability[Any]):
-    """A capability with everything that Toolbelt grants an agent: the toolset, and the tool choice of directives."""
+    """A capability with everything that Toolbelt grants an agent: the toolset, and the tool choice of directives.
+
+    appends: Whether tools and instructions never change in a conversation, and changes are said in its messages; tools
+        that are added are then called through ``call_tool``. By default, with models that refuse their earlier thinking
+        after a change. The history must be passed to later runs as it is.
+    """
 
     def __init__(
         self,
@@ -220,6 +262,7 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
         plugin: str = "",
         offline: local.Offline = "refuse",
         stale_seconds: float = local.STALE_SECONDS,
+        appends: bool | None = None,
     ) -> None:
         self.id = name
         self._toolset = Toolset(
@@ -233,6 +276,7 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
             offline=offline,
             stale_seconds=stale_seconds,
         )
+        self._toolset.appends = appends
 
     def get_toolset(self) -> toolsets.AbstractToolset[Any]:
         """Return the toolset."""
@@ -245,7 +289,14 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: Context, request_context: models.ModelRequestContext
     ) -> models.ModelRequestContext:
-        """State the directive's focus behind the user's prompt, where it stays in the history."""
+        """State the directive's focus, or what has changed, behind the user's prompt, where it stays in the history."""
+        running = self._toolset.running(ctx)
+        if running is not None and running.after is not None:
+            past = _past(request_context.messages, running.begins_again)
+            request_context.messages = [
+                *map(_without_past, request_context.messages[:past]),
+                *request_context.messages[past:],
+            ]
         text = self._toolset.said(ctx)
         if not text:
             return request_context
@@ -257,6 +308,62 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
             if isinstance(request, messages.ModelRequest):
                 request.parts = [*request.parts, part]
         return request_context
+
+    async def after_model_request(
+        self,
+        ctx: Context,
+        *,
+        request_context: models.ModelRequestContext,
+        response: messages.ModelResponse,
+    ) -> messages.ModelResponse:
+        """Keep the state of the conversation with the model's answer."""
+        running = self._toolset.running(ctx)
+        if running is None or running.after is None or running.before is None:
+            return response
+        kept: dict[str, Any] = {"token": running.after.token}
+        if running.after.tools is not running.before.tools:
+            kept |= {"tools": list(running.after.tools), "policy": running.after.policy}
+        return dataclasses.replace(response, metadata={**(response.metadata or {}), _KEPT: kept})
+
+
+def _conversation(ctx: Context) -> conversation.InWords:
+    """Return the conversation, as the answers in the history keep it."""
+    kept = [
+        message.metadata[_KEPT]
+        for message in ctx.messages
+        if isinstance(message, messages.ModelResponse) and _KEPT in (message.metadata or {})
+    ]
+    prefix = next((entry for entry in reversed(kept) if "tools" in entry), None)
+    if prefix is None:
+        return conversation.InWords()
+    return conversation.InWords(
+        token=kept[-1]["token"], tools=tuple(prefix["tools"]), policy=prefix["policy"]
+    )
+
+
+def _past(history: Sequence[messages.ModelMessage], begins_again: bool) -> int:
+    """Return how many messages belong to an earlier prefix."""
+    answers = [index for index, each in enumerate(history) if isinstance(each, messages.ModelResponse)]
+    begun = [index for index in answers if "tools" in (history[index].metadata or {}).get(_KEPT, {})]
+    if not begins_again and not begun:
+        return 0
+    end = len(history) if begins_again else begun[-1]
+    return next((index + 1 for index in reversed(answers) if index < end), 0)
+
+
+def _without_past(message: messages.ModelMessage) -> messages.ModelMessage:
+    """Return a message without thinking, and without what was said of an earlier prefix."""
+    if isinstance(message, messages.ModelResponse):
+        thought = [part for part in message.parts if not isinstance(part, messages.ThinkingPart)]
+        return dataclasses.replace(message, parts=thought)
+    said = [
+        part
+        for part in message.parts
+        if not (
+            isinstance(getattr(part, "content", None), str) and part.content.startswith(f"<{lines.NOTICE}>")
+        )
+    ]
+    return dataclasses.replace(message, parts=said)
 
 
 def _can_be_forced(ctx: Context) -> bool:

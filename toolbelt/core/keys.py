@@ -12,7 +12,8 @@ import re
 
 SEPARATOR = "__"
 MAX_LENGTH = 64
-RESERVED = frozenset({"list_toolkits", "load_tools", "unload_tools", "search_tools", "call_tool"})
+CALL = "call_tool"
+RESERVED = frozenset({"list_toolkits", "load_tools", "unload_tools", "search_tools", CALL})
 
 _KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -73,16 +74,18 @@ def in_namespace(key: str, namespace: str) -> bool:
     return key.startswith(prefix) and len(key) > len(prefix)
 
 
-def fit(original: str, namespace: str = "") -> str:
+def fit(original: str, namespace: str = "", *, is_marked: bool = False) -> str:
     """Return a valid tool key for an upstream tool's ``original`` name.
 
     Other characters become ``_``; a key over 64 characters is cut and ends in six hex digits of the original's SHA-256,
-    so that long names with the same beginning stay distinct. The upstream call uses the original name.
+    so that long names with the same beginning stay distinct. With ``is_marked``, every key ends in them, for names that
+    would have the same key. The upstream call uses the original name.
     """
     name = _FOREIGN.sub("_", original)
     key = f"{namespace}{SEPARATOR}{name}" if namespace else name
     if not key or not re.match(r"[a-zA-Z_]", key):
         key = "_" + key
+    mark = hashlib.sha256(original.encode(errors="replace")).hexdigest()[:6]
     if len(key) > MAX_LENGTH:
-        key = key[: MAX_LENGTH - 6] + hashlib.sha256(original.encode(errors="replace")).hexdigest()[:6]
-    return key
+        return key[: MAX_LENGTH - len(mark)] + mark
+    return f"{key[: MAX_LENGTH - len(mark) - 1].rstrip('_')}_{mark}" if is_marked else key

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.core import definitions, schema
+from toolbelt.core import definitions, keys, schema
 
 LIST, LOAD, UNLOAD, SEARCH = "list_toolkits", "load_tools", "unload_tools", "search_tools"
-CALL = "call_tool"
+CALL = keys.CALL
 SEARCH_LIMIT = 10
 MAX_HITS = 50
 MAX_OFFSET = 1000

@@ -47,16 +47,18 @@ def of(
     *,
     longest_message: str,
     is_dispatch: bool = False,
+    includes_own: bool = False,
 ) -> Page:
     """Return a page of the tools that match the arguments of ``search_tools``: those that the agent has, and those that
     a load would bring.
 
     For ``call_tool`` (``is_dispatch``), they are those whose call would succeed, so nothing has to be loaded, and tools
-    that the agent's own program runs are left out. Results bring their schemas, the best first, where there is room.
+    that the agent's own program runs are left out, unless ``includes_own``. Results bring their schemas, the best
+    first, where there is room.
     """
     stored = resolved.context.catalog
     decisions = {**resolved.active, **{decision.tool: decision for decision in resolved.discoverable()}}
-    if is_dispatch:
+    if is_dispatch and not includes_own:
         decisions = {key: d for key, d in decisions.items() if stored.runner(stored.tools[key]) != "client"}
     lines = _Lines(resolved, decisions, is_dispatch)
     query = arguments["query"]

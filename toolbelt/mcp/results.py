@@ -40,10 +40,13 @@ _BLOCKS: Mapping[str, tuple[str, ...]] = {
 
 
 def of(answer: calls.Answer, tool: str) -> dict[str, Any]:
-    """Return the MCP result of a call of ``tool``. Raise ProtocolError if the agent has no such tool."""
+    """Return the MCP result of a call of ``tool``.
+
+    A tool that the agent does not have is a result, too: frameworks end the run at an error of the protocol.
+    """
     if isinstance(answer, rules.Refusal):
         if answer.code in _UNKNOWN:
-            raise unknown(tool)
+            answer = unknown(tool)
         error: dict[str, Any] = {"content": [_text(answer.message)], **(answer.mcp or {}), "isError": True}
         refusal = {k: v for k, v in answer.document().items() if k != "is_error"}
         return {**error, "_meta": {**error.get("_meta", {}), REFUSAL: refusal}}
@@ -66,10 +69,10 @@ def modern(result: Mapping[str, Any]) -> dict[str, Any]:
     return {**result, **MODERN, "_meta": {**result.get("_meta", {}), **SERVER_META}}
 
 
-def unknown(tool: str) -> protocol.ProtocolError:
-    """Return the error for a tool that the agent does not have, or may not call."""
-    return protocol.ProtocolError(
-        protocol.INVALID_PARAMS, f"There is no tool named {tool[:MAX_NAME_LENGTH]!r} that you may call."
+def unknown(tool: str) -> rules.Refusal:
+    """Return the refusal of a tool that the agent does not have, or may not call."""
+    return rules.Refusal(
+        code="unknown-tool", message=f"There is no tool named {tool[:MAX_NAME_LENGTH]!r} that you may call."
     )
 
 

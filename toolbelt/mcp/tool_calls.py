@@ -237,7 +237,7 @@ async def _result(
     before: tool_lists.ListAnswer,
     head: request_head.RequestHead,
 ) -> Mapping[str, Any]:
-    """Return the result of a call, with changes that its client may not know. Raise ProtocolError."""
+    """Return the result of a call, with changes that its client may not know."""
     server = exchange.shared
     try:
         now = (await server.current_list(head, may_grow=not revision.is_modern)).tools
@@ -247,11 +247,7 @@ async def _result(
     if now.digest != before.tools.digest and call.tool_name in _LOADING and not revision.is_modern:
         await _notify_of_loading(exchange, head, now)
     notice = exchange.shared.list_tracker.notice(head, now)
-    try:
-        result = results.with_notice(results.of(answer, call.tool_name), notice)
-    except protocol.ProtocolError as fault:
-        raise protocol.ProtocolError(fault.code, f"{fault.message} {notice}".strip()) from None
-    return _for_revision(result, revision)
+    return _for_revision(results.with_notice(results.of(answer, call.tool_name), notice), revision)
 
 
 def _for_revision(result: Mapping[str, Any], revision: revisions.Revision) -> Mapping[str, Any]:

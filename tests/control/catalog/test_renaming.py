@@ -287,8 +287,7 @@ def test_an_existing_tool_keeps_its_key_when_another_tool_claims_it() -> None:
     done = sample_server.record(listing.tool("list", "Another."), listing.tool("all", "List."))
 
     assert sample_server.stored_tool("files__list").description == "List."
-    assert done.created == ()
-    assert sample_server.problem_messages(done) == [
-        "tools.files__list: 'files__list' is what the server 'files' lists as 'all': it does not get 'list',"
-        " which would have the same key."
-    ]
+    assert done.problems == ()
+    (created,) = done.created
+    assert created.startswith("files__list_")
+    assert sample_server.stored_tool(created).upstream_name == "list"

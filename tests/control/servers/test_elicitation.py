@@ -81,7 +81,9 @@ def test_a_tool_named_elicitation_grants_nothing_and_the_entry_gets_another_key(
 def test_a_listed_tool_neither_replaces_nor_retires_the_entry():
     elicitation.ensure_entry(SETUP, "files")
     recorded = upstream_servers.record(SETUP, "files", importing.ServerListing(tools=(LISTED,)))
-    assert [problem.path for problem in recorded.problems] == [f"tools.{KEY}"]
+    assert recorded.problems == ()
+    (key,) = recorded.created
+    assert (stored().tools[key].kind, stored().tools[key].upstream_name) == ("tool", "elicitation")
     created = entry()
     assert created is not None
     assert not created.retired

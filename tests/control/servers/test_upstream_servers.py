@@ -12,7 +12,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import approvals, upstream_servers
-from toolbelt.core import errors, tool_versions
+from toolbelt.core import catalog, errors, tool_versions
 from toolbelt.store import listings, snapshots
 
 pytestmark = pytest.mark.django_db
@@ -125,14 +125,21 @@ def test_a_tool_with_a_taken_name_is_left_out_and_reported() -> None:
     ]
 
 
-def test_a_tool_that_replaces_an_approved_one_is_held() -> None:
+@pytest.mark.parametrize("names", [("a b", "a_b"), ("a_b", "a b"), ("Read", "read")])
+def test_an_approved_tool_keeps_its_key_when_a_similar_name_appears(names: tuple[str, str]) -> None:
     sample_server.add()
-    sample_server.record(listing.tool("a b", "One."))
+    first, second = listing.tool(names[0], "One."), listing.tool(names[1], "Another.")
+    sample_server.record(first)
     sample_server.approve_all()
+    (key,) = snapshots.catalog().tools
 
-    sample_server.record(listing.tool("a b", "One."), listing.tool("a_b", "Another."))
-
-    assert sample_server.only_change().kind == "changed"
+    for listed in ((first, second), (second, first)):
+        assert sample_server.record(*listed).problems == ()
+        assert sample_server.stored_tool(key).description == "One."
+        change = sample_server.only_change()
+        assert (change.kind, change.tool.description) == ("new", "Another.")
+        namespace = snapshots.catalog().plugins["files"].namespace
+        assert catalog.name_at_server(change.tool, namespace) == names[1]
 
 
 def test_problems_of_a_listing_are_stored() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.upstream import listing
-from toolbelt.core import catalog, tool_versions
+from toolbelt.core import catalog, keys, tool_versions
 from toolbelt.core.imported import importing, repairs
 
 CATALOGS = Path(__file__).parents[3] / "fixtures" / "demo" / "catalogs"
@@ -274,21 +275,35 @@ def test_only_the_first_repairs_are_stored_and_the_rest_is_counted() -> None:
     assert {repair.code for repair in read[:-1]} == {"unusable"}
 
 
-def test_a_key_shared_by_two_names_goes_to_the_name_that_equals_it() -> None:
-    keys, (problem,) = import_tools(listing.tool("a b"), listing.tool("a_b"))
-
-    assert keys == ["ns__a_b"]
-    assert problem == (
-        "tools.ns__a_b: The server 'x' lists 'a b' and 'a_b', which would have the same key, 'ns__a_b':"
-        " 'a b' was not imported."
+def names_by_key(*names: str) -> dict[str, str]:
+    definitions, problems = importing.definitions(
+        [listing.tool(name) for name in names], "ns", "the server 'x'"
     )
+    assert problems == []
+    return {definition.key: definition.name for definition in definitions}
 
 
-def test_a_name_that_differs_only_in_case_is_left_out() -> None:
-    keys, problems = import_tools(listing.tool("Read"), listing.tool("read"))
+def test_of_names_with_one_key_the_unchanged_one_gets_it_and_the_others_their_own() -> None:
+    assert names_by_key("calendar.read", "calendar_read", "calendar/read") == {
+        "ns__calendar_read_2505b1": "calendar.read",
+        "ns__calendar_read": "calendar_read",
+        "ns__calendar_read_108dc3": "calendar/read",
+    }
 
-    assert keys == ["ns__Read"]
-    assert len(problems) == 1
+
+@pytest.mark.parametrize(
+    "names", [("a b", "a_b"), ("a b", "a.b"), ("getUser", "getuser", "GETUSER"), ("工具", "道具")]
+)
+def test_keys_of_similar_names_do_not_depend_on_their_order(names: tuple[str, ...]) -> None:
+    assigned = names_by_key(*names)
+    assert len({keys.fold(key) for key in assigned}) == len(names)
+    assert all(names_by_key(*order) == assigned for order in itertools.permutations(names))
+
+
+def test_a_tool_that_is_listed_twice_is_imported_once() -> None:
+    imported, (problem,) = import_tools(listing.tool("read", "One."), listing.tool("read", "Two."))
+    assert imported == ["ns__read"]
+    assert problem == "tools.ns__read: The server 'x' lists it twice: the first one was imported."
 
 
 def test_a_server_without_a_namespace_cannot_have_tools_in_a_namespace() -> None:

@@ -11,7 +11,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from tests import concurrently
-from tests.plugins.upstream import scripting
+from tests.plugins.upstream import listing, scripting
 from tests.runtime import connected
 from tests.runtime.connected import script as script
 from tests.runtime.connected import stopped as stopped
@@ -208,3 +208,17 @@ def test_a_thread_writes_the_record_if_the_record_writer_is_full(
     assert isinstance(async_to_sync(serve)(call()), calls.Result)
     assert thread_functions == ["prepare", "record_result"]
     assert outcomes() == ["ok", "ok"]
+
+
+def test_tools_whose_names_differ_only_in_case_are_called_by_their_own_names(
+    script: scripting.Script,
+) -> None:
+    script.lists(listing.tool("who"), listing.tool("WHO"))
+    connected.ready(script)
+    keys = {
+        tool.upstream_name: tool.key for tool in models.Tool.objects.filter(plugin__name="files", kind="tool")
+    }
+    assert keys.keys() == {"who", "WHO"}
+    connected.grant(*keys.values())
+    assert "process" in str(connected.content(keys["who"]))
+    assert "process" not in str(connected.content(keys["WHO"]))

@@ -8,12 +8,14 @@ request that failed leaves no trace, and a copy of the state is a fork.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.adapters.connection import protocol
-from toolbelt.core import errors
+from toolbelt.core import errors, keys
 from toolbelt.formats.appending import lines
 
 VERSION = 1
@@ -217,3 +219,54 @@ def _without_thinking(messages: Messages) -> list[Any]:
 
 def _field(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def dispatched(name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the tool and the arguments that a call means, which a model may make through ``call_tool``."""
+    tool = arguments.get("tool") if name == keys.CALL else None
+    return (tool, arguments.get("arguments") or {}) if isinstance(tool, str) else (name, arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InWords:
+    """A conversation that a framework keeps in a history of its own, where changes can only be put into words.
+
+    Its models call tools that are added later through ``call_tool``. ``tools`` and ``policy`` are the prefix; they and
+    the ``token`` are JSON, for the history.
+    """
+
+    token: str | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
+    policy: str = ""
+
+    def question(self) -> dict[str, Any]:
+        """Return what to ask beside the surface. The form is the one that leaves schemas as they are."""
+        return {"form": "vercel", "model": "", "conversation": {"token": self.token}}
+
+    def after(self, document: protocol.Document) -> tuple[InWords, tuple[str, ...], bool]:
+        """Return the conversation once the model has answered, what to say now, and whether it begins again.
+
+        Raise protocol.Unreachable if Toolbelt could not be reached, and there is no prefix.
+        """
+        append = document.get("append")
+        if append is None:
+            if self.token is None:
+                raise protocol.Unreachable("Toolbelt could not be reached to begin this conversation.")
+            return self, (), False
+        said = tuple(message["content"] for message in append["messages"])
+        if append["prefix"] is None:
+            return dataclasses.replace(self, token=append["token"]), said, False
+        prefix = append["prefix"]
+        tools = tuple(
+            {
+                "name": name,
+                "description": tool.get("description", ""),
+                "input_schema": tool["inputSchema"],
+                "annotations": {},
+                "toolkits": [],
+            }
+            for name, tool in prefix["tools"].items()
+        )
+        policy = prefix.get("instructions", "")
+        begun = InWords(token=append["token"], tools=tools, policy=policy)
+        return begun, said, append["restart"] is not None

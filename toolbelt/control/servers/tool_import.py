@@ -11,7 +11,7 @@ from typing import Any
 
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, keys, risks, schema, tool_versions
-from toolbelt.core.imported import importing, repairs
+from toolbelt.core.imported import importing, non_tool_importing, repairs
 
 
 class ToolImporter:
@@ -28,9 +28,6 @@ class ToolImporter:
     ) -> None:
         self._stored, self._names, self._plugin, self._source = stored, names, plugin, source
         definitions = list(definitions)
-        # Whether the server may ask users is only for operators to set: no listed entry may take its key.
-        asking_entry = catalog.elicitation(stored, plugin)
-        self._reserved = keys.fold(asking_entry.key) if asking_entry is not None else ""
         self._existing = [
             tool
             for key in stored.tools_of_plugin.get(plugin.name, ())
@@ -39,22 +36,21 @@ class ToolImporter:
         self._by_name = {
             (tool.kind, catalog.name_at_server(tool, plugin.namespace)): tool for tool in self._existing
         }
+        listed = {_name(definition) for definition in definitions}
         # An existing tool keeps its key, whatever key another tool's name would result in.
-        self._names_by_key = {
-            now.key: definition.name
-            for definition in definitions
-            if (now := self._by_name.get(_name(definition))) is not None
-        }
+        self._owners = {keys.fold(now.key): name for name, now in self._by_name.items() if name in listed}
+        # Whether the server may ask users is only for operators to set: no listed entry may take its key.
+        if (asking_entry := catalog.elicitation(stored, plugin)) is not None:
+            self._owners[keys.fold(asking_entry.key)] = ("elicitation", asking_entry.key)
         for definition in definitions:
             now = tool_writes.find_ignoring_case(definition.key, plugin.name, stored, names)
             if (
                 now is not None
                 and _name(definition) not in self._by_name
-                and now.key not in self._names_by_key
+                and keys.fold(now.key) not in self._owners
             ):
                 self._by_name[_name(definition)] = now
-                self._names_by_key[now.key] = definition.name
-        listed = {_name(definition) for definition in definitions}
+                self._owners[keys.fold(now.key)] = _name(definition)
         self._versions_of_missing = {
             texts: tool.approved or tool_versions.version(tool)
             for tool in self._existing
@@ -69,23 +65,20 @@ class ToolImporter:
 
     def entries_for(self, definition: importing.Definition) -> Iterator[dict[str, Any]]:
         """Yield the entry that the tool becomes; nothing if its key is taken by another owner."""
-        now = self._by_name.get(_name(definition))
+        name = _name(definition)
+        now = self._by_name.get(name)
+        if now is None and self._owners.get(keys.fold(definition.key), name) != name:
+            own_key = importing.with_own_key if definition.kind == "tool" else non_tool_importing.with_own_key
+            definition = own_key(definition, self._plugin.namespace)
         key = definition.key if now is None else now.key
-        if keys.fold(key) == self._reserved:
-            message = (
-                f"{key!r} is the entry that lets the server ask users: {self._source} does not get this tool."
-            )
-            self.problems.append(errors.Problem(path=f"tools.{key}", message=message))
-            return
         if tool_writes.is_taken(key, self._plugin.name, self._stored, self._names):
             self.problems.append(
                 tool_writes.taken_problem("tools", key, self._source, self._stored, self._names)
             )
             return
-        owner = self._names_by_key.get(key, definition.name)
-        if owner != definition.name:
+        if (owner := self._owners.setdefault(keys.fold(key), name)) != name:
             message = (
-                f"{key!r} is what {self._source} lists as {owner!r}: it does not get {definition.name!r},"
+                f"{key!r} is what {self._source} lists as {owner[1]!r}: it does not get {definition.name!r},"
                 " which would have the same key."
             )
             self.problems.append(errors.Problem(path=f"tools.{key}", message=message))

@@ -6,6 +6,7 @@ cannot be imported is left out with a message, without affecting other tools.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import json
@@ -52,24 +53,23 @@ class ServerListing:
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
     stderr: str = ""
-    _versions: dict[tuple[str, str, str], tuple[str, ...]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    _versions: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
-    def versions(self, name: str, namespace: str) -> tuple[str, ...]:
+    def versions(self, name: str, namespace: str, key: str = "") -> tuple[str, ...]:
         """Return the versions of the tool with this name (see :meth:`Definition.versions`); none if the server lists
-        none that can be imported.
+        none that can be imported. ``key`` is that of the stored tool, if it is not the one that results from the name.
         """
 
         def listed() -> Definition | str:
             tool = next((tool for tool in self.tools if tool.get("name") == name), {})
-            return definition(tool, namespace)
+            converted = definition(tool, namespace)
+            if not key or isinstance(converted, str):
+                return converted
+            return dataclasses.replace(converted, key=key)
 
-        return self.cached_versions(("tool", name, namespace), listed)
+        return self.cached_versions(("tool", name, namespace, key), listed)
 
-    def cached_versions(
-        self, key: tuple[str, str, str], make: Callable[[], Definition | str]
-    ) -> tuple[str, ...]:
+    def cached_versions(self, key: tuple[str, ...], make: Callable[[], Definition | str]) -> tuple[str, ...]:
         """Return the versions of the definition that ``make`` returns; none if that is an explanation.
 
         Cached, because every call checks whether the tool is still the approved one.
@@ -150,9 +150,10 @@ def definitions(
     """Return definitions of the listed tools in their order, and problems; ``source`` names the server in messages.
     With ``repairs_schemas``, flaws of schemas are repaired where they can be, instead of being problems.
 
-    If two tools would have the same key, the one whose name is unchanged gets it, otherwise the first.
+    Of tools that would have the same key, the only one whose name is unchanged gets it, and all others a key of their
+    own, which does not depend on the order of the list.
     """
-    read: list[Definition] = []
+    read: dict[str, Definition] = {}
     problems: list[errors.Problem] = []
     subject = source[:1].upper() + source[1:]
     for position, listed in enumerate(tools):
@@ -162,23 +163,29 @@ def definitions(
             shown_name = cleaning.line(name, MAX_NAME_LENGTH) if isinstance(name, str) else ""
             path = f"tools.{shown_name}" if shown_name else f"tools[{position}]"
             problems.append(errors.Problem(path=path, message=f"{converted} It was not imported."))
+        elif converted.name in read:
+            message = f"{subject} lists it twice: the first one was imported."
+            problems.append(errors.Problem(path=f"tools.{converted.key}", message=message))
         else:
-            read.append(converted)
-    owners: dict[str, Definition] = {}
-    for converted in sorted(read, key=lambda candidate: bool(candidate.upstream_name)):
-        owners.setdefault(keys.fold(converted.key), converted)
-    unique = []
-    for converted in read:
-        owner = owners[keys.fold(converted.key)]
-        if owner is converted:
-            unique.append(converted)
-            continue
-        message = (
-            f"{subject} lists {converted.name!r} and {owner.name!r}, which would have the same key, {owner.key!r}:"
-            f" {converted.name!r} was not imported."
-        )
-        problems.append(errors.Problem(path=f"tools.{converted.key}", message=message))
-    return unique, problems
+            read[converted.name] = converted
+    claims = collections.Counter(keys.fold(converted.key) for converted in read.values())
+    unchanged = collections.Counter(
+        keys.fold(converted.key) for converted in read.values() if not converted.upstream_name
+    )
+
+    def has_own_key(converted: Definition) -> bool:
+        folded = keys.fold(converted.key)
+        return claims[folded] == 1 or (not converted.upstream_name and unchanged[folded] == 1)
+
+    return [
+        converted if has_own_key(converted) else with_own_key(converted, namespace)
+        for converted in read.values()
+    ], problems
+
+
+def with_own_key(definition: Definition, namespace: str) -> Definition:
+    """Return the definition of a tool with a key of its own, for one of several that would have the same."""
+    return dataclasses.replace(definition, key=keys.fit(definition.name, namespace, is_marked=True))
 
 
 def definition(

@@ -61,7 +61,7 @@ def definitions(
     counts = collections.Counter(keys.fold(converted.key) for converted in read.values())
     used = {keys.fold(key) for key in used_keys}
     unique = [
-        _with_own_key(converted, namespace)
+        with_own_key(converted, namespace)
         if counts[keys.fold(converted.key)] > 1 or keys.fold(converted.key) in used
         else converted
         for converted in read.values()
@@ -70,13 +70,13 @@ def definitions(
 
 
 def versions(
-    answer: importing.ServerListing, kind: catalog.Kind, name: str, namespace: str
+    answer: importing.ServerListing, kind: catalog.Kind, name: str, namespace: str, key: str = ""
 ) -> tuple[str, ...]:
     """Return the versions of the entry with this identity (see :meth:`importing.Definition.versions`); none if the
-    server lists none that can be imported.
+    server lists none that can be imported. ``key`` is that of a stored tool.
     """
     if kind == "tool":
-        return answer.versions(name, namespace)
+        return answer.versions(name, namespace, key)
 
     def listed() -> importing.Definition | str:
         identity = IDENTIFIED_BY[kind]
@@ -149,7 +149,7 @@ def _key(kind: str, name: str, namespace: str) -> str:
     return keys.fit(f"{kind}_{name}", namespace)
 
 
-def _with_own_key(definition: importing.Definition, namespace: str) -> importing.Definition:
+def with_own_key(definition: importing.Definition, namespace: str) -> importing.Definition:
     """Return the definition with a unique key, for one of several entries with the same name."""
     mark = hashlib.sha256(definition.name.encode(errors="replace")).hexdigest()[:6]
     name = str(definition.details.get(details.NAME, "")) or definition.name

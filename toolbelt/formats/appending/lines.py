@@ -27,6 +27,8 @@ PLATFORMS: tuple[Platform, ...] = ("api", "bedrock", "vertex", "foundry")
 INLINE_TOOLS = "inline-tools-2026-09-15"
 TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
 CLEAR_AT = "mid-conversation-system-clear-at-2026-08-21"
+# Opens and closes a change that is said in the user's turn.
+NOTICE = "system-notice"
 # What may be appended to a conversation, in bytes, before a new start is cheaper.
 MAX_BYTES = 262_144
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from toolbelt.core import conversations, policy
-
-# Opens and closes a change that is said in the user's turn.
-NOTICE = "system-notice"
+from toolbelt.formats.appending import lines
 
 
 def of(
-    changes: conversations.Changes, sections: Mapping[str, policy.Section], lines: Mapping[str, str]
+    changes: conversations.Changes,
+    sections: Mapping[str, policy.Section],
+    loadable: Mapping[str, str],
 ) -> str:
-    """Return the changes as text: the ``sections`` of the policy, and the ``lines`` of loadable toolkits, by name."""
+    """Return the changes as text: the ``sections`` of the policy, and the lines of ``loadable`` toolkits, by name."""
     told: list[str] = []
     available = sorted((*changes.added, *changes.offered))
     if available:
@@ -41,7 +41,9 @@ def of(
     told += [f"The earlier text about the {key} no longer applies." for key in changes.ended]
     if changes.loadable:
         told.append(
-            "\n".join(("Toolkits that you may load from now on:", *(lines[key] for key in changes.loadable)))
+            "\n".join(
+                ("Toolkits that you may load from now on:", *(loadable[key] for key in changes.loadable))
+            )
         )
     if changes.unloadable:
         told.append(f"Toolkits that you may no longer load: {_listed(changes.unloadable)}.")
@@ -50,7 +52,7 @@ def of(
 
 def notice(text: str) -> str:
     """Return text for the user's turn, marked as not the user's own."""
-    return f"<{NOTICE}>\n{text}\n</{NOTICE}>"
+    return f"<{lines.NOTICE}>\n{text}\n</{lines.NOTICE}>"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ class Request:
     """A call of the tool with the server's own ``name``, or another request of MCP.
 
     With another ``method``, ``arguments`` are the parameters of that request (see :mod:`requests`). ``version`` is the
-    approved version of the entry of this ``kind``, in the ``namespace`` of the ``plugin``; empty: any.
+    approved version of the entry of this ``kind`` and ``key``, in the ``namespace`` of the ``plugin``; empty: any.
     ``check`` is awaited directly before the request is written: over HTTP once there is a TCP or TLS connection, for a
     process when the message is passed to the pipe. ``features`` are those of the client of the call.
     """
@@ -42,6 +42,7 @@ class Request:
     namespace: str = ""
     kind: catalog.Kind = "tool"
     name: str
+    key: str = ""
     version: str = ""
     method: str = results.CALL
     arguments: Mapping[str, Any]
@@ -126,7 +127,8 @@ async def _connected(server: connection.Server, call: Request) -> live_connectio
     live, listed = await server.connected(), server.listed
     if listed is None or not call.version:
         return live
-    if call.version not in non_tool_importing.versions(listed, call.kind, call.name, call.namespace):
+    versions = non_tool_importing.versions(listed, call.kind, call.name, call.namespace, call.key)
+    if call.version not in versions:
         # It changed without a notification. The new version is recorded for review.
         server.on_change(listed)
         raise live_connection.UnreachableError(

@@ -57,6 +57,7 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
         namespace=plugin.namespace,
         kind=tool.kind,
         name=catalog.name_at_server(tool, plugin.namespace),
+        key=tool.key,
         version=tool_versions.version(tool),
         method=gate.call.method,
         arguments=gate.recording.arguments,

@@ -92,8 +92,10 @@ def _shown(
     if isinstance(answer, admitting.Refusal) or not isinstance(completion, Mapping):
         return answer
     values = [value for value in completion.get("values", ()) if may_show(resolved, value)]
-    # How many there are in all would count what is left out.
     shown = {"values": values, "hasMore": bool(completion.get("hasMore"))}
+    # Any other total may count what is left out.
+    if completion.get("total") == len(values):
+        shown["total"] = len(values)
     return dataclasses.replace(answer, mcp={**(answer.mcp or {}), "completion": shown})
 
 

@@ -155,7 +155,7 @@ def _document(
 ) -> dict[str, Any]:
     request = appended.request(line, token.view, shown)
     catalog = shown.resolution.context.catalog
-    withdrawn = token.view.of_kind("withdrawn")
+    withdrawn = {name for name, told in token.view.tools.items() if told.how == "withdrawn"}
     return {
         "line": line.key,
         "token": text,

@@ -125,17 +125,21 @@ class PreparedAnswers:
         template = await self._template(request, context) if context is not None else None
         if context is None or template is None:
             return None
-        append = None
+        append: Mapping[str, Any] | None = None
         if request.conversation is not None:
             shown = surfaces.cached(context.snapshot, context.cache_key[1])
-            # A focus is not in the cached surface, and what there is to say is rendered in a thread.
+            # A focus is not in the cached surface.
             if shown is None or template.has_focus:
                 return None
             append = documents.unchanged(
                 shown, request.conversation, template.declared, request.form, request.model
             )
             if append is None:
-                return None
+                try:
+                    append = await asyncio.to_thread(_append, shown, request, template.declared)
+                except errors.ToolbeltError:
+                    # The fallback raises the error.
+                    return None
         context_use.add(request.key.agent, template.tokens)
         number = context.probed.state.number
         return SurfaceAnswer(context.bearer, request, number, template, append=append)

@@ -18,7 +18,7 @@ from toolbelt.store import upstream_connections
 CALL = "tools/call"
 CLOSE = "connections/close"
 # The fields of a call that are sent as they are.
-_SENT = ("plugin", "namespace", "kind", "name", "version", "method", "arguments")
+_SENT = ("plugin", "namespace", "kind", "name", "key", "version", "method", "arguments")
 # Before the code of an error that a server answered.
 _REQUEST_FAILED = "request-failed:"
 

@@ -34,7 +34,8 @@ class Call:
 
     ``captures`` are patterns with one group, by name: later calls use the captured text of their side as ``{name}``.
     ``varied``: the call only reads, so it is repeated with arguments that the schema does not expect. ``differs``
-    is the reason why the two results are meant to differ.
+    is the reason why the two results are meant to differ. ``of_screen``: the server's screen makes the call, with the
+    server's own name for the tool.
     """
 
     tool: str
@@ -42,6 +43,7 @@ class Call:
     captures: Mapping[str, str] = field(default_factory=dict)
     varied: bool = False
     differs: str = ""
+    of_screen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,9 @@ class Server:
     """A server that is run twice, each time in a new directory with the same path.
 
     ``normalised`` describes what differs between runs: a pattern in the result's canonical JSON, and its replacement.
-    ``unlisted`` are tools that Toolbelt does not offer, with the reason.
+    ``unlisted`` are tools that Toolbelt does not offer, with the reason. ``varying`` are tools whose description
+    differs between processes of the server. ``prompts`` are requested with these arguments, and ``uris`` are read in
+    addition to the listed resources.
     """
 
     name: str
@@ -61,6 +65,9 @@ class Server:
     setup: Sequence[Sequence[str]] = ()
     normalised: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     unlisted: Mapping[str, str] = field(default_factory=dict)
+    varying: Sequence[str] = ()
+    prompts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    uris: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +88,7 @@ def script(server: Server, tools: Mapping[str, Mapping[str, Any]]) -> Iterator[t
         yield call, ""
         if call.varied:
             for name, arguments in variants(tools[call.tool]["inputSchema"], call.arguments):
-                yield Call(tool=call.tool, arguments=arguments), name
+                yield Call(tool=call.tool, arguments=arguments, of_screen=call.of_screen), name
 
 
 def results(
@@ -91,7 +98,8 @@ def results(
     captured: dict[str, str] = {}
     responses = []
     for call, _ in script(server, tools):
-        params = {"name": f"{prefix}{call.tool}", "arguments": _fill_in(call.arguments, captured)}
+        name = call.tool if call.of_screen else f"{prefix}{call.tool}"
+        params = {"name": name, "arguments": _fill_in(call.arguments, captured)}
         response = side.request("tools/call", params)
         text = json.dumps(response.get("result"), ensure_ascii=False)
         for name, pattern in call.captures.items():
@@ -129,13 +137,16 @@ def compare(
 def _verdict(
     call: Call, direct: Mapping[str, Any], through: Mapping[str, Any], direct_text: str, through_text: str
 ) -> str:
-    if call.differs:
+    if call.differs and _has_failed(direct) == _has_failed(through):
         return BY_DESIGN
     refusal = through.get("result", {}).get("_meta", {}).get(REFUSAL, {}).get("code", "")
     if refusal == "invalid-arguments":
-        is_refused = "error" in direct or direct["result"].get("isError", False)
-        return REFUSED_BOTH_WAYS if is_refused else REFUSED_BY_TOOLBELT
+        return REFUSED_BOTH_WAYS if _has_failed(direct) else REFUSED_BY_TOOLBELT
     return EQUAL if direct_text == through_text else DIFFERENT
+
+
+def _has_failed(response: Mapping[str, Any]) -> bool:
+    return "error" in response or response["result"].get("isError", False)
 
 
 def _canonical(server: Server, response: Mapping[str, Any], captured: Mapping[str, str]) -> str:

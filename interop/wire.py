@@ -94,6 +94,7 @@ class Through:
     """The MCP endpoint of an agent at Toolbelt, in one session."""
 
     def __init__(self, agent: str, token: str) -> None:
+        self._agent, self._token = agent, token
         self._address = f"{kit.ADDRESS}/mcp/{agent}/s/{kit.session()}"
         self._headers = {
             "Authorization": f"Bearer {token}",
@@ -111,6 +112,10 @@ class Through:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Do nothing: Toolbelt keeps no connection for a client of this revision."""
+
+    def in_another_session(self) -> Through:
+        """Return a connection of the same agent in another session."""
+        return Through(self._agent, self._token)
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request and return the response, which is JSON or the last message of a stream."""
