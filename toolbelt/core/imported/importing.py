@@ -362,8 +362,14 @@ def _stored(stated: Any) -> tuple[Any, str, str]:
     """Return a listed schema as it can be stored, its canonical JSON, and why it cannot be stored; empty if it can."""
     try:
         copied = strict_json.copied(stated)
-    except ValueError as error:
-        return None, "", str(error)
+    except ValueError:
+        try:
+            # Half a character in a description, of one that was cut, costs no tool.
+            copied = strict_json.copied(cleaning.schema(stated, MAX_IN_SCHEMA_LENGTH))
+        except ValueError as error:
+            return None, "", str(error)
+        except RecursionError:
+            return None, "", f"it is nested deeper than {strict_json.MAX_DEPTH} levels"
     text = schema.canonical(copied)
     if len(text) > MAX_SCHEMA_BYTES:
         return None, "", f"it has {len(text)} characters; at most {MAX_SCHEMA_BYTES} are allowed"

@@ -101,6 +101,17 @@ def _mapping(value: Any, _: Schema) -> Any:
     return ABSENT if value == [] else UNUSABLE
 
 
+def _properties(value: Any, parent: Schema) -> Any:
+    if isinstance(value, list) and value and all(_is_named(item) for item in value):
+        return {item["name"]: {key: item[key] for key in item if key != "name"} for item in value}
+    return _mapping(value, parent)
+
+
+def _is_named(item: Any) -> bool:
+    """Return whether a value is a schema beside the name of the property, as in a list of parameters."""
+    return isinstance(item, dict) and isinstance(item.get("name"), str)
+
+
 def _list(value: Any) -> Any:
     """Return a value as a list, also one whose positions are written out, as PHP does if one is missing."""
     if isinstance(value, list):
@@ -153,6 +164,8 @@ def _examples(value: Any, _: Schema) -> Any:
 
 
 def _number(value: Any, _: Schema) -> Any:
+    if value == "":
+        return ABSENT
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         number = float(value)
         return int(value) if value.strip().lstrip("-").isdecimal() else number
@@ -161,17 +174,22 @@ def _number(value: Any, _: Schema) -> Any:
 
 def _bound(value: Any, parent: Schema) -> Any:
     # In draft 4, the exclusive bounds are booleans.
-    return value if isinstance(value, bool) else _number(value, parent)
+    if isinstance(value, bool):
+        return value
+    number = _number(value, parent)
+    return number if number is not UNUSABLE else yes_or_no(value, parent)
 
 
 def _positive(value: Any, parent: Schema) -> Any:
     number = _number(value, parent)
-    return number if number is not UNUSABLE and number > 0 else UNUSABLE
+    return number if isinstance(number, _Mark) or number > 0 else UNUSABLE
 
 
 def _count(value: Any, parent: Schema) -> Any:
     number = _number(value, parent)
-    if number is UNUSABLE or number < 0 or number != int(number):
+    if isinstance(number, _Mark):
+        return number
+    if number < 0 or number != int(number):
         return UNUSABLE
     return number if isinstance(number, int) else int(number)
 
@@ -242,7 +260,8 @@ def _each(names: str, **shape: Any) -> dict[str, Shape]:
 
 
 SHAPES: Mapping[str, Shape] = {
-    **_each("$defs definitions properties patternProperties dependentSchemas", read=_mapping, holds="names"),
+    **_each("properties", read=_properties, holds="names"),
+    **_each("$defs definitions patternProperties dependentSchemas", read=_mapping, holds="names"),
     **_each(
         "additionalItems additionalProperties contains contentSchema else if not propertyNames then unevaluatedItems"
         " unevaluatedProperties",

@@ -129,7 +129,6 @@ class _Repairing:
     def _part(self, schema: dict[str, Any], pointer: str) -> list[tuple[dict[str, Any], str]]:
         """Repair one schema's own keywords, and return the schemas in it with their pointers."""
         parts: list[tuple[dict[str, Any], str]] = []
-        self._lift_required(schema, pointer)
         for keyword, value in [*schema.items()]:
             shape = keyword_shapes.SHAPES.get(keyword)
             if shape is None:
@@ -142,6 +141,7 @@ class _Repairing:
                 parts += self._inner(shape, keyword, read, place)
         if _DECLARES_CURRENT in str(schema.get("$schema", "")):
             self._declaring.append((schema, pointer))
+        self._lift_required(schema, pointer)
         return parts
 
     def _read(
@@ -213,5 +213,4 @@ class _Repairing:
                 lifted.append(name)
             self.note(place, "form", stated, {"required": [name]} if is_required else keyword_shapes.ABSENT)
         if lifted:
-            required = schema.get("required")
-            schema["required"] = [*(required if isinstance(required, list) else ()), *lifted]
+            schema["required"] = [*dict.fromkeys([*schema.get("required", ()), *lifted])]
