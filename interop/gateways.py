@@ -42,6 +42,8 @@ class Checks(abc.ABC):
 
     name: str
     behind: Mapping[str, str] = {"http": "/mcp", "sse": "/sse"}
+    # More options of ``mcp add`` for the gateway behind Toolbelt.
+    options: Sequence[str] = ()
     # Whether the gateway learns only later that a tool is back.
     keeps_its_list = False
 
@@ -114,6 +116,7 @@ class Checks(abc.ABC):
                 unlisted={"simulate-research-query": "runs as a task only"},
             ),
             running,
+            self.options,
         )
 
 

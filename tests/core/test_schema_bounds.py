@@ -270,8 +270,7 @@ def test_an_uncheckable_schema_is_a_violation_instead_of_an_exception(hostile: A
             {"properties": {"a": {"type": [[n] for n in range(20_000)]}}},
             "not a JSON Schema at properties.a.type",
         ),
-        ({"properties": {"a": {"pattern": "(?=x)a{99999999999999999999}"}}}, "is not a 'regex'"),
-        ({"properties": {"a": {"pattern": "(?=x)" + "(" * 2_000 + ")" * 2_000}}}, "not a JSON Schema"),
+        ({"properties": {"a": {"pattern": "(" * 300_000}}}, "it is too large to be checked"),
         ({"properties": {"a": {"pattern": "("}}}, "is not a 'regex'"),
     ],
 )

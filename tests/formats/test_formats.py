@@ -411,6 +411,35 @@ def test_an_unknown_mode_is_refused(form: str) -> None:
         formats.render(form, TWO_TOOLS, "append")
 
 
+@pytest.mark.parametrize("form", formats.FORMATS)
+def test_no_pattern_makes_a_provider_of_models_refuse_the_list(form: str) -> None:
+    rendered = formats.render(form, with_schema(properties={"q": {"type": "string", "pattern": r"^\p{L}$"}}))
+
+    assert ('"pattern"' in json.dumps(rendered)) == (form == "mcp")
+
+
+def test_a_description_that_is_too_long_for_azure_is_refused_there_only() -> None:
+    wordy = document(tool("it", description="d" * 1025))
+
+    with pytest.raises(errors.ProviderLimit, match=r"Azure OpenAI .* 1,024 .* 1,025"):
+        formats.render("openai_chat", wordy, model="azure/gpt-5")
+    assert formats.render("openai_chat", wordy, model="gpt-5")["tools"]
+
+
+def test_what_providers_would_refuse_of_a_tool_is_said_without_a_request() -> None:
+    assert formats.objections(tool("it")) == ()
+    objections = formats.objections(
+        tool(
+            "a.b", description="d" * 1025, input_schema={"properties": {"q": {"pattern": "[]"}}, "enum": [{}]}
+        )
+    )
+
+    words = [objection.split(" only accepts")[0].split(" does not support")[0] for objection in objections]
+    openai = ["OpenAI's Chat Completions"] * 2 + ["OpenAI's Responses"] * 2
+    assert words[:6] == ["Anthropic", "Gemini", *openai]
+    assert [objection.split()[0] for objection in objections[6:]] == ["Azure", "Its"]
+
+
 def test_rendering_imports_only_the_standard_library() -> None:
     program = (
         "import sys, toolbelt.adapters; print(*sorted({name.partition('.')[0] for name in sys.modules}))"

@@ -94,11 +94,12 @@ class ReviewedTool(ninja.Schema):
 
     tool: Annotated[str, pydantic.Field(description="The tool's key.")]
     kind: Annotated[
-        Literal["new", "changed", "renamed", "details", "hints", "gone"],
+        Literal["new", "changed", "renamed", "differs", "details", "hints", "gone"],
         pydantic.Field(
             description="What changed. For details, only the output schema, icons or `_meta` await review:"
             " the tool keeps working. For hints, the server states a higher risk than you approved, and the tool"
-            " keeps working."
+            " keeps working. If it differs, the server's processes list different descriptions, and agents keep the"
+            " approved one."
         ),
     ]
     previous: Annotated[str, pydantic.Field(description="The previous name of a renamed tool.")]
@@ -128,6 +129,13 @@ class ReviewedTool(ninja.Schema):
         pydantic.Field(
             description="What was repaired of its listed schemas without a change of meaning, such as a null that"
             " stood for an absent keyword. Other repairs are among `flags`."
+        ),
+    ]
+    providers: Annotated[
+        list[str],
+        pydantic.Field(
+            description="What providers of models would refuse of the tool, in their formats, and which patterns they"
+            " are not sent."
         ),
     ]
     users: Annotated[list[str], pydantic.Field(description="The agents that have the tool now.")]
@@ -259,6 +267,7 @@ def review_plugin(request: HttpRequest, name: names.Name) -> Any:
                 ],
                 "flags": change.flags,
                 "repairs": change.repairs,
+                "providers": change.providers,
                 "users": change.users,
             }
             for change in review.changes

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolbelt.core import errors
-from toolbelt.formats import anthropic, gemini, mcp, openai_chat, openai_responses, profiles, vercel
+from toolbelt.core import errors, schema_drafts
+from toolbelt.formats import anthropic, gemini, mcp, openai_chat, openai_responses, profiles, surface, vercel
+from toolbelt.formats.json_schema import patterns
 
 Document = Mapping[str, Any]
 
@@ -25,9 +26,28 @@ _RENDERERS: Mapping[str, Callable[[Document, str, profiles.Profile], dict[str, A
 }
 FORMATS = tuple(_RENDERERS)
 
+# What a tool is examined for before there is a request.
+_PROVIDERS = (
+    *(
+        (module.LIMITS, profiles.UNKNOWN)
+        for module in (anthropic, gemini, mcp, openai_chat, openai_responses)
+    ),
+    (openai_chat.LIMITS, profiles.of("azure/")),
+)
+# How many patterns are named.
+_MAX_SHOWN = 3
 
-def render(form: str, document: Document, mode: str = "rewrite", *, model: str = "") -> dict[str, Any]:
-    """Return a surface's JSON document in the format named ``form``, for the ``model`` with this name.
+
+def render(
+    form: str,
+    document: Document,
+    mode: str = "rewrite",
+    *,
+    model: str = "",
+    profile: profiles.Profile | None = None,
+) -> dict[str, Any]:
+    """Return a surface's JSON document in the format named ``form``, for the ``model`` with this name, or with this
+    ``profile``.
 
     Raise errors.Invalid for an unknown format or mode, or errors.ProviderLimit for what the provider does not accept.
     """
@@ -35,4 +55,22 @@ def render(form: str, document: Document, mode: str = "rewrite", *, model: str =
         formats = ", ".join(FORMATS)
         problem = errors.Problem(path="format", message=f"Unknown format {form!r}. Use one of {formats}.")
         raise errors.Invalid([problem])
-    return _RENDERERS[form](document, mode, profiles.of(model, form))
+    return _RENDERERS[form](document, mode, profile or profiles.of(model, form))
+
+
+def objections(tool: Document) -> tuple[str, ...]:
+    """Return what providers of models would refuse of a tool, as a surface has it, and what they are not sent."""
+    found = [
+        refusal
+        for limits, profile in _PROVIDERS
+        for refusal in surface.fit(tool, limits, profile)[1].values()
+    ]
+    try:
+        left_out = patterns.of(schema_drafts.current(tool["input_schema"]))
+    except RecursionError:
+        left_out = []
+    if left_out:
+        shown = ", ".join(patterns.cut(pattern) for pattern in left_out[:_MAX_SHOWN])
+        found.append(f"Its description has the pattern instead, because some providers refuse it: {shown}")
+    # Azure refuses what OpenAI refuses.
+    return tuple(dict.fromkeys(found))

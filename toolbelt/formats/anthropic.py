@@ -42,7 +42,7 @@ def render(
     an unknown mode, or errors.ProviderLimit for what Anthropic does not accept.
     """
     content = surface.read(document, mode)
-    schemas = surface.check(content, LIMITS)
+    schemas = surface.check(content, LIMITS, profile)
     tools = [
         {"name": tool["name"], **surface.description(tool), "input_schema": schemas[tool["name"]]}
         for tool in content.tools

@@ -35,7 +35,7 @@ def render(
     accept.
     """
     content = surface.read(document, mode)
-    schemas = surface.check(content, LIMITS)
+    schemas = surface.check(content, LIMITS, profile)
     rendered: dict[str, Any] = {}
     if content.policy:
         rendered["system_instruction"] = {"parts": [{"text": content.policy}]}

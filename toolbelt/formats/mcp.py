@@ -29,7 +29,9 @@ def _without_header(schema: dict[str, Any]) -> dict[str, Any]:
     return {keyword: value for keyword, value in schema.items() if keyword != HEADER_KEYWORD}
 
 
-LIMITS = surface.Limits(provider="MCP", names=re.compile(r"[a-zA-Z0-9_.-]{1,128}"), convert=_object)
+LIMITS = surface.Limits(
+    provider="MCP", names=re.compile(r"[a-zA-Z0-9_.-]{1,128}"), convert=_object, takes_patterns=True
+)
 
 
 def render(
@@ -40,7 +42,7 @@ def render(
     Raise errors.Invalid for an unknown mode.
     """
     content = surface.read(document, mode)
-    schemas = surface.check(content, LIMITS)
+    schemas = surface.check(content, LIMITS, profile)
     tools = [_tool(tool, schemas[tool["name"]]) for tool in content.tools]
     rendered: dict[str, Any] = {
         "tools": tools,

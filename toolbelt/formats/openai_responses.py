@@ -35,7 +35,7 @@ def render(
     Raise errors.Invalid for an unknown mode, or errors.ProviderLimit for what OpenAI does not accept.
     """
     content = surface.read(document, mode)
-    schemas = surface.check(content, LIMITS)
+    schemas = surface.check(content, LIMITS, profile)
     rendered: dict[str, Any] = {}
     if content.policy:
         rendered["instructions"] = content.policy

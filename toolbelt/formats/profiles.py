@@ -19,6 +19,8 @@ pydantic-ai
     pydantic-ai-slim 2.68, profiles/anthropic.py and providers/openai.py: live measurements in comments
 openai
     https://developers.openai.com/api/docs/guides/function-calling, "Tool choice"
+azure
+    https://learn.microsoft.com/azure/ai-services/openai/how-to/function-calling, "Function descriptions"
 gemini
     https://ai.google.dev/gemini-api/docs/function-calling, "Function calling modes"
 """
@@ -45,6 +47,7 @@ class Profile:
     binds_thinking: Whether it refuses its own thinking after a change of what stood before it.
     reads_into_results: Whether it takes a system message right after a tool's result for a part of that.
     may_choose_added: Whether ``allowed_tools`` may name a tool that was added in the conversation.
+    max_description: The most characters of a tool's description, and the platform that has this limit.
     """
 
     name: str
@@ -54,6 +57,8 @@ class Profile:
     binds_thinking: bool = False
     reads_into_results: bool = False
     may_choose_added: bool = True
+    max_description: int | None = None
+    platform: str = ""
 
     def can_be_forced(self, is_thinking: bool | None = None) -> bool:
         """Return whether a call can be forced. ``is_thinking`` is None if it is unknown whether the model thinks."""
@@ -127,6 +132,7 @@ def _pattern(row: str) -> re.Pattern[str]:
     return re.compile(rf"(?:^|.*[/:.]){re.escape(row.removesuffix('*'))}{end}")
 
 
+_AZURE = re.compile(r"azure[/:]")
 # The longest name first.
 _PATTERNS = [(_pattern(row), MODELS[row]) for row in sorted(MODELS, key=len, reverse=True)]
 
@@ -134,7 +140,11 @@ _PATTERNS = [(_pattern(row), MODELS[row]) for row in sorted(MODELS, key=len, rev
 @functools.lru_cache(1000)
 def of(model: str, form: str = "") -> Profile:
     """Return the profile of a model, by its name; without a name, that of the format's own provider, if it has one."""
-    if not model.strip():
-        return FORMATS.get(form, UNKNOWN)
     name = model.strip().casefold()
+    if not name:
+        return FORMATS.get(form, UNKNOWN)
+    if _AZURE.match(name):
+        # What a deployment is called there says nothing of its model.
+        known = of(name[len("azure/") :], form)
+        return dataclasses.replace(known, max_description=1024, platform="Azure OpenAI")
     return next((profile for pattern, profile in _PATTERNS if pattern.match(name)), UNKNOWN)

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolbelt.core import errors, keys, schema_drafts
 from toolbelt.formats import profiles
-from toolbelt.formats.json_schema import keywords
+from toolbelt.formats.json_schema import keywords, patterns
 
 MODES = ("rewrite",)
 WAY_OUT = "Override the tool off for this agent, or have its provider change it."
@@ -72,13 +72,15 @@ class Surface:
 class Limits:
     """The limits of a provider: at most ``max_tools`` (None: any number) whose names match ``names``.
 
-    ``convert`` returns a schema in the provider's form, or raises keywords.UnsupportedSchemaError.
+    ``convert`` returns a schema in the provider's form, or raises keywords.UnsupportedSchemaError. ``takes_patterns``:
+    it is no provider of models, and gets every pattern.
     """
 
     provider: str
     names: re.Pattern[str]
     convert: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     max_tools: int | None = None
+    takes_patterns: bool = False
 
 
 def read(document: Mapping[str, Any], mode: str) -> Surface:
@@ -98,7 +100,7 @@ def read(document: Mapping[str, Any], mode: str) -> Surface:
     )
 
 
-def check(content: Surface, limits: Limits) -> dict[str, Mapping[str, Any]]:
+def check(content: Surface, limits: Limits, profile: profiles.Profile) -> dict[str, Mapping[str, Any]]:
     """Check a surface against a provider's limits. Return each tool's schema in the provider's form, by name.
 
     Raise errors.ProviderLimit with everything that the provider does not accept.
@@ -110,19 +112,43 @@ def check(content: Surface, limits: Limits) -> dict[str, Mapping[str, Any]]:
     schemas: dict[str, Mapping[str, Any]] = {}
     for tool in content.tools:
         name = tool["name"]
-        if not limits.names.fullmatch(name):
-            message = f"{limits.provider} only accepts names that match {limits.names.pattern}. {WAY_OUT}"
-            problems.append(errors.Problem(path=f"tools.{name}.name", message=message))
-        try:
-            # Providers support JSON Schema 2020-12, or parts of it.
-            schemas[name] = limits.convert(schema_drafts.current(tool["input_schema"]))
-        except keywords.UnsupportedSchemaError as error:
-            problems.append(_unsupported(name, limits.provider, str(error)))
-        except RecursionError:
-            problems.append(_unsupported(name, limits.provider, "it is nested too deeply"))
+        schema, refusals = fit(tool, limits, profile)
+        problems += [
+            errors.Problem(path=f"tools.{name}.{field}", message=f"{refusal} {WAY_OUT}")
+            for field, refusal in refusals.items()
+        ]
+        if schema is not None:
+            schemas[name] = schema
     if problems:
         raise errors.ProviderLimit(limits.provider, problems)
     return schemas
+
+
+def fit(
+    tool: Mapping[str, Any], limits: Limits, profile: profiles.Profile
+) -> tuple[Mapping[str, Any] | None, dict[str, str]]:
+    """Return a tool's schema in the provider's form, and why the provider refuses the tool, by field."""
+    refusals = {}
+    if not limits.names.fullmatch(tool["name"]):
+        refusals["name"] = f"{limits.provider} only accepts names that match {limits.names.pattern}."
+    maximum, length = profile.max_description, len(tool["description"])
+    if maximum is not None and length > maximum:
+        refusals["description"] = (
+            f"{profile.platform} accepts descriptions of at most {maximum:,} characters, but this one has {length:,}."
+        )
+    because = "it is nested too deeply"
+    try:
+        # Providers support JSON Schema 2020-12, or parts of it.
+        schema = schema_drafts.current(tool["input_schema"])
+        return limits.convert(schema if limits.takes_patterns else patterns.without(schema)), refusals
+    except keywords.UnsupportedSchemaError as error:
+        because = str(error)
+    except RecursionError:
+        pass
+    refusals["input_schema"] = (
+        f"{limits.provider} does not support this schema, and no other form has the same meaning: {because}."
+    )
+    return None, refusals
 
 
 def description(tool: Mapping[str, Any]) -> dict[str, str]:
@@ -172,8 +198,3 @@ def _too_many(content: Surface, provider: str, maximum: int) -> str:
         f"{len(content.tools)} tools are sent{of_them}, but {provider} accepts at most {maximum}. Turn some off, let "
         f"toolkits be loaded on request, or give the agent a budget of {maximum - meta_tool_count} tools{beside}."
     )
-
-
-def _unsupported(tool: str, provider: str, because: str) -> errors.Problem:
-    message = f"{provider} does not support this schema, and no other form has the same meaning: {because}. {WAY_OUT}"
-    return errors.Problem(path=f"tools.{tool}.input_schema", message=message)

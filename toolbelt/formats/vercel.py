@@ -24,7 +24,7 @@ def render(
     ``first_step`` is what changes in the first one. Raise errors.Invalid for an unknown mode.
     """
     content = surface.read(document, mode)
-    schemas = surface.check(content, LIMITS)
+    schemas = surface.check(content, LIMITS, profile)
     rendered: dict[str, Any] = {
         "activeTools": list(content.names),
         "toolChoice": "auto" if content.may_call else "none",

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from toolbelt.core import schema
 from toolbelt.core.imported import keyword_shapes, repairing
 
-# Whether a pattern can be used is not decided here.
-_WORDS = [*(keyword_shapes.SHAPES.keys() - {"pattern", "patternProperties"}), "id", "components", "schemas"]
+_WORDS = [*keyword_shapes.SHAPES, "id", "components", "schemas"]
 _NAMES = st.sampled_from(["a", "b", "type", "$ref", "0", "1", "x/y", ""])
 _TEXTS = st.sampled_from(
     ["1", "int", "string", "date", "a", "#", "#/$defs/a", "#a", "x.json", "a#b", "[", "http://[", "/2020-12/"]
@@ -117,6 +116,7 @@ def test_a_type_that_is_any_type_or_a_format_is_read_as_that() -> None:
     [
         {"type": "file"}, {"type": ["string", "file"]}, {"type": {"type": "string"}}, {"enum": []}, {"enum": "a"},
         {"minLength": -1}, {"minLength": 0.5}, {"multipleOf": 0}, {"maximum": "ten"}, {"pattern": 5}, {"items": 5},
+        {"pattern": "[a-"}, {"patternProperties": {"(a": {}, "b": {}}},
         {"required": "a"}, {"properties": "a"}, {"anyOf": "a"}, {"uniqueItems": "perhaps"},
     ],
 )  # fmt: skip
@@ -124,6 +124,15 @@ def test_what_cannot_be_used_is_left_out_with_a_finding(listed: dict[str, Any]) 
     (keyword,) = listed
 
     assert of_property(listed) == ({}, [(keyword, "unusable")])
+
+
+def test_names_that_a_broken_pattern_was_to_allow_are_not_refused() -> None:
+    listed: Any = {"additionalProperties": False, "patternProperties": {"[a-": {}}, "type": "object"}
+
+    assert repaired(listed) == (
+        {"additionalProperties": True, "type": "object"},
+        [("patternProperties", "unusable")],
+    )
 
 
 def test_a_property_that_is_no_schema_keeps_its_name() -> None:

@@ -17,13 +17,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolbelt import formats
 from toolbelt.control.servers import line_diffs
-from toolbelt.core import catalog, errors, risks, schema, tool_versions
-from toolbelt.core.imported import flags, repairs
+from toolbelt.core import catalog, declared_versions, errors, risks, schema, texts, tool_versions
+from toolbelt.core.imported import cleaning, flags, repairs
 from toolbelt.store import references, snapshots, token_counts
 
-Kind = Literal["new", "changed", "renamed", "details", "hints", "gone"]
-KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "details", "gone")
+Kind = Literal["new", "changed", "renamed", "differs", "details", "hints", "gone"]
+KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "differs", "details", "gone")
 # Who runs the tools that are held to the versions that operators approved.
 HELD: tuple[catalog.Runner, ...] = ("upstream", "client")
 _NAMES: Mapping[catalog.Runner, str] = {
@@ -36,6 +37,11 @@ FIELDS = ("title", "description", "input_schema", "output_schema", "annotations"
 MAX_CANDIDATES = 20
 # How many versions' flags are cached, because their page is rendered again after each decision.
 MAX_FLAGGED = 4096
+DIFFERS = (
+    "its description differs between the processes of its server: those with another one cannot be called"
+)
+# How much of a sentence about providers is shown; it may name a server's arguments.
+MAX_OBJECTION_LENGTH = 300
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
 
 
@@ -68,8 +74,9 @@ class Change:
     """One tool to review. ``shown`` is the hash to approve it with.
 
     ``differences`` are relative to the approved version, or for a renamed tool to the tool ``previous``; a new tool has
-    none. ``repairs`` are those of its listed schemas that are no findings, in words. ``users`` names who has it, or had
-    it under its previous key.
+    none. ``repairs`` are those of its listed schemas that are no findings, in words; ``providers`` is what providers of
+    models would refuse of it, and what they are not sent. ``users`` names who has it, or had it under its previous key.
+    ``can_keep``: only its description differs.
     """
 
     kind: Kind
@@ -79,9 +86,11 @@ class Change:
     differences: tuple[Difference, ...] = ()
     flags: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
     tokens_before: int = 0
     tokens_after: int = 0
     users: tuple[str, ...] = ()
+    can_keep: bool = False
 
     @property
     def key(self) -> str:
@@ -161,6 +170,12 @@ def to_review(name: str, stored: catalog.Catalog) -> list[ReviewItem]:
     return [dataclasses.replace(item, kind="new", previous="") for item in items]
 
 
+def can_keep(item: ReviewItem, stored: catalog.Catalog) -> bool:
+    """Return whether only the description of a server's tool changed, so that the approved one can be kept."""
+    is_upstream = stored.runner(item.tool) == "upstream"
+    return is_upstream and item.kind in ("changed", "differs") and tool_versions.is_reworded(item.tool)
+
+
 def find(
     name: str, *runners: catalog.Runner, stored: catalog.Catalog | None = None, agent: str = ""
 ) -> catalog.Plugin:
@@ -187,7 +202,7 @@ def is_held(key: str) -> bool:
         return False
     plugin = stored.plugins.get(tool.plugin)
     is_seen = tool.seen or (plugin is not None and plugin.trusted)
-    return not is_seen or tool_versions.is_changed(tool)
+    return not is_seen or tool_versions.is_changed(declared_versions.offered(tool))
 
 
 def check_hashes(reviewed_hashes: Mapping[str, str], plugin: str = "") -> None:
@@ -217,7 +232,7 @@ def _kind_of(tool: catalog.Tool) -> Kind | None:
     if not tool.seen:
         return "new"
     if tool_versions.is_changed(tool):
-        return "changed"
+        return "differs" if tool.varies and tool_versions.is_reworded(tool) else "changed"
     if risks.is_raised(tool):
         return "hints"
     return "details" if tool_versions.has_undecided_details(tool) else None
@@ -271,12 +286,31 @@ def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
         *(tool.title, tool.description),
         *(tool.input_schema if tool.kind == "tool" else "", tool.output_schema, tool.details),
     )
+    differs = (DIFFERS,) if tool.varies else ()
     of_repairs = (repair.sentence for repair in repairs.read(tool.repairs) if repair.is_finding)
-    raised = (*_flags_of_change(item, stored), *of_repairs, *raised)
+    raised = (*differs, *_flags_of_change(item, stored), *of_repairs, *raised)
     before = _before(item, stored)
     if item.kind == "changed" and before and _is_renamed(tool, before):
         return (f"its server renamed it to “{tool.upstream_name or tool.key}”", *raised)
     return raised
+
+
+def objections(tool: catalog.Tool) -> tuple[str, ...]:
+    """Return what providers of models would refuse of a tool, and what they are not sent, in words."""
+    return _objections(tool.key, tool.description, tool.input_schema) if tool.kind == "tool" else ()
+
+
+@functools.lru_cache(MAX_FLAGGED)
+def _objections(key: str, description: str, takes: str) -> tuple[str, ...]:
+    document = {
+        "name": key,
+        "description": description,
+        "input_schema": schema.mapping(takes, dict(schema.EMPTY)),
+    }
+    return tuple(
+        texts.cut(cleaning.escape_hidden(objection), MAX_OBJECTION_LENGTH)
+        for objection in formats.objections(document)
+    )
 
 
 @catalog.derived
@@ -330,7 +364,7 @@ def _before(item: ReviewItem, stored: catalog.Catalog) -> Mapping[str, Any] | No
     """Return the version that a tool is compared with; None for a new one."""
     if item.previous:
         return as_shown(stored.tools[item.previous])
-    if item.kind in ("changed", "details", "hints"):
+    if item.kind in ("changed", "differs", "details", "hints"):
         return schema.mapping(item.tool.approved_version, {})
     return None
 
@@ -346,9 +380,11 @@ def _change(item: ReviewItem, stored: catalog.Catalog, users: Mapping[str, list[
         differences=tuple(_differences(before, as_shown(tool))) if before is not None else (),
         flags=flags_of(item, stored),
         repairs=tuple(repair.sentence for repair in repairs.read(tool.repairs) if not repair.is_finding),
+        providers=() if kind == "gone" else objections(tool),
         tokens_before=_tokens(previous or tool.key, before) if tool.kind == "tool" else 0,
         tokens_after=0 if kind == "gone" else tool.tokens,
         users=tuple(users.get(previous or tool.key, ())),
+        can_keep=can_keep(item, stored),
     )
 
 

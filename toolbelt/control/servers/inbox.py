@@ -66,6 +66,12 @@ def warnings(keys: Collection[str]) -> list[tuple[str, str]]:
     return [(key, flag) for key in found if key in keys for flag in found[key]]
 
 
+def objections(keys: Collection[str]) -> list[tuple[str, str]]:
+    """Return what providers of models would refuse of these tools, and are not sent, as (tool, objection)."""
+    tools = snapshots.catalog().tools
+    return [(key, said) for key in keys if key in tools for said in approvals.objections(tools[key])]
+
+
 def brings_writing(keys: Collection[str]) -> bool:
     """Return whether any of these tools is new and may do more than read; a changed one was decided about before."""
     tools = [tool for key in keys if (tool := snapshots.catalog().tools.get(key)) is not None]

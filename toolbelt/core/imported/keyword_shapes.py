@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from toolbelt.core.schema import patterns
+
 Schema = dict[str, Any]
 Reader = Callable[[Any, Schema], Any]
 
@@ -112,6 +114,16 @@ def _is_named(item: Any) -> bool:
     return isinstance(item, dict) and isinstance(item.get("name"), str)
 
 
+def _by_pattern(value: Any, parent: Schema) -> Any:
+    if not isinstance(value, dict) or not any(map(patterns.is_broken, value)):
+        return _mapping(value, parent)
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        # It would refuse the properties whose names the pattern was to allow.
+        if keyword in parent:
+            parent[keyword] = True
+    return UNUSABLE
+
+
 def _list(value: Any) -> Any:
     """Return a value as a list, also one whose positions are written out, as PHP does if one is missing."""
     if isinstance(value, list):
@@ -198,6 +210,10 @@ def _text(value: Any, _: Schema) -> Any:
     return value if isinstance(value, str) else UNUSABLE
 
 
+def _pattern(value: Any, _: Schema) -> Any:
+    return value if isinstance(value, str) and not patterns.is_broken(value) else UNUSABLE
+
+
 def _anchor(value: Any, _: Schema) -> Any:
     return value if isinstance(value, str) and _ANCHOR.fullmatch(value) else UNUSABLE
 
@@ -261,7 +277,8 @@ def _each(names: str, **shape: Any) -> dict[str, Shape]:
 
 SHAPES: Mapping[str, Shape] = {
     **_each("properties", read=_properties, holds="names"),
-    **_each("$defs definitions patternProperties dependentSchemas", read=_mapping, holds="names"),
+    **_each("patternProperties", read=_by_pattern, holds="names"),
+    **_each("$defs definitions dependentSchemas", read=_mapping, holds="names"),
     **_each(
         "additionalItems additionalProperties contains contentSchema else if not propertyNames then unevaluatedItems"
         " unevaluatedProperties",
@@ -284,7 +301,8 @@ SHAPES: Mapping[str, Shape] = {
     **_each("type", read=_type),
     **_each("enum", read=_choices),
     **_each("const", read=_anything, may_be_null=True),
-    **_each("$dynamicRef $recursiveRef $ref pattern", read=_text),
+    **_each("$dynamicRef $recursiveRef $ref", read=_text),
+    **_each("pattern", read=_pattern),
     **_each("$anchor $dynamicAnchor $recursiveAnchor", read=_anchor, annotates=True),
     **_each("$vocabulary", read=_vocabulary, annotates=True),
     **_each(

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextvars
 import functools
 import heapq
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -30,7 +29,7 @@ import referencing.jsonschema
 from jsonschema import validators
 
 from toolbelt.core import texts
-from toolbelt.core.schema import forms
+from toolbelt.core.schema import forms, patterns
 
 MAX_MESSAGE_LENGTH = 500
 # How many names a message lists.
@@ -47,9 +46,6 @@ _PATTERN_BYTES = 1 << 20
 
 # What a library in Rust raises where it did not expect an error. Its class cannot be imported.
 _PANIC = "PanicException"
-
-# An inline flag that makes a pattern ignore case.
-_FOLDING = re.compile(r"\(\?[a-zA-Z]*i")
 
 Errors = Iterator[jsonschema.ValidationError]
 Keyword = Callable[[Any, Any, Any, Any], Iterable[jsonschema.ValidationError] | None]
@@ -130,15 +126,15 @@ def _errors(checker: Any, document: Any, left: _Steps) -> Errors:
 
 @functools.lru_cache(maxsize=512)
 def linear(pattern: str) -> Any:
-    """Return ``pattern`` compiled by RE2; None if RE2 does not support it (lookaround, back-references) or it is too
+    """Return ``pattern`` compiled by RE2; None if RE2 has no equivalent (lookaround, back-references) or it is too
     large.
     """
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _PATTERN_BYTES
     try:
-        return re2.compile(pattern, options=options)
-    except re2.error:
+        return re2.compile(patterns.in_re2(pattern), options=options)
+    except (patterns.UnsupportedPatternError, patterns.BrokenPatternError, re2.error):
         return None
 
 
@@ -182,10 +178,10 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Errors
         yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any) -> Errors:
+def _pattern_properties(validator: Any, by_pattern: Mapping[str, Any], instance: Any, schema: Any) -> Errors:
     if not validator.is_type(instance, "object"):
         return
-    for pattern, subschema in patterns.items():
+    for pattern, subschema in by_pattern.items():
         for name, value in instance.items():
             if _matches(pattern, name):
                 yield from validator.descend(value, subschema, path=name, schema_path=pattern)
@@ -194,14 +190,14 @@ def _pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: A
 def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Mapping[str, Any]) -> Errors:
     if not validator.is_type(instance, "object"):
         return
-    patterns = list(schema.get("patternProperties", ()))
+    of_names = list(schema.get("patternProperties", ()))
     # A pattern that RE2 cannot run is not enforced, so no property is known to be additional.
-    if any(linear(pattern) is None for pattern in patterns):
+    if any(linear(pattern) is None for pattern in of_names):
         return
     _take(len(instance) // _PASSED_OVER)
     properties = schema.get("properties", {})
     extra = [
-        name for name in instance if name not in properties and not any(_matches(p, name) for p in patterns)
+        name for name in instance if name not in properties and not any(_matches(p, name) for p in of_names)
     ]
     if isinstance(allowed, Mapping):
         for name in extra:
@@ -331,23 +327,10 @@ def _in_place(validator: Any, instance: Any, schema: Mapping[str, Any]) -> Itera
 
 def _regex(validator: Any, name: Any, instance: Any, schema: Any) -> Errors:
     """Check the format ``regex`` of the meta-schema, and no other format."""
-    if name == "regex" and isinstance(instance, str) and not _is_regex(instance):
-        yield jsonschema.ValidationError(f"{instance!r} is not a 'regex'")
-
-
-def _is_regex(pattern: str) -> bool:
-    """Return whether RE2 or Python can run the pattern: one that neither can is most likely a mistake."""
-    if linear(pattern) is not None:
-        return True
-    _take(1 + len(pattern) * 4)
-    if _FOLDING.search(pattern):
-        # Python expands every character of a class that ignores case, which is too much work for this check.
-        return True
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):
-        return False
-    return True
+    if name == "regex" and isinstance(instance, str) and linear(instance) is None:
+        _take(1 + len(instance))
+        if patterns.is_broken(instance):
+            yield jsonschema.ValidationError(f"{instance!r} is not a 'regex'")
 
 
 def _cost(word: str, value: Any, instance: Any) -> int:

@@ -195,7 +195,7 @@ def _definitions(line: lines.Line, tools: Sequence[definitions.Definition]) -> l
 
 
 def _rendered(line: lines.Line, content: Mapping[str, Any]) -> dict[str, Any]:
-    return formats.render(line.form, content)
+    return formats.render(line.form, content, profile=line.profile)
 
 
 def _user(form: str, text: str) -> dict[str, Any]:
