@@ -116,6 +116,17 @@ def test_an_infinitely_recursive_schema_is_a_violation() -> None:
     assert violation.message == "nested too deeply to be checked"
 
 
+def test_a_recursion_that_ends_in_a_library_is_a_violation() -> None:
+    def at(depth: int) -> str:
+        if depth:
+            return at(depth - 1)
+        (violation,) = schema.violations('{"not": {"$ref": "#"}}', {})
+        return violation.message
+
+    # Where the stack is full depends on how deep the caller is.
+    assert {at(depth) for depth in range(20)} == {"nested too deeply to be checked"}
+
+
 def test_arguments_nested_too_deeply_are_a_violation() -> None:
     arguments: dict[str, Any] = {}
     inner = arguments

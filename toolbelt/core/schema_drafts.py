@@ -13,10 +13,12 @@ from typing import Any
 # A schema whose ``$schema`` contains this is returned as it is.
 _CURRENT = "2020-12"
 # Keywords whose value maps names to schemas, and those whose value is a schema or a list of schemas.
-NAMING = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+NAMING = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
 NESTING = frozenset(
-    "additionalItems additionalProperties allOf anyOf contains else if items not oneOf prefixItems propertyNames"  # noqa: SIM905
-    " then unevaluatedItems unevaluatedProperties".split()
+    "additionalItems additionalProperties allOf anyOf contains contentSchema else if items not oneOf"  # noqa: SIM905
+    " prefixItems propertyNames then unevaluatedItems unevaluatedProperties".split()
 )
 _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 

@@ -233,6 +233,12 @@ def test_an_output_schema_is_repaired() -> None:
     assert {repair.code for repair in definition.repairs} == {"form"}
 
 
+def test_half_a_character_in_a_description_costs_no_tool() -> None:
+    definition = definition_of(listing.tool("a", properties={"x": {"description": "Cut \ud83d"}}))
+
+    assert definition.input_schema["properties"] == {"x": {"description": "Cut"}}
+
+
 @pytest.mark.parametrize("name", ["input_schema", "parameters"])
 def test_a_schema_of_arguments_under_another_name_is_read(name: str) -> None:
     definition = definition_of({"name": "a", name: {"properties": {"x": {"type": "string"}}}})

@@ -318,15 +318,15 @@ def _schemas(listed: Mapping[str, Any]) -> tuple[_Read, _Read]:
 
 
 def _repaired_schema(stated: Any, name: str) -> _Read:
-    text, problem = _text_of(stated)
+    listed, text, problem = _stored(stated)
     if problem:
         return _Read(problem=problem)
     repaired = _repaired(text, name)
     if repaired.problem:
         return _Read(problem=repaired.problem)
     return _Read(
-        document=json.loads(repaired.text or text),
-        unrepaired=json.loads(text) if repaired.is_other_reading else None,
+        document=json.loads(repaired.text) if repaired.text else listed,
+        unrepaired=listed if repaired.is_other_reading else None,
         repairs=repaired.repairs,
     )
 
@@ -346,13 +346,14 @@ class _Repaired:
 @functools.lru_cache(maxsize=4096)
 def _repaired(text: str, name: str) -> _Repaired:
     # Cached, because the check takes a millisecond and servers are listed often.
-    listed = json.loads(text)
-    if name == repairing.OUTPUT and not isinstance(listed, dict):
+    document = json.loads(text)
+    if name == repairing.OUTPUT and not isinstance(document, dict):
         return _Repaired(problem="it is not an object")
-    document, made = (repairing.arguments if name == repairing.INPUT else repairing.result)(json.loads(text))
+    document, made = (repairing.arguments if name == repairing.INPUT else repairing.result)(document)
     problem = schema.problem(document) or ""
     if problem or not made:
         return _Repaired(problem=problem)
+    listed = json.loads(text)
     is_other_reading = isinstance(listed, dict) and schema.problem(listed) is None
     return _Repaired(text=schema.canonical(document), repairs=made, is_other_reading=is_other_reading)
 
@@ -362,20 +363,27 @@ def _declared_schema(listed: Mapping[str, Any], name: str) -> _Read:
     stated = listed.get(name)
     if stated is None:
         return _Read()
-    text, problem = _text_of(stated)
+    document, text, problem = _stored(stated)
     problem = problem or _cached_schema_problem(text) or ""
-    return _Read(problem=problem) if problem else _Read(document=json.loads(text))
+    return _Read(problem=problem) if problem else _Read(document=document)
 
 
-def _text_of(stated: Any) -> tuple[str, str]:
-    """Return a listed schema as canonical JSON, and why it cannot be stored; empty if it can."""
+def _stored(stated: Any) -> tuple[Any, str, str]:
+    """Return a listed schema as it can be stored, its canonical JSON, and why it cannot be stored; empty if it can."""
     try:
-        text = schema.canonical(strict_json.copied(stated))
-    except ValueError as error:
-        return "", str(error)
+        copied = strict_json.copied(stated)
+    except ValueError:
+        try:
+            # Half a character in a description, of one that was cut, costs no tool.
+            copied = strict_json.copied(cleaning.schema(stated, MAX_IN_SCHEMA_LENGTH))
+        except ValueError as error:
+            return None, "", str(error)
+        except RecursionError:
+            return None, "", f"it is nested deeper than {strict_json.MAX_DEPTH} levels"
+    text = schema.canonical(copied)
     if len(text) > MAX_SCHEMA_BYTES:
-        return text, f"it has {len(text)} characters; at most {MAX_SCHEMA_BYTES} are allowed"
-    return text, ""
+        return None, "", f"it has {len(text)} characters; at most {MAX_SCHEMA_BYTES} are allowed"
+    return copied, text, ""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ there is exactly one that can be meant; ABSENT if the value says nothing; or UNU
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -84,7 +84,8 @@ def yes_or_no(value: Any, _: Schema) -> Any:
 
 def _schema_or_list(value: Any, parent: Schema) -> Any:
     if isinstance(value, list):
-        return value or ABSENT
+        # Beside the newer form of the same, there is no reading.
+        return UNUSABLE if value and parent.get("prefixItems") else value or ABSENT
     return schema(value, parent)
 
 
@@ -100,6 +101,17 @@ def _mapping(value: Any, _: Schema) -> Any:
         return value
     # In PHP, an empty object and an empty list are the same.
     return ABSENT if value == [] else UNUSABLE
+
+
+def _properties(value: Any, parent: Schema) -> Any:
+    if isinstance(value, list) and value and all(_is_named(item) for item in value):
+        return {item["name"]: {key: item[key] for key in item if key != "name"} for item in value}
+    return _mapping(value, parent)
+
+
+def _is_named(item: Any) -> bool:
+    """Return whether a value is a schema beside the name of the property, as in a list of parameters."""
+    return isinstance(item, dict) and isinstance(item.get("name"), str)
 
 
 def _by_pattern(value: Any, parent: Schema) -> Any:
@@ -164,6 +176,8 @@ def _examples(value: Any, _: Schema) -> Any:
 
 
 def _number(value: Any, _: Schema) -> Any:
+    if value == "":
+        return ABSENT
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         number = float(value)
         return int(value) if value.strip().lstrip("-").isdecimal() else number
@@ -172,17 +186,22 @@ def _number(value: Any, _: Schema) -> Any:
 
 def _bound(value: Any, parent: Schema) -> Any:
     # In draft 4, the exclusive bounds are booleans.
-    return value if isinstance(value, bool) else _number(value, parent)
+    if isinstance(value, bool):
+        return value
+    number = _number(value, parent)
+    return number if number is not UNUSABLE else yes_or_no(value, parent)
 
 
 def _positive(value: Any, parent: Schema) -> Any:
     number = _number(value, parent)
-    return number if number is not UNUSABLE and number > 0 else UNUSABLE
+    return number if isinstance(number, _Mark) or number > 0 else UNUSABLE
 
 
 def _count(value: Any, parent: Schema) -> Any:
     number = _number(value, parent)
-    if number is UNUSABLE or number < 0 or number != int(number):
+    if isinstance(number, _Mark):
+        return number
+    if number < 0 or number != int(number):
         return UNUSABLE
     return number if isinstance(number, int) else int(number)
 
@@ -257,8 +276,9 @@ def _each(names: str, **shape: Any) -> dict[str, Shape]:
 
 
 SHAPES: Mapping[str, Shape] = {
-    **_each("$defs definitions properties dependentSchemas", read=_mapping, holds="names"),
+    **_each("properties", read=_properties, holds="names"),
     **_each("patternProperties", read=_by_pattern, holds="names"),
+    **_each("$defs definitions dependentSchemas", read=_mapping, holds="names"),
     **_each(
         "additionalItems additionalProperties contains contentSchema else if not propertyNames then unevaluatedItems"
         " unevaluatedProperties",
@@ -294,6 +314,22 @@ SHAPES: Mapping[str, Shape] = {
     **_each("examples", read=_examples, annotates=True),
     **_each("default", read=_anything, annotates=True, may_be_null=True),
 }
+
+
+# Keywords whose schemas apply to the same value as theirs.
+_IN_PLACE = ("allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then")
+
+
+def in_place(schema: Schema) -> Iterator[Any]:
+    """Yield the schemas in a schema that apply to the same value, without those that it refers to."""
+    for keyword in _IN_PLACE:
+        value = schema.get(keyword)
+        if isinstance(value, list):
+            yield from value
+        elif keyword == "dependentSchemas" and isinstance(value, dict):
+            yield from value.values()
+        else:
+            yield value
 
 
 def is_misspelled(value: Any) -> bool:

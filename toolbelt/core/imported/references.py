@@ -6,7 +6,7 @@ Nothing is ever fetched. What a reference means is a place in the same document,
 from __future__ import annotations
 
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Resource:
+class Resource:
     """A schema with an ``$id``, or the whole document: its address and its pointer."""
 
     uri: str
@@ -42,7 +42,7 @@ class _Use:
     schema: dict[str, Any]
     keyword: str
     pointer: str
-    within: _Resource
+    within: Resource
 
 
 def escaped(name: str) -> str:
@@ -60,34 +60,40 @@ class Index:
 
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
-        self._whole = _Resource("", "")
-        self._resources: dict[str, _Resource] = {}
-        # The schemas with an ``$id`` within the document, outermost first.
-        self._nested: list[tuple[dict[str, Any], _Resource]] = []
+        self.whole = Resource("", "")
+        self._resources: dict[str, Resource] = {}
+        # The schemas with an ``$id`` within the document.
+        self._nested: list[tuple[dict[str, Any], Resource]] = []
         self._anchors: dict[str, str] = {}
         self._uses: list[_Use] = []
+        self._followed = 0
         self._changes: list[Change] = []
         self._has_dynamic = False
 
-    def add(self, schema: dict[str, Any], pointer: str) -> None:
-        """Add a schema whose keywords have their shapes."""
-        self._identify(schema, pointer)
+    def add(self, schema: dict[str, Any], pointer: str, within: Resource) -> Resource:
+        """Add a schema in a resource, whose keywords have their shapes. Return the resource of the schemas in it."""
+        within = self._identify(schema, pointer, within)
         for keyword in ("$anchor", "$dynamicAnchor"):
             if keyword in schema:
                 self._anchors.setdefault(schema[keyword], pointer)
         self._has_dynamic |= "$dynamicRef" in schema
-        self._uses += [
-            _Use(schema, keyword, pointer, self._within(pointer))
-            for keyword in _REFERENCES
-            if keyword in schema
-        ]
+        self._uses += [_Use(schema, keyword, pointer, within) for keyword in _REFERENCES if keyword in schema]
+        return within
 
     def unvisited(self, visited: set[int]) -> Iterator[tuple[dict[str, Any], str]]:
-        """Yield the schemas that references lead to and that were not visited, with their pointers."""
-        for use in self._uses:
+        """Yield the schemas that references lead to and that were not visited, with their pointers. Each reference is
+        followed once.
+        """
+        uses, self._followed = self._uses[self._followed :], len(self._uses)
+        for use in uses:
             pointer = self._target(use)
-            target = self._at(pointer) if pointer is not None else None
-            if isinstance(target, dict) and id(target) not in visited and pointer is not None:
+            if pointer is None:
+                pointer = self._by_name(use.schema[use.keyword])
+            if (
+                pointer is not None
+                and isinstance(target := self._at(pointer), dict)
+                and id(target) not in visited
+            ):
                 yield target, pointer
 
     def resolved(self) -> list[Change]:
@@ -99,40 +105,32 @@ class Index:
             for schema, resource in self._nested:
                 place = f"{resource.pointer}/$id"
                 self._changes.append(Change(pointer=place, code="form", found=schema.pop("$id")))
-        for use in self._uses:
-            if self._is_circular(use.schema):
-                self._leave_out(use, "circular")
+        self._end_circles()
         return self._changes
 
-    def _identify(self, schema: dict[str, Any], pointer: str) -> None:
-        """Note what a schema is called. An ``$id`` that is only a fragment is an anchor, as up to draft 7."""
+    def _identify(self, schema: dict[str, Any], pointer: str, within: Resource) -> Resource:
+        """Note what a schema is called, and return the resource that it is in. An ``$id`` that is only a fragment is an
+        anchor, as up to draft 7.
+        """
         stated = schema.get("$id", schema.get("id"))
         if not isinstance(stated, str):
-            return
+            return within
         if stated.startswith("#") or not _is_address(stated):
             if stated.startswith("#"):
                 self._anchors.setdefault(stated[1:], pointer)
             if schema.get("$id") == stated and (pointer or stated != "#"):
                 self._changes.append(Change(pointer=f"{pointer}/$id", code="form", found=schema.pop("$id")))
-            return
-        base = self._within(pointer).uri
-        resource = _Resource(_address(urllib.parse.urljoin(base, stated)), pointer)
+            return within
+        resource = Resource(_address(urllib.parse.urljoin(within.uri, stated)), pointer)
         self._resources.setdefault(resource.uri, resource)
         self._resources.setdefault(_address(stated), resource)
         if not pointer:
-            self._whole = resource
+            self.whole = resource
         elif "$id" in schema:
             self._nested.append((schema, resource))
-
-    def _within(self, pointer: str) -> _Resource:
-        """Return the innermost resource that a place is in."""
-        found = self._whole
-        for _, resource in self._nested:
-            if f"{pointer}/".startswith(f"{resource.pointer}/") and len(resource.pointer) > len(
-                found.pointer
-            ):
-                found = resource
-        return found
+        else:
+            return within
+        return resource
 
     def _target(self, use: _Use) -> str | None:
         """Return the pointer of the place that a reference leads to; None if there is none in the document."""
@@ -178,19 +176,19 @@ class Index:
         reference, pointer = use.schema[use.keyword], self._target(use)
         place = f"{use.pointer}/{use.keyword}"
         if pointer is None:
+            code: repairs.Code = "name"
             pointer = self._by_name(reference)
-            if pointer is None:
-                is_external = not reference.startswith("#") and ":" in reference
-                self._leave_out(use, "external" if is_external else "dangling")
-                return
-            read = "#" + urllib.parse.quote(pointer, safe="/~$")
-            self._changes.append(Change(pointer=place, code="name", found=reference, read=read))
         elif reference.startswith("#") and not (is_flat and use.within.pointer):
             return
         else:
-            read = "#" + urllib.parse.quote(pointer, safe="/~$")
-            self._changes.append(Change(pointer=place, code="reference", found=reference, read=read))
-        use.schema[use.keyword] = read
+            code = "reference"
+        if pointer is None:
+            is_external = not reference.startswith("#") and ":" in reference
+            self._leave_out(use, "external" if is_external else "dangling")
+            return
+        use.schema[use.keyword] = "#" + urllib.parse.quote(pointer, safe="/~$")
+        read = use.schema[use.keyword]
+        self._changes.append(Change(pointer=place, code=code, found=reference, read=read))
 
     def _by_name(self, reference: str) -> str | None:
         """Return the pointer of the one definition that has the name at the reference's end."""
@@ -207,19 +205,44 @@ class Index:
 
     def target(self, reference: str) -> Any:
         """Return the schema that a resolved reference leads to; None if there is none."""
-        pointer = self._target(_Use({"$ref": reference}, "$ref", "", self._whole))
+        pointer = self._target(_Use({"$ref": reference}, "$ref", "", self.whole))
         return None if pointer is None else self._at(pointer)
 
-    def _is_circular(self, schema: Mapping[str, Any]) -> bool:
-        """Return whether a schema's reference leads back to it through nothing but references."""
-        followed: set[int] = set()
-        target: Any = schema
-        while isinstance(target, dict) and isinstance(target.get("$ref"), str) and id(target) not in followed:
-            followed.add(id(target))
-            target = self.target(target["$ref"])
-            if target is schema:
-                return True
-        return False
+    def _end_circles(self) -> None:
+        """Leave out a reference of each circle of schemas that apply to the same value."""
+        uses: dict[int, list[_Use]] = {}
+        for use in self._uses:
+            if use.keyword in use.schema:
+                uses.setdefault(id(use.schema), []).append(use)
+
+        def applied(schema: dict[str, Any]) -> Iterator[tuple[Any, _Use | None]]:
+            """Yield the schemas that a schema applies to the same value, each with the reference that leads there."""
+            for use in uses.get(id(schema), ()):
+                if use.keyword in schema:
+                    yield self.target(schema[use.keyword]), use
+            for part in keyword_shapes.in_place(schema):
+                yield part, None
+
+        opened: set[int] = set()
+        ended: set[int] = set()
+        for start in self._uses:
+            path: list[tuple[int, _Use | None, Iterator[tuple[Any, _Use | None]]]] = []
+            entered: tuple[Any, _Use | None] | None = (start.schema, None)
+            while entered is not None or path:
+                if entered is not None and id(entered[0]) in opened:
+                    # A part is within its schema, so each circle has a reference: the last one on the path to here.
+                    closing = entered[1] or next(via for _, via, _ in reversed(path) if via is not None)
+                    self._leave_out(closing, "circular")
+                elif entered is not None and isinstance(entered[0], dict) and id(entered[0]) not in ended:
+                    opened.add(id(entered[0]))
+                    path.append((id(entered[0]), entered[1], applied(entered[0])))
+                if not path:
+                    break
+                entered = next(path[-1][2], None)
+                if entered is None:
+                    left = path.pop()[0]
+                    opened.discard(left)
+                    ended.add(left)
 
 
 def _address(uri: str) -> str:

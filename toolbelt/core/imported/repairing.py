@@ -7,7 +7,7 @@ a finding: a repaired schema never accepts less than its server wrote.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolbelt.core.imported import keyword_shapes, references, repairs
@@ -83,9 +83,11 @@ class _Repairing:
     def __init__(self, name: str) -> None:
         self._name = name
         self._found: list[repairs.Repair] = []
-        self._waiting: list[tuple[dict[str, Any], str]] = []
+        self._waiting: list[tuple[dict[str, Any], str, references.Resource]] = []
         self._visited: set[int] = set()
         self._has_older_form = False
+        # The schemas that declare the current draft.
+        self._declaring: list[tuple[dict[str, Any], str]] = []
 
     @property
     def made(self) -> repairs.Repairs:
@@ -107,25 +109,26 @@ class _Repairing:
     def repair(self, root: dict[str, Any]) -> references.Index:
         """Repair a schema in place; return what can be referred to in it."""
         index = references.Index(root)
-        self._waiting.append((root, ""))
+        self._waiting.append((root, "", index.whole))
         while self._waiting:
             while self._waiting:
-                schema, pointer = self._waiting.pop()
+                schema, pointer, within = self._waiting.pop()
                 if id(schema) not in self._visited:
                     self._visited.add(id(schema))
-                    self._part(schema, pointer)
-                    index.add(schema, pointer)
+                    inner = self._part(schema, pointer)
+                    resource = index.add(schema, pointer, within)
+                    self._waiting += [(part, place, resource) for part, place in inner]
             # What a reference leads to may be where no keyword has a schema, as in OpenAPI's components.
-            self._waiting += index.unvisited(self._visited)
-        if self._has_older_form and _DECLARES_CURRENT in str(root.get("$schema", "")):
-            self.note("/$schema", "draft", root.pop("$schema"))
+            self._waiting += [(*found, index.whole) for found in index.unvisited(self._visited)]
+        for declaring, pointer in self._declaring if self._has_older_form else ():
+            self.note(f"{pointer}/$schema", "draft", declaring.pop("$schema"))
         for change in index.resolved():
             self.note(change.pointer, change.code, change.found, change.read)
         return index
 
-    def _part(self, schema: dict[str, Any], pointer: str) -> None:
-        """Repair one schema's own keywords, and add the schemas in it to those that wait."""
-        self._lift_required(schema, pointer)
+    def _part(self, schema: dict[str, Any], pointer: str) -> list[tuple[dict[str, Any], str]]:
+        """Repair one schema's own keywords, and return the schemas in it with their pointers."""
+        parts: list[tuple[dict[str, Any], str]] = []
         for keyword, value in [*schema.items()]:
             shape = keyword_shapes.SHAPES.get(keyword)
             if shape is None:
@@ -135,7 +138,11 @@ class _Repairing:
             self._has_older_form |= keyword == "items" and isinstance(read, list)
             self._has_older_form |= keyword.startswith("exclusive") and isinstance(read, bool)
             if shape.holds and isinstance(read, dict | list):
-                self._inner(shape, keyword, read, place)
+                parts += self._inner(shape, keyword, read, place)
+        if _DECLARES_CURRENT in str(schema.get("$schema", "")):
+            self._declaring.append((schema, pointer))
+        self._lift_required(schema, pointer)
+        return parts
 
     def _read(
         self, shape: keyword_shapes.Shape, keyword: str, value: Any, schema: dict[str, Any], place: str
@@ -161,9 +168,10 @@ class _Repairing:
 
     def _inner(
         self, shape: keyword_shapes.Shape, keyword: str, value: dict[str, Any] | list[Any], place: str
-    ) -> None:
+    ) -> Iterator[tuple[dict[str, Any], str]]:
+        """Yield the schemas in the value of a keyword, with their pointers; what is no schema is replaced first."""
         if shape.holds == "schema" and isinstance(value, dict):
-            self._waiting.append((value, place))
+            yield value, place
             return
         inner = [*value.items()] if isinstance(value, dict) else [*enumerate(value)]
         for name, schema in inner:
@@ -183,7 +191,7 @@ class _Repairing:
                 self.note(below, "form", schema, read)
             value[position] = read
             if isinstance(read, dict):
-                self._waiting.append((read, below))
+                yield read, below
 
     def _lift_required(self, schema: dict[str, Any], pointer: str) -> None:
         """Move ``required: true`` of properties, as up to draft 3, to the schema of their object."""
@@ -205,5 +213,4 @@ class _Repairing:
                 lifted.append(name)
             self.note(place, "form", stated, {"required": [name]} if is_required else keyword_shapes.ABSENT)
         if lifted:
-            required = schema.get("required")
-            schema["required"] = [*(required if isinstance(required, list) else ()), *lifted]
+            schema["required"] = [*dict.fromkeys([*schema.get("required", ()), *lifted])]

@@ -44,6 +44,9 @@ _SEARCHED = 1_000
 # The maximum memory of a compiled pattern, including what RE2 caches while it searches.
 _PATTERN_BYTES = 1 << 20
 
+# What a library in Rust raises where it did not expect an error. Its class cannot be imported.
+_PANIC = "PanicException"
+
 Errors = Iterator[jsonschema.ValidationError]
 Keyword = Callable[[Any, Any, Any, Any], Iterable[jsonschema.ValidationError] | None]
 
@@ -108,6 +111,12 @@ def _errors(checker: Any, document: Any, left: _Steps) -> Errors:
         token = _STEPS.set(left)
         try:
             error = next(errors, None)
+        except BaseException as failure:
+            # The library that looks references up panics where Python would raise a RecursionError, and its exception
+            # is not an Exception.
+            if type(failure).__name__ == _PANIC:
+                raise RecursionError from None
+            raise
         finally:
             _STEPS.reset(token)
         if error is None:
