@@ -74,7 +74,7 @@ def test_a_server_that_cannot_start_is_reported_and_not_retried_during_a_pause(
         with pytest.raises(live_connection.UnreachableError, match=r"The next attempt is in \d+ s"):
             await call(server, "echo", {})
         # Once more without the probe, which may have ended it.
-    assert script.starts == 2
+        assert script.starts == 2
 
         script.is_made("broken", so=False)
         assert (await server.ask()).error == ""

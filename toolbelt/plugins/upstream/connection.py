@@ -375,4 +375,4 @@ class Server:
     ) -> importing.ServerListing:
         listed = await paging.read_lists(client, live.lists, self.limits)
         self._pause.forget()
-        return dataclasses.replace(listed, stderr=live.stderr.text())
+        return dataclasses.replace(listed, instructions=client.instructions or "", stderr=live.stderr.text())

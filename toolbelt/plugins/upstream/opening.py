@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import toolbelt
-from toolbelt.core import connections
+from toolbelt.core import connections, details
 from toolbelt.plugins import variables
 from toolbelt.plugins.upstream import eras, live_connection
 
@@ -48,6 +48,7 @@ def client(
     try:
         import mcp
         import mcp_types
+        from mcp.client import extension
 
         from toolbelt.plugins.upstream import streams, transports
     except ImportError as error:
@@ -73,6 +74,8 @@ def client(
         streams.wrapped(transport, may_ask=may_ask, lists=live.lists, on_end=on_end, probe=probe),
         mode="legacy" if probe is None else "auto",
         cache=None,
+        # Toolbelt passes on screens, and servers may offer them only to clients that announce this.
+        extensions=[extension.advertise(details.APPS_EXTENSION, {"mimeTypes": [details.SCREEN_TYPE]})],
         client_info=mcp_types.Implementation(name="toolbelt", version=toolbelt.__version__),
         message_handler=on_message,
         elicitation_callback=live.running_calls.elicit,

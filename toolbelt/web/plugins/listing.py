@@ -152,6 +152,7 @@ class Line(pieces.View):
         self.blocked = plugin.blocked
         self.blocked_by = blocked_by
         self.trusted = plugin.trusted
+        self.keeps_descriptions = plugin.keep_descriptions
 
 
 def kind(provider: plugin_overview.Provider) -> str:
