@@ -268,8 +268,9 @@ def _as_listed(tool: Mapping[str, Any]) -> dict[str, Any]:
     fields["annotations"] = {name: annotations[name] for name in _HINTS if name in annotations}
     # Older revisions have the title among the hints.
     fields.setdefault("title", annotations.get("title"))
-    # Toolbelt adds the toolkits of a tool here.
-    fields["_meta"] = {k: v for k, v in fields.get("_meta", {}).items() if not k.startswith("toolbelt/")}
+    # Toolbelt adds the toolkits of a tool here, and FastMCP's proxy its tags.
+    added = ("toolbelt/", "fastmcp")
+    fields["_meta"] = {k: v for k, v in fields.get("_meta", {}).items() if not k.startswith(added)}
     return fields
 
 
