@@ -74,7 +74,8 @@ def compare(
     of_screen = {name for name, tool in direct.tools.items() if _is_of_screen(tool)}
     offered = direct.tools.keys() - server.unlisted.keys() - of_screen
     assert gateway or {call.tool for call in server.calls} == offered | of_screen, "every tool must be called"
-    assert through.tools.keys() - of_screen == offered
+    # A gateway may announce more to the server than a client does, which then offers more tools.
+    assert offered == through.tools.keys() - of_screen or (gateway and offered < through.tools.keys())
     assert not {tool["name"].removeprefix(prefix) for tool in surface["tools"]} & of_screen
     for name in offered:
         expected, listed = _as_listed(direct.tools[name]), _as_listed(through.tools[name])
@@ -267,8 +268,9 @@ def _as_listed(tool: Mapping[str, Any]) -> dict[str, Any]:
     fields["annotations"] = {name: annotations[name] for name in _HINTS if name in annotations}
     # Older revisions have the title among the hints.
     fields.setdefault("title", annotations.get("title"))
-    # Toolbelt adds the toolkits of a tool here.
-    fields["_meta"] = {k: v for k, v in fields.get("_meta", {}).items() if not k.startswith("toolbelt/")}
+    # Toolbelt adds the toolkits of a tool here, and FastMCP's proxy its tags.
+    added = ("toolbelt/", "fastmcp")
+    fields["_meta"] = {k: v for k, v in fields.get("_meta", {}).items() if not k.startswith(added)}
     return fields
 
 
