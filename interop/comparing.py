@@ -151,9 +151,11 @@ def _has_failed(response: Mapping[str, Any]) -> bool:
 
 def _canonical(server: Server, response: Mapping[str, Any], captured: Mapping[str, str]) -> str:
     """Return the compared part of a response as canonical JSON, with placeholders for what differs between runs."""
+    whole = response.get("result", {})
     if "error" in response:
-        return json.dumps({"error": response["error"]}, sort_keys=True, ensure_ascii=False)
-    result = {name: response["result"][name] for name in COMPARED if name in response["result"]}
+        # By design, a server's error is a result that the model reads.
+        whole = {"content": [{"type": "text", "text": response["error"]["message"]}], "isError": True}
+    result = {name: whole[name] for name in COMPARED if name in whole}
     if "_meta" in result:
         result["_meta"] = {key: value for key, value in result["_meta"].items() if key != REFUSAL}
         if not result["_meta"]:

@@ -8,7 +8,9 @@ import pytest
 # The fakes of model providers are those of the project's tests. Last, so that the installed Toolbelt is found first.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-pytest.register_assert_rewrite("gateways", "local_scenario", "mcp_checks", "published", "recipe", "restarts", "scenario")
+pytest.register_assert_rewrite(
+    "gateways", "local_scenario", "mcp_checks", "published", "recipe", "restarts", "scenario"
+)
 
 
 @pytest.fixture

@@ -42,6 +42,8 @@ class Checks(abc.ABC):
 
     name: str
     behind: Mapping[str, str] = {"http": "/mcp", "sse": "/sse"}
+    # More options of ``mcp add`` for the gateway behind Toolbelt.
+    options: Sequence[str] = ()
     # Whether the gateway learns only later that a tool is back.
     keeps_its_list = False
 
@@ -108,10 +110,13 @@ class Checks(abc.ABC):
                 command=COMMAND,
                 calls=CALLS,
                 prompts=PROMPTS,
-                normalised={"numbers, which a gateway in Python writes anew": (r'"priority": 1\.0', '"priority": 1')},
+                normalised={
+                    "numbers, which a gateway in Python writes anew": (r'"priority": 1\.0', '"priority": 1')
+                },
                 unlisted={"simulate-research-query": "runs as a task only"},
             ),
             running,
+            self.options,
         )
 
 

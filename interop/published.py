@@ -52,16 +52,18 @@ class Offer:
     contents: Mapping[str, Any]
 
 
-def compare(server: comparing.Server, gateway: Gateway | None = None) -> tuple[str, str]:
+def compare(
+    server: comparing.Server, gateway: Gateway | None = None, options: Sequence[str] = ()
+) -> tuple[str, str]:
     """Compare a server, directly and through Toolbelt. Return its rows in the documentation's two tables.
 
-    Toolbelt runs the server's command, or connects to the gateway that runs it.
+    Toolbelt runs the server's command, or connects to the gateway that runs it. ``options`` are more of ``mcp add``.
     """
     with _working_directory(server), wire.Direct(server.command, WORK, server.env) as side:
         direct = _offer(side, server)
         direct_results = comparing.results(side, server, direct.tools)
     prefix = f"{_key(server)}__"
-    with _working_directory(server), _added_to_toolbelt(server, gateway) as through_side:
+    with _working_directory(server), _added_to_toolbelt(server, gateway, options) as through_side:
         through = _offer(through_side, server, prefix)
         through_results = comparing.results(through_side, server, direct.tools, prefix=prefix)
         _check_another_session(server, through_side, prefix)
@@ -106,7 +108,7 @@ def compare(server: comparing.Server, gateway: Gateway | None = None) -> tuple[s
     )
     return (
         _row(*title, len(direct.tools), len(outcomes), *(count[column] for column in CALLS)),
-        _row(title[0], *(number or "" for number in numbers)),
+        _row(title[0], *(number or "-" for number in numbers)),
     )
 
 
@@ -145,11 +147,13 @@ def _working_directory(server: comparing.Server) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _added_to_toolbelt(server: comparing.Server, gateway: Gateway | None) -> Iterator[wire.Through]:
+def _added_to_toolbelt(
+    server: comparing.Server, gateway: Gateway | None, more: Sequence[str]
+) -> Iterator[wire.Through]:
     """Connect Toolbelt to a server, for a single agent; yield that agent's connection, in a new session."""
     key = _key(server)
     variables = [part for name, value in server.env.items() for part in ("--env", f"{name}={value}")]
-    options = ["--namespace", key, "--trust", "--timeout", "120"]
+    options = ["--namespace", key, "--trust", "--timeout", "120", *more]
     command = ["--cwd", str(WORK), *variables, "--command", *server.command]
     with contextlib.ExitStack() as stack:
         connection = ["--url", stack.enter_context(gateway())] if gateway else command
@@ -160,7 +164,20 @@ def _added_to_toolbelt(server: comparing.Server, gateway: Gateway | None) -> Ite
         agents = [{"key": key, "title": server.name, "loadout": key}]
         kit.operator("PUT", "belt", {"loadouts": loadouts, "agents": agents})
         with wire.Through(key, kit.operator("POST", "tokens", {"agent": key})["text"]) as through:
+            if server.varying:
+                _keep_descriptions(server, through)
             yield through
+
+
+def _keep_descriptions(server: comparing.Server, side: wire.Through) -> None:
+    """Check that no process's description takes a tool from the agents, and let them keep the approved one."""
+    key = _key(server)
+    for name in server.varying:
+        for _ in range(3):
+            with side.in_another_session() as other:
+                other.request("tools/call", {"name": f"{key}__{name}", "arguments": {}})
+        assert f"{key}__{name}" in _listed(side, "tools/list", "tools")
+    kit.manage("mcp", "keep", key)
 
 
 def _deactivate(key: str) -> None:
@@ -174,8 +191,9 @@ def _check_another_session(server: comparing.Server, side: wire.Through, prefix:
         assert f"{prefix}{call.tool}" in _listed(other, "tools/list", "tools")
         params = {"name": f"{prefix}{call.tool}", "arguments": call.arguments}
         response = other.request("tools/call", params)
-        refusal = response.get("result", {}).get("_meta", {}).get(comparing.REFUSAL, {})
-        assert "error" not in response and refusal.get("code") in (None, "tool-failed"), response
+        assert "result" in response, response
+        refusal = response["result"].get("_meta", {}).get(comparing.REFUSAL, {})
+        assert refusal.get("code") in (None, "tool-failed"), refusal
 
 
 def _offer(side: comparing.Side, server: comparing.Server, prefix: str = "") -> Offer:

@@ -15,4 +15,6 @@ if kind == "url":
 else:
     port, transport, *command = arguments
     target = transports.StdioTransport(command[0], command[1:])
-    create_proxy(target, dereference_schemas=False).run(transport=transport, port=int(port), show_banner=False)
+    create_proxy(target, dereference_schemas=False).run(
+        transport=transport, port=int(port), show_banner=False
+    )

@@ -13,6 +13,8 @@ PROGRAM = [sys.executable, str(Path(__file__).with_name("proxying.py"))]
 
 class TestProxy(gateways.Checks):
     name = "fastmcp"
+    # It speaks the newer revision only if the server does, and else lists nothing.
+    options = ("--revision", "2025-11-25")
     # For 300 seconds.
     keeps_its_list = True
 

@@ -17,8 +17,17 @@ class TestSupergateway(gateways.Checks):
         return [*command, "--oauth2Bearer", token, "--logLevel", "none"]
 
     def to_server(self, command: Sequence[str], port: int, transport: str) -> Sequence[str]:
-        program = [str(NODE_PACKAGES / ".bin/supergateway"), "--stdio", shlex.join(command), "--port", str(port)]
-        return [*program, *(["--outputTransport", "streamableHttp", "--stateful"] if transport == "http" else [])]
+        program = [
+            str(NODE_PACKAGES / ".bin/supergateway"),
+            "--stdio",
+            shlex.join(command),
+            "--port",
+            str(port),
+        ]
+        return [
+            *program,
+            *(["--outputTransport", "streamableHttp", "--stateful"] if transport == "http" else []),
+        ]
 
 
 class TestMcpProxy(gateways.Checks):

@@ -26,6 +26,8 @@ TABLE: Mapping[str, str] = {
     "list_categories": "viewers",
     "read_plugin_status": "viewers",
     "review_plugin": "viewers",
+    "read_instructions": "viewers",
+    "decide_instructions": "operators",
     "list_tokens": "administrators",
     "issue_token": "administrators",
     "revoke_token": "administrators",

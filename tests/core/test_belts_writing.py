@@ -62,6 +62,9 @@ EVERYTHING: dict[str, Any] = {
             "declared_by": ["ada"],
             "not_running": ["git__log"],
             "preapproved": {"git__log": "2:sha256:0"},
+            "keep_descriptions": True,
+            "instructions": "sha256:0",
+            "instructions_seen": "sha256:0",
         }
     ],
     "tools": [
@@ -85,6 +88,8 @@ EVERYTHING: dict[str, Any] = {
             "details_approved": "sha256:1",
             "approved_version": {"description": "was"},
             "upstream_name": "log",
+            "varies": True,
+            "keep_description": True,
             "repairs": {"inputSchema": {"code": "missing"}},
         }
     ],

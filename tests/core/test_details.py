@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -68,3 +69,26 @@ def test_valid_details_of_other_kinds_have_no_problem() -> None:
         details.problem("resource", {"name": "a", "mimeType": "text/plain", "annotations": annotations})
         is None
     )
+
+
+@pytest.mark.parametrize(
+    ("visibility", "expected"),
+    [
+        (["app"], True),
+        (["app", "model"], False),
+        (["model"], False),
+        ([], False),
+        ("app", False),
+        (["other"], False),
+    ],
+)
+def test_a_tool_is_for_apps_only_if_its_server_names_apps_and_not_models(
+    visibility: Any, expected: bool
+) -> None:
+    assert details.is_for_apps_only(json.dumps({"_meta": {"ui": {"visibility": visibility}}})) is expected
+    assert not details.is_for_apps_only(json.dumps({"_meta": {"visibility": visibility}}))
+
+
+@pytest.mark.parametrize("text", ["", "{", '"visibility"', '{"_meta":{"ui":["visibility"]}}'])
+def test_details_that_cannot_be_read_keep_no_tool_from_models(text: str) -> None:
+    assert not details.is_for_apps_only(text)

@@ -82,6 +82,10 @@ def test_a_keys_namespace_precedes_its_first_double_underscore(key: str, is_insi
         ("1st", "ns", "ns__1st"),
         ("", "", "_"),
         ("ok-name", "", "ok-name"),
+        ("drive::list", "", "drive_list"),
+        ("a_/b", "", "a_b"),
+        ("git__push", "", "git__push"),
+        ("drive::list", "ns", "ns__drive__list"),
     ],
 )
 def test_unsupported_characters_become_underscores(original: str, namespace: str, fitted: str) -> None:

@@ -159,3 +159,38 @@ def test_a_prompts_version_depends_on_every_field_of_its_server(change: dict[str
 
 def test_a_resource_counts_as_read_only() -> None:
     assert risks.of(catalog.Tool(key="p", kind="resource")) == "read-only"
+
+
+FOR_APPS = '{"_meta":{"ui":{"visibility":["app"]}}}'
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"details": FOR_APPS},
+        # A version that models would have awaits review.
+        {"details": '{"_meta":{}}', "approved_version": f'{{"details":{FOR_APPS}}}'},
+    ],
+)
+def test_a_tool_for_apps_only_is_granted_but_costs_no_budget_and_is_not_found(fields: dict[str, Any]) -> None:
+    agent = building.agent(switches={"notes": True}, budget=agents.Budget(max_tools=1, max_tokens=10))
+    catalog_ = stored("tool", **fields)
+    resolved_agent = resolved(agent, catalog_)
+
+    assert list(resolved_agent.active) == ["kb__find"]
+    assert resolved_agent.spent.tools == 1
+    assert [tool.key for tool in resolved_agent.non_tools_of("tool")] == ["kb__prompt_sum"]
+    assert current.of(catalog_).keys == ["kb__find"]
+    refused = admitting.admit(resolved_agent, "kb__prompt_sum", {})
+    assert isinstance(refused, admitting.Refusal)
+    assert refused.code == "unknown-tool"
+    assert isinstance(
+        admitting.admit(resolved_agent, "kb__prompt_sum", {}, by_host=True), admitting.Admission
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_host_cannot_call_what_is_no_tool(kind: catalog.Kind) -> None:
+    agent = building.agent(switches={"notes": True})
+    refused = admitting.admit(resolved(agent, stored(kind)), "kb__prompt_sum", {}, by_host=True)
+    assert isinstance(refused, admitting.Refusal)

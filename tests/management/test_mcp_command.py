@@ -14,6 +14,7 @@ from tests.runtime.connected import stopped as stopped
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.servers import upstream_servers
+from toolbelt.runtime import plugins
 from toolbelt.store import snapshots
 from toolbelt.testing import OPERATOR
 
@@ -332,3 +333,57 @@ def test_the_connection_of_a_server_is_stored_as_given(mcp: Any) -> None:
 def test_invalid_arguments_are_refused(mcp: Any, words: list[str], message: str) -> None:
     with pytest.raises(CommandError, match=message):
         mcp(*words)
+
+
+def test_descriptions_of_tools_or_of_a_whole_server_are_kept(mcp: Any, script: scripting.Script) -> None:
+    mcp("add", "files", "--trust", *command(script))
+
+    def kept() -> tuple[bool, bool]:
+        stored = snapshots.catalog()
+        return stored.plugins["files"].keep_descriptions, stored.tools["files__read"].keep_description
+
+    assert "descriptions of files__read" in mcp("keep", "files", "files__read", "--reason", "has a date")
+    assert kept() == (False, True)
+    assert "of the tools of files" in mcp("keep", "files")
+    assert kept() == (True, True)
+    assert mcp("keep", "files").startswith("No changes")
+    mcp("keep", "files", "files__read", "--off")
+    mcp("keep", "files", "--off")
+    assert kept() == (False, False)
+    with pytest.raises(CommandError, match="files__raed"):
+        mcp("keep", "files", "files__raed")
+
+
+def test_a_refresh_names_the_tools_that_differ_between_processes(mcp: Any, script: scripting.Script) -> None:
+    script.lists(listing.tool("read", "Reads in PROCESS."))
+    mcp("add", "files", "--trust", *command(script))
+    plugins.stop()
+
+    printed = mcp("refresh")
+
+    assert (
+        "  1 described differently by processes of the server, available as approved: files__read" in printed
+    )
+    assert mcp("review", "files").startswith("differs files__read")
+
+
+def test_instructions_of_a_server_are_seen_and_used_by_their_hash(mcp: Any, script: scripting.Script) -> None:
+    script.instructs("Ask before you delete.\n\u202eHidden.")
+    mcp("add", "files", "--trust", *command(script))
+    belts.import_(OPERATOR, {"toolkits": [{"key": "docs"}]})
+
+    assert "Its instructions are new: " in mcp("review", "files")
+    printed = mcp("instructions", "files")
+    assert "  Ask before you delete." in printed
+    assert "\u202e" not in printed
+    digits = printed.split()[1]
+    with pytest.raises(CommandError, match="is not the text that files states now"):
+        mcp("instructions", "files", 12 * "0")
+    with pytest.raises(CommandError, match="No hash is not the text"):
+        mcp("instructions", "files", "--use-in", "docs")
+
+    mcp("instructions", "files", digits)
+    assert mcp("instructions", "files").startswith("seen ")
+    assert "instructions" not in mcp("review", "files")
+    mcp("instructions", "files", digits, "--use-in", "docs")
+    assert snapshots.catalog().toolkits["docs"].policy == "Ask before you delete.\nHidden."

@@ -195,3 +195,43 @@ def test_a_client_cannot_subscribe_to_a_denied_resource(client: Client, script: 
     else:
         assert result.status_and_code == not_found(client, "note://a")
     assert not models.ResourceSubscription.objects.exists()
+
+
+def test_a_subscription_is_refused_if_its_server_sends_no_updates(client: Client, script: scripting.Script):
+    script.offers({**ANSWERS, "capabilities": {"resources": {"listChanged": True}}})
+    process_connections.stop()
+
+    async def main() -> Any:
+        async with client.endpoint.serving():
+            if client.version != NEW:
+                return await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+            async with client.endpoint.open(_subscribed(client, "note://a")) as stream:
+                return await read_opening(stream, client.version)
+
+    result = run(main)
+    if client.version == NEW:
+        assert result["params"]["notifications"] == {}
+    else:
+        assert result.error["code"] == protocol.METHOD_NOT_FOUND
+        assert result.error["message"].startswith("The server of this resource sends no updates.")
+    assert not models.ResourceSubscription.objects.exists()
+
+
+def test_a_subscription_is_accepted_while_its_server_cannot_be_asked(
+    client: Client, script: scripting.Script
+):
+    script.is_made("broken")
+    process_connections.stop()
+
+    async def main() -> Any:
+        async with client.endpoint.serving():
+            if client.version != NEW:
+                return await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+            async with client.endpoint.open(_subscribed(client, "note://a")) as stream:
+                return await read_opening(stream, client.version)
+
+    result = run(main)
+    if client.version == NEW:
+        assert result["params"]["notifications"] == {"resourceSubscriptions": ["note://a"]}
+    else:
+        assert result.status == 200

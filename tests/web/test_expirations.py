@@ -47,6 +47,13 @@ def test_an_entered_end_time_is_in_the_servers_time_zone(operator: Client) -> No
     assert dashboard.stored_agent().ends["releases"].at == moment
 
 
+def test_the_zone_beside_an_end_time_is_named_so_that_it_holds_for_any_date(operator: Client) -> None:
+    # What now is called, such as EST in winter, would be wrong for a date in July.
+    operator.cookies["toolbelt-zone"] = "America%2FNew_York"
+    response = operator.get("/agents/ada/effect/papers/")
+    assert ">America/New_York</span></label>" in dashboard.text(response)
+
+
 @pytest.mark.parametrize(
     ("sent", "message"),
     [

@@ -181,6 +181,30 @@ def test_each_control_reports_its_result(
     assert getattr(plugin("github"), control) is True
 
 
+@pytest.mark.parametrize(
+    ("on", "message"),
+    [
+        ("true", "Approved descriptions of Files `files` are kept."),
+        ("false", "Descriptions of Files `files` follow the server again."),
+    ],
+)
+def test_descriptions_of_a_server_are_kept_and_followed_again(
+    plugin_manager: Client, on: str, message: str
+) -> None:
+    was = {"true": "false", "false": "true"}[on]
+    servers.add(title="Files")
+    entries.change(OPERATOR, "plugin", "files", {"keep_descriptions": was == "true" or None})
+    response = set_control(plugin_manager, "files", "keep_descriptions", on, was, place="one")
+    assert response.context["page"].notice.text == message
+    assert plugin("files").keep_descriptions is (on == "true")
+    assert 'id="plugin-files:keep_descriptions"' in response.content.decode()
+
+
+def test_only_a_server_keeps_descriptions(plugin_manager: Client, belt: None) -> None:
+    assert set_control(plugin_manager, "github", "keep_descriptions", "true", "false").status_code == 422
+    assert "Keep descriptions" not in plugin_manager.get("/plugins/github/").content.decode()
+
+
 def test_blocking_reports_the_affected_agents_and_can_be_undone(plugin_manager: Client, belt: None) -> None:
     notice = set_control(plugin_manager, "github", "blocked", "true", "false").context["page"].notice
     assert notice.detail == "2 agents can no longer use it (2 had it on)"

@@ -13,6 +13,7 @@ from tests.plugins.upstream import listing
 from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.reports import queries
+from toolbelt.control.servers import upstream_servers
 from toolbelt.store import snapshots
 from toolbelt.web.review import views
 
@@ -443,3 +444,45 @@ def test_approving_unflagged_tools_skips_a_tool_whose_limit_was_removed(
     assert confirmation.context["confirmation"].title == "Approve 2 tools?"
     answer = decide(plugin_manager, "approve-unflagged", unflagged=every[1:], confirm="yes")
     assert waiting(answer.context["page"]) == ["files__purge"]
+
+
+def test_the_approved_description_of_a_changed_tool_is_kept_until_that_is_undone(
+    plugin_manager: Client, belt: None
+) -> None:
+    servers.add()
+    servers.answer(servers.READ, servers.WRITE)
+    servers.approve()
+    servers.answer({**servers.READ, "description": "Read a file of web-7."}, servers.WRITE_NOW)
+    page = open_page(plugin_manager)
+    assert {line.key: line.can_keep for line in page.review.changes} == {
+        "files__read": True,
+        "files__write": False,
+    }
+
+    page = decide(plugin_manager, "keep", "files__read").context["page"]
+
+    assert waiting(page) == ["files__write"]
+    assert servers.stored("files__read").description == "Read a file."
+    assert servers.stored("files__read").keep_description
+    dashboard.post(plugin_manager, f"/audit/{page.notice.undo}/undo/", htmx=False, whole="yes")
+    assert waiting(open_page(plugin_manager)) == ["files__read", "files__write"]
+    assert not servers.stored("files__read").keep_description
+
+
+def test_a_description_is_not_kept_if_more_than_that_changed(plugin_manager: Client, changed: None) -> None:
+    response = decide(plugin_manager, "keep", "files__write")
+    assert response.status_code == 422
+    assert "files__write has no other approved description to keep" in response.context["page"].notice.text
+    assert not servers.stored("files__write").keep_description
+
+
+def test_a_tool_that_differs_between_processes_is_flagged(plugin_manager: Client, belt: None) -> None:
+    servers.add()
+    servers.answer(servers.READ)
+    servers.approve()
+    other = {**servers.READ, "description": "Read a file of web-7."}
+    servers.answer(other, again=(upstream_servers.ServerListing(tools=(servers.READ,)),))
+
+    (line,) = open_page(plugin_manager).review.changes
+
+    assert (line.word, len(line.flags), line.can_keep) == ("differs between processes", 1, True)

@@ -129,6 +129,8 @@ TABLE: Mapping[str, str] = {
     "add_client_plugin": "administrators",
     "save_client_plugin": "administrators",
     "choose_declarers": "operators",
+    "decide_instructions": "operators",
+    "keep_description": "operators",
     "save_server": "administrators",
     "import_servers": "administrators",
     "check_servers": "administrators",

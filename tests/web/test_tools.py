@@ -12,8 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from tests import factories
-from tests.web import dashboard
+from tests.web import dashboard, servers
 from toolbelt import models
+from toolbelt.control.servers import upstream_servers
 from toolbelt.core.rules import reasons
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -378,3 +379,35 @@ def test_the_unused_filter_is_ignored_without_permission_to_view_calls(viewer: C
     page = listed(viewer, called="no")
     assert keys(page) == EVERY
     assert not page.called
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_approved_description_of_a_tool_is_kept_or_follows_its_server(
+    tool_manager: Client, on: bool
+) -> None:
+    servers.add()
+    servers.answer(servers.READ)
+    servers.approve()
+    models.Tool.objects.filter(key="files__read").update(keep_description=not on)
+    button = "Keep the approved description" if on else "Follow the server again"
+    assert button in tool_manager.get("/tools/files__read/").content.decode()
+
+    words = {True: "true", False: "false"}
+    response = dashboard.post(
+        tool_manager, "/tools/files__read/description/", htmx=False, on=words[on], was=words[not on]
+    )
+
+    assert response.status_code == 303
+    assert servers.stored("files__read").keep_description is on
+    assert dashboard.latest_entry().after == {"keep_description": True if on else None}
+
+
+def test_a_tool_that_differs_between_processes_is_shown_as_agents_have_it(viewer: Client) -> None:
+    servers.add()
+    servers.answer(servers.READ)
+    servers.approve()
+    other = {**servers.READ, "description": "Read a file of web-7."}
+    servers.answer(other, again=(upstream_servers.ServerListing(tools=(servers.READ,)),))
+    html = viewer.get("/tools/files__read/").content.decode()
+    assert "Read a file." in html
+    assert "web-7" not in html

@@ -35,7 +35,7 @@ class PluginAdmin(entry_admin.EntryAdmin):
     fieldsets = [
         (None, {"fields": ["name", "namespace", "title", "description", "category"]}),
         ("State", {"fields": ["active", "blocked", "trusted", "status", "error"]}),
-        ("MCP server", {"fields": ["upstream"]}),
+        ("MCP server", {"fields": ["upstream", "keep_descriptions"]}),
         ("Order", {"fields": ["position"]}),
     ]
     readonly_fields = ["error", "position"]
@@ -76,7 +76,12 @@ class ToolAdmin(entry_admin.EntryAdmin):
         ("State", {"fields": ["default_on", "blocked", "retired", "seen", "approved", "approval"]}),
         (
             "MCP server",
-            {"fields": ["upstream_name", "details", "details_approved", "approved_version", "repairs"]},
+            {
+                "fields": [
+                    *("upstream_name", "details", "details_approved", "approved_version", "repairs"),
+                    *("varies", "keep_description"),
+                ]
+            },
         ),
     ]
     readonly_fields = [
@@ -87,6 +92,7 @@ class ToolAdmin(entry_admin.EntryAdmin):
         "details",
         "details_approved",
         "approved_version",
+        "varies",
     ]
     autocomplete_fields = ["plugin"]
     list_display = ["key", "plugin", "category", "risk", "tokens", "state", "approval", "default_on"]

@@ -94,11 +94,12 @@ class ReviewedTool(ninja.Schema):
 
     tool: Annotated[str, pydantic.Field(description="The tool's key.")]
     kind: Annotated[
-        Literal["new", "changed", "renamed", "details", "hints", "gone"],
+        Literal["new", "changed", "renamed", "differs", "details", "hints", "gone"],
         pydantic.Field(
             description="What changed. For details, only the output schema, icons or `_meta` await review:"
             " the tool keeps working. For hints, the server states a higher risk than you approved, and the tool"
-            " keeps working."
+            " keeps working. If it differs, the server's processes list different descriptions, and agents keep the"
+            " approved one."
         ),
     ]
     previous: Annotated[str, pydantic.Field(description="The previous name of a renamed tool.")]

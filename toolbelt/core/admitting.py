@@ -92,20 +92,23 @@ def admit(
     hide_denied: bool = False,
     is_quick: bool = False,
     input_schema: str = "",
+    by_host: bool = False,
 ) -> Admission | Refusal:
     """Admit or refuse a call of a tool that is not a meta-tool.
 
-    ``input_schema`` is that of the version which is called; by default, of the one that agents have. With
+    ``input_schema`` is that of the version which is called; by default, of the one that agents have. ``by_host``: the
+    program around the model calls, perhaps for an app, so that tools for apps only may be called, too. With
     ``hide_denied``, denied tools are reported as ``unknown-tool``. With ``is_quick``, raise schema.TooComplexError if
     checking the arguments takes long.
     """
     context = resolved.context
-    if tool not in context.catalog.tools or tool in context.catalog.non_tools:
+    stored = context.catalog.tools.get(tool)
+    if stored is None or (tool in context.catalog.non_tools and not (by_host and stored.kind == "tool")):
         return unknown(tool)
     if refusal := not_active(resolved, tool, hide_denied=hide_denied):
         return refusal
     violations = schema.violations(
-        input_schema or declared_versions.offered(context.catalog.tools[tool]).input_schema,
+        input_schema or declared_versions.offered(stored).input_schema,
         filled(context.catalog, tool, arguments),
         is_quick=is_quick,
     )

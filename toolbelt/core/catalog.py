@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
-from toolbelt.core import keys, schema, toolkit_hooks
+from toolbelt.core import details, keys, schema, toolkit_hooks
 
 _Parameters = ParamSpec("_Parameters")
 _Value = TypeVar("_Value")
@@ -86,7 +86,9 @@ class Plugin:
     with installed code sets ``in_code``. A plugin with neither is the client's: the agent's own program runs its tools,
     and ``declared_by`` names the agents whose tokens may declare them. ``not_running`` are those of its
     tools that no running process can run. ``preapproved`` are versions of tools that an operator approved by their
-    hash, before they are declared or listed.
+    hash, before they are declared or listed. ``keep_descriptions``: agents keep the approved descriptions of a server's
+    tools, whatever the server lists (:mod:`toolbelt.core.imported.rewordings`). ``instructions`` is the hash of those
+    that a server states, and ``instructions_seen`` of those that an operator has seen.
     """
 
     name: str
@@ -103,6 +105,9 @@ class Plugin:
     declared_by: tuple[str, ...] = ()
     not_running: tuple[str, ...] = ()
     preapproved: Mapping[str, str] = field(default_factory=dict)
+    keep_descriptions: bool = False
+    instructions: str = ""
+    instructions_seen: str = ""
 
     @property
     def runner(self) -> Runner:
@@ -129,6 +134,8 @@ class Tool:
     ``approved_version`` is the approved version while another waits for approval.
     ``repairs`` are those of the schemas that its server lists (:mod:`toolbelt.core.imported.repairs`).
     ``declared_versions`` are those that agents' programs declared lately (:mod:`toolbelt.core.declared_versions`).
+    ``varies``: unused connections listed different descriptions, of which agents keep the approved one.
+    ``keep_description``: they keep it in any case, because an operator decided so.
     """
 
     key: str
@@ -154,6 +161,8 @@ class Tool:
     repairs: str = ""
     declared_versions: str = ""
     schema_problem: str = ""
+    varies: bool = False
+    keep_description: bool = False
 
 
 def schema_problem(kind: Kind, input_schema: str, output_schema: str = "") -> str:
@@ -239,11 +248,30 @@ def model_json(name: str, description: str, input_schema: Mapping[str, Any]) -> 
     return schema.canonical({"description": description, "input_schema": input_schema, "name": name})
 
 
+def is_for_apps_only(tool: Tool) -> bool:
+    """Return whether only a host's apps may call a tool: its server says so, or said so in the approved version, while
+    another awaits review.
+    """
+    if details.is_for_apps_only(tool.details):
+        return True
+    if '"visibility"' not in tool.approved_version:
+        return False
+    before = schema.mapping(tool.approved_version, {}).get("details")
+    return bool(before) and details.is_for_apps_only(schema.canonical(before))
+
+
 def name_at_server(tool: Tool, namespace: str) -> str:
     """Return the upstream server's name for a tool that it offers under this namespace."""
     if tool.upstream_name or not namespace:
         return tool.upstream_name or tool.key
     return tool.key.removeprefix(namespace + keys.SEPARATOR)
+
+
+def keeps_description(tool: Tool, plugin: Plugin | None) -> bool:
+    """Return whether agents keep the approved description of a server's tool, whatever its server lists."""
+    return (
+        plugin is not None and bool(plugin.upstream) and (tool.keep_description or plugin.keep_descriptions)
+    )
 
 
 def elicitation_key(plugin: Plugin) -> str:
@@ -270,10 +298,11 @@ def may_ask(stored: Catalog, plugin: Plugin) -> bool:
 class Catalog:
     """Everything that exists, with the indexes that a request needs; built by :func:`compile_`.
 
-    ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``non_tools`` are the keys of ``tools`` that are
-    prompts, resources and so on. ``derived`` keeps what functions with :func:`derived` computed from this catalog
-    (loadout views, definitions, policy sections). ``code`` holds the hooks of toolkits in code; use :meth:`hooks`.
-    ``count_tokens`` counts the tokens of a policy text or a search result; without it, policies cost nothing.
+    ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``non_tools`` are the keys of ``tools`` that no model
+    has: prompts, resources and so on, and tools for apps only. ``derived`` keeps what functions with :func:`derived`
+    computed from this catalog (loadout views, definitions, policy sections). ``code`` holds the hooks of toolkits in
+    code; use :meth:`hooks`. ``count_tokens`` counts the tokens of a policy text or a search result; without it,
+    policies cost nothing.
     """
 
     number: int
@@ -417,7 +446,9 @@ def compile_(
         tools_of_plugin={name: tuple(tool_keys) for name, tool_keys in of_plugin.items()},
         tools_of_category={name: tuple(tool_keys) for name, tool_keys in of_category.items()},
         default_on=tuple(tool.key for tool in tool_by_key.values() if tool.default_on),
-        non_tools=frozenset(tool.key for tool in tool_by_key.values() if tool.kind != "tool"),
+        non_tools=frozenset(
+            tool.key for tool in tool_by_key.values() if tool.kind != "tool" or is_for_apps_only(tool)
+        ),
         bound={agent: tuple(pairs) for agent, pairs in bound.items()},
         with_off_text={key: toolkit for key, toolkit in toolkit_by_key.items() if toolkit.policy_when_off},
         with_options=frozenset(with_options),

@@ -17,11 +17,15 @@ from typing import Any, Literal
 from toolbelt.core import addresses, schema, secret_texts
 
 Sharing = Literal["", "shared", "agent", "session"]
+Revision = Literal["", "2025-11-25", "2026-07-28"]
 
 TIMEOUT = 30
 MAX_TIMEOUT = 600
 # Who shares a connection: all agents, all sessions of an agent, or a single session.
 SHARING: tuple[Sharing, ...] = ("shared", "agent", "session")
+# The revision of MCP to speak: one that begins with an initialization, or the stateless one. Without it, the server is
+# probed.
+REVISIONS: tuple[Revision, ...] = ("2025-11-25", "2026-07-28")
 # How many seconds the connection of an agent or session stays open without a call.
 IDLE = 900
 MAX_IDLE = 86_400
@@ -72,6 +76,7 @@ class Connection:
 
     ``sharing`` is who shares a connection; empty if the kind of server decides. ``idle`` is how many seconds the
     connection of an agent or session stays open without a call; ``max_connections`` is the limit of a process.
+    ``revision`` is the one of MCP to speak, or an earlier one without its own handshake; empty to probe the server.
     """
 
     command: str = ""
@@ -84,6 +89,7 @@ class Connection:
     sharing: Sharing = ""
     idle: int = IDLE
     max_connections: int = MAX_CONNECTIONS
+    revision: Revision = ""
 
     @property
     def shown(self) -> str:
@@ -114,7 +120,7 @@ def read(text: str) -> Connection | None:
 
 def of(fields: Mapping[str, Any]) -> Connection | None:
     """Return the connection from its fields in a belt; what does not fit is skipped."""
-    args, sharing = fields.get("args"), fields.get("sharing")
+    args, sharing, revision = fields.get("args"), fields.get("sharing"), fields.get("revision")
     connection = Connection(
         command=_text(fields.get("command")),
         args=tuple(arg for arg in args if isinstance(arg, str)) if isinstance(args, (list, tuple)) else (),
@@ -126,6 +132,7 @@ def of(fields: Mapping[str, Any]) -> Connection | None:
         sharing=sharing if sharing in SHARING else "",
         idle=_number(fields.get("idle"), MAX_IDLE, IDLE),
         max_connections=_number(fields.get("max_connections"), MAX_CONNECTIONS_LIMIT, MAX_CONNECTIONS),
+        revision=revision if revision in REVISIONS else "",
     )
     return connection if connection.command or connection.url else None
 

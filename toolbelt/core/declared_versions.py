@@ -90,10 +90,12 @@ def current(versions: Versions, now: dt.datetime) -> Versions:
 
 
 def offered(tool: catalog.Tool) -> catalog.Tool:
-    """Return the tool as agents have it: as it was approved, while programs declare that version, too, and a newer one
-    awaits review.
+    """Return the tool as agents have it: as it was approved, while another version awaits review, and programs declare
+    the approved one, too, or only the description differs between the processes of its server.
     """
-    if tool.approved not in read(tool) or not tool_versions.is_changed(tool):
+    if not (tool.varies or tool.approved in read(tool)) or not tool_versions.is_changed(tool):
+        return tool
+    if tool.varies and not tool_versions.is_reworded(tool):
         return tool
     approved = tool_versions.approved_texts(tool)
     return tool if approved is None or tool_versions.is_changed(approved) else approved

@@ -30,6 +30,10 @@ ICON_FIELDS = ("src", "mimeType", "sizes", "theme")
 # Prefixes of ``_meta`` keys that belong to the protocol or to Toolbelt. Servers cannot set them.
 RESERVED_META = ("io.modelcontextprotocol/", "toolbelt/")
 
+# MCP Apps: the extension with which servers offer screens, and their media type.
+APPS_EXTENSION = "io.modelcontextprotocol/ui"
+SCREEN_TYPE = "text/html;profile=mcp-app"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
@@ -49,6 +53,16 @@ def read(text: str) -> Details:
         icons=tuple(icon for icon in icons if is_icon(icon)) if isinstance(icons, list) else (),
         meta=own_meta(meta),
     )
+
+
+def is_for_apps_only(text: str) -> bool:
+    """Return whether the details, as JSON text, keep a tool from models: only a host's apps call it (MCP Apps)."""
+    if '"visibility"' not in text:
+        return False
+    meta = schema.mapping(text, {}).get(META)
+    screen = meta.get("ui") if isinstance(meta, Mapping) else None
+    visibility = screen.get("visibility") if isinstance(screen, Mapping) else None
+    return isinstance(visibility, list) and "app" in visibility and "model" not in visibility
 
 
 def own_meta(meta: Any) -> dict[str, Any]:

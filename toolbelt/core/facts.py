@@ -25,8 +25,8 @@ REASONS = frozenset({LISTED, DECLARED, IN_CODE, NOT_RUNNING, RUNNING_AGAIN, ASKE
 
 # The fields that only an observation sets, by kind of entry.
 FIELDS: Mapping[str, frozenset[str]] = {
-    "plugin": frozenset({"status", "not_running"}),
-    "tool": frozenset({"retired"}),
+    "plugin": frozenset({"status", "not_running", "instructions"}),
+    "tool": frozenset({"retired", "varies"}),
 }
 # What the source of a tool states of it.
 LISTED_FIELDS = frozenset(
@@ -119,6 +119,8 @@ def _is_state(name: str, value: Any) -> bool:
     match name:
         case "status":
             return value in ("ready", "failed")
-        case "retired":
+        case "instructions":
+            return isinstance(value, str)
+        case "retired" | "varies":
             return isinstance(value, bool)
     return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)

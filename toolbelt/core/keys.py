@@ -82,6 +82,9 @@ def fit(original: str, namespace: str = "", *, is_marked: bool = False) -> str:
     would have the same key. The upstream call uses the original name.
     """
     name = _FOREIGN.sub("_", original)
+    if not namespace and SEPARATOR not in original:
+        # Only what the server itself writes may look like a namespace.
+        name = re.sub("__+", "_", name)
     key = f"{namespace}{SEPARATOR}{name}" if namespace else name
     if not key or not re.match(r"[a-zA-Z_]", key):
         key = "_" + key

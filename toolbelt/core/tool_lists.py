@@ -4,7 +4,8 @@ There are two forms. ``dispatch``: the active tools, with ``search_tools`` and `
 the agent could have; loading does not change the list, so this is the only form for clients without a session.
 ``list``: the surface with its meta-tools, so that the list grows. An agent that has nothing to load, unload or call
 gets neither.
-Tools that the agent's own program runs are in neither form: an MCP client could not call them.
+Tools that the agent's own program runs are in neither form: an MCP client could not call them. Tools for apps only are
+listed beside both, for clients that show the screens of servers (MCP Apps).
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ Form = Literal["dispatch", "list"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolList:
-    """The tools in the order of their names, and a digest that equal lists share."""
+    """The tools in the order of their names, those for apps only, and a digest that equal lists share."""
 
     tools: tuple[definitions.Definition, ...]
+    for_apps: tuple[definitions.Definition, ...]
     digest: str
 
 
@@ -39,8 +41,13 @@ def of(answer: surface.Surface, form: Form) -> ToolList:
     stored = answer.resolution.context.catalog
     run_here = [tool for tool in answer.tools if stored.runner(stored.tools[tool.name]) != "client"]
     tools = tuple(sorted((*run_here, *meta_tools_), key=lambda definition: definition.name))
-    digest = hashlib.sha256(b"".join([definition.digest for definition in tools])).hexdigest()
-    return ToolList(tools=tools, digest=digest[:32])
+    for_apps = tuple(
+        [definitions.of(stored, tool.key) for tool in answer.resolution.non_tools_of("tool")]
+        if answer.resolution.others
+        else ()
+    )
+    digest = hashlib.sha256(b"".join([definition.digest for definition in (*tools, *for_apps)])).hexdigest()
+    return ToolList(tools=tools, for_apps=for_apps, digest=digest[:32])
 
 
 def _may_dispatch(answer: surface.Surface) -> bool:

@@ -77,6 +77,19 @@ def approved_texts(tool: catalog.Tool) -> catalog.Tool | None:
     )
 
 
+def approved_description(tool: catalog.Tool) -> str:
+    """Return the description that an approval covers; that of the tool as it is if no other is stored."""
+    approved = approved_texts(tool) if tool.approved_version and is_changed(tool) else None
+    return (approved or tool).description
+
+
+def is_reworded(tool: catalog.Tool) -> bool:
+    """Return whether the tool differs from its approved version, but only in its description."""
+    if not is_changed(tool):
+        return False
+    return is_version(dataclasses.replace(tool, description=approved_description(tool)), tool.approved)
+
+
 def is_same_declaration(one: catalog.Tool, other: catalog.Tool) -> bool:
     """Return whether a program's tool is the same in two forms, as frameworks write the schema of one function."""
     return _open(one) == _open(other)

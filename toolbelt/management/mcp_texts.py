@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from toolbelt import conf
 from toolbelt.control.servers import approvals, inbox
+from toolbelt.control.servers import instructions as told
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import catalog, texts
 from toolbelt.runtime.upstream import process_connections, server_lists
@@ -93,12 +94,13 @@ def recorded(
         (result.created, "new"),
         (result.held, "changed, unavailable until approved"),
         (result.still_available, "with new details or a higher risk, available"),
+        (result.differing, "described differently by processes of the server, available as approved"),
         (result.retired, "removed by the server"),
     )
     for keys, description in groups:
         if keys:
             yield f"  {len(keys)} {description}: {texts.listing(keys)}"
-    if result.unseen or result.held or result.still_available:
+    if result.unseen or result.held or result.still_available or result.differing:
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
 
 
@@ -125,6 +127,29 @@ def reviewed(review: approvals.Review) -> Iterator[str]:
     yield f"{len(review.to_review)} to review, {review.same} unchanged."
     if review.to_review:
         yield f"To approve these versions: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
+
+
+def instructions(found: told.Instructions) -> Iterator[str]:
+    """Yield what a server tells models, or how that differs from what was seen before."""
+    name = found.plugin.name
+    if found.state == "none":
+        yield f"{name} states no instructions."
+        return
+    yield f"{found.state} {hash_of_instructions(found)[:PRINTED_DIGITS]}"
+    yield from (f"  {line}" for line in found.lines or found.text.splitlines())
+    yield from (f"  ! {flag}" for flag in found.flags)
+    yield "They reach no model. To mark them as seen, name the hash; to use them as policy, add --use-in TOOLKIT."
+
+
+def unseen_instructions(name: str) -> Iterator[str]:
+    """Yield how to read the instructions of a server that no operator has seen."""
+    for found in told.unseen(name):
+        yield f"Its instructions are {found.state}: {conf.COMMAND} mcp instructions {name}"
+
+
+def hash_of_instructions(found: told.Instructions) -> str:
+    """Return the hex digits of the hash of a server's instructions; "none" if it no longer states any."""
+    return digits(found.shown) or "none"
 
 
 def _new(tool: catalog.Tool) -> Iterator[str]:

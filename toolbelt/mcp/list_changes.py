@@ -21,6 +21,7 @@ MAX_NAMED = 20
 
 # How a client can ask its user, in MCP's terms.
 MODES = ("form", "url")
+_SCREENS = "s"
 
 _MARK = "tb"
 _DIGEST = 32
@@ -72,22 +73,37 @@ class ListChangeTracker:
 
 
 def new_session(
-    digest: str, policy: str = "", prompts: str = "", resources: str = "", *, modes: Collection[str] = ()
+    digest: str,
+    policy: str = "",
+    prompts: str = "",
+    resources: str = "",
+    *,
+    modes: Collection[str] = (),
+    shows_screens: bool = False,
 ) -> str:
     """Return a new id for a client's session, with the digests of the lists and of the policy at its start.
 
-    It also contains how the client can ask its user, which clients only send with ``initialize``: (f)orm, (u)rl.
+    It also contains what clients only send with ``initialize``: how they can ask their user, (f)orm or (u)rl, and
+    whether they show the (s)creens of servers.
     """
-    letters = "".join(sorted(mode[0] for mode in modes))
+    letters = "".join(sorted([mode[0] for mode in modes] + [_SCREENS] * shows_screens))
     others = f".{prompts}{resources}" if prompts and resources else ""
     return f"{_MARK}.{digest}.{policy}.{secrets.token_hex(16)}{letters and '-' + letters}{others}"
 
 
 def modes_in(text: str) -> frozenset[str]:
     """Return the modes in which the client can ask its user, from the id of its session."""
+    return frozenset(mode for mode in MODES if mode[0] in _letters(text))
+
+
+def shows_screens(text: str) -> bool:
+    """Return whether the client shows the screens of servers, from the id of its session."""
+    return _SCREENS in _letters(text)
+
+
+def _letters(text: str) -> str:
     mark, *parts = text.split(".")
-    letters = parts[2].partition("-")[2] if mark == _MARK and len(parts) in _PARTS else ""
-    return frozenset(mode for mode in MODES if mode[0] in letters)
+    return parts[2].partition("-")[2] if mark == _MARK and len(parts) in _PARTS else ""
 
 
 def digest_in(text: str) -> str:

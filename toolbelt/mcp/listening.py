@@ -10,7 +10,6 @@ from typing import Any
 from toolbelt.mcp import (
     exchanges,
     list_changes,
-    ongoing_call,
     protocol,
     request_head,
     resources,
@@ -19,7 +18,7 @@ from toolbelt.mcp import (
     streams,
     updates,
 )
-from toolbelt.runtime import calls, credentials, threads
+from toolbelt.runtime import credentials, threads
 from toolbelt.runtime.calls import resource_updates
 
 # How long a client should wait before it reconnects after its stream ended, in milliseconds.
@@ -112,7 +111,10 @@ async def subscribe(
     )
     wants_policy = resources.POLICY in uris
     others = [uri for uri in dict.fromkeys(uris) if uri != resources.POLICY]
-    others = await threads.run(resource_updates.active, head.key, others) if others else []
+    if others:
+        others = await threads.run(resource_updates.active, head.key, others)
+        # What is not acknowledged is refused.
+        others = await updates.can_follow(updates.call_of(exchange, head, current.bearer), others)
     stream = streams.Stream(state=state, known_digests=now, wants_policy=wants_policy)
     about = {protocol.SUBSCRIPTION: id_}
     honoured: dict[str, Any] = {name: True for name in _LISTS if requested.get(name) is True}
@@ -153,13 +155,7 @@ async def _stream(
     stream: streams.Stream,
     bearer: credentials.Bearer,
 ) -> AsyncIterator[None]:
-    client = ongoing_call.OngoingCall(
-        head=head,
-        bearer=bearer,
-        call=calls.Call(key=head.key, tool="", arguments={}),
-        contexts=exchange.shared.contexts,
-    )
-    following = updates.Following(client, stream)
+    following = updates.Following(updates.call_of(exchange, head, bearer), stream)
     stream.follow = following.follow
     exchange.shared.streams.open(stream)
     try:

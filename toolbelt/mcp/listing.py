@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolbelt.mcp import elicitation, exchanges, list_changes, protocol, request_head, results, revisions
+from toolbelt.mcp import (
+    apps,
+    elicitation,
+    exchanges,
+    list_changes,
+    protocol,
+    request_head,
+    results,
+    revisions,
+)
 from toolbelt.runtime.records import context_use
 from toolbelt.runtime.surfaces import tool_lists
 
@@ -28,23 +37,25 @@ async def tools(
     after = protocol.cursor(message)
     may_grow = not revision.is_modern
     current = await exchange.current_list(head, may_grow=may_grow)
+    for_apps = bool(current.tools.for_apps) and apps.is_host(head, message, revision)
     exchange.shared.list_tracker.record(head, current.tools)
     exchange.shared.record_sent(head, current.tools, "tools", may_grow=may_grow)
     if current.is_stale:
         return exchanges.Reply(
             200,
-            _framed(current.tools, after, revision, is_stale=True),
+            _framed(current.tools, after, revision, for_apps=for_apps, is_stale=True),
             exchange.bearer,
             (*exchanges.JSON, exchanges.STALE_HEADER),
             protocol.id_as_json(id_) + b"}",
         )
     if after is None:
         context_use.add(head.agent, current.tools.tokens)
-    body = current.tools.framed.get(revision.is_modern) if after is None else None
+    cache_key = (revision.is_modern, for_apps)
+    body = current.tools.framed.get(cache_key) if after is None else None
     if body is None:
-        body = _framed(current.tools, after, revision)
+        body = _framed(current.tools, after, revision, for_apps=for_apps)
         if after is None:
-            current.tools.framed[revision.is_modern] = body
+            current.tools.framed[cache_key] = body
     return exchanges.Reply(200, body, exchange.bearer, tail=protocol.id_as_json(id_) + b"}")
 
 
@@ -61,10 +72,14 @@ async def initialize(
     if current.tools.instructions:
         result["instructions"] = current.tools.instructions
     digests = exchanges.digests(current.tools)
-    modes = elicitation.modes(message.params.get("capabilities"))
-    session = (b"mcp-session-id", list_changes.new_session(*digests, modes=modes).encode())
+    capabilities = message.params.get("capabilities")
+    session = list_changes.new_session(
+        *digests,
+        modes=elicitation.modes(capabilities),
+        shows_screens=apps.shows_screens(capabilities),
+    )
     reply = exchange.reply(message, result, is_stale=current.is_stale)
-    return reply._replace(headers=(*reply.headers, session))
+    return reply._replace(headers=(*reply.headers, (b"mcp-session-id", session.encode())))
 
 
 async def discover(
@@ -83,10 +98,15 @@ async def discover(
 
 
 def _framed(
-    tools: tool_lists.ToolList, after: str | None, revision: revisions.Revision, *, is_stale: bool = False
+    tools: tool_lists.ToolList,
+    after: str | None,
+    revision: revisions.Revision,
+    *,
+    for_apps: bool = False,
+    is_stale: bool = False,
 ) -> bytes:
     """Return the response with a page of the list, up to the request's id."""
-    page, last = tools.page(after)
+    page, last = tools.page(after, for_apps=for_apps)
     more = b"" if last is None else b',"nextCursor":"%s"' % protocol.cursor_after(last).encode()
     begin, end = _LIST_AROUND[revision.is_modern, is_stale]
     return b"".join((begin, page, more, end))

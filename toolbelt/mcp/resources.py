@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.mcp import exchanges, prompts_and_resources, protocol, request_head, results, revisions
+from toolbelt.mcp import (
+    exchanges,
+    prompts_and_resources,
+    protocol,
+    request_head,
+    results,
+    revisions,
+    updates,
+)
 from toolbelt.runtime import threads
 from toolbelt.runtime.calls import resource_updates, subscriptions
 
@@ -55,6 +63,13 @@ async def answer(
         await threads.run(subscriptions.remove, subscription(head), key)
     elif not is_policy and not await threads.run(resource_updates.active, head.key, [uri]):
         raise prompts_and_resources.not_found(message, revision, uri)
+    elif not is_policy and not await updates.can_follow(
+        updates.call_of(exchange, head, (await exchange.current_list(head, may_grow=True)).bearer), [uri]
+    ):
+        raise protocol.ProtocolError(
+            protocol.METHOD_NOT_FOUND,
+            "The server of this resource sends no updates. Read the resource again instead.",
+        )
     elif not await threads.run(subscriptions.add, subscription(head), key):
         raise protocol.ProtocolError(
             protocol.INVALID_REQUEST,

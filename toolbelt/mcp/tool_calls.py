@@ -63,6 +63,7 @@ async def answer(
             tool=tool,
             arguments=arguments or {},
             by_dispatch=before.tools.form == "dispatch",
+            by_host=True,
         ),
         progress_token=protocol.progress_token(message) if head.takes_events else None,
         contexts=exchange.shared.contexts,

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from toolbelt.mcp import ongoing_call, streams
+from toolbelt.mcp import exchanges, ongoing_call, request_head, streams
+from toolbelt.runtime import calls, credentials
 from toolbelt.runtime.calls import resource_updates
 
 # Per stream.
 MAX_COUNT = 100
+
+
+def call_of(
+    exchange: exchanges.Exchange, head: request_head.RequestHead, bearer: credentials.Bearer
+) -> ongoing_call.OngoingCall:
+    """Return what stands for a client as the caller of requests that concern its subscriptions."""
+    return ongoing_call.OngoingCall(
+        head=head,
+        bearer=bearer,
+        call=calls.Call(key=head.key, tool="", arguments={}),
+        contexts=exchange.shared.contexts,
+    )
+
+
+async def can_follow(call: ongoing_call.OngoingCall, uris: Sequence[str]) -> list[str]:
+    """Return those of the resources whose servers send updates."""
+    asked = [resource_updates.can_follow(call.call.key, uri, call.caller()) for uri in uris]
+    return [uri for uri, follows in zip(uris, await asyncio.gather(*asked), strict=True) if follows]
 
 
 class Following:

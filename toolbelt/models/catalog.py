@@ -98,6 +98,25 @@ class Plugin(naming.Named):
         shape="object",
         help_text="Versions of tools, by key, that need no review once they are declared or listed.",
     )
+    # Processes of the previous version insert rows without these columns during a rolling upgrade.
+    keep_descriptions = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether agents keep the approved descriptions of a server's tools, whatever the server lists.",
+    )
+    instructions = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="The hash of the instructions that the server states.",
+    )
+    instructions_seen = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The hash of the server's instructions that an operator has seen.",
+    )
     position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:
@@ -221,6 +240,17 @@ class Tool(naming.Named):
         default="",
         editable=False,
         help_text="Why no model can be given the tool, checked when it is stored. Empty: nothing.",
+    )
+    varies = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Whether the server's processes list different descriptions. Agents keep the approved one.",
+    )
+    keep_description = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether agents keep the approved description, whatever the server lists.",
     )
 
     class Meta:

@@ -41,6 +41,18 @@ class Listing(naming.Named):
         db_default="",
         help_text="The process that asked: its kind, its process id and its host.",
     )
+    instructions = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The instructions that the server states. They reach no model.",
+    )
+    instructions_seen = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The instructions that an operator has seen, to show what differs.",
+    )
     stderr = models.TextField(blank=True, help_text="The last lines of its process's error output.")
 
     class Meta:

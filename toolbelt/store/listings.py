@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from django.db import models as orm
 from django.utils import timezone
 
 from toolbelt import models
@@ -20,7 +21,8 @@ State = Literal["ready", "not-running", "not-responding", "not-asked", "failed",
 class Listing:
     """The last answer of one server. ``answered`` is when it last answered; ``error`` is why it has not since.
 
-    ``seen_by`` is the process that asked it; empty if that is not known.
+    ``seen_by`` is the process that asked it; empty if that is not known. ``instructions`` are those that it states, and
+    ``instructions_seen`` those that an operator has seen.
     """
 
     asked: dt.datetime
@@ -32,6 +34,8 @@ class Listing:
     error: str = ""
     seen_by: str = ""
     stderr: str = ""
+    instructions: str = ""
+    instructions_seen: str = ""
 
 
 def state(plugin: catalog.Plugin, listing: Listing | None) -> State:
@@ -91,6 +95,21 @@ def find(plugin: str) -> Listing | None:
     return None if row is None else _read(row)
 
 
+def record_instructions(plugin: str, text: str) -> None:
+    """Store the instructions that the server states."""
+    _put(plugin, instructions=text)
+
+
+def see_instructions(plugin: str) -> None:
+    """Store that an operator has seen the instructions that the server states."""
+    models.Listing.objects.filter(plugin__name=plugin).update(instructions_seen=orm.F("instructions"))
+
+
+def is_same_server(plugin: str, server: str) -> bool:
+    """Return whether the server stated this name and version the last time that it answered."""
+    return models.Listing.objects.filter(plugin__name=plugin, server=server, answered__isnull=False).exists()
+
+
 def _put(plugin: str, **columns: object) -> None:
     plugin_row = models.Plugin.objects.filter(name=plugin).first()
     if plugin_row is not None:
@@ -113,4 +132,6 @@ def _read(row: models.Listing) -> Listing:
         error=row.error,
         seen_by=row.seen_by,
         stderr=row.stderr,
+        instructions=row.instructions,
+        instructions_seen=row.instructions_seen,
     )

@@ -34,6 +34,7 @@ from toolbelt.web.login import views as login
 from toolbelt.web.plugins import adding, client_plugins
 from toolbelt.web.plugins import detail as plugin
 from toolbelt.web.plugins import listing as plugins
+from toolbelt.web.review import instructions
 from toolbelt.web.review import views as review
 from toolbelt.web.search import views as search
 from toolbelt.web.toolkits import detail as toolkit
@@ -107,6 +108,7 @@ urlpatterns = [
     path("tools/", tools.page, name="tools"),
     path("tools/<name:tool>/", tool.page, name="tool"),
     path("tools/<name:tool>/block/", tool.block, name="block_tool"),
+    path("tools/<name:tool>/description/", tool.keep, name="keep_description"),
     path("loadouts/", loadouts.listing, name="loadouts"),
     path("loadouts/<name:loadout>/", loadouts.page, name="loadout"),
     path("sub-apps/", sub_apps.listing, name="sub_apps"),
@@ -146,6 +148,7 @@ urlpatterns = [
     path("plugins/<name:plugin>/", plugin.page, name="plugin"),
     path("plugins/<name:plugin>/connection/", plugin.reconnect, name="reconnect_plugin"),
     path("plugins/<name:plugin>/declarers/", client_plugins.choose_declarers, name="choose_declarers"),
+    path("plugins/<name:plugin>/instructions/", instructions.decide, name="decide_instructions"),
     path("plugins/<name:plugin>/refresh/", plugins.refresh_one, name="refresh_plugin"),
     path("plugins/<name:plugin>/switch/", plugin.switch, name="switch_plugin"),
     # Not under plugins/, where a plugin may be named "refresh".

@@ -95,6 +95,15 @@ def test_a_server_that_did_not_respond_to_a_call_is_reported_with_the_process_th
     assert "not responding" in printed("mcp", "list")
 
 
+def test_a_server_that_answers_but_lists_nothing_is_reported() -> None:
+    add("github")
+    upstream_servers.record(WRITE, "github", importing.ServerListing())
+
+    [message] = messages(doctor())
+
+    assert message == "server-empty: The server github answers, but lists no tool."
+
+
 def test_held_tools_of_servers_and_of_programs_are_counted_alike(client: test.Client) -> None:
     add("github")
     upstream_servers.record(WRITE, "github", importing.ServerListing(tools=(TOOL,)))

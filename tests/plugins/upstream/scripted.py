@@ -1,8 +1,8 @@
 """A small MCP server over stdio whose behavior is set by files, run as a program.
 
 ``python scripted.py DIRECTORY`` reads ``tools.json`` there at each listing, so that a test can change what the running
-server lists. Some tools have special behavior by their names; any other returns its arguments. The program needs only
-Python, so that it starts quickly.
+server lists; ``PROCESS`` in it is replaced by the id of the process. Some tools have special behavior by their names;
+any other returns its arguments. The program needs only Python, so that it starts quickly.
 
 ``others.json``, if it exists, contains the answers to other methods, and adds prompts, resources and completions to the
 capabilities. An answer is a result, ``{"error": {…}}``, or null for none. Their requests are written to ``asked``, one
@@ -59,12 +59,14 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
             time.sleep(float((directory / "delay").read_text()))
         result = {
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": True}, **(OTHERS if others(directory) else {})},
+            "capabilities": {"tools": {"listChanged": True}, **offered(directory)},
             "serverInfo": {"name": "scripted", "version": "1"},
         }
+        if (directory / "instructions").exists():
+            result["instructions"] = (directory / "instructions").read_text()
         send({"id": message["id"], "result": result})
     elif method == "tools/list":
-        tools = json.loads((directory / "tools.json").read_text())
+        tools = json.loads((directory / "tools.json").read_text().replace("PROCESS", str(os.getpid())))
         start = int(params.get("cursor") or 0)
         page: dict[str, Any] = {"tools": tools[start : start + PAGE] if isinstance(tools, list) else tools}
         if isinstance(tools, list) and start + PAGE < len(tools):
@@ -80,6 +82,10 @@ def answer(directory: Path, message: dict[str, Any]) -> None:
             send({"id": message["id"], **(response if "error" in response else {"result": response})})
     else:
         send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+
+
+def offered(directory: Path) -> dict[str, Any]:
+    return OTHERS | others(directory).get("capabilities", {}) if others(directory) else {}
 
 
 def others(directory: Path) -> dict[str, Any]:
@@ -104,7 +110,8 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
         case "fail":
             text(number, "There is no such file.", isError=True)
         case "refuse":
-            send({"id": number, "error": {"code": -32602, "message": "I do not like this."}})
+            code = arguments.get("code", -32602)
+            send({"id": number, "error": {"code": code, "message": "I do not like this."}})
         case "environment":
             text(number, json.dumps({name: os.environ.get(name) for name in arguments["names"]}))
         case "progress":

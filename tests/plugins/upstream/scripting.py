@@ -43,12 +43,19 @@ class Script:
         """Make the server list these tools from now on."""
         (self._directory / "tools.json").write_text(json.dumps(tools))
 
+    def instructs(self, text: str) -> None:
+        """Make the server state these instructions from its next start."""
+        (self._directory / "instructions").write_text(text)
+
     def answers(self, listed: Any) -> None:
         """Make the server answer requests for its tools with this instead of a list."""
         (self._directory / "tools.json").write_text(json.dumps(listed))
 
     def offers(self, answers: dict[str, Any]) -> None:
-        """Add prompts and resources, and set the answers to other methods: a result, an error, or None for silence."""
+        """Add prompts and resources, and set the answers to other methods: a result, an error, or None for silence.
+
+        ``capabilities`` replace those of prompts and resources.
+        """
         lists = {"prompts/list": "prompts", "resources/list": "resources"}
         lists["resources/templates/list"] = "resourceTemplates"
         empty: dict[str, Any] = {method: {section: []} for method, section in lists.items()}

@@ -95,6 +95,18 @@ def test_an_error_of_the_server_is_raised_with_its_message(script: scripting.Scr
     ConnectionHarness(script).run(story)
 
 
+@pytest.mark.parametrize("code", [-32000, -32001, -32002, -32003, -32042, -32099, -32700, 0, 1, 404, 2**40])
+def test_no_code_of_a_servers_own_error_ends_the_connection(script: scripting.Script, code: int) -> None:
+    async def story(server: connection.Server) -> None:
+        with pytest.raises(contract.ToolError, match=r"^I do not like this.$"):
+            await harness.call(server, "refuse", {"code": code})
+        assert text(await harness.call(server, "echo", {"n": 2})) == '{"n": 2}'
+
+    ConnectionHarness(script).run(story)
+
+    assert script.starts == 1
+
+
 def test_progress_is_forwarded(script: scripting.Script) -> None:
     steps = []
 

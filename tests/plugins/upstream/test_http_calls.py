@@ -17,6 +17,7 @@ from toolbelt.plugins import contract
 from toolbelt.plugins.upstream import connection, live_connection, transports
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
+COMPLETE = {"resultType": "complete"}
 RESULT = {"content": [{"type": "text", "text": "done"}]}
 
 
@@ -494,3 +495,45 @@ def test_a_connection_closed_during_a_call_fails_all_of_its_calls() -> None:
     for error in asyncio.run(story()):
         assert isinstance(error, live_connection.UnreachableError)
         assert str(error) == "Connection closed."
+
+
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+@pytest.mark.parametrize("as_events", [False, True])
+def test_a_servers_own_error_with_the_clients_code_ends_nothing(revision: str, as_events: bool) -> None:
+    error = {"code": -32000, "message": "The quota is used up."}
+
+    async def answer(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        if len(server.calls()) > 1:
+            return write(writer, result_message(message, RESULT | COMPLETE))
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode()
+        if not as_events:
+            return write(writer, body)
+        begin_events(writer)
+        writer.write(event(body))
+        writer.close()
+
+    async def story() -> None:
+        server = Server(revision, answer)
+        async with server.served() as client:
+            with pytest.raises(contract.ToolError, match=r"^The quota is used up\.$"):
+                await harness.call(client, "work", {})
+            assert (await harness.call(client, "work", {}))["content"] == RESULT["content"]
+        begun = [method for _, method, _ in server.requests if method in ("initialize", "server/discover")]
+        assert len([method for method in begun if method == begun[-1]]) == 1
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+def test_an_answer_that_ends_too_early_is_no_answer_of_the_tool(revision: str) -> None:
+    async def answer(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        begin_events(writer)
+        writer.write(b": nothing\n\n")
+        writer.close()
+
+    async def story() -> None:
+        async with Server(revision, answer).served() as client:
+            with pytest.raises(live_connection.UnreachableError):
+                await harness.call(client, "work", {})
+
+    asyncio.run(story())

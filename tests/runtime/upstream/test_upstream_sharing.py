@@ -22,6 +22,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.core import admitting as gate
 from toolbelt.core import errors
+from toolbelt.core.imported import rewordings
 from toolbelt.runtime import calls, plugins
 from toolbelt.runtime.upstream import status
 from toolbelt.store import snapshots
@@ -277,7 +278,7 @@ def test_a_list_of_one_session_does_not_change_the_catalog(
     calls.run("ada", "files__announce", {}, "s1")
     wait_for_news()
 
-    # The list was requested over a separate connection without a session.
-    assert script.starts == 2
+    # The list was requested over separate connections without a session.
+    assert script.starts == 2 + rewordings.MAX_LISTED_AGAIN
     assert snapshots.catalog().tools["files__echo"].description == "Says it again!"
     assert isinstance(calls.run("ada", "files__echo", {}, "s1"), gate.Refusal)

@@ -15,7 +15,7 @@ from django import db
 
 from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, tools_config
-from toolbelt.control.catalog import budget_checks, connection_policy, unresolved
+from toolbelt.control.catalog import budget_checks, connection_policy, kept_descriptions, unresolved
 from toolbelt.core import agents, belts, conflicts, errors, facts
 from toolbelt.core.rules import budgets
 from toolbelt.store import entries, faults, holds, snapshots
@@ -104,7 +104,11 @@ def put(
             )
         elif kind == "agent" and write.undoes is None:
             budget_checks.refuse_new(str(name))
+        restored = [*kept_descriptions.restored()] if kept_descriptions.is_decided(kind, new_values) else []
+        write = write.in_batch() if restored else write
         number = record_change(write, kind, str(name), now, stored)
+        for tool in restored:
+            put(write, "tool", tool)
     return writing.Change(entry=number, before=old_values, after=new_values, effect=effect, result=stored)
 
 

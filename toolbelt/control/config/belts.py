@@ -13,7 +13,7 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.access import expirations
-from toolbelt.control.catalog import connection_policy, entries, ordering, unresolved
+from toolbelt.control.catalog import connection_policy, entries, kept_descriptions, ordering, unresolved
 from toolbelt.control.config import belt_budgets
 from toolbelt.core import belts, catalog, errors, facts
 from toolbelt.store import entries as rows
@@ -214,6 +214,8 @@ def import_(
         for difference in imported.differences:
             stored = rows.write(difference.kind, dict(difference.after))
             entry = entries.record_change(write, difference.kind, difference.name, difference.before, stored)
+        for tool in kept_descriptions.restored():
+            entry = entries.put(write, "tool", tool).entry or entry
         for kind in imported.ordered:
             entry = ordering.set_order(write, kind, _names(document, kind)).entry or entry
     return dataclasses.replace(imported, entry=entry)

@@ -105,6 +105,14 @@ def _of_state(state: states.PluginState) -> Iterator[findings.Finding]:
             way_out="List the plugin in the file that TOOLBELT_PLUGINS_FILE names, and restart the servers; or turn it"
             " off in the dashboard.",
         )
+    if state.is_empty:
+        yield findings.Finding(
+            code="server-empty",
+            message=f"{subject} answers, but lists no tool.",
+            way_out="Check its configuration and its permissions. Some servers list nothing in the newest revision of"
+            " MCP: set the revision of its connection to 2025-11-25.",
+            level="note",
+        )
     if state.to_review:
         yield findings.Finding(
             code="server-review",

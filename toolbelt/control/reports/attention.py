@@ -15,6 +15,7 @@ from toolbelt.control.catalog import blocking, unresolved
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import approvals, states
 from toolbelt.core import catalog
+from toolbelt.core.imported import instructions
 from toolbelt.core.rules import reasons, resolution
 from toolbelt.store import snapshots
 
@@ -44,7 +45,7 @@ class Attention:
 
     ``not_running`` are the plugins in code with tools that no process can run; ``to_review`` is the number of tools to
     review, by plugin, and ``findings`` are theirs, by plugin and tool; ``blocked`` what is blocked for everyone (kind,
-    name); ``unresolved`` names that do not exist.
+    name); ``unresolved`` names that do not exist; ``instructions`` the servers with instructions that nobody has seen.
     """
 
     agents: Sequence[queries.Summary]
@@ -56,6 +57,7 @@ class Attention:
     blocked: Sequence[tuple[str, str]]
     ineffective_overrides: Sequence[tuple[queries.Summary, Sequence[IneffectiveOverride]]]
     unresolved: Sequence[unresolved.Unresolved]
+    instructions: Sequence[catalog.Plugin] = ()
 
 
 def load() -> Attention:
@@ -80,6 +82,7 @@ def load() -> Attention:
             if (overrides := tuple(_ineffective_overrides(summary)))
         ),
         unresolved=unresolved.find_all(stored),
+        instructions=tuple(filter(instructions.is_unseen, stored.plugins.values())),
     )
 
 

@@ -19,12 +19,12 @@ from typing import Any, Literal
 
 from toolbelt import formats
 from toolbelt.control.servers import line_diffs
-from toolbelt.core import catalog, errors, risks, schema, texts, tool_versions
+from toolbelt.core import catalog, declared_versions, errors, risks, schema, texts, tool_versions
 from toolbelt.core.imported import cleaning, flags, repairs
 from toolbelt.store import references, snapshots, token_counts
 
-Kind = Literal["new", "changed", "renamed", "details", "hints", "gone"]
-KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "details", "gone")
+Kind = Literal["new", "changed", "renamed", "differs", "details", "hints", "gone"]
+KINDS: tuple[Kind, ...] = ("changed", "renamed", "new", "hints", "differs", "details", "gone")
 # Who runs the tools that are held to the versions that operators approved.
 HELD: tuple[catalog.Runner, ...] = ("upstream", "client")
 _NAMES: Mapping[catalog.Runner, str] = {
@@ -37,6 +37,9 @@ FIELDS = ("title", "description", "input_schema", "output_schema", "annotations"
 MAX_CANDIDATES = 20
 # How many versions' flags are cached, because their page is rendered again after each decision.
 MAX_FLAGGED = 4096
+DIFFERS = (
+    "its description differs between the processes of its server: those with another one cannot be called"
+)
 # How much of a sentence about providers is shown; it may name a server's arguments.
 MAX_OBJECTION_LENGTH = 300
 _DOCUMENTS = frozenset({"input_schema", "output_schema", "annotations", "details"})
@@ -73,6 +76,7 @@ class Change:
     ``differences`` are relative to the approved version, or for a renamed tool to the tool ``previous``; a new tool has
     none. ``repairs`` are those of its listed schemas that are no findings, in words; ``providers`` is what providers of
     models would refuse of it, and what they are not sent. ``users`` names who has it, or had it under its previous key.
+    ``can_keep``: only its description differs.
     """
 
     kind: Kind
@@ -86,6 +90,7 @@ class Change:
     tokens_before: int = 0
     tokens_after: int = 0
     users: tuple[str, ...] = ()
+    can_keep: bool = False
 
     @property
     def key(self) -> str:
@@ -165,6 +170,12 @@ def to_review(name: str, stored: catalog.Catalog) -> list[ReviewItem]:
     return [dataclasses.replace(item, kind="new", previous="") for item in items]
 
 
+def can_keep(item: ReviewItem, stored: catalog.Catalog) -> bool:
+    """Return whether only the description of a server's tool changed, so that the approved one can be kept."""
+    is_upstream = stored.runner(item.tool) == "upstream"
+    return is_upstream and item.kind in ("changed", "differs") and tool_versions.is_reworded(item.tool)
+
+
 def find(
     name: str, *runners: catalog.Runner, stored: catalog.Catalog | None = None, agent: str = ""
 ) -> catalog.Plugin:
@@ -191,7 +202,7 @@ def is_held(key: str) -> bool:
         return False
     plugin = stored.plugins.get(tool.plugin)
     is_seen = tool.seen or (plugin is not None and plugin.trusted)
-    return not is_seen or tool_versions.is_changed(tool)
+    return not is_seen or tool_versions.is_changed(declared_versions.offered(tool))
 
 
 def check_hashes(reviewed_hashes: Mapping[str, str], plugin: str = "") -> None:
@@ -221,7 +232,7 @@ def _kind_of(tool: catalog.Tool) -> Kind | None:
     if not tool.seen:
         return "new"
     if tool_versions.is_changed(tool):
-        return "changed"
+        return "differs" if tool.varies and tool_versions.is_reworded(tool) else "changed"
     if risks.is_raised(tool):
         return "hints"
     return "details" if tool_versions.has_undecided_details(tool) else None
@@ -275,8 +286,9 @@ def flags_of(item: ReviewItem, stored: catalog.Catalog) -> tuple[str, ...]:
         *(tool.title, tool.description),
         *(tool.input_schema if tool.kind == "tool" else "", tool.output_schema, tool.details),
     )
+    differs = (DIFFERS,) if tool.varies else ()
     of_repairs = (repair.sentence for repair in repairs.read(tool.repairs) if repair.is_finding)
-    raised = (*_flags_of_change(item, stored), *of_repairs, *raised)
+    raised = (*differs, *_flags_of_change(item, stored), *of_repairs, *raised)
     before = _before(item, stored)
     if item.kind == "changed" and before and _is_renamed(tool, before):
         return (f"its server renamed it to “{tool.upstream_name or tool.key}”", *raised)
@@ -352,7 +364,7 @@ def _before(item: ReviewItem, stored: catalog.Catalog) -> Mapping[str, Any] | No
     """Return the version that a tool is compared with; None for a new one."""
     if item.previous:
         return as_shown(stored.tools[item.previous])
-    if item.kind in ("changed", "details", "hints"):
+    if item.kind in ("changed", "differs", "details", "hints"):
         return schema.mapping(item.tool.approved_version, {})
     return None
 
@@ -372,6 +384,7 @@ def _change(item: ReviewItem, stored: catalog.Catalog, users: Mapping[str, list[
         tokens_before=_tokens(previous or tool.key, before) if tool.kind == "tool" else 0,
         tokens_after=0 if kind == "gone" else tool.tokens,
         users=tuple(users.get(previous or tool.key, ())),
+        can_keep=can_keep(item, stored),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,11 +99,54 @@ def reject(write: writing.Write, reviewed_hashes: Mapping[str, str], *, plugin: 
     return tuple(key for items in decided.values() for key in items)
 
 
+def keep(write: writing.Write, reviewed_hashes: Mapping[str, str], *, plugin: str = "") -> tuple[str, ...]:
+    """Keep the approved descriptions of these tools, whatever their server lists from now on. Each is a change of its
+    own, and ends the review of another description.
+
+    Raise errors.Refused if more than the description of one changed, and otherwise as :func:`approve` does.
+    """
+    with writing.begin():
+        write, decided = write.in_batch(), _decided(reviewed_hashes, plugin)
+        keys = [key for items in decided.values() for key in items]
+        for item in (item for items in decided.values() for item in items.values()):
+            if not approvals.can_keep(item, snapshots.catalog()):
+                message = f"{item.tool.key} has no other approved description to keep: approve or reject it."
+                raise errors.Refused(message)
+        for key in keys:
+            entries.change(write, "tool", key, {"keep_description": True})
+    return tuple(keys)
+
+
+def set_kept(
+    write: writing.Write, name: str, tools: Collection[str] = (), *, on: bool = True
+) -> tuple[writing.Change, ...]:
+    """Keep the approved descriptions of a server's tools, or follow the server again: of these tools, or of all,
+    also later ones, if none is named. Raise errors.NotFound.
+    """
+    value = True if on else None
+    with writing.begin():
+        stored, write = snapshots.catalog(), write.in_batch()
+        approvals.find(name, "upstream", stored=stored)
+        of_server = stored.tools_of_plugin.get(name, ())
+        for key in tools:
+            if key not in of_server:
+                raise errors.NotFound(f"tool of {name}", key, of_server)
+        if not tools:
+            return (entries.change(write, "plugin", name, {"keep_descriptions": value}),)
+        return tuple(entries.change(write, "tool", key, {"keep_description": value}) for key in tools)
+
+
 def _approval(tool: catalog.Tool, stored: catalog.Catalog) -> dict[str, Any]:
     version = tool_versions.version(tool)
     if stored.runner(tool) != "code":
         details = tool_versions.details_version(tool) or None
-        return {"seen": None, "approved": version, "details_approved": details, "approved_version": None}
+        return {
+            "seen": None,
+            "approved": version,
+            "details_approved": details,
+            "approved_version": None,
+            "varies": None,
+        }
     # A tool that was held to a version is held to this one from now on; the others follow the code.
     is_held = tool.approved and not tool_versions.is_rejected(tool)
     return {"seen": None, "approved": version if is_held else None, "approved_version": None}

@@ -21,10 +21,15 @@ from toolbelt.store import listings, snapshots
 from toolbelt.store import plugins as rows
 
 Listing = listings.Listing
-Control = Literal["active", "blocked", "trusted"]
-CONTROLS: tuple[Control, ...] = ("active", "blocked", "trusted")
+Control = Literal["active", "blocked", "trusted", "keep_descriptions"]
+CONTROLS: tuple[Control, ...] = ("active", "blocked", "trusted", "keep_descriptions")
 # Defaults of fields that an entry leaves out.
-_DEFAULTS: Mapping[Control, bool] = {"active": True, "blocked": False, "trusted": False}
+_DEFAULTS: Mapping[Control, bool] = {
+    "active": True,
+    "blocked": False,
+    "trusted": False,
+    "keep_descriptions": False,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +124,7 @@ def load(name: str, *, maximum: int | None = None) -> Detail:
 
 
 def set_control(write: writing.Write, name: str, control: Control, on: bool, *, was: bool) -> writing.Change:
-    """Set one of a plugin's controls: active, blocked or trusted. Raise errors.NotFound or errors.Stale."""
+    """Set one of a plugin's controls; only a server has `keep_descriptions`. Raise errors.NotFound or errors.Stale."""
     default = _DEFAULTS[control]
     changes: dict[str, Any] = {control: None if on is default else on}
     seen: dict[str, Any] = {control: None if was is default else was}

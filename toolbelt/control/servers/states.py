@@ -26,7 +26,8 @@ class PluginState:
     """The state of one plugin, with the ``error`` of one that has failed or not responded, the tools that no process
     runs, and the number of tools that await review.
 
-    ``seen_by`` is the process that saw the error, at the time ``seen``; empty if that is not known.
+    ``seen_by`` is the process that saw the error, at the time ``seen``; empty if that is not known. ``is_empty``: the
+    server answers, but lists nothing.
     """
 
     plugin: catalog.Plugin
@@ -36,6 +37,7 @@ class PluginState:
     seen: dt.datetime | None
     not_running: tuple[str, ...]
     to_review: int
+    is_empty: bool
 
 
 def load(stored: catalog.Catalog | None = None, runnable: Collection[str] | None = None) -> list[PluginState]:
@@ -85,7 +87,14 @@ def _state(
         seen=listing.asked if listing is not None and is_seen else None,
         not_running=tuple(not_running),
         to_review=len(approvals.to_review(plugin.name, stored)),
+        is_empty=is_empty(plugin, stored, state),
     )
+
+
+def is_empty(plugin: catalog.Plugin, stored: catalog.Catalog, state: State) -> bool:
+    """Return whether a server answers, but lists nothing."""
+    keys = stored.tools_of_plugin.get(plugin.name, ())
+    return bool(plugin.upstream) and state == "ready" and all(stored.tools[key].retired for key in keys)
 
 
 def _missing(plugin: catalog.Plugin, stored: catalog.Catalog, runnable: Collection[str]) -> tuple[str, ...]:

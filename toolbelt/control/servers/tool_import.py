@@ -11,7 +11,7 @@ from typing import Any
 
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, keys, risks, schema, tool_versions
-from toolbelt.core.imported import importing, non_tool_importing, repairs
+from toolbelt.core.imported import importing, non_tool_importing, repairs, rewordings
 
 
 class ToolImporter:
@@ -25,8 +25,10 @@ class ToolImporter:
         names: belts.NameIndex,
         plugin: catalog.Plugin,
         source: str,
+        evidence: rewordings.Evidence,
     ) -> None:
         self._stored, self._names, self._plugin, self._source = stored, names, plugin, source
+        self._evidence = evidence
         definitions = list(definitions)
         self._existing = [
             tool
@@ -61,6 +63,7 @@ class ToolImporter:
         self.unseen: list[str] = []
         self.held: list[str] = []
         self.still_available: list[str] = []
+        self.differing: list[str] = []
         self.problems: list[errors.Problem] = []
 
     def entries_for(self, definition: importing.Definition) -> Iterator[dict[str, Any]]:
@@ -95,12 +98,21 @@ class ToolImporter:
         entry.pop("retired", None)
         entry.pop("kind", None)
         entry.pop("seen", None)
+        entry.pop("varies", None)
         entry.pop("repairs", None)
         if now.upstream_name != definition.name:
             entry.pop("upstream_name", None)
         # The version depends on the key, which an existing tool keeps.
         definition = dataclasses.replace(definition, key=now.key)
-        yield entry | _listed_fields(definition) | self._approval(now, definition)
+        now, varies = tool_versions.renumbered(now), False
+        if not self._is_preapproved(definition):
+            definition, varies = rewordings.settled(now, self._plugin, definition, self._evidence)
+        if varies:
+            entry["varies"] = True
+            # Agents keep the approved version, so it has to be that of the listing as it is read now.
+            approved = tool_versions.approved_description(now)
+            now = _as_read_now(now, dataclasses.replace(definition, description=approved))
+        yield entry | _listed_fields(definition) | self._approval(now, definition, varies)
 
     def gone(self, kinds: Collection[catalog.Kind]) -> list[str]:
         """Return the keys of these kinds that the server no longer has."""
@@ -125,9 +137,9 @@ class ToolImporter:
             approval = {"seen": False} | ({} if before is None else {"approved": before})
         return {"key": definition.key, "plugin": self._plugin.name, **_listed_fields(definition), **approval}
 
-    def _approval(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
+    def _approval(self, now: catalog.Tool, definition: importing.Definition, varies: bool) -> dict[str, Any]:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
-        now = _as_read_now(tool_versions.renumbered(now), definition)
+        now = _as_read_now(now, definition)
         stored_version = tool_versions.version(now)
         if tool_versions.is_rejected(now) and definition.version() == stored_version:
             return {"approved": now.approved} | ({} if now.seen else {"seen": False})
@@ -143,7 +155,7 @@ class ToolImporter:
             approval["details_approved"] = approved_details
         is_held = not tool_versions.is_version(definition.tool(), approved)
         if is_held:
-            self.held.append(now.key)
+            (self.differing if varies else self.held).append(now.key)
         # If a version is in review already, the approved texts are kept, not those of that version.
         is_in_review = (
             not tool_versions.is_version(now, now.approved or stored_version)

@@ -9,7 +9,8 @@ The rules of :func:`record`:
    lists something else, that is stored beside what was approved, and the tool is unavailable until the difference is
    approved. A name that changes only in case is such a difference: the tool keeps its key. Title, output schema and
    hints are not part of the hash: they follow at once. Details (the whole output schema, icons, ``_meta``) have
-   their own hash: until they are approved, the tool is sent without them.
+   their own hash: until they are approved, the tool is sent without them. A description that differs between the
+   server's processes, or that an operator keeps, does not hold a tool (:mod:`toolbelt.core.imported.rewordings`).
 4. A tool that the server no longer lists is retired; one that it lists again unchanged is available again.
 5. Prompts, resources and templates follow the same rules. Everything that their server lists of them is part of the
    hash.
@@ -21,15 +22,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, tool_import, tool_writes
+from toolbelt.control.servers import approvals, instructions, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, facts, keys, limits
-from toolbelt.core.imported import importing, non_tool_importing
+from toolbelt.core.imported import importing, non_tool_importing, rewordings
 from toolbelt.store import listings, snapshots, token_counts
 from toolbelt.store import plugins as rows
 
@@ -65,13 +67,15 @@ class Server:
 class RecordedTools:
     """The result of an answer: the tools that are new, changed, held, unseen and retired, and the problems.
 
-    The ``still_available`` have new details or state a higher risk, and await review without being held.
+    The ``still_available`` have new details or state a higher risk, and the descriptions of the ``differing`` differ
+    between processes: they await review without being held.
     """
 
     created: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     still_available: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     problems: tuple[errors.Problem, ...] = ()
@@ -151,19 +155,20 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
     if listed.error:
         return _failed(write, plugin, listed)
     source = f"the server {name!r}"
-    definitions, problems = importing.definitions(listed.tools, plugin.namespace, source)
-    problems = [*listed.problems, *problems]
-    for kind, entries_of_kind in listed.non_tools.items():
-        taken_keys = [definition.key for definition in definitions]
-        entry_definitions, left_out = non_tool_importing.definitions(
-            kind, entries_of_kind, plugin.namespace, source, taken_keys
-        )
-        definitions += entry_definitions
-        problems += left_out
-        if kind == "resource":
-            problems += _listed_by_others(entry_definitions, name)
+    definitions, problems = _definitions(listed, plugin, source)
+
+    again: dict[tuple[catalog.Kind, str], tuple[importing.Definition, ...]] = {}
+    for other in listed.again:
+        for definition in _definitions(other, plugin, source)[0]:
+            place = definition.kind, definition.name
+            again[place] = (*again.get(place, ()), definition)
+
+    @functools.cache
+    def is_same_server() -> bool:
+        return listings.is_same_server(name, listed.server)
 
     def note(all_problems: Iterable[errors.Problem]) -> None:
+        instructions.record(write, plugin, listed.instructions, is_same_server=is_same_server)
         listings.record_answer(
             name,
             protocol=listed.protocol,
@@ -181,7 +186,26 @@ def record(write: writing.Write, name: str, listed: ServerListing) -> RecordedTo
         complete=_complete(listed),
         source=source,
         note=note,
+        evidence=rewordings.Evidence(again=again, is_same_server=is_same_server),
     )
+
+
+def _definitions(
+    listed: ServerListing, plugin: catalog.Plugin, source: str
+) -> tuple[list[importing.Definition], list[errors.Problem]]:
+    """Return the definitions of everything that a server lists, and the problems."""
+    definitions, problems = importing.definitions(listed.tools, plugin.namespace, source)
+    problems = [*listed.problems, *problems]
+    for kind, entries_of_kind in listed.non_tools.items():
+        taken_keys = [definition.key for definition in definitions]
+        entry_definitions, left_out = non_tool_importing.definitions(
+            kind, entries_of_kind, plugin.namespace, source, taken_keys
+        )
+        definitions += entry_definitions
+        problems += left_out
+        if kind == "resource":
+            problems += _listed_by_others(entry_definitions, plugin.name)
+    return definitions, problems
 
 
 def store(
@@ -193,6 +217,7 @@ def store(
     complete: Collection[catalog.Kind],
     source: str,
     note: Callable[[Iterable[errors.Problem]], None],
+    evidence: rewordings.Evidence | None = None,
     check: Callable[[catalog.Catalog], None] = lambda stored: None,
     adapt: Callable[[catalog.Catalog, Definitions], Definitions] = lambda stored, listed: listed,
 ) -> RecordedTools:
@@ -200,7 +225,8 @@ def store(
 
     Of the ``complete`` kinds, tools that it does not offer are retired. ``note`` stores the answer with its problems,
     and ``check`` raises if the tools may not be stored; ``adapt`` returns the definitions to store, given what is
-    stored. All of these run within the transaction. Tokens are counted before it.
+    stored. All of these run within the transaction. Tokens are counted before it. ``evidence`` is what else is known of
+    a server.
     """
     counts = {(text := _model_json(definition)): token_counts.count(text) for definition in definitions}
     with writing.begin():
@@ -215,7 +241,12 @@ def store(
         if now.status == "failed":
             entries.change(write, "plugin", plugin.name, {"status": None})
         importer = tool_import.ToolImporter(
-            definitions, stored=stored, names=names, plugin=now, source=source
+            definitions,
+            stored=stored,
+            names=names,
+            plugin=now,
+            source=source,
+            evidence=evidence or rewordings.Evidence(),
         )
         to_write = [entry for definition in definitions for entry in importer.entries_for(definition)]
         gone = importer.gone(complete)
@@ -231,6 +262,7 @@ def store(
         changed=tuple(key for key in written.changed if key not in gone),
         held=tuple(key for key in importer.held if key in written.changed),
         still_available=tuple(key for key in importer.still_available if key in written.changed),
+        differing=tuple(key for key in importer.differing if key in written.changed),
         unseen=tuple(key for key in importer.unseen if key in created),
         retired=tuple(gone),
         problems=tuple(all_problems),

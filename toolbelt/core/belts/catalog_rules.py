@@ -40,6 +40,9 @@ def _runner(entry: vocabulary.Plugin) -> Iterator[findings.Finding]:
         owner = "installed code" if entry.in_code else "an upstream server"
         message = f"The tools of this plugin come from {owner}: only those that the agent's program runs are declared."
         yield findings.Finding(("declared_by",), message)
+    if entry.keep_descriptions and not is_upstream:
+        message = "Only an upstream server lists other descriptions than the approved ones: leave it out."
+        yield findings.Finding(("keep_descriptions",), message)
     if entry.not_running and not entry.in_code:
         message = "Only the tools of a plugin in code run in Toolbelt's processes: leave it out."
         yield findings.Finding(("not_running",), message)
@@ -68,6 +71,9 @@ def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findin
         suggestion = keys.fit(key, owner.namespace)
         message = f"{key!r} is outside the namespace of its plugin {plugin_name!r}: call it {suggestion!r}."
         yield findings.Finding(("key",), message)
+    if entry.keep_description and (not plugin_name or (owner is not None and not owner.upstream)):
+        message = "Only an upstream server lists other descriptions than the approved one: leave it out."
+        yield findings.Finding(("keep_description",), message)
     for field, written in (("input_schema", entry.input_schema), ("output_schema", entry.output_schema)):
         if written is not None and (problem := schema.problem_of_text(schema.canonical(written))):
             yield findings.Finding((field,), f"This schema is invalid: {problem}.")

@@ -49,6 +49,7 @@ class Upstream(fields.Fields):
     sharing: fields.Word[connections.Sharing] | None = None
     idle: fields.Whole | None = None
     max_connections: fields.Whole | None = None
+    revision: fields.Word[connections.Revision] | None = None
 
 
 class Plugin(fields.Fields):
@@ -72,6 +73,10 @@ class Plugin(fields.Fields):
     # Tools that no running process can run; servers write it.
     not_running: Annotated[_Texts | None, Names()] = None
     preapproved: fields.Pairs[_Text] | None = None
+    keep_descriptions: bool | None = None
+    # Set by the import of what a server lists.
+    instructions: _Text | None = None
+    instructions_seen: _Text | None = None
 
 
 class Tool(fields.Fields):
@@ -96,6 +101,9 @@ class Tool(fields.Fields):
     details_approved: _Text | None = None
     approved_version: fields.Json | None = None
     upstream_name: _Text | None = None
+    # Set by the import of what a server lists.
+    varies: bool | None = None
+    keep_description: bool | None = None
     repairs: fields.Json | None = None
 
 

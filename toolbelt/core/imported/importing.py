@@ -41,7 +41,8 @@ class ServerListing:
     ``non_tools`` are its prompts, resources and templates, by kind. A missing kind was not listed, and the list of
     one in ``truncated_kinds`` is incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what
     is missing. If the server could not be reached, ``error`` explains why, and nothing is known of its tools.
-    ``server`` is its own name.
+    ``server`` is its own name, and ``instructions`` are those for models. ``again`` is what further unused
+    connections listed at the same time (:mod:`toolbelt.core.imported.rewordings`).
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -53,11 +54,16 @@ class ServerListing:
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
     stderr: str = ""
+    instructions: str = ""
+    again: tuple[ServerListing, ...] = ()
     _versions: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
-    def versions(self, name: str, namespace: str, key: str = "") -> tuple[str, ...]:
+    def versions(
+        self, name: str, namespace: str, key: str = "", description: str | None = None
+    ) -> tuple[str, ...]:
         """Return the versions of the tool with this name (see :meth:`Definition.versions`); none if the server lists
         none that can be imported. ``key`` is that of the stored tool, if it is not the one that results from the name.
+        With a ``description``, return those of the tool if it had this one.
         """
 
         def listed() -> Definition | str:
@@ -67,19 +73,23 @@ class ServerListing:
                 return converted
             return dataclasses.replace(converted, key=key)
 
-        return self.cached_versions(("tool", name, namespace, key), listed)
+        return self.cached_versions(("tool", name, namespace, key), listed, description)
 
-    def cached_versions(self, key: tuple[str, ...], make: Callable[[], Definition | str]) -> tuple[str, ...]:
+    def cached_versions(
+        self, key: tuple[str, ...], make: Callable[[], Definition | str], description: str | None = None
+    ) -> tuple[str, ...]:
         """Return the versions of the definition that ``make`` returns; none if that is an explanation.
 
-        Cached, because every call checks whether the tool is still the approved one.
+        With a ``description``, that of the definition if it had this one. Cached, because every call checks whether the
+        tool is still the approved one.
         """
-        if key not in self._versions:
-            definition_or_problem = make()
-            self._versions[key] = (
-                () if isinstance(definition_or_problem, str) else definition_or_problem.versions()
-            )
-        return self._versions[key]
+        place = key if description is None else (*key, "described", description)
+        if place not in self._versions:
+            listed = make()
+            if not isinstance(listed, str) and description is not None:
+                listed = dataclasses.replace(listed, description=description)
+            self._versions[place] = () if isinstance(listed, str) else listed.versions()
+        return self._versions[place]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

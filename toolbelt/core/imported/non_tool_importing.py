@@ -70,20 +70,26 @@ def definitions(
 
 
 def versions(
-    answer: importing.ServerListing, kind: catalog.Kind, name: str, namespace: str, key: str = ""
+    answer: importing.ServerListing,
+    kind: catalog.Kind,
+    name: str,
+    namespace: str,
+    key: str = "",
+    description: str | None = None,
 ) -> tuple[str, ...]:
     """Return the versions of the entry with this identity (see :meth:`importing.Definition.versions`); none if the
-    server lists none that can be imported. ``key`` is that of a stored tool.
+    server lists none that can be imported. ``key`` is that of a stored tool. With a ``description``, return those of
+    the entry if it had this one.
     """
     if kind == "tool":
-        return answer.versions(name, namespace, key)
+        return answer.versions(name, namespace, key, description)
 
     def listed() -> importing.Definition | str:
         identity = IDENTIFIED_BY[kind]
         entry = next((entry for entry in answer.non_tools.get(kind, ()) if entry.get(identity) == name), {})
         return definition(kind, entry, namespace)
 
-    return answer.cached_versions((kind, name, namespace), listed)
+    return answer.cached_versions((kind, name, namespace), listed, description)
 
 
 def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) -> importing.Definition | str:
@@ -97,8 +103,6 @@ def definition(kind: catalog.Kind, listed: Mapping[str, Any], namespace: str) ->
     key = _key(kind, name or identity, namespace)
     if problem := keys.tool_key_problem(key):
         return problem
-    if not namespace and keys.SEPARATOR in key:
-        return f"{key!r} contains '__', but its server has no namespace: set one."
     extra, changes = listed_details.read(listed, None, None)
     if kind == "prompt":
         arguments = _arguments(listed.get("arguments"))
@@ -146,6 +150,9 @@ def _identity_problem(kind: str, identity: str) -> str | None:
 
 
 def _key(kind: str, name: str, namespace: str) -> str:
+    if not namespace:
+        # Its key is not its name, so nothing of it may look like a namespace.
+        name = re.sub("__+", "_", name)
     return keys.fit(f"{kind}_{name}", namespace)
 
 

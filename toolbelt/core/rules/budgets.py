@@ -101,7 +101,7 @@ class Resolution:
         return self.active.get(key) or self.deferred.get(key) or resolution.decide(self.context, key)
 
     def non_tools_of(self, kind: catalog.Kind) -> tuple[catalog.Tool, ...]:
-        """Return the active entries of a kind other than "tool", in key order."""
+        """Return the active entries of a kind, in key order; of "tool", those for apps only."""
         tools = self.context.catalog.tools
         return tuple([tools[key] for key in self.non_tools if tools[key].kind == kind])
 

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, decisions, elicitation, inbox
+from toolbelt.control.servers import approvals, decisions, elicitation, inbox, instructions
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import connections, errors
 from toolbelt.management import columns, files, mcp_import, mcp_texts, terminal
@@ -74,6 +74,27 @@ class Command(terminal.Command):
                     " declared yet",
                 )
 
+        keep = commands.add_parser(
+            "keep", help="keep the approved descriptions of tools, whatever their server lists"
+        )
+        keep.add_argument("name", metavar="NAME", help="the server's name")
+        keep.add_argument(
+            "tools", metavar="TOOL", nargs="*", help="the tools (default: all, also later ones)"
+        )
+        keep.add_argument("--off", action="store_true", help="follow the server's descriptions again")
+        keep.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+
+        told = commands.add_parser(
+            "instructions",
+            help="show what a server tells models; with HASH, mark it as seen or use it as policy",
+        )
+        told.add_argument("name", metavar="NAME", help="the server's name")
+        told.add_argument(
+            "hash", metavar="HASH", nargs="?", default="", help="the text, as printed without it"
+        )
+        told.add_argument("--use-in", metavar="TOOLKIT", help="append the text to this toolkit's policy")
+        told.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+
         elicit = commands.add_parser(
             "elicitation", help="create an entry that lets a server ask users, to be granted like a tool"
         )
@@ -95,10 +116,15 @@ class Command(terminal.Command):
                     self._refresh(options["names"])
                 case "review":
                     self._print(mcp_texts.reviewed(configured.review(options["name"])))
+                    self._print(mcp_texts.unseen_instructions(options["name"]))
                 case "approve":
                     self._approve(options)
                 case "reject":
                     self._reject(options)
+                case "keep":
+                    self._keep(options)
+                case "instructions":
+                    self._instructions(options)
                 case "elicitation":
                     key = elicitation.ensure_entry(_write(options), options["name"])
                     self.stdout.write(f"{key} lets {options['name']} ask users.")
@@ -169,6 +195,37 @@ class Command(terminal.Command):
         versions = self._shown(name, options["tools"])
         for key in decisions.reject(_write(options), versions, plugin=name) if versions else ():
             self.stdout.write(f"Rejected {key}: it is blocked for everyone.")
+
+    def _instructions(self, options: dict[str, Any]) -> None:
+        name, toolkit, named = options["name"], options["use_in"], options["hash"].lower()
+        found = instructions.find(name)
+        if not named and not toolkit:
+            self._print(mcp_texts.instructions(found))
+            return
+        shown = mcp_texts.hash_of_instructions(found)
+        if named != shown and (len(named) < MIN_DIGITS or not shown.startswith(named)):
+            raise errors.Refused(
+                f"{named or 'No hash'} is not the text that {name} states now: name the hash that"
+                f" `{conf.COMMAND} mcp instructions {name}` prints."
+            )
+        if toolkit:
+            instructions.use(_write(options).replace(confirm=True), name, found.shown, toolkit)
+            self._print(f"  ! {flag}" for flag in found.flags)
+            self.stdout.write(f"The instructions of {name} are part of the policy of {toolkit}.")
+        else:
+            instructions.see(_write(options), name, found.shown)
+            self.stdout.write(f"Marked the instructions of {name} as seen.")
+
+    def _keep(self, options: dict[str, Any]) -> None:
+        name, tools, on = options["name"], options["tools"], not options["off"]
+        changes = decisions.set_kept(_write(options), name, tools, on=on)
+        subject = ", ".join(tools) or f"the tools of {name}"
+        if all(change.is_nothing for change in changes):
+            state = "are kept already" if on else "follow the server already"
+            self.stdout.write(f"No changes: the descriptions of {subject} {state}.")
+        else:
+            kept = f"Agents keep the approved descriptions of {subject}."
+            self.stdout.write(kept if on else f"The descriptions of {subject} follow the server again.")
 
     def _approve(self, options: dict[str, Any]) -> None:
         name, tools = options["name"], options["tools"]
@@ -282,6 +339,11 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         help=f"the maximum number of connections per process (default: {connections.MAX_CONNECTIONS})",
     )
+    parser.add_argument(
+        "--revision",
+        choices=connections.REVISIONS,
+        help="the revision of MCP to speak, or with the first an earlier one (default: what the server answers)",
+    )
     parser.add_argument("--title", metavar="TEXT", default="", help="a display name")
     parser.add_argument("--category", metavar="C", default="", help="the category of its tools")
     parser.add_argument("--trust", action="store_true", help="approve its new tools automatically")
@@ -300,7 +362,7 @@ def _connection(options: dict[str, Any]) -> dict[str, Any]:
         "cwd": options["cwd"],
         "url": options["url"],
         "headers": headers,
-        **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections")},
+        **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections", "revision")},
     }
     # A limit of 0 stays, so that it is refused.
     return {field: value for field, value in fields.items() if value or value == 0}

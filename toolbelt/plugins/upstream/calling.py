@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from toolbelt.plugins.upstream import connection
 
 
+_CHANGED = "{0.plugin} no longer offers {0.name} as it was approved."
+_REWORDED = "On this connection, {0.plugin} does not describe {0.name} as it was approved."
+
+
 class Progress(Protocol):
     """Called with the progress of a call, on the connections' event loop; the total and the message are optional."""
 
@@ -33,7 +37,8 @@ class Request:
     """A call of the tool with the server's own ``name``, or another request of MCP.
 
     With another ``method``, ``arguments`` are the parameters of that request (see :mod:`requests`). ``version`` is the
-    approved version of the entry of this ``kind`` and ``key``, in the ``namespace`` of the ``plugin``; empty: any.
+    approved version of the entry of this ``kind`` and ``key``, in the ``namespace`` of the ``plugin``; empty: any. With
+    ``any_description``, the server may list another one than the approved ``description``.
     ``check`` is awaited directly before the request is written: over HTTP once there is a TCP or TLS connection, for a
     process when the message is passed to the pipe. ``features`` are those of the client of the call.
     """
@@ -44,6 +49,8 @@ class Request:
     name: str
     key: str = ""
     version: str = ""
+    description: str = ""
+    any_description: bool = False
     method: str = results.CALL
     arguments: Mapping[str, Any]
     progress: Progress | None = None
@@ -63,6 +70,9 @@ async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
     if call.method == requests.FOLLOW:
         await _follow(server, call)
         return {}
+    if call.method == requests.CAN_FOLLOW:
+        live = await _connected(server, call)
+        return {"follows": await updates.are_sent(live, call.arguments["uri"])}
     features = call.features
     more: Mapping[str, Any] = features.resumed if features is not None else {}
     for _ in range(client_features.MAX_ROUNDS):
@@ -127,13 +137,15 @@ async def _connected(server: connection.Server, call: Request) -> live_connectio
     live, listed = await server.connected(), server.listed
     if listed is None or not call.version:
         return live
-    versions = non_tool_importing.versions(listed, call.kind, call.name, call.namespace, call.key)
-    if call.version not in versions:
-        # It changed without a notification. The new version is recorded for review.
-        server.on_change(listed)
-        raise live_connection.UnreachableError(
-            f"{call.plugin} no longer offers {call.name} as it was approved."
-        )
+    identity = call.kind, call.name, call.namespace, call.key
+    if call.version not in non_tool_importing.versions(listed, *identity):
+        is_reworded = call.version in non_tool_importing.versions(listed, *identity, call.description)
+        if not (is_reworded and call.any_description):
+            # It changed without a notification. The new version is recorded for review.
+            server.on_change(listed)
+            raise live_connection.UnreachableError(
+                _REWORDED.format(call) if is_reworded else _CHANGED.format(call)
+            )
     return live
 
 
@@ -171,7 +183,7 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
         if last.has_not_run:
             server.retire(live)
             raise live_connection.NotRunError(live.why(error, server.settings)) from error
-        refusal = _refusal(error, live, call, server)
+        refusal = _refusal(error, live, call, server, is_cut=last.is_cut)
         if isinstance(refusal, live_connection.UnreachableError):
             server.end(live)
         raise refusal from error
@@ -192,14 +204,19 @@ def _request(call: Request, more: Mapping[str, Any]) -> tuple[Any, Callable[...,
 
 
 def _refusal(
-    error: Exception, live: live_connection.LiveConnection, call: Request, server: connection.Server
+    error: Exception,
+    live: live_connection.LiveConnection,
+    call: Request,
+    server: connection.Server,
+    *,
+    is_cut: bool,
 ) -> errors.ToolbeltError:
     """Return the exception for a failed request. Raise PagesRequiredError if the user has to open pages first."""
     from mcp.shared.exceptions import MCPError
 
     if not isinstance(error, MCPError):
         return live_connection.UnreachableError(live.why(error, server.settings))
-    refusal = live.refusal(error, server.settings)
+    refusal = live.refusal(error, server.settings, is_cut=is_cut)
     if call.method != results.CALL and not isinstance(refusal, live_connection.UnreachableError):
         refusal = requests.RequestFailedError(str(refusal), error.code)
     if (pages := client_features.required_pages(error, call.features)) is not None:

@@ -29,6 +29,7 @@ from toolbelt.core.imported import importing
 from toolbelt.plugins.upstream import (
     backoff,
     changes,
+    eras,
     limits,
     live_connection,
     opening,
@@ -127,6 +128,8 @@ class Server:
         """List the server's tools again. Return an answer with an error if that fails; raise only ClosedError."""
         try:
             was_open = self._live is not None
+            # It may have learned a newer revision.
+            eras.forget(self.settings)
             self._pause.cut_short()
             await self.connected(announce=False)
             if was_open:
@@ -195,6 +198,10 @@ class Server:
             self._live = None
             self._stderr = live.stderr.text()
 
+    def _note_over(self, live: live_connection.LiveConnection) -> None:
+        live.is_over = True
+        self.end(live)
+
     def retire(self, live: live_connection.LiveConnection) -> None:
         """Stop new calls on this connection, and close it after the answers to its calls."""
         live.is_retired = True
@@ -248,22 +255,54 @@ class Server:
     async def _opened(self, live: live_connection.LiveConnection) -> AsyncIterator[mcp.Client]:
         # In a thread, because it takes a moment.
         await asyncio.to_thread(opening.load)
-        client = opening.client(
-            self.settings,
-            self._environ,
-            live,
-            on_end=lambda: self.end(live),
-            on_session_end=lambda: self.retire(live),
-            on_message=self._note_message,
-            may_ask=self._may_ask,
-        )
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(self.settings.timeout):
-                await stack.enter_async_context(client)
+                client = await self._entered(live, stack)
                 self.has_session = live.has_session
                 await stack.enter_async_context(self._listening(client))
                 self._answer = await self._listed(client, live)
             yield client
+
+    async def _entered(
+        self, live: live_connection.LiveConnection, stack: contextlib.AsyncExitStack
+    ) -> mcp.Client:
+        """Return a client that has shaken hands. A server that breaks when it is probed is initialized on a new
+        connection, and not probed again.
+        """
+        probe = eras.Probe(self.limits.probe) if eras.is_probed(self.settings) else None
+        try:
+            client = await stack.enter_async_context(self._client(live, probe))
+        except Exception:
+            if probe is None or not (probe.is_pending or probe.is_fatal) or self.settings.revision:
+                raise
+            live.begin_again()
+            client = await stack.enter_async_context(self._client(live, None))
+            eras.remember(self.settings)
+        if probe is not None and probe.is_late:
+            eras.remember(self.settings)
+        if self.settings.revision == "2026-07-28" != client.protocol_version:
+            raise live_connection.UnreachableError(
+                f"The server answers with revision {client.protocol_version} of MCP, and not with 2026-07-28, as its"
+                " connection requires."
+            )
+        return client
+
+    def _client(self, live: live_connection.LiveConnection, probe: eras.Probe | None) -> mcp.Client:
+        def note_end() -> None:
+            # While it is probed, another connection may follow.
+            if probe is None or not (probe.is_pending or probe.is_fatal):
+                self._note_over(live)
+
+        return opening.client(
+            self.settings,
+            self._environ,
+            live,
+            on_end=note_end,
+            on_session_end=lambda: self.retire(live),
+            on_message=self._note_message,
+            may_ask=self._may_ask,
+            probe=probe,
+        )
 
     @contextlib.asynccontextmanager
     async def _listening(self, client: mcp.Client) -> AsyncIterator[None]:
@@ -336,4 +375,4 @@ class Server:
     ) -> importing.ServerListing:
         listed = await paging.read_lists(client, live.lists, self.limits)
         self._pause.forget()
-        return dataclasses.replace(listed, stderr=live.stderr.text())
+        return dataclasses.replace(listed, instructions=client.instructions or "", stderr=live.stderr.text())

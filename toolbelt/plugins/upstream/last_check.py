@@ -29,6 +29,8 @@ class LastCheck:
         # Whether the request may have been written, in part at least.
         self.is_made = False
         self.has_not_run = False
+        # Whether the server ended its answer before it was complete.
+        self.is_cut = False
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:

@@ -61,8 +61,8 @@ class LiveConnection:
 
     ``calls`` counts those that wait for an answer. A retired connection gets no new calls, and ends after the last
     answer. ``running_calls`` are these calls, with the features of their clients. ``failure`` is why the server was
-    given up. ``lists`` are the last answers to methods that list, as sent. ``output`` is what a process wrote that is
-    not MCP, and ``exit_code`` that of one that ended on its own.
+    given up, ``is_over`` whether its messages have ended. ``lists`` are the last answers to methods that list, as sent.
+    ``output`` is what a process wrote that is not MCP, and ``exit_code`` that of one that ended on its own.
     """
 
     opened: asyncio.Future[mcp.Client]
@@ -76,6 +76,7 @@ class LiveConnection:
     failure: UnreachableError | None = None
     calls: int = 0
     is_retired: bool = False
+    is_over: bool = False
     has_session: bool = False
     running_calls: client_features.Calls = field(default_factory=client_features.Calls)
     lists: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -114,6 +115,10 @@ class LiveConnection:
         """Record why the server was given up."""
         self.failure = UnreachableError(str(reason))
 
+    def begin_again(self) -> None:
+        """Forget why the first attempt to connect failed."""
+        self.failure, self.exit_code, self.http_status, self.is_over = None, None, 0, False
+
     def note_exit(self, code: int) -> None:
         """Record the exit code of a process that ended on its own."""
         self.exit_code = code
@@ -126,11 +131,19 @@ class LiveConnection:
         """Record the HTTP status of the server's last answer."""
         self.http_status = status
 
-    def refusal(self, error: Any, settings: connections.Connection) -> errors.ToolbeltError:
-        """Return the error of a refused call: UnreachableError if the connection has ended, or the server's own."""
+    def refusal(
+        self, error: Any, settings: connections.Connection, *, is_cut: bool = False
+    ) -> errors.ToolbeltError:
+        """Return the error of a refused call: UnreachableError if the connection has ended, or the server's own.
+
+        ``is_cut``: the server ended its answer before it was complete. The client reports both with a code that servers
+        use for errors of their own, so it is not the code that decides.
+        """
         import mcp_types
 
-        if error.code == mcp_types.CONNECTION_CLOSED or self.http_status in _AWAY:
+        is_over = is_cut or self.is_over or self.leave.is_set()
+        is_closed = is_over and error.code == mcp_types.CONNECTION_CLOSED
+        if is_closed or self.http_status in _AWAY:
             return UnreachableError(self.why(error, settings))
         return contract.ToolError(
             cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import toolbelt
-from toolbelt.core import connections
+from toolbelt.core import connections, details
 from toolbelt.plugins import variables
-from toolbelt.plugins.upstream import live_connection
+from toolbelt.plugins.upstream import eras, live_connection
 
 if TYPE_CHECKING:
     import mcp
@@ -36,16 +36,19 @@ def client(
     on_session_end: Callable[[], None],
     on_message: MessageHandlerFnT,
     may_ask: bool = False,
+    probe: eras.Probe | None = None,
 ) -> mcp.Client:
     """Return a client, not yet entered. ``on_end`` is called when the server is gone.
 
     ``on_message`` is called with each message, and ``on_session_end`` when the server no longer knows the session,
-    before a call finds out. ``may_ask``: an operator lets the server ask users. Raise UnreachableError if the client is
-    not installed, or a variable of the connection is not set.
+    before a call finds out. ``may_ask``: an operator lets the server ask users. Without a ``probe``, the server is
+    initialized at once. Raise UnreachableError if the client is not installed, or a variable of the connection is not
+    set.
     """
     try:
         import mcp
         import mcp_types
+        from mcp.client import extension
 
         from toolbelt.plugins.upstream import streams, transports
     except ImportError as error:
@@ -68,8 +71,11 @@ def client(
             live.note_session,
         )
     return mcp.Client(
-        streams.wrapped(transport, may_ask=may_ask, lists=live.lists, on_end=on_end),
+        streams.wrapped(transport, may_ask=may_ask, lists=live.lists, on_end=on_end, probe=probe),
+        mode="legacy" if probe is None else "auto",
         cache=None,
+        # Toolbelt passes on screens, and servers may offer them only to clients that announce this.
+        extensions=[extension.advertise(details.APPS_EXTENSION, {"mimeTypes": [details.SCREEN_TYPE]})],
         client_info=mcp_types.Implementation(name="toolbelt", version=toolbelt.__version__),
         message_handler=on_message,
         elicitation_callback=live.running_calls.elicit,

@@ -10,6 +10,8 @@ from toolbelt.plugins.upstream import results
 
 # Stands for following a resource, in any revision of the protocol.
 FOLLOW = "resources/subscribe"
+# Stands for the question whether the server sends updates of a resource, answered as ``follows``.
+CAN_FOLLOW = "toolbelt/can-follow"
 
 
 class RequestFailedError(contract.ToolError):

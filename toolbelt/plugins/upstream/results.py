@@ -41,6 +41,7 @@ _FORWARDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "resources/read": ("contents", "_meta"),
     "completion/complete": ("completion", "_meta"),
     "resources/subscribe": (),
+    "toolbelt/can-follow": ("follows",),
 }
 
 

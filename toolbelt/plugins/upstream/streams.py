@@ -8,6 +8,7 @@ the client does not do.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -16,8 +17,9 @@ from typing import Any
 
 import anyio
 import mcp_types
+from mcp.shared import message as session_message
 
-from toolbelt.plugins.upstream import client_features, last_check
+from toolbelt.plugins.upstream import client_features, eras, last_check
 
 # Whether nothing waits for the message that is being sent. The client passes the context of a message to its transport.
 IS_NOTIFICATION: contextvars.ContextVar[bool] = contextvars.ContextVar(
@@ -25,6 +27,7 @@ IS_NOTIFICATION: contextvars.ContextVar[bool] = contextvars.ContextVar(
 )
 # The first message after the handshake, which must arrive before all others.
 _INITIALIZED = "notifications/initialized"
+_DISCOVER = "server/discover"
 
 
 @contextlib.asynccontextmanager
@@ -34,15 +37,17 @@ async def wrapped(
     may_ask: bool,
     lists: dict[str, Mapping[str, Any]],
     on_end: Callable[[], None],
+    probe: eras.Probe | None = None,
 ) -> AsyncIterator[Any]:
     """Open a transport and yield its streams.
 
     ``may_ask``: an operator lets the server ask users at all. ``lists`` gets the last answer to each method that lists,
-    and ``on_end`` is called at the end.
+    and ``on_end`` is called at the end. A ``probe`` that is not answered in time is answered here.
     """
     async with transport as (read, write):
         requested: dict[Any, str] = {}
-        yield Incoming(read, requested, lists, on_end), Outgoing(write, requested, may_ask=may_ask)
+        incoming = Incoming(read, requested, lists, on_end, probe)
+        yield incoming, Outgoing(write, requested, may_ask=may_ask, probe=probe)
 
 
 class Incoming:
@@ -54,8 +59,12 @@ class Incoming:
         requested: dict[Any, str],
         lists: dict[str, Mapping[str, Any]],
         on_end: Callable[[], None],
+        probe: eras.Probe | None = None,
     ) -> None:
         self._inner, self._requested, self._lists, self._on_end = inner, requested, lists, on_end
+        self._probe = probe
+        # What waits for the next message, while the probe may be answered here.
+        self._receiving: asyncio.Task[Any] | None = None
 
     @property
     def last_context(self) -> Any:
@@ -65,16 +74,48 @@ class Incoming:
     async def receive(self) -> Any:
         """Return the next message."""
         try:
-            item = await self._inner.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            item = await self._next()
+        except (
+            anyio.EndOfStream,
+            anyio.ClosedResourceError,
+            anyio.BrokenResourceError,
+            # The client stops to receive: its transport has failed.
+            asyncio.CancelledError,
+        ):
+            if self._probe is not None:
+                self._probe.note_end_of_messages()
             self._on_end()
             raise
         message = getattr(item, "message", None)
         if isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+            if self._probe is not None:
+                self._probe.end()
             method = self._requested.pop(_id(message), None)
             if method is not None and isinstance(message, mcp_types.JSONRPCResponse):
                 self._lists[method] = message.result
         return item
+
+    async def _next(self) -> Any:
+        """Return the next message; if the probe is not answered in time, the answer of a server that knows none."""
+        if self._receiving is None and (self._probe is None or not self._probe.is_pending):
+            return await self._inner.receive()
+        self._receiving = self._receiving or asyncio.ensure_future(self._inner.receive())
+        waiting: set[asyncio.Future[Any]] = {self._receiving}
+        if self._probe is not None and self._probe.is_pending:
+            waiting.add(self._probe.expired)
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._receiving.cancel()
+            raise
+        if self._receiving.done():
+            received, self._receiving = self._receiving, None
+            return received.result()
+        error = mcp_types.ErrorData(
+            code=mcp_types.METHOD_NOT_FOUND, message="The server did not answer in time."
+        )
+        id_ = self._probe.id if self._probe is not None else None
+        return session_message.SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=id_, error=error))
 
     async def aclose(self) -> None:
         """Close the stream."""
@@ -99,14 +140,18 @@ class Incoming:
 class Outgoing:
     """A stream of messages to a server."""
 
-    def __init__(self, inner: Any, requested: dict[Any, str], *, may_ask: bool) -> None:
-        self._inner, self._requested, self._may_ask = inner, requested, may_ask
+    def __init__(
+        self, inner: Any, requested: dict[Any, str], *, may_ask: bool, probe: eras.Probe | None = None
+    ) -> None:
+        self._inner, self._requested, self._may_ask, self._probe = inner, requested, may_ask, probe
 
     async def send(self, item: Any) -> None:
         """Send a message."""
         message = item.message
         check = last_check.CURRENT.get()
         if isinstance(message, mcp_types.JSONRPCRequest):
+            if message.method == _DISCOVER and self._probe is not None:
+                self._probe.begin(message.id)
             if message.method.endswith("/list"):
                 self._requested[_id(message)] = message.method
             if message.params is not None:

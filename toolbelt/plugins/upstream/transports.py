@@ -248,7 +248,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             if b"content-encoding" in headers:
                 await self._refuse_compressed(response, request)
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
-                response.stream = _Events(response.stream)
+                response.stream = _Events(response.stream, check)
             else:
                 response.stream = _Limited(response.stream)
             await self._note_session(request, response, check)
@@ -426,15 +426,22 @@ class _Events(httpx2.AsyncByteStream):
     whose response was not read to its end cannot be used again.
     """
 
-    def __init__(self, inner: Any) -> None:
-        self._inner, self._parts = inner, aiter(inner)
+    def __init__(self, inner: Any, check: last_check.LastCheck | None = None) -> None:
+        self._inner, self._parts, self._check = inner, aiter(inner), check
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for part in self._parts:
                 yield part
         except httpx2.TransportError as error:
+            self._note_cut()
             raise _explained(error) from error
+        # The client stops reading at the answer, so what it reads to the end has none.
+        self._note_cut()
+
+    def _note_cut(self) -> None:
+        if self._check is not None:
+            self._check.is_cut = True
 
     async def aclose(self) -> None:
         size = 0

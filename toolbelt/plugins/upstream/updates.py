@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import mcp
 
 Notify = Callable[[], object]
+METHOD_NOT_FOUND = -32601
 
 
 class Followers:
@@ -22,9 +23,11 @@ class Followers:
         self._followers: dict[str, list[Notify]] = {}
 
     def notify(self, uri: str) -> None:
-        """Notify the followers of a resource."""
-        for notify in [*self._followers.get(uri, ())]:
-            notify()
+        """Notify the followers of a resource, and of those that it is a part of."""
+        for followed, callbacks in [*self._followers.items()]:
+            if uri == followed or uri.startswith(f"{followed.rstrip('/')}/"):
+                for notify in [*callbacks]:
+                    notify()
 
     def join(self, uri: str, notify: Notify) -> bool:
         """Add a follower of a resource. Return whether it is the first one."""
@@ -60,19 +63,35 @@ async def follow(
     except subscriptions.ListenNotSupportedError:
         pass
     offered = client.server_capabilities.resources
-    if offered is None or not offered.subscribe:
-        # It sends no notifications, but the resource may differ on the next connection.
-        await live.leave.wait()
-        return
+    # Without the capability, it may still send notifications, which nobody asked for.
+    takes_requests = offered is not None and bool(offered.subscribe)
     is_first = followers.join(uri, notify)
     try:
-        if is_first:
+        if is_first and takes_requests:
             await _send(client, uri, bounds, is_end=False)
         await live.leave.wait()
     finally:
-        if followers.leave(uri, notify) and not live.leave.is_set():
+        if followers.leave(uri, notify) and takes_requests and not live.leave.is_set():
             with contextlib.suppress(Exception):
                 await asyncio.shield(_send(client, uri, bounds, is_end=True))
+
+
+async def are_sent(live: live_connection.LiveConnection, uri: str) -> bool:
+    """Return whether the server agrees to send updates of the resource. Raise the official client's errors."""
+    from mcp.client import subscriptions
+    from mcp.shared.exceptions import MCPError
+
+    client = live.at_hand()
+    try:
+        async with client.listen(resource_subscriptions=[uri]) as subscription:
+            return bool(subscription.honored.resource_subscriptions)
+    except subscriptions.ListenNotSupportedError:
+        offered = client.server_capabilities.resources
+        return offered is not None and bool(offered.subscribe)
+    except MCPError as error:
+        if error.code == METHOD_NOT_FOUND:
+            return False
+        raise
 
 
 async def _send(client: mcp.Client, uri: str, bounds: limits.Limits, *, is_end: bool) -> None:

@@ -22,6 +22,7 @@ def admit_at_once(gate: gates.CallGate) -> Answer | gates.Admitted | None:
     if cached is None or gate.recording.tool in _META_TOOLS or not record_writer.has_room():
         return None
     stored = cached[0].catalog
+    gate.identify(cached[1])
     tool = stored.tools.get(gate.recording.tool)
     if tool is None or not schema.is_ready(declared_versions.offered(tool).input_schema):
         return None
@@ -92,6 +93,7 @@ def _admit_tool(
     is_quick: bool = False,
 ) -> Answer | gates.Admitted:
     recording = gate.recording
+    gate.identify(resolved)
     tool = snapshot.catalog.tools.get(recording.tool)
     if tool is not None:
         recording.plugin = tool.plugin

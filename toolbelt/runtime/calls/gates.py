@@ -15,7 +15,7 @@ from asgiref.sync import sync_to_async
 from django import db
 
 from toolbelt import conf
-from toolbelt.core import admitting, catalog, dispatch, errors
+from toolbelt.core import admitting, catalog, dispatch, errors, names_of_servers
 from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import surfaces, threads
 from toolbelt.runtime.calls import incoming
@@ -79,6 +79,11 @@ class CallGate:
             return await threads.run(act, *arguments, **keywords)
         return await sync_to_async(act)(*arguments, **keywords)
 
+    def identify(self, resolved: budgets.Resolution) -> None:
+        """Note which tool is called, if it is called by its server's own name."""
+        if self.call.by_host and not self.is_dispatched:
+            self.recording.tool = names_of_servers.key_of(resolved, self.recording.tool)
+
     def resolve(self) -> Resolved:
         """Return the snapshot, its resolution for the agent, and a value that is equal as long as both are."""
         if (cached := self.cached()) is not None:
@@ -130,6 +135,7 @@ class CallGate:
                 hide_denied=hide_denied,
                 is_quick=is_quick,
                 input_schema=input_schema,
+                by_host=self.call.by_host,
             )
         if isinstance(admission, admitting.Refusal) and not admission.errors:
             self.recording.explain(resolved)

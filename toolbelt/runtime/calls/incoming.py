@@ -24,6 +24,7 @@ class Call:
 
     ``version`` is the version of the tool that the agent's own program has; empty: the one that agents have.
     ``by_dispatch``: the agent has ``call_tool`` instead of the meta-tools that load (see toolbelt.core.dispatch).
+    ``by_host``: an MCP client calls, which may do so for the screen of a server, by the server's own name of the tool.
     ``conversation`` is the token of the conversation that it is made in; it decides how a refusal is worded.
     ``progress`` is called with the progress of an upstream server's tool, on the event loop of those servers.
     ``begun`` is when it arrived, on the monotonic clock, and ``seconds`` is how long it may take.
@@ -35,6 +36,7 @@ class Call:
     version: str = ""
     method: str = results.CALL
     by_dispatch: bool = False
+    by_host: bool = False
     conversation: str = ""
     progress: Progress | None = None
     begun: float = field(default_factory=time.monotonic)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
-from toolbelt.core import catalog, connections, tool_versions
+from toolbelt.core import catalog, connections, declared_versions, tool_versions
 from toolbelt.plugins import background, registry
 from toolbelt.plugins.upstream import calling, connection_owners, relay, requests, results
 from toolbelt.runtime import secrets, telemetry
@@ -21,7 +21,7 @@ TooManyError = upstream_pool.TooManyError
 ToolResult = results.ToolResult
 ToolFailed = results.ToolFailedError
 RequestFailedError = requests.RequestFailedError
-FOLLOW = requests.FOLLOW
+FOLLOW, CAN_FOLLOW = requests.FOLLOW, requests.CAN_FOLLOW
 content = results.content
 
 # The maximum number of processes that are asked for a connection, one after the other.
@@ -51,14 +51,16 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
         await features.check_answers()
     settings, digest = process_connections.connection_of(plugin), process_connections.digest_of(plugin)
     left, within = features.left, features.left()
-    progress = gate.call.progress
+    progress, offered = gate.call.progress, declared_versions.offered(tool)
     request = calling.Request(
         plugin=plugin.name,
         namespace=plugin.namespace,
         kind=tool.kind,
         name=catalog.name_at_server(tool, plugin.namespace),
         key=tool.key,
-        version=tool_versions.version(tool),
+        version=tool_versions.version(offered),
+        description=offered.description,
+        any_description=catalog.keeps_description(tool, plugin),
         method=gate.call.method,
         arguments=gate.recording.arguments,
         progress=_masking(progress) if progress is not None else None,

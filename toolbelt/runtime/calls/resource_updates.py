@@ -22,6 +22,8 @@ from toolbelt.runtime.calls import prompts_and_resources as requests
 RETRY_SECONDS = 15.0
 # The longest time for which one request to the server follows a resource.
 FOLLOW_SECONDS = 3600.0
+# How long a server may take to say whether it sends updates.
+CHECK_SECONDS = 10.0
 
 _log = structlog.get_logger(__name__)
 
@@ -49,6 +51,22 @@ async def follow(
         await asyncio.sleep(RETRY_SECONDS)
 
 
+async def can_follow(key: incoming.RequestKey, uri: str, caller: incoming.Caller) -> bool:
+    """Return whether the server of a resource that the agent may read sends updates of it.
+
+    True if that is not known now, for example because the server does not respond: it is asked again later.
+    """
+    try:
+        admitted = await _admit(key, uri, caller, on_servers.CAN_FOLLOW)
+        if admitted is None:
+            return True
+        result = await on_servers.run(admitted, calls.last_check(admitted))
+    except Exception as error:
+        _log.debug("subscription not checked", agent=key.agent, uri=uri, error=str(error))
+        return True
+    return bool(result.result["follows"])
+
+
 async def _follow_once(
     key: incoming.RequestKey, uri: str, notify: Callable[[], object], caller: incoming.Caller
 ) -> None:
@@ -58,26 +76,8 @@ async def _follow_once(
         # Runs on the upstream servers' event loop.
         loop.call_soon_threadsafe(updated.set)
 
-    target = requests.Target(
-        find=lambda resolved: prompts_and_resources.find_resource(resolved, uri),
-        params=lambda upstream_name: {"uri": uri},
-    )
-
     async def admit() -> gates.Admitted | None:
-        call = incoming.Call(
-            key=key,
-            tool=uri,
-            arguments={},
-            method=on_servers.FOLLOW,
-            progress=on_progress,
-            seconds=FOLLOW_SECONDS,
-        )
-        gate = requests.NonToolGate(call, target, caller)
-        # It is not recorded.
-        gate.recording.is_ended = True
-        await gate.probe()
-        admitted = await gate.in_thread(requests.prepared, gate)
-        return admitted if isinstance(admitted, gates.Admitted) else None
+        return await _admit(key, uri, caller, on_servers.FOLLOW, on_progress, FOLLOW_SECONDS)
 
     first = await admit()
     if first is None:
@@ -98,3 +98,24 @@ async def _follow_once(
     finally:
         following.cancel()
         await asyncio.wait({following})
+
+
+async def _admit(
+    key: incoming.RequestKey,
+    uri: str,
+    caller: incoming.Caller,
+    method: str,
+    progress: incoming.Progress | None = None,
+    seconds: float = CHECK_SECONDS,
+) -> gates.Admitted | None:
+    """Admit a request about updates of a resource, which is not recorded; return None if it is refused."""
+    target = requests.Target(
+        find=lambda resolved: prompts_and_resources.find_resource(resolved, uri),
+        params=lambda upstream_name: {"uri": uri},
+    )
+    call = incoming.Call(key=key, tool=uri, arguments={}, method=method, progress=progress, seconds=seconds)
+    gate = requests.NonToolGate(call, target, caller)
+    gate.recording.is_ended = True
+    await gate.probe()
+    admitted = await gate.in_thread(requests.prepared, gate)
+    return admitted if isinstance(admitted, gates.Admitted) else None

@@ -44,6 +44,7 @@ class ToolList:
 
     ``digest`` identifies the list's content. ``instructions`` is its policy, most important sections first, because
     some clients truncate it. ``framed`` caches the first page in each of the envelopes in which it is sent.
+    ``for_apps`` are the tools for apps only, by name.
     ``non_tools`` are the prompts, resources and resource templates of the same agent and session. ``tokens`` is what
     the list costs a model.
     """
@@ -53,6 +54,7 @@ class ToolList:
     names: tuple[str, ...]
     tools: tuple[bytes, ...]
     instructions: str
+    for_apps: tuple[tuple[str, bytes], ...] = ()
     non_tools: prompt_and_resource_lists.NonToolLists = prompt_and_resource_lists.EMPTY
     tokens: context_use.Tokens = context_use.NOT_COUNTED
     framed: dict[Hashable, bytes] = field(default_factory=dict, compare=False, repr=False)
@@ -62,6 +64,7 @@ class ToolList:
         """Return the size in bytes, for the cache."""
         # Includes one framed first page.
         tools = sum(map(len, self.tools)) + sum(map(len, self.tools[:PAGE_SIZE]))
+        tools += sum(len(tool) for _, tool in self.for_apps)
         return tools + self.non_tools.size + len(self.instructions)
 
     @property
@@ -69,17 +72,20 @@ class ToolList:
         """Return the digest of its policy."""
         return hashlib.sha256(self.instructions.encode()).hexdigest()[:16]
 
-    def page(self, after: str | None) -> tuple[bytes, str | None]:
+    def page(self, after: str | None, *, for_apps: bool = False) -> tuple[bytes, str | None]:
         """Return the page of tools after this name (None: the first page) as a JSON array, and its last name if there
-        are more pages.
+        are more pages. ``for_apps``: for a client that also gets the tools for apps only.
 
         A name that is no longer listed still works as a position, so a client that pages through a changing list never
         sees a tool twice and never misses one.
         """
-        start = 0 if after is None else bisect.bisect_right(self.names, after)
+        names, tools = self.names, self.tools
+        if for_apps and self.for_apps:
+            names, tools = zip(*sorted((*zip(names, tools, strict=True), *self.for_apps)), strict=True)
+        start = 0 if after is None else bisect.bisect_right(names, after)
         end = start + PAGE_SIZE
-        array = b"[" + b",".join(self.tools[start:end]) + b"]"
-        return array, self.names[end - 1] if end < len(self.names) else None
+        array = b"[" + b",".join(tools[start:end]) + b"]"
+        return array, names[end - 1] if end < len(names) else None
 
 
 class ListAnswer(NamedTuple):
@@ -158,7 +164,8 @@ def of(answer: surface.Surface, form: Form) -> ToolList:
     """
     listed = tool_lists.of(answer, form)
     encoded = _encoded(answer.resolution.context.catalog)
-    missing = [definition for definition in listed.tools if definition.digest not in encoded]
+    all_tools = (*listed.tools, *listed.for_apps)
+    missing = [definition for definition in all_tools if definition.digest not in encoded]
     if missing:
         rendered = {tool["name"]: tool for tool in mcp.render(_document(missing))["tools"]}
         for definition in missing:
@@ -169,6 +176,7 @@ def of(answer: surface.Surface, form: Form) -> ToolList:
         names=tuple([definition.name for definition in listed.tools]),
         tools=tuple([encoded[definition.digest] for definition in listed.tools]),
         instructions=_instructions(answer.policy, listed),
+        for_apps=tuple([(definition.name, encoded[definition.digest]) for definition in listed.for_apps]),
         non_tools=prompt_and_resource_lists.of(answer.resolution),
         tokens=context_use.count(answer, listed.tools),
     )

@@ -18,7 +18,10 @@ from toolbelt.store import upstream_connections
 CALL = "tools/call"
 CLOSE = "connections/close"
 # The fields of a call that are sent as they are.
-_SENT = ("plugin", "namespace", "kind", "name", "key", "version", "method", "arguments")
+_SENT = (
+    *("plugin", "namespace", "kind", "name", "key", "version", "method", "arguments"),
+    *("description", "any_description"),
+)
 # Before the code of an error that a server answered.
 _REQUEST_FAILED = "request-failed:"
 
@@ -151,7 +154,8 @@ def received(params: Mapping[str, Any], exchange: relay.Exchange) -> calling.Req
 
     features = params["features"]
     return calling.Request(
-        **{name: params[name] for name in _SENT},
+        # During a rolling upgrade, a process of the previous version sends fewer.
+        **{name: params[name] for name in _SENT if name in params},
         progress=notify if params["progress"] else None,
         check=functools.partial(exchange.ask, "check"),
         features=RemoteFeatures(features, exchange) if features else None,

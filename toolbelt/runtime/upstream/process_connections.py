@@ -17,6 +17,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 
@@ -34,7 +35,7 @@ from toolbelt.store import upstream_connections as stored_claims
 
 ServerListing = importing.ServerListing
 Unreachable = live_connection.UnreachableError
-# Called with what the server of a connection lists after it has announced a change.
+# Called with what the server of a connection lists when it connects, or after it has announced a change.
 Changed = Callable[[upstream_pool.Pooled, ServerListing], None]
 
 STOP_SECONDS = 10.0
@@ -222,27 +223,42 @@ def take(
     settings: connections.Connection,
     digest: str,
     *,
+    on_list: Changed,
     on_change: Changed,
     claim: str = "",
 ) -> upstream_pool.Pooled:
-    """Reserve the connection of an owner, and create it if there is none. ``on_change`` gets changed lists."""
-    variables = environ_of(plugin)
+    """Reserve the connection of an owner, and create it if there is none.
+
+    ``on_list`` gets the lists of each new connection, and ``on_change`` changed lists.
+    """
 
     def make(pooled: upstream_pool.Pooled, pause: backoff.Backoff) -> connection.Server:
         def record(answer: ServerListing) -> None:
             _note_session(pooled)
-            server_notifications.record(pooled.name, answer)
+            on_list(pooled, answer)
 
-        return connection.Server(
-            settings,
-            environ=variables,
-            on_list=record,
-            on_change=lambda answer: on_change(pooled, answer),
-            pause=pause,
-            may_ask=plugin.name in _here.asking_users,
+        return _server(
+            plugin, settings, on_list=record, on_change=lambda answer: on_change(pooled, answer), pause=pause
         )
 
     return pool.take(plugin.name, key, digest, settings, make, claim=claim)
+
+
+def _server(plugin: catalog.Plugin, settings: connections.Connection, **options: Any) -> connection.Server:
+    return connection.Server(
+        settings, environ=environ_of(plugin), may_ask=plugin.name in _here.asking_users, **options
+    )
+
+
+async def list_once(plugin: catalog.Plugin, settings: connections.Connection) -> ServerListing:
+    """List a server's tools on a connection that is used for nothing else. Return an answer with an error if that
+    fails.
+    """
+    server = _server(plugin, settings)
+    try:
+        return await server.ask()
+    finally:
+        await server.close()
 
 
 def give_back_listed(pooled: upstream_pool.Pooled) -> None:

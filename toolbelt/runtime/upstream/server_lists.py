@@ -1,13 +1,15 @@
 """Lists of upstream servers, requested by operators, and recorded when a server announces a change.
 
 What is recorded is what a server lists on an unused connection, so that the state of one session does not change the
-catalog of all. Operators' lists use the connection that everyone shares, if there is one. No page waits for an answer:
-:func:`refresh_soon` asks in the background.
+catalog of all. If only descriptions changed, further unused connections are listed: they may differ between the
+server's processes. Operators' lists use the connection that everyone shares, if there is one. No page waits for an
+answer: :func:`refresh_soon` asks in the background.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import functools
 import os
 import threading
@@ -17,13 +19,13 @@ from typing import TypeVar
 import structlog
 
 from toolbelt.core import catalog, errors
-from toolbelt.core.imported import importing
+from toolbelt.core.imported import importing, rewordings
 from toolbelt.plugins import background
 from toolbelt.plugins.upstream import connection_owners, live_connection
 from toolbelt.runtime import environ
 from toolbelt.runtime.upstream import pool as upstream_pool
 from toolbelt.runtime.upstream import process_connections, server_notifications
-from toolbelt.store import databases, snapshots
+from toolbelt.store import databases, listings, snapshots
 
 Recorded = TypeVar("Recorded")
 ServerListing = importing.ServerListing
@@ -59,7 +61,7 @@ def refresh(names: Iterable[str], record: Callable[[str, ServerListing], Recorde
             name, answer = servers_by_future[future], future.result()
             if answer is not None:
                 try:
-                    results[name] = record(name, answer)
+                    results[name] = record(name, _complete(name, answer))
                 except errors.ToolbeltError as error:
                     failures[name] = error
     # A server that is off may be asked as well, but is not kept connected.
@@ -88,13 +90,18 @@ def refresh_soon(names: Iterable[str], record: Callable[[str, ServerListing], ob
     server_notifications.in_thread(ask)
 
 
+def record_list(pooled: upstream_pool.Pooled, answer: ServerListing) -> None:
+    """Record what a server lists on an unused connection, or on the one that everyone shares."""
+    server_notifications.record(pooled.name, answer, functools.partial(_complete, pooled.name))
+
+
 def record_change(pooled: upstream_pool.Pooled, answer: ServerListing) -> None:
     """Record what a server lists now. If the connection belongs to one owner, list on an unused connection instead.
 
     A server that has really changed lists the same there.
     """
     if pooled.key == connection_owners.EVERYBODY:
-        server_notifications.record(pooled.name, answer)
+        record_list(pooled, answer)
         return
     with _lock:
         _list_again.add(pooled.name)
@@ -104,8 +111,8 @@ def record_change(pooled: upstream_pool.Pooled, answer: ServerListing) -> None:
     server_notifications.in_thread(lambda: _list(pooled.name))
 
 
-# Reserves a connection, whose changed lists are recorded.
-take = functools.partial(process_connections.take, on_change=record_change)
+# Reserves a connection, whose lists are recorded.
+take = functools.partial(process_connections.take, on_list=record_list, on_change=record_change)
 
 
 def _list(name: str) -> None:
@@ -124,7 +131,7 @@ def _list(name: str) -> None:
                 and not plugin.blocked
                 and (answer := _ask(plugin)) is not None
             ):
-                server_notifications.record(name, answer)
+                server_notifications.record(name, answer, functools.partial(_complete, name))
         except Exception:
             _log.exception("tools of a server not listed", server=name)
 
@@ -148,6 +155,42 @@ def _ask(plugin: catalog.Plugin) -> ServerListing | None:
     finally:
         process_connections.give_back_listed(pooled)
     return server_notifications.masked(answer)
+
+
+def _complete(name: str, answer: ServerListing) -> ServerListing:
+    """Return a list with what further unused connections list, if it has to be known whether descriptions differ
+    between them. One that cannot be listed ends this: nothing else is known then.
+    """
+    stored = snapshots.catalog()
+    plugin = stored.plugins.get(name)
+    if answer.error or plugin is None:
+        return answer
+    is_same_server = listings.is_same_server(name, answer.server)
+    databases.release()
+    if not rewordings.is_unconfirmed(stored, plugin, answer, is_same_server=is_same_server):
+        return answer
+    again: list[ServerListing] = []
+    while len(again) < rewordings.MAX_LISTED_AGAIN:
+        other = _listed_once(plugin)
+        if other is None:
+            break
+        again.append(other)
+        if other.tools != answer.tools or other.non_tools != answer.non_tools:
+            break
+    return dataclasses.replace(answer, again=tuple(again))
+
+
+def _listed_once(plugin: catalog.Plugin) -> ServerListing | None:
+    """Return what a server lists on a connection that is used for nothing else; None if that is not known."""
+    settings = process_connections.connection_of(plugin)
+    within = 2 * settings.timeout + process_connections.STOP_SECONDS
+    try:
+        answer = process_connections.running().run_sync(
+            process_connections.list_once(plugin, settings), within
+        )
+    except (live_connection.ClosedError, concurrent.futures.CancelledError, background.DeadlineError):
+        return None
+    return None if answer.error else answer
 
 
 def environ_of(name: str) -> environ.Environ:

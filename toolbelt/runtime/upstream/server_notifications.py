@@ -25,19 +25,21 @@ REPORT_PAUSE = 60.0
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
 _threads: set[threading.Thread] = set()
+# Completes a list before it is recorded, in a thread that may block.
+Complete = Callable[[importing.ServerListing], importing.ServerListing]
 # The newest list of each server that is not yet recorded, and the servers whose lists are being recorded.
-_pending: dict[str, importing.ServerListing] = {}
+_pending: dict[str, tuple[importing.ServerListing, Complete]] = {}
 _recording: set[str] = set()
 # Until when each server that would ask users is not reported again.
 _silent_until: dict[str, float] = {}
 
 
-def record(name: str, answer: importing.ServerListing) -> None:
+def record(name: str, answer: importing.ServerListing, complete: Complete = lambda answer: answer) -> None:
     """Have operators' side record a server's list, in a thread: this is the event loop of all servers."""
     if OPERATORS.record_list is None:
         return
     with _lock:
-        _pending[name] = masked(answer)
+        _pending[name] = masked(answer), complete
         if name in _recording:
             return
         _recording.add(name)
@@ -87,12 +89,13 @@ def _record(name: str) -> None:
     """Have this server's lists recorded until all are."""
     while True:
         with _lock:
-            answer, record_list = _pending.pop(name, None), OPERATORS.record_list
-            if answer is None or record_list is None:
+            pending, record_list = _pending.pop(name, None), OPERATORS.record_list
+            if pending is None or record_list is None:
                 _recording.discard(name)
                 return
         try:
-            record_list(name, answer)
+            answer, complete = pending
+            record_list(name, complete(answer))
         except Exception:
             _log.exception("list of an upstream server not recorded", server=name)
 

@@ -64,6 +64,7 @@ _STATED = {
     "annotations": "hints",
     "details": "details",
     "upstream_name": "name",
+    "instructions": "instructions",
     "repairs": "repairs",
 }
 ACTOR_KINDS: Mapping[str, str] = {

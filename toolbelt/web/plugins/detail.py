@@ -15,7 +15,7 @@ from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
-from toolbelt.control.servers import plugin_overview
+from toolbelt.control.servers import instructions, plugin_overview
 from toolbelt.core import belts, catalog, connections, effects, errors
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import secrets
@@ -24,6 +24,7 @@ from toolbelt.web.access import blocking as block_button
 from toolbelt.web.kit import explained, http, notices, pieces, responses, texts, titles, words
 from toolbelt.web.plugins import client_plugins, forms, listing
 from toolbelt.web.review import changes
+from toolbelt.web.review import instructions as instructions_view
 
 # The most tools that are shown at first; the others are shown on request.
 MAX_TOOLS = 100
@@ -43,6 +44,7 @@ _RESULTS = {
     "blocked": ("unblocked", "blocked for everyone"),
     "trusted": ("no longer trusted", "trusted"),
 }
+_KEPT = ("Descriptions of {0} follow the server again", "Approved descriptions of {0} are kept")
 
 
 @require_safe
@@ -81,7 +83,7 @@ def reconnect(request: http.Request, plugin: str) -> HttpResponse:
 @require_POST
 @permission_required(listing.CHANGE, raise_exception=True)
 def switch(request: http.Request, plugin: str) -> HttpResponse:
-    """Switch a plugin on or off, block it for everyone, or trust it."""
+    """Switch a plugin on or off, block it for everyone, trust it, or keep the descriptions of its tools."""
     responses.declare(
         request, reverse("web:plugin", args=[plugin]), parts=functools.partial(_parts, request, plugin)
     )
@@ -94,7 +96,8 @@ def switch(request: http.Request, plugin: str) -> HttpResponse:
         detail = block_button.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
-    result = f"{titles.label('plugin', plugin)} is {_RESULTS[control][on]}"
+    label = titles.label("plugin", plugin)
+    result = _KEPT[on].format(label) if control not in _RESULTS else f"{label} is {_RESULTS[control][on]}"
     return responses.respond_changed(request, change, result, detail=detail)
 
 
@@ -164,6 +167,9 @@ class _Page(pieces.Page):
         self.refresh = listing.Refresh([provider], asked, path, plugin.name) if asked else None
         origin = request.build_absolute_uri("/")
         self.declaring = client_plugins.Declaring(plugin, origin) if plugin.runner == "client" else None
+        found = instructions.find(plugin.name) if plugin.upstream else None
+        is_shown = found is not None and found.state != "none"
+        self.instructions = instructions_view.View(found) if found is not None and is_shown else None
         may_see, connection = rights.may_read(request.user, "plugin"), provider.connection
         stderr = listed.stderr if listed and may_see else ""
         self.stderr = texts.text(secrets.mask(stderr)) if stderr else None
@@ -186,6 +192,7 @@ class _Connection(pieces.View):
         self.connection = connection
         self.arguments = shlex.join(connection.args)
         self.shared = _SHARED_BY[sharing]
+        self.revision = forms.REVISION_LABELS.get(connection.revision, "")
         self.closes = sharing != "shared"
         self.open = process_connections.open_connections(plugin.name)
         self.form = form
@@ -196,7 +203,7 @@ def _replace_command(connection: connections.Connection, name: str) -> str:
     """Return the command that stores this connection again, with the options that differ from the defaults."""
     default = connections.Connection()
     options = [f"--env={key}={value}" for key, value in connection.env.items()]
-    for option in ("cwd", "timeout", "sharing", "idle", "max_connections"):
+    for option in ("cwd", "timeout", "sharing", "idle", "max_connections", "revision"):
         value = getattr(connection, option)
         if value != getattr(default, option):
             options.append(f"--{option.replace('_', '-')}={value}")

@@ -24,6 +24,12 @@ SHARING_LABELS = {
 }
 
 
+REVISION_LABELS = {
+    "2025-11-25": "2025-11-25, or an earlier one",
+    "2026-07-28": "2026-07-28",
+}
+
+
 class Filter(forms.Form):
     """The filters of the list, and the time and server of a requested refresh."""
 
@@ -120,6 +126,15 @@ class Connection(Plugin):
         label="Maximum connections",
         help_text="The most connections that each process keeps open to this server.",
     )
+    revision = forms.ChoiceField(
+        required=False,
+        label="Revision of MCP",
+        choices=[
+            ("", "What the server answers"),
+            *((name, REVISION_LABELS[name]) for name in connections.REVISIONS),
+        ],
+        help_text="For a server that is probed in vain, or lists nothing in the revision that it answers.",
+    )
     was = fields.Document(required=False)
 
     def clean_headers(self) -> dict[str, str]:
@@ -152,8 +167,8 @@ class Connection(Plugin):
         return {name: value for name, value in connection.items() if value}
 
     def connections_by(self) -> dict[str, Any]:
-        """Return the sharing, idle time and maximum of connections; None for a default."""
-        fields = ("sharing", "idle", "max_connections")
+        """Return the sharing, idle time, maximum of connections and revision; None for a default."""
+        fields = ("sharing", "idle", "max_connections", "revision")
         return {name: self.cleaned_data[name] or None for name in fields if name in self.data}
 
 

@@ -152,6 +152,7 @@ class Line(pieces.View):
         self.blocked = plugin.blocked
         self.blocked_by = blocked_by
         self.trusted = plugin.trusted
+        self.keeps_descriptions = plugin.keep_descriptions
 
 
 def kind(provider: plugin_overview.Provider) -> str:
@@ -194,6 +195,12 @@ def state(provider: plugin_overview.Provider) -> State:
             )
         case "not-asked" if not provider.tools:
             return State(shape="dormant", word="On", about="tools not listed yet")
+        case "ready" if provider.connection and all(tool.retired for tool in provider.tools):
+            return State(
+                shape="active",
+                word="On",
+                about="lists no tool: check its configuration, or another revision of MCP",
+            )
         case _:
             return State(shape="active", word="On")
 

@@ -26,6 +26,7 @@ _KINDS: Mapping[approvals.Kind, tuple[str, str, str]] = {
     "renamed": ("renamed", "warning", "The same tool as {previous}, under a new name."),
     "details": ("details changed", "accent", "Available, but without these details until you approve them."),
     "hints": ("hints changed", "warning", "Available. Its server states a higher risk than you approved."),
+    "differs": ("differs between processes", "warning", "Available, with the approved description."),
     "gone": ("removed", "quiet", "No longer offered. Its settings and history are kept."),
 }  # fmt: skip
 
@@ -54,6 +55,7 @@ class Change(pieces.View):
         self.tokens = tool_change.tokens_after if tool_change.kind != "gone" else tool_change.tokens_before
         self.delta = words.signed(tool_change.tokens_after - tool_change.tokens_before)
         self.users = _users(tool_change)
+        self.can_keep = tool_change.can_keep
         self.flags = tuple(texts.pieces(words.cut(flag, MAX_FLAG_LENGTH)) for flag in tool_change.flags)
         self.repairs = tuple(
             texts.pieces(words.cut(repair, MAX_FLAG_LENGTH)) for repair in tool_change.repairs

@@ -49,6 +49,7 @@ def lines(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) -> 
         *blocked,
         *_failures(report),
         *_reviews(report),
+        *_each(_instructions, report.instructions),
         *_unusual(report),
     ]
 
@@ -174,6 +175,17 @@ def _review(plugin: catalog.Plugin, count: int, is_rest: bool) -> Concern:
         f"{number} of {titles.of(plugin)} {verb} review",
         "New or changed tools are unavailable until you approve them.",
         reverse("web:review", query={"plugin": plugin.name}),
+        "Review",
+    )
+
+
+def _instructions(plugin: catalog.Plugin) -> Concern:
+    what = "changed its instructions" if plugin.instructions_seen else "states instructions for models"
+    return Concern(
+        "discoverable",
+        f"{titles.of(plugin)} {what}",
+        "They reach no model, unless you use them as policy.",
+        f"{reverse('web:review')}#instructions",
         "Review",
     )
 

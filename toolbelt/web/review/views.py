@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.people import rights
 from toolbelt.control.reports import attention, error_spikes
-from toolbelt.control.servers import approvals, decisions, inbox
+from toolbelt.control.servers import approvals, decisions, inbox, instructions
 from toolbelt.core import effects, errors
 from toolbelt.web.kit import (
     fields,
@@ -32,6 +32,7 @@ from toolbelt.web.kit import (
 )
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.review import changes, concerns
+from toolbelt.web.review import instructions as instructions_view
 
 APPROVE = rights.permission("change", "tool")
 # The permissions to change every kind of entry that contains names of tools.
@@ -66,11 +67,11 @@ class Decision(kit.Change):
         data: dict[str, Any] = super().clean() or self.cleaned_data
         verb, _, single = data.get("decision", "").partition(":")
         values = data.get("unflagged" if verb == "approve-unflagged" else "tool", [])
-        if verb not in ("approve", "approve-unflagged", "reject") or (single and "=" not in single):
-            raise forms.ValidationError("Select Approve or Reject.")
+        if verb not in ("approve", "approve-unflagged", "reject", "keep") or (single and "=" not in single):
+            raise forms.ValidationError("Select Approve, Reject or Keep description.")
         pairs = (value.partition("=") for value in ([single] if single else values))
         return data | {
-            "is_approval": verb != "reject",
+            "verb": verb.partition("-")[0],
             "shown": {tool: version for tool, _, version in pairs},
         }
 
@@ -86,14 +87,19 @@ def page(request: http.Request) -> HttpResponse:
 @require_POST
 @permission_required(APPROVE, raise_exception=True)
 def decide(request: http.Request) -> HttpResponse:
-    """Approve tools in the versions that the page showed, or reject them. Findings require a confirmation."""
+    """Approve tools in the versions that the page showed, reject them, or keep the descriptions that were approved
+    before. Approving findings requires a confirmation.
+    """
     _declare(request)
     data = Decision(request.POST).checked()
     versions, write, who = data["shown"], responses.write(request, data), ""
     if not versions:
         raise errors.Refused("Select the tools first.")
     try:
-        if not data["is_approval"]:
+        if data["verb"] == "keep":
+            keys = decisions.keep(write, versions)
+            return _respond(request, f"{_label(keys)} kept as described when approved.", keys=keys)
+        if data["verb"] == "reject":
             keys = decisions.reject(write, versions)
             return _respond(request, f"{_label(keys)} rejected: blocked for everyone.", keys=keys)
         if not data["confirm"]:
@@ -150,6 +156,8 @@ class _Page(_Decided):
         lines = concerns.others(attention.load(), spikes)
         part = paging.part(lines, criteria["offset"])
         super().__init__(review)
+        found = instructions.unseen(review.plugin)
+        self.instructions = tuple(map(instructions_view.View, found))
         self.concerns = [present() for present in part.items]
         self.concerns_total = len(lines)
         self.pages = part.pages(criteria, reverse("web:review"), anchor="#attention")

@@ -12,11 +12,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
+from toolbelt.control.catalog import entries
 from toolbelt.control.people import rights
 from toolbelt.control.reports import usage
-from toolbelt.core import catalog, errors, schema
+from toolbelt.core import catalog, declared_versions, errors, schema
 from toolbelt.web.access import blocking
-from toolbelt.web.kit import explained, fields, filters, http, paging, pieces, responses, texts
+from toolbelt.web.kit import explained, fields, filters, http, paging, pieces, responses, texts, titles
+from toolbelt.web.kit import forms as kit
 from toolbelt.web.tools import arguments
 
 _HINTS = {
@@ -33,6 +35,13 @@ class OneTool(filters.FindAgents):
     others_offset = fields.Offset()
 
 
+class Kept(kit.Change):
+    """Whether the approved description is kept: the requested state, and the state that the page showed."""
+
+    on = fields.State(("true", "false"))
+    was = fields.State(("true", "false"))
+
+
 @require_safe
 def page(request: http.Request, tool: str) -> HttpResponse:
     """Show one tool."""
@@ -47,6 +56,21 @@ def block(request: http.Request, tool: str) -> HttpResponse:
     return blocking.respond(request, "tool", tool, home, "tools/_blocked.html", lambda: _Page(request, tool))
 
 
+@require_POST
+@permission_required(rights.permission("change", "tool"), raise_exception=True)
+def keep(request: http.Request, tool: str) -> HttpResponse:
+    """Keep the approved description of a tool, whatever its server lists, or follow the server again."""
+    responses.declare(request, reverse("web:tool", args=[tool]))
+    values = Kept(request.POST).checked()
+    on = values["on"]
+    changes, seen = ({"keep_description": True if state else None} for state in (on, values["was"]))
+    change = entries.change(responses.write(request, values), "tool", tool, changes, was=seen)
+    done = "is kept" if on else "follows its server again"
+    return responses.respond_changed(
+        request, change, f"The description of {titles.label('tool', tool)} {done}"
+    )
+
+
 class _Page(pieces.Page):
     """One tool."""
 
@@ -56,6 +80,7 @@ class _Page(pieces.Page):
         tool = stored.tools.get(key)
         if tool is None:
             raise errors.NotFound("tool", key, stored.tools)
+        plugin, tool = stored.plugins.get(tool.plugin), declared_versions.offered(tool)
         listed = list(itertools.islice(arguments.listed(tool.input_schema), arguments.MAX_COUNT + 1))
         on = [access for access in index.agents if key in access.granted]
         on_request = [access for access in index.agents if key in access.on_request]
@@ -70,6 +95,8 @@ class _Page(pieces.Page):
         self.key = key
         self.tool = tool
         self.category = stored.category(tool)
+        self.is_upstream = plugin is not None and bool(plugin.upstream)
+        self.kept_by_server = plugin is not None and plugin.keep_descriptions
         self.toolkits = stored.toolkits_of.get(key, ())
         self.closed = closed
         self.reason = explained.Explanations([closed]).of(closed)
