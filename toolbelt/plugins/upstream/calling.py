@@ -171,6 +171,7 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
                 result: Mapping[str, Any] = await live.at_hand().session.send_request(
                     request, _unchanged(), progress_callback=_extending(running_call, call.progress)
                 )
+        result = results.without_nulls(result, call.method)
         validate(result, by_name=False)
     except TimeoutError:
         server.note_late(live)

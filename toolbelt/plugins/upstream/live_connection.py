@@ -145,6 +145,9 @@ class LiveConnection:
         is_closed = is_over and error.code == mcp_types.CONNECTION_CLOSED
         if is_closed or self.http_status in _AWAY:
             return UnreachableError(self.why(error, settings))
+        if error.code == mcp_types.PARSE_ERROR and str(error.message).startswith("Failed to parse "):
+            # The client's own words, which quote a library's.
+            return contract.ToolError("The server's answer cannot be read.")
         return contract.ToolError(
             cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."
         )

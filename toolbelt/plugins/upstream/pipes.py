@@ -11,7 +11,7 @@ The module requires ``mcp`` and a POSIX system.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import IO, cast
 
 import anyio
@@ -22,6 +22,7 @@ from mcp.os.posix import utilities
 from mcp.shared import message
 
 from toolbelt.plugins import orphans
+from toolbelt.plugins.upstream import lenient
 
 # How many consecutive lines may be no messages, such as what a program prints while it starts.
 MAX_STRAY_LINES = 1_000
@@ -66,8 +67,9 @@ async def opened(
     write, outof = anyio.create_memory_object_stream[Sent](0)
     with orphans.killed_with_parent(process.pid):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, stdout, into, max_bytes, give_up, on_stray)
-            tasks.start_soon(_write, stdin, outof, into)
+            waiting: dict[lenient.Id, None] = {}
+            tasks.start_soon(_read, stdout, into, max_bytes, give_up, on_stray, waiting)
+            tasks.start_soon(_write, stdin, outof, into, waiting)
             try:
                 yield read, write
             finally:
@@ -115,15 +117,21 @@ async def _read(
     max_bytes: int,
     give_up: Callable[[TooMuchError], None],
     on_stray: Callable[[bytes], None],
+    waiting: dict[lenient.Id, None],
 ) -> None:
+    """Send on what the process writes. ``waiting`` are the ids of the requests that have no answer yet."""
     try:
         with into, contextlib.suppress(*_STREAM_ENDED):
-            lines, strays = Lines(max_bytes), 0
+            lines, joined, strays = Lines(max_bytes), lenient.Joined(max_bytes), 0
             async for piece in stdout:
-                for line in lines.of(piece):
-                    if line.strip() and (message_ := _message(line)) is not None:
+                for part in lines.of(piece):
+                    if (line := joined.of(part)) is None:
+                        continue
+                    if line.strip() and (messages := _messages(line, waiting)):
                         strays = 0
-                        await into.send(message_)
+                        for message_ in messages:
+                            lenient.answered(message_.message, waiting)
+                            await into.send(message_)
                     else:
                         # Empty lines count as well: a process that writes nothing else would be read forever.
                         strays += 1
@@ -141,19 +149,27 @@ async def _read(
                 await stdout.receive()
 
 
-def _message(line: bytes) -> Sent | None:
+def _messages(line: bytes, waiting: Collection[lenient.Id]) -> list[Sent] | None:
+    """Return the messages of a line, or None if it is none."""
     try:
-        return Sent(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        strict = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        return None
+        return lenient.messages(line, waiting)
+    if isinstance(strict, mcp_types.JSONRPCError) and strict.id is None:
+        return lenient.messages(line, waiting)
+    return [Sent(strict)]
 
 
 async def _write(
-    stdin: ByteSendStream, outof: MemoryObjectReceiveStream[Sent], into: MemoryObjectSendStream[Received]
+    stdin: ByteSendStream,
+    outof: MemoryObjectReceiveStream[Sent],
+    into: MemoryObjectSendStream[Received],
+    waiting: dict[lenient.Id, None],
 ) -> None:
     try:
         with outof:
             async for sent in outof:
+                lenient.asked(sent.message, waiting)
                 text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await stdin.send(text.encode() + b"\n")
     except _STREAM_ENDED:

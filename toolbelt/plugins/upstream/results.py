@@ -60,6 +60,28 @@ class ToolFailedError(contract.ToolError):
         super().__init__(message)
 
 
+def without_nulls(result: Mapping[str, Any], method: str = CALL) -> dict[str, Any]:
+    """Return a server's result without the nulls that it writes for what it leaves out. A tool's needs no content."""
+    whole = {name: value for name, value in result.items() if value is not None}
+    if isinstance(whole.get("content"), list):
+        whole["content"] = [_block_without_nulls(block) for block in whole["content"] if block is not None]
+    elif method == CALL and "content" not in whole:
+        whole["content"] = []
+    return whole
+
+
+def _block_without_nulls(block: Any) -> Any:
+    if not isinstance(block, Mapping):
+        return block
+    return {
+        name: {key: each for key, each in value.items() if each is not None}
+        if name in ("annotations", "resource") and isinstance(value, Mapping)
+        else value
+        for name, value in block.items()
+        if value is not None
+    }
+
+
 def read(result: Mapping[str, Any], method: str = CALL) -> ToolResult:
     """Return the part of a result that is passed on. Raise ToolFailedError if the tool failed."""
     if result.get("resultType") == INPUT_REQUIRED:

@@ -1,0 +1,177 @@
+"""Reading of messages as programs really write them, where the official client reads none.
+
+A message has one reading even with half a character, bytes that are not UTF-8, a log line in front of it, nulls for
+what is left out, or an error that is only a text. What cannot be read but can only be one answer becomes an error with
+the id of that request, so that its caller does not wait.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import mcp_types
+from mcp.shared import message
+
+Id = int | str
+
+_DECODER = json.JSONDecoder()
+# How many places of a line may begin a message.
+_MAX_BEGINNINGS = 20
+_ID = re.compile(r'"id"\s*:\s*(-?\d+|"[^"\\]{0,200}")')
+_ANSWERS = re.compile(r"""["'](?:result|error)["']\s*:""")
+_CANCELLED = "notifications/cancelled"
+_UNREADABLE = "The server's answer cannot be read."
+
+
+class Joined:
+    """Joins the lines of a message that a program prints with line breaks: from a line with a bracket alone to one that
+    completes it.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def of(self, line: bytes) -> bytes | None:
+        """Return the line, or the lines that it completes; None if they are not complete."""
+        if not self._parts and line.strip() not in (b"{", b"["):
+            return line
+        self._parts.append(line)
+        self._size += len(line) + 1
+        whole = b"\n".join(self._parts)
+        # An indented line is inside of the message.
+        if self._size <= self._max_bytes and not (line.rstrip() in (b"}", b"]") and line == line.lstrip()):
+            return None
+        self._parts, self._size = [], 0
+        return whole
+
+
+def messages(line: bytes, waiting: Collection[Id]) -> list[message.SessionMessage] | None:
+    """Return the messages in a line; None if it is none, such as a log message.
+
+    ``waiting`` are the ids of the requests that have no answer yet.
+    """
+    text = line.decode("utf-8", "replace").lstrip("\ufeff")
+    found = [read for value in _values(text) if (read := _message(value, waiting)) is not None]
+    if found:
+        return found
+    id_ = _id_of_unreadable(text, waiting)
+    return None if id_ is None else [_failed(id_)]
+
+
+def asked(sent: mcp_types.JSONRPCMessage, waiting: dict[Id, None]) -> None:
+    """Note what is sent: a request waits for its answer, until it is cancelled."""
+    if isinstance(sent, mcp_types.JSONRPCRequest):
+        waiting[sent.id] = None
+    elif isinstance(sent, mcp_types.JSONRPCNotification) and sent.method == _CANCELLED:
+        waiting.pop((sent.params or {}).get("requestId", ""), None)
+
+
+def answered(received: mcp_types.JSONRPCMessage, waiting: dict[Id, None]) -> None:
+    """Note what is received: an answer ends the waiting for it, also if its id is the text of a number."""
+    if isinstance(received, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+        id_ = received.id
+        if isinstance(id_, str) and id_ not in waiting and id_.isascii() and id_.isdigit():
+            id_ = int(id_)
+        waiting.pop("" if id_ is None else id_, None)
+
+
+def _values(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects that begin in a line, or those of a list."""
+    beginning = -1
+    for _ in range(_MAX_BEGINNINGS):
+        beginning = next((at for at in range(beginning + 1, len(text)) if text[at] in "{["), -1)
+        if beginning < 0:
+            return
+        try:
+            value, _end = _DECODER.raw_decode(text, beginning)
+        except (ValueError, RecursionError):
+            continue
+        values = value if isinstance(value, list) else [value]
+        objects = [each for each in values if isinstance(each, dict) and _is_message(each)]
+        if objects:
+            yield from objects
+            return
+
+
+def _is_message(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("method"), str) or ("id" in value and ("result" in value or "error" in value))
+
+
+def _message(value: dict[str, Any], waiting: Collection[Id]) -> message.SessionMessage | None:
+    """Return a JSON object as a message; None if it is none."""
+    if isinstance(value.get("method"), str):
+        kept = {name: value[name] for name in ("id", "method", "params") if value.get(name) is not None}
+        return _checked({"jsonrpc": "2.0", **kept})
+    id_ = _id(value["id"], waiting)
+    if id_ is None:
+        return None
+    if value.get("error") is not None:
+        return _checked({"jsonrpc": "2.0", "id": id_, "error": _error(value["error"])})
+    result = value.get("result")
+    return _checked({"jsonrpc": "2.0", "id": id_, "result": result if isinstance(result, dict) else {}})
+
+
+def _checked(value: dict[str, Any]) -> message.SessionMessage | None:
+    try:
+        adapter = mcp_types.jsonrpc_message_adapter
+        return message.SessionMessage(adapter.validate_python(_clean(value), by_name=False))
+    except (ValueError, RecursionError):
+        return _failed(value["id"]) if "id" in value and "method" not in value else None
+
+
+def _id(given: Any, waiting: Collection[Id]) -> Id | None:
+    """Return the id of the request that an answer with this id is for; None if it is for none."""
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
+    if given is None:
+        # The server could not read which request it was.
+        return next(iter(waiting)) if len(waiting) == 1 else None
+    return given if isinstance(given, int | str) and not isinstance(given, bool) else None
+
+
+def _error(given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        return {"code": mcp_types.INTERNAL_ERROR, "message": _words(given)}
+    code, words = given.get("code"), given.get("message")
+    if isinstance(code, float) and code.is_integer():
+        code = int(code)
+    is_number = isinstance(code, int) and not isinstance(code, bool)
+    error: dict[str, Any] = {
+        "code": code if is_number else mcp_types.INTERNAL_ERROR,
+        "message": words if isinstance(words, str) else _words("" if words is None else words),
+    }
+    return error | ({"data": given["data"]} if given.get("data") is not None else {})
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _clean(value: Any) -> Any:
+    """Return a value without halves of characters, which no text may contain."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_clean(name): _clean(each) for name, each in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value
+
+
+def _id_of_unreadable(text: str, waiting: Collection[Id]) -> Id | None:
+    """Return the id of the only request that a line may answer which cannot be read; None if it is no answer."""
+    if not text.lstrip().startswith(("{", "[")) or not _ANSWERS.search(text):
+        return None
+    for match in _ID.finditer(text):
+        id_: Id = match[1].strip('"') if match[1].startswith('"') else int(match[1])
+        if id_ in waiting:
+            return id_
+    return next(iter(waiting)) if len(waiting) == 1 else None
+
+
+def _failed(id_: Id) -> message.SessionMessage:
+    error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=_UNREADABLE)
+    return message.SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=id_, error=error))
