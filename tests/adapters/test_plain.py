@@ -92,7 +92,9 @@ def test_only_the_first_step_focuses_on_the_tools_of_the_message(loop: Loop) -> 
     assert second.parameters["tool_choice"] == "auto"
 
 
-@pytest.mark.parametrize("form", ["openai_chat", "openai_responses", "anthropic", "gemini"])
+@pytest.mark.parametrize(
+    "form", ["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "mistral"]
+)
 def test_the_policy_follows_the_programs_own_prompt_in_every_format(form: str, loop: Loop) -> None:
     loop.toolbelt.policy = "Refund once."
     step = loop.step(form)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolbelt.core import keys
+from toolbelt import formats
+from toolbelt.core import keys, meta_tools
 
 CATALOGS = Path(__file__).resolve().parent.parent.parent / "fixtures/demo/catalogs"
 
@@ -60,3 +61,30 @@ def _real(namespace: str, listed: Mapping[str, Any]) -> Document:
         toolkits=[namespace],
         **{name: value for name, value in fields.items() if value},
     )
+
+
+def requests(form: str) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of first and later steps, for surfaces that together contain every real tool."""
+    own = [definition.document() for definition in meta_tools.DEFINITIONS.values()]
+    tools = real_tools()
+    for start in range(0, len(tools), 100):
+        batch = tools[start : start + 100]
+        names = [tool["name"] for tool in batch]
+        for directive in (
+            None,
+            focus(*names[:3]),
+            focus(*names[:3], required=True),
+            focus(*names, required=True),
+        ):
+            yield from steps(form, document(*batch, *own, policy="Be kind.", directive=directive))
+    must = focus(tools[0]["name"], required=True)
+    yield from steps(form, document(*tools[:2], directive=must))
+    yield from steps(form, document())
+
+
+def steps(form: str, given: Document) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of the first step, and of the later ones."""
+    parameters = formats.render(form, given)
+    first = parameters.pop("first_step", {})
+    yield {**parameters, **first}
+    yield parameters

@@ -37,6 +37,21 @@ EXPECTED: dict[str, Any] = {
         ],
         "tool_choice": {"type": "auto"},
     },
+    "bedrock": {
+        "system": [{"text": "Be kind."}],
+        "toolConfig": {
+            "tools": [
+                {
+                    "toolSpec": {
+                        "name": "kb__search",
+                        "description": "Search.",
+                        "inputSchema": {"json": SCHEMA},
+                    }
+                },
+                {"toolSpec": {"name": "run", "inputSchema": {"json": RUN}}},
+            ]
+        },
+    },
     "gemini": {
         "system_instruction": {"parts": [{"text": "Be kind."}]},
         "tools": [
@@ -69,6 +84,17 @@ EXPECTED: dict[str, Any] = {
             {"name": "run", "inputSchema": RUN},
         ],
         "toolChoice": {"mode": "auto"},
+    },
+    "mistral": {
+        "messages": [{"role": "system", "content": "Be kind."}],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "kb__search", "description": "Search.", "parameters": SCHEMA},
+            },
+            {"type": "function", "function": {"name": "run", "parameters": RUN}},
+        ],
+        "tool_choice": "auto",
     },
     "openai_chat": {
         "messages": [{"role": "system", "content": "Be kind."}],
@@ -107,8 +133,10 @@ EXPECTED: dict[str, Any] = {
 }
 EMPTY: dict[str, Any] = {
     "anthropic": {},
+    "bedrock": {},
     "gemini": {},
     "mcp": {"tools": [], "toolChoice": {"mode": "none"}},
+    "mistral": {},
     "openai_chat": {},
     "openai_responses": {},
     "vercel": {"activeTools": [], "toolChoice": "none", "tools": {}},
@@ -162,7 +190,8 @@ def test_a_first_step_without_an_effective_focus_is_omitted(form: str, directive
 def test_a_tool_choice_of_none_overrides_a_required_focus(form: str) -> None:
     rendered = render(form, document("a", tool_choice="none", directive=focus("a", required=True)))
     assert "first_step" not in rendered
-    assert "none" in json.dumps(rendered).casefold()
+    # Bedrock has no such choice: it is not offered the tools.
+    assert "none" in json.dumps(rendered).casefold() or rendered == {}
 
 
 NARROW = document("a", "b", "c", "load_tools", directive=focus("a", "b"))
@@ -258,6 +287,19 @@ def test_gemini_restricts_calls_to_the_focus_and_never_uses_auto_mode() -> None:
     assert step("gemini", ALL) == config("ANY", "a", "b")
     unknown = {"messages": [{"role": "user", "parts": [{"text": MUST_TEXT}]}]}
     assert step("gemini", MUST, "other-1") == config("VALIDATED", "a", "b", "load_tools") | unknown
+
+
+def test_bedrock_says_the_focus_in_a_message_and_never_chooses() -> None:
+    for given, text in ((NARROW, MAY_TEXT), (MUST, MUST_TEXT), (ONE, ONE_TEXT)):
+        expected = {"messages": [{"role": "user", "content": [{"text": text}]}]}
+        assert step("bedrock", given, "us.anthropic.claude-haiku-5-5") == expected
+
+
+def test_mistral_forces_a_call_of_any_tool_and_says_which() -> None:
+    assert step("mistral", NARROW) == said(MAY_TEXT)
+    assert step("mistral", MUST) == {"tool_choice": "any", **said(MUST_TEXT)}
+    assert step("mistral", ONE) == {"tool_choice": {"type": "function", "function": {"name": "a"}}}
+    assert step("mistral", ONE, "unknown") == said(ONE_TEXT)
 
 
 def test_vercel_keeps_every_tool_active_and_says_the_focus_in_a_message() -> None:
@@ -401,7 +443,8 @@ def test_an_unknown_format_error_lists_the_known_formats() -> None:
     with pytest.raises(errors.Invalid) as refused:
         formats.render("openai", TWO_TOOLS)
     assert str(refused.value) == (
-        "format: Unknown format 'openai'. Use one of anthropic, gemini, mcp, openai_chat, openai_responses, vercel."
+        "format: Unknown format 'openai'. Use one of anthropic, bedrock, gemini, mcp, mistral, openai_chat,"
+        " openai_responses, vercel."
     )
 
 
@@ -436,8 +479,8 @@ def test_what_providers_would_refuse_of_a_tool_is_said_without_a_request() -> No
 
     words = [objection.split(" only accepts")[0].split(" does not support")[0] for objection in objections]
     openai = ["OpenAI's Chat Completions"] * 2 + ["OpenAI's Responses"] * 2
-    assert words[:6] == ["Anthropic", "Gemini", *openai]
-    assert [objection.split()[0] for objection in objections[6:]] == ["Azure", "Its"]
+    assert words[:8] == ["Anthropic", "Amazon Bedrock", "Gemini", "Mistral", *openai]
+    assert [objection.split()[0] for objection in objections[8:]] == ["Azure", "Its"]
 
 
 def test_rendering_imports_only_the_standard_library() -> None:

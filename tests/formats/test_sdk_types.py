@@ -6,15 +6,13 @@ compared with its input. The SDKs are slow to import: each is imported by the te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pydantic
 import pytest
 
 from tests.formats import documents
-from toolbelt import formats
-from toolbelt.core import meta_tools
 
 MODEL = {"model": "any"}
 MESSAGES = [{"role": "user", "content": "Hello."}]
@@ -35,33 +33,6 @@ def as_json(value: Any) -> Any:
     return [as_json(item) for item in value]
 
 
-def requests(form: str) -> Iterator[dict[str, Any]]:
-    """Yield the parameters of first and later steps, for surfaces that together contain every real tool."""
-    own = [definition.document() for definition in meta_tools.DEFINITIONS.values()]
-    tools = documents.real_tools()
-    for start in range(0, len(tools), 100):
-        batch = tools[start : start + 100]
-        names = [tool["name"] for tool in batch]
-        for directive in (
-            None,
-            documents.focus(*names[:3]),
-            documents.focus(*names[:3], required=True),
-            documents.focus(*names, required=True),
-        ):
-            yield from steps(form, documents.document(*batch, *own, policy="Be kind.", directive=directive))
-    must = documents.focus(tools[0]["name"], required=True)
-    yield from steps(form, documents.document(*tools[:2], directive=must))
-    yield from steps(form, documents.document())
-
-
-def steps(form: str, given: documents.Document) -> Iterator[dict[str, Any]]:
-    """Yield the parameters of the first step, and of the later ones."""
-    parameters = formats.render(form, given)
-    first = parameters.pop("first_step", {})
-    yield {**parameters, **first}
-    yield parameters
-
-
 def test_all_tools_of_the_real_catalogs_are_loaded() -> None:
     assert len(documents.real_tools()) == 484
 
@@ -71,7 +42,7 @@ def test_openai_chat_accepts_every_request() -> None:
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
     adapter = pydantic.TypeAdapter(CompletionCreateParamsNonStreaming)
-    for parameters in requests("openai_chat"):
+    for parameters in documents.requests("openai_chat"):
         request = {**MODEL, **parameters, "messages": [*parameters.get("messages", ()), *MESSAGES]}
         assert validated(adapter, request) == request
 
@@ -81,7 +52,7 @@ def test_openai_responses_accepts_every_request() -> None:
     from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 
     adapter = pydantic.TypeAdapter(ResponseCreateParamsNonStreaming)
-    for parameters in requests("openai_responses"):
+    for parameters in documents.requests("openai_responses"):
         request = {**MODEL, **parameters, "input": MESSAGES}
         assert validated(adapter, request) == request
 
@@ -91,7 +62,7 @@ def test_anthropic_accepts_every_request() -> None:
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
     adapter = pydantic.TypeAdapter(MessageCreateParamsNonStreaming)
-    for parameters in requests("anthropic"):
+    for parameters in documents.requests("anthropic"):
         request = {**MODEL, **parameters, "max_tokens": 1000, "messages": MESSAGES}
         assert validated(adapter, request) == request
 
@@ -100,7 +71,7 @@ def test_anthropic_accepts_every_request() -> None:
 def test_gemini_accepts_every_config() -> None:
     from google.genai import types
 
-    for parameters in requests("gemini"):
+    for parameters in documents.requests("gemini"):
         config = types.GenerateContentConfig.model_validate(parameters)
         assert config.model_dump(mode="json", exclude_unset=True) == parameters
 
@@ -111,7 +82,7 @@ def test_both_mcp_revisions_accept_every_tool_list(revision: str) -> None:
     import importlib
 
     types = importlib.import_module(f"mcp_types.{revision}")
-    for parameters in requests("mcp"):
+    for parameters in documents.requests("mcp"):
         fields = {"cacheScope": "private", "resultType": "complete", "ttlMs": 0}
         listed = types.ListToolsResult.model_validate({"tools": parameters["tools"], **fields})
         assert (

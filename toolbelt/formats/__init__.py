@@ -11,15 +11,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolbelt.core import errors, schema_drafts
-from toolbelt.formats import anthropic, gemini, mcp, openai_chat, openai_responses, profiles, surface, vercel
+from toolbelt.formats import (
+    anthropic,
+    bedrock,
+    gemini,
+    mcp,
+    mistral,
+    openai_chat,
+    openai_responses,
+    profiles,
+    surface,
+    vercel,
+)
 from toolbelt.formats.json_schema import patterns
 
 Document = Mapping[str, Any]
 
 _RENDERERS: Mapping[str, Callable[[Document, str, profiles.Profile], dict[str, Any]]] = {
     "anthropic": anthropic.render,
+    "bedrock": bedrock.render,
     "gemini": gemini.render,
     "mcp": mcp.render,
+    "mistral": mistral.render,
     "openai_chat": openai_chat.render,
     "openai_responses": openai_responses.render,
     "vercel": vercel.render,
@@ -30,7 +43,7 @@ FORMATS = tuple(_RENDERERS)
 _PROVIDERS = (
     *(
         (module.LIMITS, profiles.UNKNOWN)
-        for module in (anthropic, gemini, mcp, openai_chat, openai_responses)
+        for module in (anthropic, bedrock, gemini, mcp, mistral, openai_chat, openai_responses)
     ),
     (openai_chat.LIMITS, profiles.of("azure/")),
 )

@@ -23,6 +23,8 @@ azure
     https://learn.microsoft.com/azure/ai-services/openai/how-to/function-calling, "Function descriptions"
 gemini
     https://ai.google.dev/gemini-api/docs/function-calling, "Function calling modes"
+mistral
+    https://docs.mistral.ai/capabilities/function_calling, "tool_choice"
 """
 
 from __future__ import annotations
@@ -83,6 +85,8 @@ _CLAUDE_OLD = Profile(name="claude-old", forcing="without-thinking")
 _OPENAI = Profile(name="openai", forcing="yes", allowed_tools=True, system_messages=True)
 # Before GPT-5.6, a choice of tools that were added later is refused (pydantic-ai).
 _OPENAI_OLD = dataclasses.replace(_OPENAI, name="openai-old", may_choose_added=False)
+# The choice "any" (mistral).
+_MISTRAL = Profile(name="mistral", forcing="yes")
 # The mode ANY (gemini).
 _GEMINI = Profile(name="gemini", forcing="yes")
 
@@ -117,11 +121,12 @@ MODELS: dict[str, Profile] = {
     "o3*": _OPENAI_OLD,
     "o4*": _OPENAI_OLD,
     "gemini-*": _GEMINI,
+    **dict.fromkeys(("codestral-*", "devstral-*", "magistral-*", "ministral-*", "mistral-*"), _MISTRAL),
 }
 
 # The provider behind a format, where there is only one, and all of its models accept the same. Without a model's name,
 # its profile holds.
-FORMATS: dict[str, Profile] = {"openai_responses": _OPENAI, "gemini": _GEMINI}
+FORMATS: dict[str, Profile] = {"openai_responses": _OPENAI, "gemini": _GEMINI, "mistral": _MISTRAL}
 
 # What may follow a version: a date, or what a platform appends, but no further number.
 _END = r"(?![0-9])(?![-.][0-9]{1,3}(?![0-9]))"

@@ -49,6 +49,8 @@ _FORMATS = {
     "openai_responses": "OpenAI Responses",
     "anthropic": "Anthropic",
     "gemini": "Gemini",
+    "bedrock": "Amazon Bedrock",
+    "mistral": "Mistral",
     "vercel": "Vercel",
     "mcp": "MCP",
 }

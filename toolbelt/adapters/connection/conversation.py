@@ -117,11 +117,14 @@ class Conversation:
             case "anthropic":
                 own: list[Any] = [{"type": "text", "text": self._system}]
                 return {**prefix, "system": own + prefix.get("system", [])}
+            case "bedrock":
+                own = [{"text": self._system}]
+                return {**prefix, "system": own + prefix.get("system", [])}
             case "gemini":
                 own = [{"text": self._system}]
                 parts = prefix.get("system_instruction", {}).get("parts", [])
                 return {**prefix, "system_instruction": {"parts": own + parts}}
-            case "openai_chat":
+            case "openai_chat" | "mistral":
                 # Some providers take one system message only.
                 policy = "".join(message["content"] for message in prefix.get("messages", ()))
                 return {**prefix, "messages": [{"role": "system", "content": self._text(policy)}]}

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolbelt import formats
 from toolbelt.core import conversations, definitions, errors, meta_tools, surface
-from toolbelt.formats import anthropic, gemini, mcp, openai_chat, openai_responses, vercel
+from toolbelt.formats import anthropic, bedrock, gemini, mcp, mistral, openai_chat, openai_responses, vercel
 from toolbelt.formats import surface as documents
 from toolbelt.formats.appending import lines, words
 
@@ -22,8 +22,10 @@ Messages = list[dict[str, Any]]
 _REQUEST = frozenset({"activeTools", "first_step", "toolChoice", "tool_choice", "tool_config"})
 _FIRST_STEPS = {
     "anthropic": anthropic.first_step,
+    "bedrock": bedrock.first_step,
     "gemini": gemini.first_step,
     "mcp": mcp.first_step,
+    "mistral": mistral.first_step,
     "openai_chat": openai_chat.first_step,
     "openai_responses": openai_responses.first_step,
     "vercel": vercel.first_step,
@@ -190,7 +192,7 @@ def _definitions(line: lines.Line, tools: Sequence[definitions.Definition]) -> l
         "directive": None,
         "policy": {"text": ""},
     }
-    rendered: list[dict[str, Any]] = _rendered(line, content)["tools"]
+    rendered: list[dict[str, Any]] = _rendered(line, content).get("tools", [])
     return rendered
 
 
@@ -203,6 +205,8 @@ def _user(form: str, text: str) -> dict[str, Any]:
     match form:
         case "anthropic":
             return {"role": "user", "content": [{"type": "text", "text": text}]}
+        case "bedrock":
+            return {"role": "user", "content": [{"text": text}]}
         case "gemini":
             return {"role": "user", "parts": [{"text": text}]}
         case "mcp":
