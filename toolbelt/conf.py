@@ -61,6 +61,8 @@ WALLET: Annotated[
 CALL_SECONDS: Annotated[_Seconds, Field(default=60)]
 # The maximum size of a call's result, as JSON in UTF-8.
 CALL_RESULT_BYTES: Annotated[_Positive, Field(default=1_000_000)]
+# The maximum size of a resource of an upstream server, such as the screen of an app.
+RESOURCE_BYTES: Annotated[_Positive, Field(default=10_000_000)]
 # How many calls of one plugin a process runs at a time. Further calls wait.
 CALLS_PER_PLUGIN: Annotated[_Positive, Field(default=16)]
 # How many connections to upstream MCP servers a process keeps open in total.

@@ -279,7 +279,8 @@ def test_secrets_are_masked_and_reserved_metadata_is_removed(client: Client, scr
 def test_a_result_over_the_size_limit_is_refused(
     client: Client, script: scripting.Script, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("toolbelt.conf.CALL_RESULT_BYTES", 1_000)
+    monkeypatch.setattr("toolbelt.conf.CALL_RESULT_BYTES", 100)
+    monkeypatch.setattr("toolbelt.conf.RESOURCE_BYTES", 1_000)
     script.offers({"resources/read": {"contents": [{"uri": "note://a", "text": "x" * 2_000}]}})
 
     error = client.ask("resources/read", {"uri": "note://a"}).error

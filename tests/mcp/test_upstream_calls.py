@@ -194,6 +194,17 @@ def test_secrets_are_withheld_from_every_part_of_a_result(
     assert result["structuredContent"] == {"[withheld]": ["[withheld]"]}
 
 
+def test_a_server_may_have_a_size_limit_of_its_own(client: Client, script: scripting.Script, settings: Any):
+    settings.TOOLBELT_CALL_RESULT_BYTES = 1_000
+    script.results_in({"content": [{"type": "text", "text": "x" * 3_000}]})
+    assert client.call("files__result").result["isError"]
+    upstream = {**script.connection, "result_bytes": 5_000}
+    belts.import_(
+        SETUP, {"plugins": [{"name": "files", "namespace": "files", "trusted": True, "upstream": upstream}]}
+    )
+    assert not client.call("files__result").result.get("isError")
+
+
 def test_every_part_of_a_result_counts_toward_the_size_limit(
     client: Client, script: scripting.Script, settings: Any
 ):

@@ -113,11 +113,11 @@ def test_the_form_changes_connection_sharing(plugin_manager: Client, belt: None)
     form = open_page(plugin_manager).connection_view.form
     assert [form[name].value() for name in ("sharing", "idle", "max_connections")] == [None, 60, None]
     fields = {"url": "https://files.example/mcp", "was": form["was"].value(), "sharing": "agent", "idle": ""}
-    fields["revision"] = "2025-11-25"
+    fields |= {"revision": "2025-11-25", "resource_bytes": "20000000"}
     assert plugin_manager.post(f"{FILES}connection/", {**fields, "max_connections": "3"}).status_code == 303
     server = upstream_servers.servers()[0].connection
     assert (server.sharing, server.idle, server.max_connections, server.timeout) == ("agent", 900, 3, 5)
-    assert server.revision == "2025-11-25"
+    assert (server.revision, server.result_bytes, server.resource_bytes) == ("2025-11-25", 0, 20_000_000)
     assert facts(plugin_manager)["Connections"] == "One for each agent; at most 3 in each process"
 
 

@@ -32,6 +32,8 @@ MAX_IDLE = 86_400
 # How many connections to a server one process keeps open.
 MAX_CONNECTIONS = 20
 MAX_CONNECTIONS_LIMIT = 1_000
+# The largest result or resource that a connection may allow, in bytes.
+MAX_BYTES = 32 * 1024 * 1024
 # Fields that run code on the server. Writing them requires a separate permission.
 COMMAND_FIELDS = ("command", "args", "env", "cwd")
 URL_FIELDS = ("url", "headers")
@@ -77,6 +79,7 @@ class Connection:
     ``sharing`` is who shares a connection; empty if the kind of server decides. ``idle`` is how many seconds the
     connection of an agent or session stays open without a call; ``max_connections`` is the limit of a process.
     ``revision`` is the one of MCP to speak, or an earlier one without its own handshake; empty to probe the server.
+    ``result_bytes`` and ``resource_bytes`` limit a result of a tool and a resource; 0: as for all servers.
     """
 
     command: str = ""
@@ -90,6 +93,8 @@ class Connection:
     idle: int = IDLE
     max_connections: int = MAX_CONNECTIONS
     revision: Revision = ""
+    result_bytes: int = 0
+    resource_bytes: int = 0
 
     @property
     def shown(self) -> str:
@@ -133,6 +138,8 @@ def of(fields: Mapping[str, Any]) -> Connection | None:
         idle=_number(fields.get("idle"), MAX_IDLE, IDLE),
         max_connections=_number(fields.get("max_connections"), MAX_CONNECTIONS_LIMIT, MAX_CONNECTIONS),
         revision=revision if revision in REVISIONS else "",
+        result_bytes=_number(fields.get("result_bytes"), MAX_BYTES, 0),
+        resource_bytes=_number(fields.get("resource_bytes"), MAX_BYTES, 0),
     )
     return connection if connection.command or connection.url else None
 
@@ -172,6 +179,9 @@ def problems(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
             ("max_connections",),
             f"The number of connections must be 1 to {MAX_CONNECTIONS_LIMIT}.",
         )
+    for field_name in ("result_bytes", "resource_bytes"):
+        if not 0 < fields.get(field_name, 1) <= MAX_BYTES:
+            yield (field_name,), f"The limit must be 1 to {MAX_BYTES} bytes."
     yield from _of_url(url) if url else _of_command(fields)
     for field_name, name_form in (("env", _VARIABLE), ("headers", _HEADER)):
         for name, value in (fields.get(field_name) or {}).items():

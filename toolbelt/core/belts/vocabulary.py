@@ -50,6 +50,8 @@ class Upstream(fields.Fields):
     idle: fields.Whole | None = None
     max_connections: fields.Whole | None = None
     revision: fields.Word[connections.Revision] | None = None
+    result_bytes: fields.Whole | None = None
+    resource_bytes: fields.Whole | None = None
 
 
 class Plugin(fields.Fields):

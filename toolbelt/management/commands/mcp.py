@@ -344,10 +344,25 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         choices=connections.REVISIONS,
         help="the revision of MCP to speak, or with the first an earlier one (default: what the server answers)",
     )
+    for kind in ("result", "resource"):
+        parser.add_argument(
+            f"--{kind}-bytes", metavar="N", type=int, help=f"the largest {kind} of the server, in bytes"
+        )
     parser.add_argument("--title", metavar="TEXT", default="", help="a display name")
     parser.add_argument("--category", metavar="C", default="", help="the category of its tools")
     parser.add_argument("--trust", action="store_true", help="approve its new tools automatically")
     parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+
+
+OPTIONS = (
+    "timeout",
+    "sharing",
+    "idle",
+    "max_connections",
+    "revision",
+    "result_bytes",
+    "resource_bytes",
+)
 
 
 def _connection(options: dict[str, Any]) -> dict[str, Any]:
@@ -362,7 +377,7 @@ def _connection(options: dict[str, Any]) -> dict[str, Any]:
         "cwd": options["cwd"],
         "url": options["url"],
         "headers": headers,
-        **{name: options[name] for name in ("timeout", "sharing", "idle", "max_connections", "revision")},
+        **{name: options[name] for name in OPTIONS},
     }
     # A limit of 0 stays, so that it is refused.
     return {field: value for field, value in fields.items() if value or value == 0}

@@ -17,6 +17,27 @@ from toolbelt.plugins import contract
 MAX_ERROR_LENGTH = 4_000
 # The type of a result that contains questions, with whose answers the call is repeated.
 INPUT_REQUIRED = "input_required"
+# What may be left out, and is written as null by some servers.
+_OPTIONAL = frozenset(
+    {
+        "_meta",
+        "annotations",
+        "audience",
+        "blob",
+        "content",
+        "description",
+        "icons",
+        "isError",
+        "lastModified",
+        "mimeType",
+        "priority",
+        "resultType",
+        "size",
+        "structuredContent",
+        "text",
+        "title",
+    }
+)
 # The fields of a block that are kept as JSON; the others are for MCP clients.
 _BLOCK_FIELDS = (
     "type",
@@ -62,7 +83,7 @@ class ToolFailedError(contract.ToolError):
 
 def without_nulls(result: Mapping[str, Any], method: str = CALL) -> dict[str, Any]:
     """Return a server's result without the nulls that it writes for what it leaves out. A tool's needs no content."""
-    whole = {name: value for name, value in result.items() if value is not None}
+    whole = _without(result)
     if isinstance(whole.get("content"), list):
         whole["content"] = [_block_without_nulls(block) for block in whole["content"] if block is not None]
     elif method == CALL and "content" not in whole:
@@ -74,12 +95,13 @@ def _block_without_nulls(block: Any) -> Any:
     if not isinstance(block, Mapping):
         return block
     return {
-        name: {key: each for key, each in value.items() if each is not None}
-        if name in ("annotations", "resource") and isinstance(value, Mapping)
-        else value
-        for name, value in block.items()
-        if value is not None
+        name: _without(value) if name in ("annotations", "resource") and isinstance(value, Mapping) else value
+        for name, value in _without(block).items()
     }
+
+
+def _without(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in value.items() if each is not None or name not in _OPTIONAL}
 
 
 def read(result: Mapping[str, Any], method: str = CALL) -> ToolResult:

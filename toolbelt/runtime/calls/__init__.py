@@ -134,8 +134,10 @@ async def carry_out(admitted: gates.Admitted) -> Answer:
         _slots.leave(ticket)
     if gate.can_probe and record_writer.has_room():
         # Nothing of it waits for the database.
-        return answering.record_result(recording, returned, admitted.definition)
-    return await gate.in_thread(answering.record_result, recording, returned, admitted.definition)
+        return answering.record_result(recording, returned, admitted.definition, admitted.server)
+    return await gate.in_thread(
+        answering.record_result, recording, returned, admitted.definition, admitted.server
+    )
 
 
 async def _run_plugin(admitted: gates.Admitted, check: background.Check) -> Any:

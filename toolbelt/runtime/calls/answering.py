@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from toolbelt import conf
-from toolbelt.core import admitting, catalog, errors
+from toolbelt.core import admitting, catalog, connections, errors
 from toolbelt.plugins import contract, registry
 from toolbelt.runtime import environ, masking, plugins, secrets
 from toolbelt.runtime.calls import gates, on_servers
@@ -43,9 +43,15 @@ Answer = Result | admitting.Refusal
 
 
 def record_result(
-    recording: recordings.Recording, returned: Any, definition: catalog.Tool | None = None
+    recording: recordings.Recording,
+    returned: Any,
+    definition: catalog.Tool | None = None,
+    server: catalog.Plugin | None = None,
 ) -> Answer:
-    """Return and record the result of a tool, or a refusal if the result cannot be sent."""
+    """Return and record the result of a tool, or a refusal if the result cannot be sent.
+
+    ``server`` is the upstream server that returned it, if one did.
+    """
     is_upstream = isinstance(returned, on_servers.ToolResult)
     try:
         # Read back below, so that tuples, number keys and subclasses of str are sent as JSON represents them.
@@ -54,12 +60,11 @@ def record_result(
         message = f"{recording.tool} returned a result that cannot be sent. This was logged for an operator."
         _log.error("result is not JSON", tool=recording.tool, plugin=recording.plugin, error=str(error))
         return refuse(recording, admitting.Refusal(code="tool-failed", message=message), f"not JSON: {error}")
-    if len(text) > conf.CALL_RESULT_BYTES:
-        maximum = conf.CALL_RESULT_BYTES
-        message = (
-            f"{recording.tool} returned {len(text)} bytes, more than the {maximum} that are allowed:"
-            " request less."
-        )
+    is_resource = definition is not None and definition.kind in ("resource", "template")
+    maximum = _max_bytes(server, is_resource=is_resource)
+    if len(text) > maximum:
+        way_out = "an operator can raise the limit of its server" if is_resource else "request less"
+        message = f"{recording.tool} returned {len(text)} bytes, more than the {maximum} that are allowed: {way_out}."
         return refuse(recording, admitting.Refusal(code="tool-failed", message=message))
     recording.end("ok", result_bytes=len(text))
     is_structured = definition is not None and bool(definition.output_schema)
@@ -162,6 +167,15 @@ def _failure(error: contract.ToolError) -> Mapping[str, Any] | None:
     except (TypeError, ValueError, RecursionError):
         return None
     return json.loads(text) if len(text) <= conf.CALL_RESULT_BYTES else None
+
+
+def _max_bytes(server: catalog.Plugin | None, *, is_resource: bool) -> int:
+    """Return the largest result that is allowed, as JSON."""
+    settings = connections.read(server.upstream) if server is not None else None
+    own = 0
+    if settings is not None:
+        own = settings.resource_bytes if is_resource else settings.result_bytes
+    return own or (conf.RESOURCE_BYTES if is_resource else conf.CALL_RESULT_BYTES)
 
 
 def _mapping(returned: Any) -> Mapping[str, Any]:

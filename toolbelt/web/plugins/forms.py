@@ -73,7 +73,7 @@ class Plugin(kit.Fields, kit.Change):
         return super().field_at(field or ("name" if path else ""))
 
 
-def _number(maximum: int, default: int, *, label: str, help_text: str) -> forms.IntegerField:
+def _number(maximum: int, default: int | str, *, label: str, help_text: str) -> forms.IntegerField:
     """Return a field for an integer from 1 to ``maximum``; empty means the default."""
     widget = forms.NumberInput({"placeholder": default, "inputmode": "numeric"})
     return forms.IntegerField(
@@ -135,6 +135,18 @@ class Connection(Plugin):
         ],
         help_text="For a server that is probed in vain, or lists nothing in the revision that it answers.",
     )
+    result_bytes = _number(
+        connections.MAX_BYTES,
+        "as for all servers",
+        label="Largest result in bytes",
+        help_text="A larger result of a tool is refused.",
+    )
+    resource_bytes = _number(
+        connections.MAX_BYTES,
+        "as for all servers",
+        label="Largest resource in bytes",
+        help_text="A larger resource, such as the screen of an app, is refused.",
+    )
     was = fields.Document(required=False)
 
     def clean_headers(self) -> dict[str, str]:
@@ -167,8 +179,8 @@ class Connection(Plugin):
         return {name: value for name, value in connection.items() if value}
 
     def connections_by(self) -> dict[str, Any]:
-        """Return the sharing, idle time, maximum of connections and revision; None for a default."""
-        fields = ("sharing", "idle", "max_connections", "revision")
+        """Return the sharing, idle time, revision and limits; None for a default."""
+        fields = ("sharing", "idle", "max_connections", "revision", "result_bytes", "resource_bytes")
         return {name: self.cleaned_data[name] or None for name in fields if name in self.data}
 
 
