@@ -152,4 +152,6 @@ def of(model: str, form: str = "") -> Profile:
         # What a deployment is called there says nothing of its model.
         known = of(name[len("azure/") :], form)
         return dataclasses.replace(known, max_description=1024, platform="Azure OpenAI")
-    return next((profile for pattern, profile in _PATTERNS if pattern.match(name)), UNKNOWN)
+    found = next((profile for pattern, profile in _PATTERNS if pattern.match(name)), UNKNOWN)
+    # Mistral's word for a forced call is not OpenAI's.
+    return UNKNOWN if found is _MISTRAL and form in ("openai_chat", "openai_responses") else found
