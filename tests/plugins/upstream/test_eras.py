@@ -19,6 +19,7 @@ from toolbelt.plugins.upstream import connection, eras, limits, live_connection
 PROGRAM = """
 import json, os, sys, time
 mark, probed = sys.argv[1:]
+STATELESS = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 open(mark, "a").write("started\\n")
 for line in sys.stdin:
     message = json.loads(line)
@@ -35,18 +36,25 @@ for line in sys.stdin:
         if probed == "nonsense":
             print("server/discover?", flush=True)
             continue
-        if probed == "half":
+        if probed == "late":
+            time.sleep(0.3)
+            info = {"name": "new", "version": "1"}
+            result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "serverInfo": info}
+            answer = {"result": {**result, **STATELESS}}
+        elif probed == "half":
             answer = {"result": {}}
         else:
             answer = {"error": {"code": int(probed), "message": "no"}}
+    elif method == "initialize" and probed == "late":
+        answer = {"error": {"code": -32601, "message": "no"}}
     elif method == "initialize":
         info = {"name": "old", "version": "1"}
         result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
         answer = {"result": result}
     elif method == "tools/list":
-        answer = {"result": {"tools": [{"name": "work", "inputSchema": {"type": "object"}}]}}
+        answer = {"result": {"tools": [{"name": "work", "inputSchema": {"type": "object"}}], **STATELESS}}
     elif method == "tools/call":
-        answer = {"result": {"content": [{"type": "text", "text": str(os.getpid())}]}}
+        answer = {"result": {"content": [{"type": "text", "text": str(os.getpid())}], **STATELESS}}
     if answer and "id" in message:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
 """
@@ -122,6 +130,11 @@ def test_a_server_that_does_not_speak_the_given_revision_is_unreachable(tmp_path
         program = Program(tmp_path, probed, revision="2026-07-28")
         with pytest.raises(live_connection.UnreachableError):
             asyncio.run(program.call())
+
+
+def test_a_named_revision_may_be_answered_later_than_a_probe(tmp_path: Path) -> None:
+    program = Program(tmp_path, "late", revision="2026-07-28")
+    assert asyncio.run(program.call(seconds=0.1))["content"]
 
 
 def test_a_server_that_ends_in_any_case_is_started_twice_and_then_reported(tmp_path: Path) -> None:

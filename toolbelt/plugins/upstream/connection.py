@@ -269,7 +269,9 @@ class Server:
         """Return a client that has shaken hands. A server that breaks when it is probed is initialized on a new
         connection, and not probed again.
         """
-        probe = eras.Probe(self.limits.probe) if eras.is_probed(self.settings) else None
+        # Nothing follows the probe for a named revision, so it may take as long as any answer.
+        seconds = self.settings.timeout if self.settings.revision else self.limits.probe
+        probe = eras.Probe(seconds) if eras.is_probed(self.settings) else None
         try:
             client = await stack.enter_async_context(self._client(live, probe))
         except Exception:
