@@ -12,8 +12,7 @@ from toolbelt.core import caches, connections
 
 _MAX = 10_000
 
-_Key = tuple[str, tuple[str, ...], str]
-_initialized: caches.LruCache[_Key, bool] = caches.LruCache(_MAX)
+_initialized: caches.LruCache[str, bool] = caches.LruCache(_MAX)
 
 
 class Probe:
@@ -70,5 +69,5 @@ def forget(settings: connections.Connection) -> None:
     _initialized.pop(_key(settings))
 
 
-def _key(settings: connections.Connection) -> _Key:
-    return settings.command, settings.args, settings.url
+def _key(settings: connections.Connection) -> str:
+    return repr(settings)
