@@ -100,6 +100,8 @@ NO_PAGES = {
     "override",
     "reset",
     "undo",
+    "keep_description",
+    "decide_instructions",
     "evict",
     "change_settings",
     "create_agent",
