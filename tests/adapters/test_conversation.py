@@ -231,3 +231,70 @@ def test_a_call_through_call_tool_means_the_tool_that_it_names() -> None:
     assert conversation.dispatched("call_tool", {"tool": "refund"}) == ("refund", {})
     for name, arguments in (("refund", given), ("call_tool", {}), ("call_tool", {"tool": 7})):
         assert conversation.dispatched(name, arguments) == (name, arguments)
+
+
+def test_thinking_of_another_lines_models_is_left_out(world: soak.World, toolbelt: plain.Toolbelt) -> None:
+    messages: list[Any] = [USER]
+    talk = begin(toolbelt)
+    answered(talk, messages)
+    messages.append(USER)
+    elsewhere = toolbelt.conversation(
+        "anthropic", model=CLAUDE, platform="bedrock", system="Be brief.", state=talk.state
+    )
+    there = answered(elsewhere, messages)
+    assert [len(message["content"]) for message in there["messages"][1::2]] == [1]
+    messages.append(USER)
+    back = answered(begin(toolbelt, elsewhere.state), messages)
+    assert [len(message["content"]) for message in back["messages"][1::2]] == [2, 1]
+
+
+def test_an_answer_that_only_thought_is_left_out_of_a_new_start() -> None:
+    kept = conversation.Conversation("anthropic", model=CLAUDE)
+    append = {"line": "anthropic/claude", "token": "t", "prefix": {}, "messages": [], "request": {}}
+    thought = {"role": "assistant", "content": [THINKING]}
+    request = kept.request([USER, thought, USER], {**append, "headers": {}, "restart": None})
+    assert request.messages == [USER, USER]
+
+
+def test_a_history_whose_beginning_was_cut_begins_again(toolbelt: plain.Toolbelt) -> None:
+    talk, messages = begin(toolbelt), [USER]
+    for _ in range(3):
+        answered(talk, messages)
+        messages.append(USER)
+    kept = conversation.Conversation("anthropic", model=CLAUDE, state=talk.state)
+    assert kept.question(messages)["token"]
+    assert kept.question(messages[2:])["token"] is None
+
+
+@pytest.mark.parametrize(
+    ("form", "before", "joined"),
+    [
+        (
+            "bedrock",
+            {"role": "user", "content": [{"toolResult": {}}]},
+            {"role": "user", "content": [{"toolResult": {}}, {"text": "n"}]},
+        ),
+        (
+            "mistral",
+            {"role": "tool", "tool_call_id": "c", "content": "1"},
+            {"role": "tool", "tool_call_id": "c", "content": "1\n\nn"},
+        ),
+    ],
+)
+def test_a_notice_is_part_of_the_message_that_no_users_may_follow(
+    form: str, before: Any, joined: Any
+) -> None:
+    notice = {"role": "user", "content": [{"text": "n"}] if form == "bedrock" else "n"}
+    append = {"line": "x", "token": "t", "prefix": {}, "messages": [notice], "request": {}}
+    request = conversation.Conversation(form).request([before], {**append, "headers": {}, "restart": None})
+    assert request.messages == [joined]
+
+
+def test_outputs_of_all_kinds_and_texts_are_the_programs() -> None:
+    kinds = ["function_call_output", "custom_tool_call_output", "shell_call_output", "mcp_approval_response"]
+    own: list[Any] = [*({"type": kind} for kind in kinds), "hi", {"parts": [{"text": "hi"}]}]
+    for message in own:
+        assert not conversation._is_from_model(message)
+    models: list[Any] = [{"type": "reasoning"}, {"type": "function_call"}, {"role": "model"}, ANSWER]
+    for message in models:
+        assert conversation._is_from_model(message)

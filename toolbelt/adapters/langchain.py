@@ -145,10 +145,12 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
             return handler(request)
         tool_call, run = request.tool_call, self._run(request.state)
         name, args = tool_call["name"], tool_call["args"]
-        if tool := self._local.blocking_find(name):
+        meant, given = _meant(request.state, name, args)
+        if tool := self._local.blocking_find(meant):
             try:
-                with self._local.admitted(run, name, args) as call:
-                    return _with_outcome(call, handler(request.override(tool=tool.native)), name)
+                with self._local.admitted(run, meant, given) as call:
+                    asked = request.override(tool=tool.native, tool_call={**tool_call, "args": dict(given)})
+                    return _with_outcome(call, handler(asked), name)
             except local.NotAdmittedError as error:
                 return _tool_message(tool_call, runs.read(error.document))
         connection, told = self._connection.blocking(), _spoken(request.state)
@@ -164,10 +166,12 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
             return await handler(request)
         tool_call, run = request.tool_call, self._run(request.state)
         name, args = tool_call["name"], tool_call["args"]
-        if tool := await self._local.find(name):
+        meant, given = _meant(request.state, name, args)
+        if tool := await self._local.find(meant):
             try:
-                async with self._local.admitted(run, name, args) as call:
-                    return _with_outcome(call, await handler(request.override(tool=tool.native)), name)
+                async with self._local.admitted(run, meant, given) as call:
+                    asked = request.override(tool=tool.native, tool_call={**tool_call, "args": dict(given)})
+                    return _with_outcome(call, await handler(asked), name)
             except local.NotAdmittedError as error:
                 return _tool_message(tool_call, runs.read(error.document))
         told = _spoken(request.state)
@@ -247,7 +251,9 @@ def _of_line(
         is_said = bool(entry) and "token" not in entry
         if is_said and (index < begins or entry["line"] != line):
             continue
-        result.append(_without_thinking(message) if index < begins else message)
+        sent_message = _without_thinking(message) if index < begins else message
+        if sent_message.content or not message.content:
+            result.append(sent_message)
     return result
 
 
@@ -273,6 +279,13 @@ def _spoken(state: Any) -> dict[str, str]:
     tokens = (_kept(message).get("token") for message in reversed(state["messages"]))
     token = next((token for token in tokens if token), None)
     return {"conversation": token} if token else {}
+
+
+def _meant(state: Any, name: str, args: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the tool and the arguments that a call means: a model that is told everything in words has call_tool."""
+    lines_ = (_kept(message).get("line") for message in reversed(state["messages"]))
+    is_in_words = next((line for line in lines_ if line), None) == _WORDS
+    return conversation.dispatched(name, args) if is_in_words else (name, args)
 
 
 def _prepared(
@@ -317,9 +330,9 @@ def _changes(document: protocol.Document, talk: _Conversation) -> _Said:
 
 def _words(document: protocol.Document, talk: _Conversation) -> _Said:
     """Return the same as :func:`_changes`, for a model that is told everything in words."""
-    after, texts, _ = talk.in_words.after(document)
+    after, texts, begins_again = talk.in_words.after(document)
     said = [_message_of({"role": "user", "content": text}, talk.line) for text in texts]
-    begins = talk.token is None or list(after.tools) != list(talk.prefix["tools"])
+    begins = talk.token is None or begins_again
     prefix = {"tools": list(after.tools), "policy": after.policy} if begins else None
     return prefix, said, {"line": talk.line, "token": after.token}
 

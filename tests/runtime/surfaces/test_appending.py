@@ -357,3 +357,32 @@ def test_the_token_depends_on_the_tools_and_not_on_how_often_they_changed() -> N
     token = conversation_tokens.unseal("ada", talk.token or "")
     assert token is not None
     assert token.entries == 30
+
+
+def test_a_focus_for_gemini_names_only_declared_tools() -> None:
+    talk = Talk(GEMINI)
+    talk.flip(desk=False)
+    talk.world.edit({"agents": [{"key": "ada", "tools_config": {"desk": False}}]}, lenient=False)
+    talk.ask()
+    talk.flip(desk=True).ask()
+    focused = talk.ask("must")
+    names_ = focused["request"]["tool_config"]["function_calling_config"]["allowed_function_names"]
+    assert "clock" not in names_
+    assert "call_tool" in names_
+    assert "clock" in json.dumps(focused["messages"])
+
+
+def test_a_loadable_tool_that_the_provider_does_not_accept_stops_no_conversation() -> None:
+    talk = Talk(BEDROCK)
+    odd = {"type": "object", "properties": {"a b": {"type": "string"}}}
+    begun = talk.edit("tools", "spare_tool", input_schema=odd).ask()
+    assert not [tool for tool in begun["prefix"]["tools"] if tool.get("defer_loading")]
+
+
+def test_a_paused_turn_gets_no_focus_and_forgets_no_compaction() -> None:
+    talk = Talk(CLAUDE)
+    talk.ask()
+    talk.flip(post=True).ask()
+    held = talk.ask("must", hold=True, compacted=True)
+    assert held["messages"] == []
+    assert talk.ask()["changes"]["policy"] == ["toolkit post"]

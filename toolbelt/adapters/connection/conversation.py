@@ -23,6 +23,7 @@ VERSION = 1
 Messages = Sequence[Any]
 
 _NOT_FROM_MODELS = frozenset({"user", "system", "developer", "tool", "function"})
+_OF_PROGRAMS = frozenset({"additional_tools", "mcp_approval_response"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -77,7 +78,7 @@ class Conversation:
         """
         line, number = self._line, len(_beginnings(messages))
         is_whole = all(entry["before_answer"] <= number for entry in line.get("appended", ()))
-        is_whole = is_whole and line.get("begins_at", 0) <= number
+        is_whole = is_whole and all(answer < number for answer in line.get("answers", ()))
         fields: dict[str, Any] = {"token": line.get("token") if is_whole else None}
         if self.platform != "api":
             fields["platform"] = self.platform
@@ -92,8 +93,8 @@ class Conversation:
         if append is None:
             if not self._line:
                 raise protocol.Unreachable("Toolbelt could not be reached to begin this conversation.")
-            headers = lines.of(self.form, self.model, self.platform).headers
-            append = {**_NOTHING, "line": self._key, "token": self._line["token"], "headers": headers}
+            kept = self._line
+            append = {**_NOTHING, "line": self._key, "token": kept["token"], "headers": kept["headers"]}
         return Request(self, messages, append)
 
     @property
@@ -143,14 +144,17 @@ class Request:
         number = len(_beginnings(messages))
         if append["prefix"] is not None:
             prefix = conversation._with_system(append["prefix"])
-            before = {"prefix": prefix, "appended": [], "begins_at": number}
+            before = {"prefix": prefix, "appended": [], "answers": []}
         added = (
             [{"before_answer": number, "messages": list(append["messages"])}] if append["messages"] else []
         )
         self._line = {
             **before,
             "token": append["token"],
+            "headers": dict(append["headers"]),
             "appended": [*before["appended"], *added],
+            # The numbers of the answers of this line's models: the thinking of all others belongs to other prefixes.
+            "answers": [*before["answers"], number],
         }
         self._messages = messages
 
@@ -170,10 +174,10 @@ class Request:
         result: list[Any] = []
         for number, (start, end) in enumerate(itertools.pairwise([0, *beginnings, len(self._messages)])):
             part = self._messages[start:end]
-            if number <= self._line["begins_at"] and self._conversation.form == "anthropic":
+            if number - 1 not in self._line["answers"]:
                 part = _without_thinking(part)
             result += [*part, *said.get(number, ())]
-        return result
+        return _joined(self._conversation.form, result)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -202,9 +206,28 @@ def _beginnings(messages: Messages) -> list[int]:
 
 
 def _is_from_model(message: Any) -> bool:
-    if _field(message, "type") in ("function_call_output", "additional_tools"):
+    kind = _field(message, "type")
+    if isinstance(kind, str) and (kind.endswith("_output") or kind in _OF_PROGRAMS):
         return False
-    return _field(message, "role") not in _NOT_FROM_MODELS
+    # A message of Gemini's without a role, and a text alone, are the user's.
+    is_text = isinstance(message, str) or (kind is None and _field(message, "role") is None)
+    return not is_text and _field(message, "role") not in _NOT_FROM_MODELS
+
+
+def _joined(form: str, messages: list[Any]) -> list[Any]:
+    """Return messages as a provider takes them that demands an order which others do not."""
+    result: list[Any] = []
+    for message in messages:
+        last = result[-1] if result else None
+        is_user = _field(message, "role") == "user" and isinstance(message, Mapping)
+        if is_user and form == "bedrock" and _field(last, "role") == "user" and isinstance(last, Mapping):
+            result[-1] = {**last, "content": [*last["content"], *message["content"]]}
+        elif is_user and form == "mistral" and _field(last, "role") == "tool" and isinstance(last, Mapping):
+            # No message of the user's may follow the result of a tool.
+            result[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+        else:
+            result.append(message)
+    return result
 
 
 def _without_thinking(messages: Messages) -> list[Any]:
@@ -213,11 +236,17 @@ def _without_thinking(messages: Messages) -> list[Any]:
     for message in messages:
         content = _field(message, "content")
         if _is_from_model(message) and isinstance(content, Iterable) and not isinstance(content, str):
-            kept = [block for block in content if _field(block, "type") not in _THINKING]
+            kept = [block for block in content if not _is_thinking(block)]
+            if not kept:
+                continue
             if len(kept) < len(list(content)):
                 message = {"role": "assistant", "content": kept}
         result.append(message)
     return result
+
+
+def _is_thinking(block: Any) -> bool:
+    return _field(block, "type") in _THINKING or _field(block, "reasoningContent") is not None
 
 
 def _field(value: Any, name: str) -> Any:

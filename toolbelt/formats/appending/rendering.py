@@ -129,6 +129,11 @@ def request(line: lines.Line, view: conversations.View, shown: surface.Surface) 
         if not named <= choosable:
             # Said in words; what was withdrawn is refused when it is called.
             profile, step = replace(profile, allowed_tools=False, forcing="no"), focus
+            if line.form == "gemini":
+                # It takes no names that were not declared.
+                allowed = documents.FirstStep(names=callable_, narrows=True, required=False)
+                said = [_user(line.form, focus.text(is_forced=False))] if focus else []
+                return Request(parameters=gemini.first_step(allowed, profile), messages=said)
     if step is None:
         return Request(parameters={})
     parameters = _FIRST_STEPS[line.form](step, profile)

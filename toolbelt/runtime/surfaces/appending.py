@@ -59,11 +59,16 @@ def of(
     restart = _restart(conversation, token, line)
     if token is None or restart:
         return _begun(line, shown, hashes, restart)
-    if conversation.hold:
-        return _document(line, token, conversation.token or "", shown, conversations.NOTHING)
     view = token.view
     if conversation.compacted:
         view = conversations.compacted(view, keeps_tools=line.means.remove == "withdraw")
+        token = dataclasses.replace(token, size=0)
+    if conversation.hold:
+        # What the compaction removed is said later.
+        held = dataclasses.replace(token, view=view)
+        text = conversation_tokens.seal(shown.agent, held) if conversation.compacted else conversation.token
+        document = _document(line, held, text or "", shown, conversations.NOTHING)
+        return {**document, "messages": []}
     now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
     left_out: Mapping[str, str] = {}
     if view.now != now.digest:
@@ -87,7 +92,7 @@ def of(
             view=after,
             chain=_digest(token.chain + said) if messages else token.chain,
             entries=token.entries + bool(messages),
-            size=token.size + (len(said) if messages else 0),
+            size=token.size + (len(said.encode()) if messages else 0),
         )
         text = conversation_tokens.seal(shown.agent, token)
     return _document(line, token, text, shown, changes, messages, left_out)
@@ -117,13 +122,15 @@ def _restart(
         return "unknown" if conversation.token else None
     if token.line != line.key:
         return "other-line"
-    return "too-long" if token.size > line.max_bytes else None
+    return "too-long" if token.size > line.max_bytes and not conversation.hold else None
 
 
 def _begun(
     line: lines.Line, shown: surface.Surface, hashes: Mapping[str, str], restart: Restart | None
 ) -> dict[str, Any]:
     deferred = _in_reserve(shown) if line.means.add == "refer" else []
+    refused = appended.unsupported(line, deferred)
+    deferred = [tool for tool in deferred if tool.name not in refused]
     prefix = appended.prefix(line, shown, deferred)
     now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
     reserve = tool_deltas.hashes(deferred)

@@ -14,8 +14,8 @@ from django.core import signing
 from toolbelt.core import conversations
 
 VERSION = 1
-# The longest token that is read, in characters. One of 3,000 tools takes 80,000.
-MAX_LENGTH = 200_000
+# The longest token that is read, in characters. One of 5,000 tools with long names takes 220,000.
+MAX_LENGTH = 400_000
 
 _PREFIX = "tbc1."
 _HOWS: dict[str, conversations.How] = {how[0]: how for how in ("offered", "withdrawn", "deferred", "through")}
@@ -63,7 +63,7 @@ def seal(agent: str, token: Token) -> str:
 
 def unseal(agent: str, text: str) -> Token | None:
     """Return the token; None if it is not one of ours for this agent, or of another version."""
-    if not text.startswith(_PREFIX) or len(text) > MAX_LENGTH:
+    if not text.startswith(_PREFIX) or len(text) > MAX_LENGTH or not text.isascii():
         return None
     try:
         fields: dict[str, Any] = _signer(agent).unsign_object(text.removeprefix(_PREFIX))
