@@ -12,7 +12,9 @@ from typing import Any
 
 from tests.plugins.upstream import listing, serving
 
-# How servers refuse an unknown session: the HTTP status, and the JSON-RPC error or the text of the response.
+FAILED = {"content": [{"type": "text", "text": "Session not found"}], "isError": True}
+# How servers refuse an unknown session: the HTTP status, and the JSON-RPC error, the tool's result or the text of the
+# response.
 REFUSALS: dict[str, tuple[int, Any]] = {
     "Python SDK 1.x and 2.x": (404, {"code": -32600, "message": "Session not found"}),
     "Python SDK, ended": (404, {"code": -32600, "message": "Not Found: Session has been terminated"}),
@@ -32,6 +34,16 @@ REFUSALS: dict[str, tuple[int, Any]] = {
     "unavailable": (503, {"code": -32001, "message": "MCP session is unknown or expired"}),
     "unauthorized": (401, "session expired"),
     "200": (200, {"code": -32001, "message": "Session not found or expired"}),
+    "200, without an id": (
+        200,
+        '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"No valid session"}}',
+    ),
+    "200, of another request": (
+        200,
+        '{"jsonrpc":"2.0","id":"x","error":{"code":-32001,"message":"Session expired"}}',
+    ),
+    "an event": (200, 'event: message\ndata: {"error":"Session not found"}\n\n'),
+    "a failed tool": (200, FAILED),
 }
 
 
@@ -48,8 +60,9 @@ class Server(http.server.ThreadingHTTPServer):
         self.sessions_started, self.calls_run = 0, 0
         # Open streams end when this is set.
         self.streams_end = threading.Event()
-        # The refusal of calls in a known session; None to run them.
+        # The refusal of calls in a known session; None to run them. How many were refused.
         self.answer: tuple[int, Any] | None = None
+        self.calls_refused = 0
 
     @property
     def url(self) -> str:
@@ -97,6 +110,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif method == "tools/list":
             result = {"tools": self.server.tools}
         elif self.server.answer is not None:
+            self.server.calls_refused += 1
             self._refuse(request["id"], *self.server.answer)
             return
         else:
@@ -126,9 +140,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _refuse(self, id_: Any, status: int, error: Any) -> None:
         if isinstance(error, str):
-            self._send(status, {"content-type": "text/plain"}, error.encode())
+            kind = {"{": "application/json", "e": "text/event-stream"}.get(error[:1], "text/plain")
+            self._send(status, {"content-type": kind}, error.encode())
             return
-        body = json.dumps({"jsonrpc": "2.0", "id": id_, "error": error}).encode()
+        name = "result" if "content" in error else "error"
+        body = json.dumps({"jsonrpc": "2.0", "id": id_, name: error}).encode()
         self._send(status, {"content-type": "application/json"}, body)
 
     def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:

@@ -537,3 +537,31 @@ def test_an_answer_that_ends_too_early_is_no_answer_of_the_tool(revision: str) -
                 await harness.call(client, "work", {})
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+def test_an_error_names_the_http_status_and_when_to_try_again(revision: str) -> None:
+    async def answer(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        write(writer, b'{"error": "slow down"}', status=429, headers="retry-after: 30\r\n")
+
+    async def story() -> None:
+        async with Server(revision, answer).served() as client:
+            with pytest.raises(
+                contract.ToolError, match=r"^The server answered HTTP 429 \(Retry-After: 30\): "
+            ):
+                await harness.call(client, "work", {})
+            assert client.status().state == "open"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+def test_an_answer_to_a_call_is_its_own_whatever_id_it_has(revision: str) -> None:
+    async def answer(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
+        write(writer, result_message({"id": "another"}, RESULT | COMPLETE))
+
+    async def story() -> None:
+        async with Server(revision, answer).served() as client:
+            assert (await harness.call(client, "work", {}))["content"] == RESULT["content"]
+
+    asyncio.run(story())

@@ -16,3 +16,11 @@ def test_a_missing_program_is_explained_by_how_it_was_given(command: str, advice
 
     assert advice in reason
     assert ("full path" in reason) == (not command.startswith("/"))
+
+
+def test_when_a_server_said_to_try_again_is_in_the_reason() -> None:
+    settings = connections.Connection(url="https://tools.test/mcp")
+    reason = reasons.describe(None, settings, http_status=503, retry_after="120\u202e" + "0" * 100)
+
+    assert reason.startswith("The server answered HTTP 503 (Retry-After: 120000")
+    assert len(reason) < 120

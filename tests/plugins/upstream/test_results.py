@@ -46,3 +46,9 @@ def test_a_failure_has_the_tools_message_without_hidden_characters() -> None:
         results.read({"isError": True, "content": [{"type": "text", "text": "no such\u200b file"}]})
     with pytest.raises(contract.ToolError, match="without a message"):
         results.read({"isError": True, "content": []})
+
+
+def test_a_structured_result_of_a_new_session_has_its_note() -> None:
+    result = results.in_new_session({"content": [TEXT], "structuredContent": {"n": 1}})
+
+    assert results.content(result) == {"result": {"n": 1}, "note": results.NEW_SESSION}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from tests.plugins.upstream import harness, listing, session_server, stateful
 from toolbelt.core import connections
 from toolbelt.core.imported import non_tool_importing
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import calling, connection, live_connection
+from toolbelt.plugins.upstream import connection, live_connection, results
 from toolbelt.plugins.upstream import limits as bounds
 
 pytestmark = pytest.mark.slow
@@ -76,7 +77,7 @@ def test_a_call_whose_session_is_refused_runs_once_in_a_new_session(refusal: tup
         # The stream stays open: otherwise it would report the restart before the call.
         restarted.session = ""
         answer = await harness.call(server, "echo", {})
-        assert [block["text"] for block in answer["content"]] == ["echoed", calling.NEW_SESSION]
+        assert [block["text"] for block in answer["content"]] == ["echoed", results.NEW_SESSION]
 
     with session_server.running(refusal) as restarted:
         run_connected(restarted.url, story)
@@ -88,7 +89,8 @@ def test_concurrent_calls_after_a_restart_share_the_new_session() -> None:
     async def story(server: connection.Server) -> None:
         await harness.call(server, "echo", {})
         restarted.session = ""
-        await asyncio.gather(*(harness.call(server, "echo", {}) for _ in range(5)))
+        answers = await asyncio.gather(*(harness.call(server, "echo", {}) for _ in range(5)))
+        assert [answer["content"][-1]["text"] for answer in answers] == [results.NEW_SESSION] * 5
 
     with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
         run_connected(restarted.url, story)
@@ -129,6 +131,48 @@ def test_an_error_of_the_call_itself_is_raised_without_a_new_session(answer: tup
         run_connected(restarted.url, story)
 
     assert restarted.sessions_started == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, {"code": -32603, "message": "Session not found"}),
+        (401, "session expired"),
+        (400, ""),
+        (200, {"code": -32001, "message": "Session not found"}),
+        (200, 'event: message\ndata: {"error":"Session not found"}\n\n'),
+        (200, session_server.FAILED),
+    ],
+)
+def test_a_tool_that_says_the_same_in_a_session_that_the_server_knows_runs_once(
+    answer: tuple[int, Any],
+) -> None:
+    async def story(server: connection.Server) -> None:
+        await harness.call(server, "echo", {})
+        restarted.answer = answer
+        with contextlib.suppress(contract.ToolError, live_connection.UnreachableError):
+            failed = await harness.call(server, "echo", {})
+            assert failed == session_server.FAILED
+
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
+
+    assert (restarted.sessions_started, restarted.calls_run, restarted.calls_refused) == (1, 1, 1)
+
+
+def test_an_error_after_a_restart_says_that_the_session_is_new() -> None:
+    async def story(server: connection.Server) -> None:
+        await harness.call(server, "echo", {})
+        restarted.session = ""
+        restarted.answer = (400, {"code": -32602, "message": "There is no page 3."})
+        with pytest.raises(contract.ToolError) as refused:
+            await harness.call(server, "echo", {})
+        assert str(refused.value).endswith(f"There is no page 3. {results.NEW_SESSION}")
+        restarted.answer = None
+        assert len((await harness.call(server, "echo", {}))["content"]) == 1
+
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
 
 
 def test_permission_is_checked_again_before_a_call_is_repeated() -> None:
@@ -204,8 +248,10 @@ def test_a_restart_noticed_by_the_stream_is_reported_without_a_call(kind: str) -
             assert time.monotonic() < deadline
             await asyncio.sleep(0.01)
         assert "no longer knows the session" in server.status().error
-        assert text(await harness.call(server, "echo", {})) == "echoed"
+        answer = await harness.call(server, "echo", {})
+        assert [block["text"] for block in answer["content"]] == ["echoed", results.NEW_SESSION]
         assert (server.status().state, server.status().error) == ("open", "")
+        assert len((await harness.call(server, "echo", {}))["content"]) == 1
 
     with session_server.running(session_server.REFUSALS[kind]) as restarted:
         run_connected(restarted.url, story)

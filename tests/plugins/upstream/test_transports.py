@@ -105,10 +105,13 @@ def test_a_response_above_the_size_limit_is_not_read_completely(monkeypatch: pyt
 def test_the_status_of_each_response_to_a_message_is_reported() -> None:
     statuses: list[int] = []
 
-    request_through_gate("http://tools.test/", RecordingTransport(), answered=statuses.append)
+    def note(status: int, retry_after: str) -> None:
+        statuses.append(status)
+
+    request_through_gate("http://tools.test/", RecordingTransport(), answered=note)
     assert statuses == []
 
-    request_through_gate("http://tools.test/", RecordingTransport(), "POST", answered=statuses.append)
+    request_through_gate("http://tools.test/", RecordingTransport(), "POST", answered=note)
     assert statuses == [200]
 
 

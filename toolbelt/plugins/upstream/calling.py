@@ -26,10 +26,6 @@ _CHANGED = "{0.plugin} no longer offers {0.name} as it was approved."
 _REWORDED = "On this connection, {0.plugin} does not describe {0.name} as it was approved."
 
 
-# What a model reads after a call that began a new session.
-NEW_SESSION = "The server has begun a new session: what it kept for earlier calls is gone."
-
-
 class Progress(Protocol):
     """Called with the progress of a call, on the connections' event loop; the total and the message are optional."""
 
@@ -81,15 +77,7 @@ async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
     more: Mapping[str, Any] = features.resumed if features is not None else {}
     for _ in range(client_features.MAX_ROUNDS):
         try:
-            try:
-                result = await _attempt(server, call, more)
-            except live_connection.NotRunError as error:
-                # As MCP requires, a new session begins; it is listed and checked again. If the server is still
-                # unreachable, the reason is reported.
-                result = await _attempt(server, call, more)
-                if error.had_session and call.method == results.CALL:
-                    note = {"type": "text", "text": NEW_SESSION}
-                    result = {**result, "content": [*result.get("content", ()), note]}
+            result = await _attempted(server, call, more)
         except client_features.PagesRequiredError as error:
             return await _forward_questions(error, features)
         if result.get("resultType") != results.INPUT_REQUIRED:
@@ -103,6 +91,26 @@ async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
         except client_features.RefusedError:
             break
     raise contract.ToolError("The server asks for input that is not available here.")
+
+
+async def _attempted(server: connection.Server, call: Request, more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the result of a call, or of its second attempt if it has not run; with a note if the session is new."""
+    is_new = False
+    try:
+        try:
+            result = await _attempt(server, call, more)
+        except live_connection.NotRunError as error:
+            # As MCP requires, a new session begins; it is listed and checked again. If the server is still unreachable,
+            # the reason is reported.
+            is_new = error.had_session
+            result = await _attempt(server, call, more)
+    except contract.ToolError as error:
+        if call.method == results.CALL and (server.take_session_loss() or is_new):
+            raise contract.ToolError(f"{error} {results.NEW_SESSION}") from error
+        raise
+    if call.method == results.CALL and (server.take_session_loss() or is_new):
+        return results.in_new_session(result)
+    return result
 
 
 async def _follow(server: connection.Server, call: Request) -> None:
@@ -178,7 +186,8 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
                 result: Mapping[str, Any] = await live.at_hand().session.send_request(
                     request, _unchanged(), progress_callback=_extending(running_call, call.progress)
                 )
-        result = results.without_nulls(result, call.method)
+        if last.has_not_run:
+            raise live_connection.UnreachableError("The server no longer knows the session.")
         validate(result, by_name=False)
     except TimeoutError:
         server.note_late(live)
@@ -193,7 +202,7 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
             not_run = live_connection.NotRunError(live.why(error, server.settings))
             not_run.had_session = live.has_session
             raise not_run from error
-        refusal = _refusal(error, live, call, server, is_cut=last.is_cut)
+        refusal = _refusal(error, live, call, server, last)
         if isinstance(refusal, live_connection.UnreachableError):
             server.end(live)
         raise refusal from error
@@ -218,15 +227,14 @@ def _refusal(
     live: live_connection.LiveConnection,
     call: Request,
     server: connection.Server,
-    *,
-    is_cut: bool,
+    last: last_check.LastCheck,
 ) -> errors.ToolbeltError:
     """Return the exception for a failed request. Raise PagesRequiredError if the user has to open pages first."""
     from mcp.shared.exceptions import MCPError
 
     if not isinstance(error, MCPError):
         return live_connection.UnreachableError(live.why(error, server.settings))
-    refusal = live.refusal(error, server.settings, is_cut=is_cut)
+    refusal = live.refusal(error, server.settings, last)
     if call.method != results.CALL and not isinstance(refusal, live_connection.UnreachableError):
         refusal = requests.RequestFailedError(str(refusal), error.code)
     if (pages := client_features.required_pages(error, call.features)) is not None:

@@ -76,7 +76,7 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._answer: importing.ServerListing | None = None
         self._listing: asyncio.Task[importing.ServerListing] | None = None
-        self._is_stale = False
+        self._is_stale = self._is_session_lost = False
         self._closed = False
         self._error, self._stderr = "", ""
         self._pause, self._relists = (
@@ -202,6 +202,16 @@ class Server:
         live.is_over = True
         self.end(live)
 
+    def note_session_end(self, live: live_connection.LiveConnection) -> None:
+        """Note that the server no longer knows the session, and retire its connection."""
+        self._is_session_lost = self._is_session_lost or live.has_session
+        self.retire(live)
+
+    def take_session_loss(self) -> bool:
+        """Return, once, whether a session has been lost since the last call, with what the server kept in it."""
+        was_lost, self._is_session_lost = self._is_session_lost, False
+        return was_lost
+
     def retire(self, live: live_connection.LiveConnection) -> None:
         """Stop new calls on this connection, and close it after the answers to its calls."""
         live.is_retired = True
@@ -300,7 +310,7 @@ class Server:
             self._environ,
             live,
             on_end=note_end,
-            on_session_end=lambda: self.retire(live),
+            on_session_end=lambda: self.note_session_end(live),
             on_message=self._note_message,
             may_ask=self._may_ask,
             probe=probe,

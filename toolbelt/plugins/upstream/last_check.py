@@ -31,6 +31,9 @@ class LastCheck:
         self.has_not_run = False
         # Whether the server ended its answer before it was complete.
         self.is_cut = False
+        # The id of the request, the HTTP status of the answer, and when that says to try again.
+        self.request_id: int | str | None = None
+        self.status, self.retry_after = 0, ""
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
@@ -42,11 +45,17 @@ class LastCheck:
             CURRENT.reset(token)
             self._is_over = True
 
-    def claim(self) -> bool:
+    def note_status(self, status: int, retry_after: str) -> None:
+        """Record the HTTP status of the answer, and its Retry-After."""
+        self.status, self.retry_after = status, retry_after
+
+    def claim(self, id_: int | str) -> bool:
         """Return True once: for the request itself, not for what else is sent in its context, such as its cancellation,
         or the answer to a question.
         """
         is_first, self._is_claimed = not self._is_claimed, True
+        if is_first:
+            self.request_id = id_
         return is_first
 
     async def make(self) -> None:

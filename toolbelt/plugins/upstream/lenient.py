@@ -112,8 +112,8 @@ def _message(value: dict[str, Any], waiting: Collection[Id]) -> message.SessionM
         return None
     if value.get("error") is not None:
         return _checked({"jsonrpc": "2.0", "id": id_, "error": _error(value["error"])})
-    result = value.get("result")
-    return _checked({"jsonrpc": "2.0", "id": id_, "result": result if isinstance(result, dict) else {}})
+    result = {} if value.get("result") is None else value["result"]
+    return _checked({"jsonrpc": "2.0", "id": id_, "result": result})
 
 
 def _checked(value: dict[str, Any]) -> message.SessionMessage | None:

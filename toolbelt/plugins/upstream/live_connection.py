@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from toolbelt.core import connections, errors
 from toolbelt.core.imported import cleaning
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import client_features, reasons, ring_buffer
+from toolbelt.plugins.upstream import client_features, last_check, reasons, ring_buffer
 
 if TYPE_CHECKING:
     import mcp
@@ -73,6 +73,7 @@ class LiveConnection:
     output: ring_buffer.RingBuffer = field(default_factory=ring_buffer.RingBuffer)
     exit_code: int | None = None
     http_status: int = 0
+    retry_after: str = ""
     client: mcp.Client | None = None
     task: asyncio.Task[None] | None = None
     failure: UnreachableError | None = None
@@ -119,7 +120,8 @@ class LiveConnection:
 
     def begin_again(self) -> None:
         """Forget why the first attempt to connect failed."""
-        self.failure, self.exit_code, self.http_status, self.is_over = None, None, 0, False
+        self.failure, self.exit_code, self.is_over = None, None, False
+        self.http_status, self.retry_after = 0, ""
 
     def note_exit(self, code: int) -> None:
         """Record the exit code of a process that ended on its own."""
@@ -129,30 +131,29 @@ class LiveConnection:
         """Record that the server gave the id of a session: it may keep state for this connection."""
         self.has_session = True
 
-    def note_status(self, status: int) -> None:
-        """Record the HTTP status of the server's last answer."""
-        self.http_status = status
+    def note_status(self, status: int, retry_after: str = "") -> None:
+        """Record the HTTP status of the server's last answer, and its Retry-After."""
+        self.http_status, self.retry_after = status, retry_after
 
     def refusal(
-        self, error: Any, settings: connections.Connection, *, is_cut: bool = False
+        self, error: Any, settings: connections.Connection, last: last_check.LastCheck
     ) -> errors.ToolbeltError:
         """Return the error of a refused call: UnreachableError if the connection has ended, or the server's own.
 
-        ``is_cut``: the server ended its answer before it was complete. The client reports both with a code that servers
-        use for errors of their own, so it is not the code that decides.
+        The client reports an ended connection, and an answer that is cut, with a code that servers use for errors of
+        their own, so it is not the code that decides.
         """
         import mcp_types
 
-        is_over = is_cut or self.is_over or self.leave.is_set()
+        is_over = last.is_cut or self.is_over or self.leave.is_set()
         is_closed = is_over and error.code == mcp_types.CONNECTION_CLOSED
         if is_closed or self.http_status in _AWAY:
             return UnreachableError(self.why(error, settings))
-        if error.code == mcp_types.PARSE_ERROR and "validation error" in str(error.message):
+        message = cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."
+        if error.code == mcp_types.PARSE_ERROR and "validation error" in message:
             # The words of a library.
-            return contract.ToolError("The server's answer cannot be read.")
-        return contract.ToolError(
-            cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."
-        )
+            message = "The server's answer cannot be read."
+        return contract.ToolError(reasons.of_status(last.status, last.retry_after, message))
 
     def why(self, error: BaseException | None, settings: connections.Connection) -> str:
         """Return why it ended, for an operator."""
@@ -160,6 +161,7 @@ class LiveConnection:
             self.failure or error,
             settings,
             http_status=self.http_status,
+            retry_after=self.retry_after,
             exit_code=self.exit_code,
             last=self.stderr.last() or (self.output.last() if self.exit_code is not None else ""),
         )

@@ -10,6 +10,7 @@ from toolbelt.core.imported import cleaning
 from toolbelt.plugins import lifecycle
 
 MAX_LENGTH = 1_000
+MAX_RETRY_AFTER = 40
 
 
 def describe(
@@ -17,13 +18,14 @@ def describe(
     settings: connections.Connection,
     *,
     http_status: int = 0,
+    retry_after: str = "",
     exit_code: int | None = None,
     last: str = "",
 ) -> str:
     """Return a sentence that explains why a connection failed or ended.
 
-    ``last`` is the last line of the server's output, ``http_status`` the status of its last answer, and ``exit_code``
-    that of a program that ended on its own.
+    ``last`` is the last line of the server's output, ``http_status`` the status of its last answer and ``retry_after``
+    when it said to try again, and ``exit_code`` that of a program that ended on its own.
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -57,7 +59,15 @@ def describe(
         case _:
             # The message of the client's own errors is the server's or the client's explanation.
             reason = str(error) if hasattr(error, "error") else lifecycle.described(error)
-    if http_status >= 400:
-        reason = f"The server answered HTTP {http_status}: {reason}"
+    reason = of_status(http_status, retry_after, reason)
     reason = cleaning.line(reason, MAX_LENGTH).rstrip(".") + "."
     return f"{reason} It wrote last: {last}" if last else reason
+
+
+def of_status(status: int, retry_after: str, reason: str) -> str:
+    """Return the reason, after the HTTP status of the answer if that is an error."""
+    if status < 400:
+        return reason
+    later = cleaning.line(retry_after, MAX_RETRY_AFTER)
+    wait = f" (Retry-After: {later})" if later else ""
+    return f"The server answered HTTP {status}{wait}: {reason}"

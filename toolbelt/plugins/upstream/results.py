@@ -55,6 +55,8 @@ _RESOURCE_FIELDS = ("uri", "mimeType", "text", "blob")
 
 
 CALL = "tools/call"
+# What a model reads after a call that began a new session.
+NEW_SESSION = "The server has begun a new session: what it kept for earlier calls is gone."
 # The fields of a result that are passed on to the client, by method. The others concern only the connection.
 _FORWARDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     CALL: ("content", "structuredContent", "isError", "_meta"),
@@ -64,6 +66,7 @@ _FORWARDED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "resources/subscribe": (),
     "toolbelt/can-follow": ("follows",),
 }
+METHODS = frozenset(_FORWARDED_FIELDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +107,11 @@ def _without(value: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in value.items() if each is not None or name not in _OPTIONAL}
 
 
+def in_new_session(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool's result with a note that its session is new."""
+    return {**result, "content": [*_list(result.get("content")), {"type": "text", "text": NEW_SESSION}]}
+
+
 def read(result: Mapping[str, Any], method: str = CALL) -> ToolResult:
     """Return the part of a result that is passed on. Raise ToolFailedError if the tool failed."""
     if result.get("resultType") == INPUT_REQUIRED:
@@ -126,7 +134,7 @@ def content(result: Mapping[str, Any]) -> Any:
         mixed: dict[str, Any] = {"content": [_block(block) for block in blocks]}
         return mixed if structured is None else {**mixed, "structuredContent": structured}
     if structured is not None:
-        return structured
+        return {"result": structured, "note": NEW_SESSION} if texts[-1:] == [NEW_SESSION] else structured
     return texts if len(texts) > 1 else "".join(texts)
 
 

@@ -2,8 +2,8 @@
 
 What is sent announces that users can be asked only where that is allowed: from 2026-07-28, the official client
 announces with each request what it has callbacks for, which differs between calls. Of what is received, lists are kept
-as they were sent, because the client refuses a page if one of its entries is not valid; and the end is reported, which
-the client does not do.
+as they were sent, because the client refuses a page if one of its entries is not valid; results lose the nulls for what
+they leave out; and the end is reported, which the client does not do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import anyio
 import mcp_types
 from mcp.shared import message as session_message
 
-from toolbelt.plugins.upstream import client_features, eras, last_check
+from toolbelt.plugins.upstream import client_features, eras, last_check, results
 
 # Whether nothing waits for the message that is being sent. The client passes the context of a message to its transport.
 IS_NOTIFICATION: contextvars.ContextVar[bool] = contextvars.ContextVar(
@@ -28,6 +28,8 @@ IS_NOTIFICATION: contextvars.ContextVar[bool] = contextvars.ContextVar(
 # The first message after the handshake, which must arrive before all others.
 _INITIALIZED = "notifications/initialized"
 _DISCOVER = "server/discover"
+_CANCELLED = "notifications/cancelled"
+_LIST = "/list"
 
 
 @contextlib.asynccontextmanager
@@ -51,7 +53,8 @@ async def wrapped(
 
 
 class Incoming:
-    """A stream of messages from a server. ``requested`` has the methods of the lists that were requested, by id."""
+    """A stream of messages from a server. ``requested`` has the methods of the requests whose answers are kept or
+    mended, by id."""
 
     def __init__(
         self,
@@ -92,7 +95,10 @@ class Incoming:
                 self._probe.end()
             method = self._requested.pop(_id(message), None)
             if method is not None and isinstance(message, mcp_types.JSONRPCResponse):
-                self._lists[method] = message.result
+                if method.endswith(_LIST):
+                    self._lists[method] = message.result
+                else:
+                    message.result = results.without_nulls(message.result, method)
         return item
 
     async def _next(self) -> Any:
@@ -152,15 +158,17 @@ class Outgoing:
         if isinstance(message, mcp_types.JSONRPCRequest):
             if message.method == _DISCOVER and self._probe is not None:
                 self._probe.begin(message.id)
-            if message.method.endswith("/list"):
+            if message.method.endswith(_LIST) or message.method in results.METHODS:
                 self._requested[_id(message)] = message.method
             if message.params is not None:
                 self._adjust(message.method, message.params)
-            if check is not None and not check.claim():
+            if check is not None and not check.claim(message.id):
                 check = None
         else:
             check = None
         is_notification = isinstance(message, mcp_types.JSONRPCNotification)
+        if is_notification and message.method == _CANCELLED:
+            self._requested.pop((message.params or {}).get("requestId"), None)
         tokens = (
             IS_NOTIFICATION.set(is_notification and message.method != _INITIALIZED),
             last_check.CURRENT.set(check),

@@ -39,31 +39,32 @@ SILENT_SECONDS = 300.0
 # How long a name that was resolved and checked is not resolved again.
 RESOLVED_SECONDS = 10.0
 
-# How servers report that they do not know a session. (MCP requires 404, with any wording.) With HTTP 400, they may also
-# name what they keep a session in. With other statuses, 200 included, and for invalid parameters, only a text about a
-# session that is gone counts.
+# How servers say that they do not know a session. (MCP requires 404, with any wording.) With HTTP 400, they may also
+# name what they keep a session in. Tools use such words as well, so the server is asked whether it knows the session.
 _GONE = frozenset({404, 410})
-_UNKNOWN_SESSION = re.compile(
+_MENTIONED = re.compile(
     r"session|not initiali[sz]ed|(connection|transport).{0,20}\b(id|found)\b", re.IGNORECASE
 )
-_LOST_SESSION = re.compile(
-    r"\bsession\b.{0,30}\b(not found|unknown|expired|invalid|terminated|does not exist|no longer)\b"
-    r"|\b(no|no valid|unknown|invalid|expired|missing)\b.{0,20}\bsession\b|not initiali[sz]ed",
-    re.IGNORECASE,
-)
-_NOTHING_ELSE = re.compile(
-    r"(unknown|invalid|expired|missing|no( valid)?) (mcp )?session( id)?( provided)?\.?"
-    r"|(mcp )?session( id)? (is )?(not found|unknown|invalid|expired)\.?",
+_UNKNOWN = re.compile(
+    r"session.{0,30}\b(not (be )?found|unknown|expired|invalid|terminated|closed|ended|gone|missing|required"
+    r"|no longer|(not|n't) (exist|valid|know))"
+    r"|\b(no|unknown|invalid|expired|missing|(not|n't) (find|know))\b.{0,30}session|not initiali[sz]ed",
     re.IGNORECASE,
 )
 _SESSION = streamable_http.MCP_SESSION_ID.encode()
-# How much of such an answer is searched, and how large one with HTTP 200 may be.
-MAX_REFUSAL_LENGTH = 64 * 1024
+# How much of an answer is searched for such words; one with HTTP 200 is a result if it is longer.
 MAX_REFUSAL_BYTES = 4 * 1024
+# What a server is asked: a request without effect that needs a session. Its id is no other request's.
+_FIELDS = (b"event:", b"data:", b"id:", b"retry:", b":")
+_PROBE = {"jsonrpc": "2.0", "id": "toolbelt-session", "method": "tools/list", "params": {}}
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Notify = Callable[[], None]
 GiveUp = Callable[[Exception], None]
+# Finds out, and notes, whether the session of a call is lost.
+Ask = Callable[[], Awaitable[None]]
+# Called with the status of an answer, and when it says to try again.
+Answered = Callable[[int, str], None]
 
 
 class AddressRefusedError(httpx2.ConnectError):
@@ -147,12 +148,13 @@ async def http(
     url: str,
     headers: Mapping[str, str],
     seconds: float,
-    answered: Callable[[int], None],
+    answered: Answered,
     give_up: GiveUp,
     session_over: Notify,
     session_given: Notify = lambda: None,
 ) -> AsyncIterator[Any]:
-    """Communicate over Streamable HTTP. ``answered`` is called with the status of each answer to a message.
+    """Communicate over Streamable HTTP. ``answered`` is called with the status of each answer to a message, and
+    its Retry-After.
 
     ``give_up`` is called with the reason if an answer cannot be read, ``session_over`` if the server refuses the stream
     of a session that it kept open before, and ``session_given`` if an answer has a session's id.
@@ -202,7 +204,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         self,
         inner: httpx2.AsyncBaseTransport,
         *,
-        answered: Callable[[int], None] = lambda status: None,
+        answered: Answered = lambda status, retry_after: None,
         give_up: GiveUp = lambda error: None,
         session_over: Notify = lambda: None,
         session_given: Notify = lambda: None,
@@ -257,17 +259,26 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                 raise _explained(error) from error
             if request.method == "POST":
                 # Not of the stream for GET, which a server need not have, and opens while a call is running.
-                self._answered(response.status_code)
+                self._answered(response.status_code, response.headers.get("retry-after", ""))
+                if check is not None:
+                    check.note_status(response.status_code, response.headers.get("retry-after", ""))
             headers = {name.lower(): value for name, value in response.headers.raw}
             if _SESSION in headers:
                 self._session_given()
             if b"content-encoding" in headers:
                 await self._refuse_compressed(response, request)
+            ask = self._asking(request, check)
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
-                response.stream = _Events(response.stream, check)
+                response.stream = _Events(response.stream, check, ask)
+            elif check is not None and request.method == "POST" and response.status_code == 200:
+                response.stream = _Answer(response.stream, check.request_id, ask)
             else:
                 response.stream = _Limited(response.stream)
-            return await self._note_session(request, response, check)
+            if request.method == "GET" and _has_session(request):
+                await self._note_stream(response)
+            elif ask is not None and await _may_refuse_session(response):
+                await ask()
+            return response
         # Not if this request follows one that was written, such as one for the rest of its answer.
         if check is not None and not check.is_made:
             check.has_not_run = True
@@ -279,30 +290,44 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             task.cancel()
         await self._inner.aclose()
 
-    async def _note_session(
-        self, request: httpx2.Request, response: httpx2.Response, check: last_check.LastCheck | None
-    ) -> httpx2.Response:
-        """Note whether the server refused the session of a call, or of the stream that it kept open before.
+    async def _note_stream(self, response: httpx2.Response) -> None:
+        """Note whether the server opened the stream of a session, or refuses it after it kept it open before."""
+        if self._has_stream and await _may_refuse_session(response):
+            self._give_up(
+                UnknownSessionError("The server no longer knows the session: the next call begins a new one.")
+            )
+            self._session_over()
+        self._has_stream = self._has_stream or response.status_code == 200
 
-        Return the response, or one in its place that the client does not take for another request's.
-        """
-        if streamable_http.MCP_SESSION_ID not in request.headers:
-            return response
-        if request.method == "GET":
-            is_refused = self._has_stream and await _refuses_session(response)
-            self._has_stream = self._has_stream or response.status_code == 200
-            if is_refused:
-                self._give_up(
-                    UnknownSessionError(
-                        "The server no longer knows the session: the next call begins a new one."
-                    )
-                )
-                self._session_over()
-        elif check is not None and await _refuses_session(response):
-            check.has_not_run = True
-            if response.status_code == 200:
-                return _not_sent("The server no longer knows the session.")
-        return response
+    def _asking(self, request: httpx2.Request, check: last_check.LastCheck | None) -> Ask | None:
+        """Return what finds out, and notes, whether the session of a call is lost; None if it has none."""
+        if check is None or request.method != "POST" or not _has_session(request):
+            return None
+
+        async def ask() -> None:
+            check.has_not_run = check.status in _GONE or await self._has_forgotten(request)
+
+        return ask
+
+    async def _has_forgotten(self, request: httpx2.Request) -> bool:
+        """Ask the server whether it knows the session of a request, and return whether it does not."""
+        headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
+        probe = httpx2.Request("POST", request.url, headers=headers, json=_PROBE)
+        try:
+            async with asyncio.timeout(NOTIFICATION_SECONDS):
+                with _addressed(probe, (await self._allowed(probe))[0], None):
+                    response = await self._inner.handle_async_request(probe)
+                try:
+                    head = b""
+                    async for part in response.aiter_raw():
+                        head += part
+                        if len(head) > MAX_REFUSAL_BYTES or _is_refusal(response.status_code, head):
+                            break
+                finally:
+                    await response.aclose()
+        except (TimeoutError, OSError, LookupError, httpx2.TransportError):
+            return False
+        return _is_refusal(response.status_code, head)
 
     async def _refuse_compressed(self, response: httpx2.Response, request: httpx2.Request) -> None:
         """Raise CompressedError before the body is read, which the client would decompress without a limit."""
@@ -398,43 +423,67 @@ async def _resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in resolved))
 
 
-async def _refuses_session(response: httpx2.Response) -> bool:
-    """Return whether the answer means that the session is unknown, before anything has run."""
-    status = response.status_code
+def _has_session(request: httpx2.Request) -> bool:
+    return streamable_http.MCP_SESSION_ID in request.headers
+
+
+async def _may_refuse_session(response: httpx2.Response) -> bool:
+    """Return whether a response that is an error may mean that the session is unknown."""
+    if response.status_code < 400 or response.status_code in _GONE:
+        return response.status_code in _GONE
+    try:
+        # The body is kept, so that the client can read it as well.
+        return _is_refusal(response.status_code, await response.aread())
+    except (httpx2.StreamError, httpx2.TransportError):
+        return False
+
+
+def _is_refusal(status: int, body: bytes) -> bool:
+    """Return whether an answer with this body may mean that the session is unknown."""
     if status in _GONE:
         return True
-    is_json = response.headers.get("content-type", "").lower().startswith("application/json")
-    length = response.headers.get("content-length", "")
-    is_short = length.isdecimal() and int(length) <= MAX_REFUSAL_BYTES
-    if not isinstance(response.stream, _Limited) or (status == 200 and not (is_json and is_short)):
-        return False
-    if status != 200 and status < 400:
-        return False
-    # The body is kept, so that the client can read it as well.
-    body = await response.aread()
-    error: Any = None
+    if status < 400:
+        text = _failure(body) if len(body) <= MAX_REFUSAL_BYTES else ""
+    else:
+        text = body[:MAX_REFUSAL_BYTES].decode(errors="replace")
+        if status == 400:
+            return not text.strip() or _MENTIONED.search(text) is not None
+    return _UNKNOWN.search(text) is not None
+
+
+def _failure(body: bytes) -> str:
+    """Return the text of an error, or of a tool's result that is one; empty for anything else."""
+    for event in re.split(rb"\r?\n\r?\n|\r\r", body) if body.lstrip().startswith(_FIELDS) else [body]:
+        lines = event.splitlines()
+        data = b"\n".join(line.removeprefix(b"data:") for line in lines if line.startswith(b"data:")) or event
+        try:
+            document = json.loads(data)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(document, dict):
+            error, result = document.get("error"), document.get("result")
+            if error is not None:
+                return json.dumps(error)
+            if isinstance(result, dict) and result.get("isError"):
+                return json.dumps(result.get("content"))
+    return ""
+
+
+def _with_id(body: bytes, id_: Any) -> bytes:
+    """Return an answer with the id of its request: it answers no other, whatever id the server gives."""
+    if re.search(rb'"id"\s*:\s*"?%s\b' % re.escape(str(id_).encode()), body):
+        return body
     try:
         document = json.loads(body)
-        if status == 200 and not (isinstance(document, dict) and document.get("error")):
-            return False
-        error = document["error"]
-        code, text = error.get("code"), str(error.get("message") or error)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        code, text = (
-            None,
-            error if isinstance(error, str) else body[:MAX_REFUSAL_LENGTH].decode(errors="replace"),
-        )
-    if code == mcp_types.INVALID_PARAMS:
-        # Invalid arguments may mention sessions as well.
-        return _NOTHING_ELSE.fullmatch(text.strip()) is not None
-    if status == 400:
-        return not text.strip() or _UNKNOWN_SESSION.search(text) is not None
-    return _LOST_SESSION.search(text) is not None
+    except (ValueError, RecursionError):
+        return body
+    is_answer = isinstance(document, dict) and "method" not in document
+    return json.dumps({**document, "id": id_}).encode() if is_answer else body
 
 
-def _not_sent(reason: str = "The call was refused before it was sent.") -> httpx2.Response:
-    """Return an error as the answer to one request alone."""
-    error = {"code": mcp_types.INVALID_REQUEST, "message": reason}
+def _not_sent() -> httpx2.Response:
+    """Return the answer to a request that was refused here: an error for that request alone."""
+    error = {"code": mcp_types.INVALID_REQUEST, "message": "The call was refused before it was sent."}
     return httpx2.Response(403, json={"jsonrpc": "2.0", "id": None, "error": error})
 
 
@@ -459,23 +508,56 @@ class _Limited(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
+class _Answer(_Limited):
+    """The answer to a request of a call."""
+
+    def __init__(self, inner: Any, id_: Any, ask: Ask | None) -> None:
+        super().__init__(inner)
+        self._id, self._ask = id_, ask
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        body = b"".join([part async for part in super().__aiter__()])
+        if self._ask is not None and _is_refusal(200, body):
+            await self._ask()
+        yield _with_id(body, self._id)
+
+
 class _Events(httpx2.AsyncByteStream):
     """A stream of events, whose rest is read when it is closed: the client closes it with the answer, and a connection
     whose response was not read to its end cannot be used again.
     """
 
-    def __init__(self, inner: Any, check: last_check.LastCheck | None = None) -> None:
+    def __init__(
+        self,
+        inner: Any,
+        check: last_check.LastCheck | None = None,
+        ask: Ask | None = None,
+    ) -> None:
         self._inner, self._parts, self._check = inner, aiter(inner), check
+        # What finds out whether the session is lost, and what of the stream was searched for the reason to ask.
+        self._ask, self._head = ask, b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for part in self._parts:
+                await self._note(part)
                 yield part
         except httpx2.TransportError as error:
             self._note_cut()
             raise _explained(error) from error
         # The client stops reading at the answer, so what it reads to the end has none.
         self._note_cut()
+
+    async def _note(self, part: bytes) -> None:
+        """Ask, once, whether the session is lost if the beginning of the stream says so."""
+        if self._ask is None:
+            return
+        self._head += part
+        if len(self._head) > MAX_REFUSAL_BYTES:
+            self._ask = None
+        elif _is_refusal(200, self._head):
+            ask, self._ask = self._ask, None
+            await ask()
 
     def _note_cut(self) -> None:
         if self._check is not None:
