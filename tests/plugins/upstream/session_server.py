@@ -43,7 +43,6 @@ REFUSALS: dict[str, tuple[int, Any]] = {
         '{"jsonrpc":"2.0","id":"x","error":{"code":-32001,"message":"Session expired"}}',
     ),
     "an event": (200, 'event: message\ndata: {"error":"Session not found"}\n\n'),
-    "a failed tool": (200, FAILED),
 }
 
 

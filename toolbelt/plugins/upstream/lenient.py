@@ -18,9 +18,8 @@ from mcp.shared import message
 Id = int | str
 
 _DECODER = json.JSONDecoder()
-# How many places of a line may begin a message.
-_MAX_BEGINNINGS = 20
-_ID = re.compile(r'"id"\s*:\s*(-?\d+|"[^"\\]{0,200}")')
+# How many lines a message may have.
+MAX_LINES = 10_000
 _ANSWERS = re.compile(r"""["'](?:result|error)["']\s*:""")
 _CANCELLED = "notifications/cancelled"
 _UNREADABLE = "The server's answer cannot be read."
@@ -42,10 +41,12 @@ class Joined:
             return line
         self._parts.append(line)
         self._size += len(line) + 1
-        whole = b"\n".join(self._parts)
-        # An indented line is inside of the message.
-        if self._size <= self._max_bytes and not (line.rstrip() in (b"}", b"]") and line == line.lstrip()):
+        # An indented line is inside of the message, and a whole message is not.
+        is_last = line.rstrip() in (b"}", b"]") and line == line.lstrip()
+        is_message = line.startswith(b'{"') and len(self._parts) > 1
+        if not (is_last or is_message or self._size > self._max_bytes or len(self._parts) > MAX_LINES):
             return None
+        whole = line if is_message else b"\n".join(self._parts)
         self._parts, self._size = [], 0
         return whole
 
@@ -81,21 +82,17 @@ def answered(received: mcp_types.JSONRPCMessage, waiting: dict[Id, None]) -> Non
 
 
 def _values(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects that begin in a line, or those of a list."""
-    beginning = -1
-    for _ in range(_MAX_BEGINNINGS):
-        beginning = next((at for at in range(beginning + 1, len(text)) if text[at] in "{["), -1)
-        if beginning < 0:
-            return
-        try:
-            value, _end = _DECODER.raw_decode(text, beginning)
-        except (ValueError, RecursionError):
-            continue
-        values = value if isinstance(value, list) else [value]
-        objects = [each for each in values if isinstance(each, dict) and _is_message(each)]
-        if objects:
-            yield from objects
-            return
+    """Yield the JSON object with which a line begins, or those of a list.
+
+    Not one that begins later: a log may quote what another agent passed to a tool.
+    """
+    try:
+        value, _end = _DECODER.raw_decode(text.lstrip())
+    except (ValueError, RecursionError):
+        return
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, dict) and _is_message(each):
+            yield each
 
 
 def _is_message(value: dict[str, Any]) -> bool:
@@ -107,7 +104,8 @@ def _message(value: dict[str, Any], waiting: Collection[Id]) -> message.SessionM
     if isinstance(value.get("method"), str):
         kept = {name: value[name] for name in ("id", "method", "params") if value.get(name) is not None}
         return _checked({"jsonrpc": "2.0", **kept})
-    id_ = _id(value["id"], waiting)
+    # An answer to no request can only be an error.
+    id_ = _id(value["id"], waiting if value.get("error") is not None else ())
     if id_ is None:
         return None
     if value.get("error") is not None:
@@ -163,12 +161,9 @@ def _clean(value: Any) -> Any:
 
 def _id_of_unreadable(text: str, waiting: Collection[Id]) -> Id | None:
     """Return the id of the only request that a line may answer which cannot be read; None if it is no answer."""
-    if not text.lstrip().startswith(("{", "[")) or not _ANSWERS.search(text):
+    is_answer = text.lstrip().startswith(("{", "[")) and "jsonrpc" in text and _ANSWERS.search(text)
+    if not is_answer:
         return None
-    for match in _ID.finditer(text):
-        id_: Id = match[1].strip('"') if match[1].startswith('"') else int(match[1])
-        if id_ in waiting:
-            return id_
     return next(iter(waiting)) if len(waiting) == 1 else None
 
 

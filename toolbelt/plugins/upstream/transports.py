@@ -452,7 +452,7 @@ def _is_refusal(status: int, body: bytes) -> bool:
 
 
 def _failure(body: bytes) -> str:
-    """Return the text of an error, or of a tool's result that is one; empty for anything else."""
+    """Return the text of an error; empty for anything else."""
     for event in re.split(rb"\r?\n\r?\n|\r\r", body) if body.lstrip().startswith(_FIELDS) else [body]:
         lines = event.splitlines()
         data = b"\n".join(line.removeprefix(b"data:") for line in lines if line.startswith(b"data:")) or event
@@ -460,12 +460,9 @@ def _failure(body: bytes) -> str:
             document = json.loads(data)
         except (ValueError, RecursionError):
             continue
-        if isinstance(document, dict):
-            error, result = document.get("error"), document.get("result")
-            if error is not None:
-                return json.dumps(error)
-            if isinstance(result, dict) and result.get("isError"):
-                return json.dumps(result.get("content"))
+        # Not of a result: a tool that answers has run, whatever its text says.
+        if isinstance(document, dict) and (error := document.get("error")) is not None:
+            return json.dumps(error)
     return ""
 
 
