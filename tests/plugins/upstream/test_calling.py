@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +102,43 @@ def test_no_code_of_a_servers_own_error_ends_the_connection(script: scripting.Sc
     async def story(server: connection.Server) -> None:
         with pytest.raises(contract.ToolError, match=r"^I do not like this.$"):
             await harness.call(server, "refuse", {"code": code})
+        assert text(await harness.call(server, "echo", {"n": 2})) == '{"n": 2}'
+
+    ConnectionHarness(script).run(story)
+
+    assert script.starts == 1
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {},
+        {"content": None},
+        {"content": [None]},
+        {"content": [], "structuredContent": None, "isError": None, "_meta": None},
+    ],
+)
+def test_nulls_of_a_result_are_nothing(script: scripting.Script, result: Any) -> None:
+    script.results_in(result)
+
+    answer = ConnectionHarness(script).run(lambda server: harness.call(server, "result", {}))
+
+    assert answer["content"] == []
+    assert None not in answer.values()
+
+
+@pytest.mark.parametrize("depth", [190, 260, 600])
+def test_a_result_that_is_nested_too_deeply_fails_only_its_own_call(
+    script: scripting.Script, depth: int
+) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(depth):
+        deep = {"a": deep}
+    script.results_in({"content": [], "structuredContent": deep})
+
+    async def story(server: connection.Server) -> None:
+        with contextlib.suppress(contract.ToolError):
+            await harness.call(server, "result", {})
         assert text(await harness.call(server, "echo", {"n": 2})) == '{"n": 2}'
 
     ConnectionHarness(script).run(story)

@@ -119,6 +119,13 @@ def test_other_lines_are_no_messages(line: str) -> None:
     assert read(line) is None
 
 
+@pytest.mark.parametrize("result", ['"done"', "[]", "1"])
+def test_a_result_that_is_no_object_is_an_error_and_not_empty(result: str) -> None:
+    [answer] = read(f'{{"jsonrpc":"2.0","id":3,"result":{result}}}') or []
+    assert answer["error"]["code"] == mcp_types.PARSE_ERROR
+    assert read('{"jsonrpc":"2.0","id":3,"result":null}') == [{"jsonrpc": "2.0", "id": 3, "result": {}}]
+
+
 def test_requests_and_notifications_of_the_server_are_read() -> None:
     line = '{"id":"p1","method":"ping","params":null} {"method":"y"}'
     assert read(line) == [{"jsonrpc": "2.0", "id": "p1", "method": "ping"}]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.plugins.upstream import providing, scripting
+from tests.plugins.upstream import listing, providing, scripting
 from tests.plugins.upstream.harness import ConnectionHarness, call
 from toolbelt.core import connections
 from toolbelt.core.imported import importing
@@ -119,3 +119,34 @@ def test_lists_are_truncated_at_the_limit_and_invalid_entries_left_out(script: s
         "The server's list contains 1 entry that is not a resource; it was ignored.",
         "The server lists too many resources: only the first 3 were imported, and none was retired.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("cursor", "problem"),
+    [
+        ("again", "does not end, because a page names an earlier one as the next"),
+        ("", "does not end, because a page names an earlier one as the next"),
+        (2, "continues at a cursor that is no text"),
+        (False, ""),
+        (None, ""),
+    ],
+)
+def test_what_ends_a_list_too_early_is_named_and_retires_nothing(
+    script: scripting.Script, cursor: Any, problem: str
+) -> None:
+    script.offers({"resources/list": {"resources": [{"uri": "x://1", "name": "1"}], "nextCursor": cursor}})
+
+    answer = list_server(script)
+
+    assert [problem for one in answer.problems if problem not in one.message] == []
+    assert (len(answer.problems), len(answer.truncated_kinds)) == ((1, 1) if problem else (0, 0))
+    assert answer.non_tools["resource"]
+
+
+def test_a_tool_that_is_nested_too_deeply_costs_no_other(script: scripting.Script) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(200):
+        deep = {"type": "object", "properties": {"a": deep}}
+    script.lists(listing.tool("echo"), {"name": "deep", "inputSchema": deep})
+
+    assert [tool["name"] for tool in list_server(script).tools] == ["echo", "deep"]

@@ -51,6 +51,20 @@ def test_reading_a_long_list_yields_to_other_tasks() -> None:
     assert turns >= 1000 // paging.YIELD_EVERY
 
 
+def test_a_list_of_too_many_pages_is_named() -> None:
+    class Paging(Client):
+        async def list_tools(self, cursor: str | None) -> Any:
+            tool = mcp_types.Tool(name=f"t{cursor}", input_schema={"type": "object"})
+            return mcp_types.ListToolsResult(tools=[tool], next_cursor=str(int(cursor or 0) + 1))
+
+    answer = asyncio.run(paging.read_lists(Paging(), {}, limits.Limits(pages=2)))  # type: ignore[arg-type]
+
+    assert (len(answer.tools), answer.is_complete) == (2, False)
+    assert [problem.message.split(":")[0] for problem in answer.problems] == [
+        "The server lists its tools on more than 2 pages"
+    ]
+
+
 def test_the_client_package_is_imported_in_a_thread(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     script = scripting.Script(tmp_path)
     threads: list[threading.Thread] = []

@@ -111,6 +111,20 @@ def test_a_process_that_never_stops_writing_other_output_is_given_up(tmp_path: P
     assert "not MCP messages" in str(errors[0])
 
 
+def test_a_process_that_frames_messages_with_headers_is_given_up(tmp_path: Path) -> None:
+    async def story(read: Any, write: Any) -> None:
+        async with asyncio.timeout(20):
+            with pytest.raises(anyio.EndOfStream):
+                await read.receive()
+
+    reasons: list[str] = []
+    program = "print('Content-Length: 2\\r\\n\\r\\n{}', flush=True); input()"
+    run(program, tmp_path, story, lambda error: reasons.append(str(error)))
+
+    assert len(reasons) == 1
+    assert "one message per line" in reasons[0]
+
+
 def test_a_process_that_does_not_exit_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mcp_types
+import pydantic
 import pytest
 
 from toolbelt.core import connections
@@ -24,3 +26,13 @@ def test_when_a_server_said_to_try_again_is_in_the_reason() -> None:
 
     assert reason.startswith("The server answered HTTP 503 (Retry-After: 120000")
     assert len(reason) < 120
+
+
+def test_an_answer_that_the_client_refuses_is_explained_by_its_fields() -> None:
+    with pytest.raises(pydantic.ValidationError) as refused:
+        mcp_types.InitializeResult.model_validate({"protocolVersion": 1, "capabilities": {"tools": True}})
+
+    reason = reasons.describe(refused.value, connections.Connection(command="fake-mcp"))
+
+    assert reason.startswith("The server's answer is not valid in MCP (protocolVersion, capabilities.tools")
+    assert "input" not in reason

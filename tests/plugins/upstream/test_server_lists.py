@@ -40,7 +40,7 @@ def test_a_list_above_a_limit_is_truncated_with_a_problem(
 
     assert 0 < len(answer.tools) < 2_000
     assert not answer.is_complete
-    assert "lists too many" in str(answer.problems[0])
+    assert "none was retired" in str(answer.problems[0])
 
 
 def test_an_invalid_tool_does_not_affect_the_others(script: scripting.Script) -> None:

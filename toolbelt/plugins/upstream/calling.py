@@ -170,8 +170,6 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
     It must come within the server's time limit after the last notification of progress.
     """
     live = await _connected(server, call)
-    import pydantic
-
     request, validate = _request(call, more)
     last, seconds = last_check.LastCheck(call.check), server.settings.timeout
     if server.settings.command:
@@ -192,8 +190,6 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
     except TimeoutError:
         server.note_late(live)
         raise
-    except pydantic.ValidationError as error:
-        raise contract.ToolError("The server's answer is not a valid result.") from error
     except Exception as error:
         if last.refusal is not None:
             raise last.refusal from None
@@ -202,6 +198,9 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
             not_run = live_connection.NotRunError(live.why(error, server.settings))
             not_run.had_session = live.has_session
             raise not_run from error
+        if isinstance(error, ValueError):
+            # A result that is not valid, or nested too deeply.
+            raise contract.ToolError("The server's answer is not a valid result.") from error
         refusal = _refusal(error, live, call, server, last)
         if isinstance(refusal, live_connection.UnreachableError):
             server.end(live)

@@ -43,6 +43,11 @@ _WORDS = {
     "resources": "resources",
     "resourceTemplates": "resource templates",
 }
+# Why a list is read no further.
+_TOO_MANY = "The server lists too many {}"
+_TOO_MANY_PAGES = "The server lists its {{}} on more than {} pages"
+_LOOP = "The server's list of {} does not end, because a page names an earlier one as the next"
+_NO_TEXT = "The server's list of {} continues at a cursor that is no text"
 
 
 class NoToolsError(errors.ToolbeltError):
@@ -65,16 +70,17 @@ class NoListError(errors.ToolbeltError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """The entries of a list that were read; ``is_truncated``: there are more. ``invalid_entries`` counts the elements
-    that are not objects.
+    """The entries of a list that were read. ``truncation`` is why there may be more; empty if there are none.
+    ``invalid_entries`` counts the elements that are not objects.
     """
 
     entries: tuple[Mapping[str, Any], ...] = ()
-    is_truncated: bool = False
+    truncation: str = ""
     invalid_entries: int = 0
 
 
-Page = Callable[[str | None], Awaitable[tuple[Iterable[Any], str | None]]]
+# The entries of a page, and the cursor of the next one, which is not checked.
+Page = Callable[[str | None], Awaitable[tuple[Iterable[Any], Any]]]
 # The last answers of a server to each method that lists, as it sent them.
 Sent = dict[str, Mapping[str, Any]]
 
@@ -88,7 +94,7 @@ async def read_lists(client: mcp.Client, sent: Sent, bounds: limits.Limits) -> i
     if offered.tools is not None:
         tools = await _read_pages(functools.partial(_tools, client, sent), bounds.tools, bounds)
     problems = [
-        *([_truncated(len(tools.entries))] if tools.is_truncated else ()),
+        *([_truncated(tools)] if tools.truncation else ()),
         *_invalid_entries("tools", tools.invalid_entries),
     ]
     non_tools: dict[catalog.Kind, tuple[Mapping[str, Any], ...]] = {}
@@ -104,16 +110,16 @@ async def read_lists(client: mcp.Client, sent: Sent, bounds: limits.Limits) -> i
             continue
         non_tools[kind] = listed.entries
         problems += _invalid_entries(section, listed.invalid_entries)
-        if listed.is_truncated:
+        if listed.truncation:
             truncated.add(kind)
-            problems.append(_truncated(len(listed.entries), section))
+            problems.append(_truncated(listed, section))
     info = client.server_info
     name = " ".join(filter(None, (info.name, info.version))) if info else ""
     return importing.ServerListing(
         tools=tools.entries,
         non_tools=non_tools,
         truncated_kinds=frozenset(truncated),
-        is_complete=not tools.is_truncated,
+        is_complete=not tools.truncation,
         protocol=client.protocol_version,
         server=cleaning.line(name, importing.MAX_TITLE_LENGTH),
         problems=tuple(problems),
@@ -150,8 +156,8 @@ async def _read_pages(page_at: Page, maximum: int, bounds: limits.Limits) -> Lis
     entries: list[Mapping[str, Any]] = []
     cursor: str | None = None
     cursors: set[str | None] = set()
-    size, invalid_entries, is_truncated = 0, 0, False
-    while not is_truncated:
+    size, invalid_entries, truncation = 0, 0, ""
+    while not truncation:
         cursors.add(cursor)
         page, following = await page_at(cursor)
         for number, entry in enumerate(page, 1):
@@ -163,23 +169,27 @@ async def _read_pages(page_at: Page, maximum: int, bounds: limits.Limits) -> Lis
                 continue
             size += len(schema.canonical(entry))
             if len(entries) >= maximum or size > bounds.bytes:
-                is_truncated = True
+                truncation = _TOO_MANY
                 break
             entries.append(entry)
-        cursor = following
-        if cursor is None:
+        if following is None or following is False:
             break
-        is_truncated = is_truncated or cursor in cursors or len(cursors) >= bounds.pages
-    return Listed(entries=tuple(entries), is_truncated=is_truncated, invalid_entries=invalid_entries)
+        if not isinstance(following, str):
+            truncation = truncation or _NO_TEXT
+        elif following in cursors:
+            truncation = truncation or _LOOP
+        elif len(cursors) >= bounds.pages:
+            truncation = truncation or _TOO_MANY_PAGES.format(bounds.pages)
+        cursor = following
+    return Listed(entries=tuple(entries), truncation=truncation, invalid_entries=invalid_entries)
 
 
-async def _tools(client: mcp.Client, sent: Sent, cursor: str | None) -> tuple[Iterable[Any], str | None]:
+async def _tools(client: mcp.Client, sent: Sent, cursor: str | None) -> tuple[Iterable[Any], Any]:
     """Return the tools of a page, and the cursor of the next one."""
-    import pydantic
-
     try:
         page = await client.list_tools(cursor=cursor)
-    except pydantic.ValidationError:
+    except ValueError:
+        # Not valid, or nested too deeply.
         return _sent(sent, "tools")
     sent.pop(_METHODS["tools"], None)
     return (
@@ -189,24 +199,22 @@ async def _tools(client: mcp.Client, sent: Sent, cursor: str | None) -> tuple[It
 
 async def _non_tools(
     client: mcp.Client, sent: Sent, section: str, cursor: str | None
-) -> tuple[Iterable[Any], str | None]:
-    import pydantic
-
+) -> tuple[Iterable[Any], Any]:
     lists = {
         "prompts": client.list_prompts,
         "resources": client.list_resources,
         "resourceTemplates": client.list_resource_templates,
     }
-    with contextlib.suppress(pydantic.ValidationError):
+    with contextlib.suppress(ValueError):
         await lists[section](cursor=cursor)
     return _sent(sent, section)
 
 
-def _sent(sent: Sent, section: str) -> tuple[list[Any], str | None]:
+def _sent(sent: Sent, section: str) -> tuple[list[Any], Any]:
     """Return the entries of the last page that the server sent, and the cursor of the next one."""
     answer = sent.pop(_METHODS[section], {})
     entries, following = answer.get(section), answer.get("nextCursor")
-    if not isinstance(entries, list) or not isinstance(following, str | None):
+    if not isinstance(entries, list):
         raise NoListError(_WORDS[section])
     return entries, following
 
@@ -221,12 +229,9 @@ def _invalid_entries(section: str, count: int) -> Iterator[errors.Problem]:
     yield errors.Problem(path=section, message=f"The server's list contains {invalid} ignored.")
 
 
-def _truncated(count: int, section: str = "tools") -> errors.Problem:
-    message = (
-        f"The server lists too many {_WORDS[section]}: only the first {count} were imported,"
-        " and none was retired."
-    )
-    return errors.Problem(path=section, message=message)
+def _truncated(listed: Listed, section: str = "tools") -> errors.Problem:
+    imported = f"only the first {len(listed.entries)} were imported, and none was retired."
+    return errors.Problem(path=section, message=f"{listed.truncation.format(_WORDS[section])}: {imported}")
 
 
 def _not_listed(section: str, reason: str) -> errors.Problem:

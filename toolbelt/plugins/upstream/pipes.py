@@ -11,6 +11,7 @@ The module requires ``mcp`` and a POSIX system.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import IO, cast
 
@@ -24,6 +25,8 @@ from mcp.shared import message
 from toolbelt.plugins import orphans
 from toolbelt.plugins.upstream import lenient
 
+# How messages begin in another framing, whose messages end without a line break.
+_HEADER = re.compile(rb"Content-Length: *\d+\r?$", re.IGNORECASE)
 # How many consecutive lines may be no messages, such as what a program prints while it starts.
 MAX_STRAY_LINES = 1_000
 # How long a process has to end after its input is closed, and then after it is asked to; in seconds.
@@ -132,6 +135,11 @@ async def _read(
                         for message_ in messages:
                             lenient.answered(message_.message, waiting)
                             await into.send(message_)
+                    elif _HEADER.match(line):
+                        raise TooMuchError(
+                            "The server writes its messages with headers (Content-Length), as language servers do: MCP"
+                            " requires one message per line."
+                        )
                     else:
                         # Empty lines count as well: a process that writes nothing else would be read forever.
                         strays += 1

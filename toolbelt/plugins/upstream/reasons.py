@@ -11,6 +11,7 @@ from toolbelt.plugins import lifecycle
 
 MAX_LENGTH = 1_000
 MAX_RETRY_AFTER = 40
+MAX_FIELDS = 5
 
 
 def describe(
@@ -56,6 +57,11 @@ def describe(
                 f"Nothing answers at {settings.url} (connection refused). Check the address, and that the server"
                 " runs"
             )
+        case _ if (wrong := _invalid_fields(error)) is not None:
+            reason = f"The server's answer is not valid in MCP{wrong}"
+        case RuntimeError():
+            # The client's own words, about the revision for example.
+            reason = str(error) or type(error).__name__
         case _:
             # The message of the client's own errors is the server's or the client's explanation.
             reason = str(error) if hasattr(error, "error") else lifecycle.described(error)
@@ -71,3 +77,12 @@ def of_status(status: int, retry_after: str, reason: str) -> str:
     later = cleaning.line(retry_after, MAX_RETRY_AFTER)
     wait = f" (Retry-After: {later})" if later else ""
     return f"The server answered HTTP {status}{wait}: {reason}"
+
+
+def _invalid_fields(error: BaseException) -> str | None:
+    """Return which fields of an answer the client refuses; None for another error."""
+    read = getattr(error, "errors", None)
+    if not isinstance(error, ValueError) or not callable(read):
+        return None
+    fields = dict.fromkeys(".".join(map(str, wrong["loc"])) for wrong in read(include_input=False))
+    return f" ({', '.join(list(fields)[:MAX_FIELDS])})" if any(fields) else ""
