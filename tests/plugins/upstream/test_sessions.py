@@ -160,6 +160,21 @@ def test_a_tool_that_says_the_same_in_a_session_that_the_server_knows_runs_once(
     assert (restarted.sessions_started, restarted.calls_run, restarted.calls_refused) == (1, 1, 1)
 
 
+def test_a_tool_that_answers_for_a_lost_session_is_not_repeated_and_the_next_call_has_a_new_one() -> None:
+    async def story(server: connection.Server) -> None:
+        await harness.call(server, "echo", {})
+        restarted.session = ""
+        failed = await harness.call(server, "echo", {})
+        assert [block["text"] for block in failed["content"]] == ["Session not found", results.NEW_SESSION]
+        assert (failed["isError"], restarted.calls_run) == (True, 1)
+        assert [block["text"] for block in (await harness.call(server, "echo", {}))["content"]] == ["echoed"]
+
+    with session_server.running((200, session_server.FAILED)) as restarted:
+        run_connected(restarted.url, story)
+
+    assert (restarted.sessions_started, restarted.calls_run) == (2, 2)
+
+
 def test_an_error_after_a_restart_says_that_the_session_is_new() -> None:
     async def story(server: connection.Server) -> None:
         await harness.call(server, "echo", {})

@@ -15,7 +15,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from http import cookiejar
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 import mcp_types
@@ -61,8 +61,14 @@ _PROBE = {"jsonrpc": "2.0", "id": "toolbelt-session", "method": "tools/list", "p
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 Notify = Callable[[], None]
 GiveUp = Callable[[Exception], None]
-# Finds out, and notes, whether the session of a call is lost.
-Ask = Callable[[], Awaitable[None]]
+
+
+class Ask(Protocol):
+    """Finds out, and notes, whether the session of a call is lost; ``has_run``: the call itself has run."""
+
+    async def __call__(self, *, has_run: bool) -> None: ...
+
+
 # Called with the status of an answer, and when it says to try again.
 Answered = Callable[[int, str], None]
 
@@ -277,7 +283,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             if request.method == "GET" and _has_session(request):
                 await self._note_stream(response)
             elif ask is not None and await _may_refuse_session(response):
-                await ask()
+                await ask(has_run=False)
             return response
         # Not if this request follows one that was written, such as one for the rest of its answer.
         if check is not None and not check.is_made:
@@ -293,19 +299,28 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
     async def _note_stream(self, response: httpx2.Response) -> None:
         """Note whether the server opened the stream of a session, or refuses it after it kept it open before."""
         if self._has_stream and await _may_refuse_session(response):
-            self._give_up(
-                UnknownSessionError("The server no longer knows the session: the next call begins a new one.")
-            )
-            self._session_over()
+            self._end_session()
         self._has_stream = self._has_stream or response.status_code == 200
+
+    def _end_session(self) -> None:
+        """Report that the session is lost, so that the next call begins a new one."""
+        self._give_up(
+            UnknownSessionError("The server no longer knows the session: the next call begins a new one.")
+        )
+        self._session_over()
 
     def _asking(self, request: httpx2.Request, check: last_check.LastCheck | None) -> Ask | None:
         """Return what finds out, and notes, whether the session of a call is lost; None if it has none."""
         if check is None or request.method != "POST" or not _has_session(request):
             return None
 
-        async def ask() -> None:
-            check.has_not_run = check.status in _GONE or await self._has_forgotten(request)
+        async def ask(*, has_run: bool) -> None:
+            if check.status not in _GONE and not await self._has_forgotten(request):
+                return
+            if has_run:
+                self._end_session()
+            else:
+                check.has_not_run = True
 
         return ask
 
@@ -452,7 +467,22 @@ def _is_refusal(status: int, body: bytes) -> bool:
 
 
 def _failure(body: bytes) -> str:
-    """Return the text of an error; empty for anything else."""
+    """Return the text of an error, or of a tool's result that is one; empty for anything else."""
+    for document in _documents(body):
+        if (error := document.get("error")) is not None:
+            return json.dumps(error)
+        if isinstance(result := document.get("result"), dict) and result.get("isError"):
+            return json.dumps(result.get("content"))
+    return ""
+
+
+def _is_result(body: bytes) -> bool:
+    """Return whether a tool has answered: it has run, whatever its text says."""
+    return any(document.get("result") is not None for document in _documents(body))
+
+
+def _documents(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of an answer, which is one, or a stream of events."""
     for event in re.split(rb"\r?\n\r?\n|\r\r", body) if body.lstrip().startswith(_FIELDS) else [body]:
         lines = event.splitlines()
         data = b"\n".join(line.removeprefix(b"data:") for line in lines if line.startswith(b"data:")) or event
@@ -460,10 +490,8 @@ def _failure(body: bytes) -> str:
             document = json.loads(data)
         except (ValueError, RecursionError):
             continue
-        # Not of a result: a tool that answers has run, whatever its text says.
-        if isinstance(document, dict) and (error := document.get("error")) is not None:
-            return json.dumps(error)
-    return ""
+        if isinstance(document, dict):
+            yield document
 
 
 def _with_id(body: bytes, id_: Any) -> bytes:
@@ -515,7 +543,7 @@ class _Answer(_Limited):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         body = b"".join([part async for part in super().__aiter__()])
         if self._ask is not None and _is_refusal(200, body):
-            await self._ask()
+            await self._ask(has_run=_is_result(body))
         yield _with_id(body, self._id)
 
 
@@ -554,7 +582,7 @@ class _Events(httpx2.AsyncByteStream):
             self._ask = None
         elif _is_refusal(200, self._head):
             ask, self._ask = self._ask, None
-            await ask()
+            await ask(has_run=_is_result(self._head))
 
     def _note_cut(self) -> None:
         if self._check is not None:
