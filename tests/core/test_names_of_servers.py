@@ -60,7 +60,15 @@ def test_the_only_tool_with_the_name_is_found_if_it_is_denied() -> None:
     assert key_of("read", overrides={"pdf__read": False}) == "pdf__read"
 
 
-@pytest.mark.parametrize("name", ["pdf__read", "page", "run", "sum", "nothing", ""])
+@pytest.mark.parametrize("name", ["pdf__read", "run", "sum", "nothing", ""])
 def test_other_names_stay_as_they_are(name: str) -> None:
     keys = ("pdf__read", "web__read_page", "code__run", "pdf__prompt_read")
     assert key_of(name, overrides=dict.fromkeys(keys, True)) == name
+
+
+def test_toolbelts_name_of_a_tool_comes_before_a_servers_own_name() -> None:
+    assert key_of("page", overrides={"page": True, "web__read_page": True}) == "page"
+
+
+def test_the_name_of_a_tool_that_does_not_concern_the_agent_takes_no_tool_from_it() -> None:
+    assert key_of("page", overrides={"web__read_page": True}) == "web__read_page"

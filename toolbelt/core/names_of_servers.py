@@ -13,21 +13,19 @@ from toolbelt.core.rules import budgets
 
 
 def key_of(resolved: budgets.Resolution, name: str) -> str:
-    """Return the key of the tool that is called by this name: Toolbelt's own name, else the server's own name of the
-    only tool with it that concerns the agent; any other name is returned unchanged.
+    """Return the key of the tool that is called by this name: Toolbelt's own name of a tool that concerns the agent,
+    else the server's own name of the only tool with it that concerns the agent; any other name is returned unchanged.
 
     Tools that are denied to the agent count, so that its denial decides, and not another server's tool that happens to
     have the same name.
     """
     context = resolved.context
-    if name in context.catalog.tools:
-        return name
     keys = _by_own_name(context.catalog).get(name, frozenset())
     if not keys:
         return name
-    offered = context.tools((rules.INCLUDING, rules.OFFERING))
-    concerned = keys & (context.granted | context.denied | offered)
-    return next(iter(concerned)) if len(concerned) == 1 else name
+    concerning = context.granted | context.denied | context.tools((rules.INCLUDING, rules.OFFERING))
+    concerned = keys & concerning
+    return next(iter(concerned)) if len(concerned) == 1 and name not in concerning else name
 
 
 @catalog.derived
