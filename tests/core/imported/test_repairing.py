@@ -333,6 +333,14 @@ def test_a_hostile_schema_is_repaired_in_linear_time(listed: dict[str, Any]) -> 
     assert time.process_time() - start < 2
 
 
+def test_alternatives_that_lead_to_the_same_alternatives_are_followed_once() -> None:
+    one, two, three = ({"anyOf": [{"$ref": f"#/$defs/{name}"}] * 250} for name in "abc")
+    start = time.process_time()
+    _, made = repaired({**one, "$defs": {"a": two, "b": three, "c": {"type": "string"}}})
+    assert time.process_time() - start < 2
+    assert made == []
+
+
 @pytest.mark.parametrize(
     ("listed", "code"),
     [

@@ -14,8 +14,8 @@ from toolbelt.core.imported import keyword_shapes, references, repairs
 
 INPUT, OUTPUT = "inputSchema", "outputSchema"
 _DECLARES_CURRENT = "2020-12"
-# Keywords whose schemas apply to the same value, and how deep they are followed.
-_IN_PLACE = ("allOf", "anyOf", "oneOf")
+# Keywords of which one schema must fit the same value, and how deep such schemas are followed.
+_ALTERNATIVES = ("anyOf", "oneOf")
 _MAX_FOLLOWED = 4
 
 
@@ -56,24 +56,38 @@ def _name_object(schema: dict[str, Any], repairing: _Repairing) -> None:
         repairing.note("/type", "form", stated, "object")
 
 
-def _accepts_objects(schema: Any, index: references.Index, depth: int = 0) -> bool:
+def _accepts_objects(schema: Any, index: references.Index) -> bool:
     """Return whether an object may fit a repaired schema, by its types and alternatives."""
-    if not isinstance(schema, dict) or depth > _MAX_FOLLOWED:
-        return schema is not False
+    answers: dict[tuple[int, int], bool] = {}
+
+    def accepts(part: Any, depth: int) -> bool:
+        """Return the answer for a part, found once at each depth: many references may lead to it."""
+        if not isinstance(part, dict) or depth > _MAX_FOLLOWED:
+            return part is not False
+        key = (id(part), depth)
+        if key not in answers:
+            answers[key] = _is_open(part) and applied_accept(part, depth + 1)
+        return answers[key]
+
+    def applied_accept(part: dict[str, Any], depth: int) -> bool:
+        """Return the answer for the schemas that a part applies to the same value."""
+        return (
+            ("$ref" not in part or accepts(index.target(part["$ref"]), depth))
+            and all(accepts(branch, depth) for branch in part.get("allOf", ()))
+            and all(
+                any(accepts(branch, depth) for branch in part[word]) for word in _ALTERNATIVES if word in part
+            )
+        )
+
+    return accepts(schema, 0)
+
+
+def _is_open(schema: dict[str, Any]) -> bool:
+    """Return whether a schema's types and listed values admit an object."""
     stated = schema.get("type", "object")
-    if "object" not in (stated if isinstance(stated, list) else [stated]):
-        return False
     values = [schema["const"]] if "const" in schema else schema.get("enum", [{}])
-    if not any(isinstance(value, dict) for value in values):
-        return False
-    if "$ref" in schema and not _accepts_objects(index.target(schema["$ref"]), index, depth + 1):
-        return False
-    branches = {
-        word: [_accepts_objects(part, index, depth + 1) for part in schema.get(word, ())]
-        for word in _IN_PLACE
-    }
-    return all(branches["allOf"]) and all(
-        any(branches[word]) for word in ("anyOf", "oneOf") if word in schema
+    return "object" in (stated if isinstance(stated, list) else [stated]) and any(
+        isinstance(value, dict) for value in values
     )
 
 
