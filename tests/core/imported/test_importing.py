@@ -312,6 +312,15 @@ def test_a_tool_that_is_listed_twice_is_imported_once() -> None:
     assert problem == "tools.ns__read: The server 'x' lists it twice: the first one was imported."
 
 
+def test_the_listed_version_of_a_name_is_that_of_the_entry_that_is_imported() -> None:
+    unusable = listing.tool("read", "One.", execution={"taskSupport": "required"})
+    usable = listing.tool("read", "Two.")
+
+    assert import_tools(unusable, usable)[0] == ["ns__read"]
+    answer = importing.ServerListing(tools=(unusable, usable))
+    assert answer.versions("read", "ns") == definition_of(usable).versions()
+
+
 def test_a_server_without_a_namespace_cannot_have_tools_in_a_namespace() -> None:
     keys, (problem,) = import_tools(listing.tool("git__push"), listing.tool("push"), namespace="")
 

@@ -67,8 +67,8 @@ class ServerListing:
         """
 
         def listed() -> Definition | str:
-            tool = next((tool for tool in self.tools if tool.get("name") == name), {})
-            converted = definition(tool, namespace)
+            named = (tool for tool in self.tools if tool.get("name") == name)
+            converted = first_usable(definition(tool, namespace) for tool in named)
             if not key or isinstance(converted, str):
                 return converted
             return dataclasses.replace(converted, key=key)
@@ -191,6 +191,11 @@ def definitions(
         converted if has_own_key(converted) else with_own_key(converted, namespace)
         for converted in read.values()
     ], problems
+
+
+def first_usable(converted: Iterable[Definition | str]) -> Definition | str:
+    """Return the definition that is imported of several entries with the same name: the first; else an explanation."""
+    return next((entry for entry in converted if isinstance(entry, Definition)), "It is not listed.")
 
 
 def with_own_key(definition: Definition, namespace: str) -> Definition:

@@ -86,8 +86,8 @@ def versions(
 
     def listed() -> importing.Definition | str:
         identity = IDENTIFIED_BY[kind]
-        entry = next((entry for entry in answer.non_tools.get(kind, ()) if entry.get(identity) == name), {})
-        return definition(kind, entry, namespace)
+        named = (entry for entry in answer.non_tools.get(kind, ()) if entry.get(identity) == name)
+        return importing.first_usable(definition(kind, entry, namespace) for entry in named)
 
     return answer.cached_versions((kind, name, namespace), listed, description)
 
