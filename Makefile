@@ -13,7 +13,7 @@ demo: ## Serve the demo at http://127.0.0.1:8000 (PORT=8001 for another port)
 	@scripts/demo.sh
 
 clean-demo: ## Delete the demo's database, login and repository
-	rm -f demo.sqlite3 demo.sqlite3-shm demo.sqlite3-wal .demo.env
+	rm -f demo.sqlite3 demo.sqlite3-* demo.sqlite3.*.lock .demo.env
 	rm -rf demo-repository
 
 check: ## Check the code without running it: formatting, types, imports, templates, migrations
