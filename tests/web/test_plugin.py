@@ -121,6 +121,14 @@ def test_the_form_changes_connection_sharing(plugin_manager: Client, belt: None)
     assert facts(plugin_manager)["Connections"] == "One for each agent; at most 3 in each process"
 
 
+@pytest.mark.parametrize(("reached", "is_open"), [({}, False), ({"idle": 60}, True)])
+def test_the_limits_of_a_connection_are_folded_while_they_have_their_defaults(
+    plugin_manager: Client, belt: None, reached: dict[str, Any], is_open: bool
+) -> None:
+    servers.add(reached=reached)
+    assert open_page(plugin_manager).connection_view.form.shows_limits is is_open
+
+
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [

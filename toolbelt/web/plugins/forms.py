@@ -180,8 +180,22 @@ class Connection(Plugin):
 
     def connections_by(self) -> dict[str, Any]:
         """Return the sharing, idle time, revision and limits; None for a default."""
-        fields = ("sharing", "idle", "max_connections", "revision", "result_bytes", "resource_bytes")
-        return {name: self.cleaned_data[name] or None for name in fields if name in self.data}
+        return {
+            field.name: self.cleaned_data[field.name] or None
+            for field in self.limits
+            if field.name in self.data
+        }
+
+    @property
+    def limits(self) -> list[forms.BoundField]:
+        """Return the fields that few servers need."""
+        names = ("sharing", "idle", "max_connections", "revision", "result_bytes", "resource_bytes")
+        return [self[name] for name in names]
+
+    @property
+    def shows_limits(self) -> bool:
+        """Return whether one of them has a value or an error."""
+        return any(field.value() or field.errors for field in self.limits)
 
 
 class NewPlugin(Plugin):
