@@ -65,7 +65,7 @@ BREAKING = ["exits", "closes"]
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     yield
-    eras._initialized.clear()
+    eras._remembered.clear()
 
 
 class Program:
@@ -146,7 +146,7 @@ def test_a_server_that_ends_in_any_case_is_started_twice_and_then_reported(tmp_p
         with pytest.raises(live_connection.UnreachableError, match="exit code 1"):
             await server.connected()
         await server.close()
-        assert eras.is_probed(settings)
+        assert eras.beginning(settings) == "probed"
 
     asyncio.run(story())
 
@@ -164,7 +164,7 @@ def test_a_server_over_http_that_closes_the_connection_is_initialized() -> None:
             server = connection.Server(settings, environ={})
             assert (await harness.call(server, "work", {}))["content"]
             await server.close()
-        assert not eras.is_probed(settings)
+        assert eras.beginning(settings) == "initialized"
 
     asyncio.run(story())
 

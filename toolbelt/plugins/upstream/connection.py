@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 OnList = Callable[[importing.ServerListing], None]
 
 
+class _NotOverSSEError(Exception):
+    """The server does not speak HTTP+SSE."""
+
+
 class Server:
     """One server. ``environ`` contains the variables that its connection settings name. ``on_list`` is called with each
     list that was not requested, and with the error if a call cannot reach the server.
@@ -198,10 +202,6 @@ class Server:
             self._live = None
             self._stderr = live.stderr.text()
 
-    def _note_over(self, live: live_connection.LiveConnection) -> None:
-        live.is_over = True
-        self.end(live)
-
     def note_session_end(self, live: live_connection.LiveConnection) -> None:
         """Note that the server no longer knows the session, and retire its connection."""
         self._is_session_lost = self._is_session_lost or live.has_session
@@ -276,22 +276,36 @@ class Server:
     async def _entered(
         self, live: live_connection.LiveConnection, stack: contextlib.AsyncExitStack
     ) -> mcp.Client:
-        """Return a client that has shaken hands. A server that breaks when it is probed is initialized on a new
-        connection, and not probed again.
+        """Return a client that has shaken hands.
+
+        A server that breaks when it is probed is initialized on a new connection. One that refuses the handshake over
+        HTTP may speak HTTP+SSE. What it is found to need is remembered.
         """
+        beginning = eras.beginning(self.settings)
+        if beginning == "http-sse":
+            return await self._entered_over_sse(live, stack, limit=None)
         # Nothing follows the probe for a named revision, so it may take as long as any answer.
         seconds = self.settings.timeout if self.settings.revision else self.limits.probe
-        probe = eras.Probe(seconds) if eras.is_probed(self.settings) else None
+        probe = eras.Probe(seconds) if beginning == "probed" else None
         try:
-            client = await stack.enter_async_context(self._client(live, probe))
+            try:
+                client = await self._begun(live, stack, probe)
+            except Exception:
+                if probe is None or not (probe.is_pending or probe.is_fatal) or self.settings.revision:
+                    raise
+                live.begin_again()
+                client = await self._begun(live, stack, None)
+                eras.remember(self.settings, "initialized")
         except Exception:
-            if probe is None or not (probe.is_pending or probe.is_fatal) or self.settings.revision:
+            is_refused = bool(self.settings.url) and 400 <= live.http_status < 500
+            if not is_refused or self.settings.revision == "2026-07-28":
                 raise
-            live.begin_again()
-            client = await stack.enter_async_context(self._client(live, None))
-            eras.remember(self.settings)
+            # As MCP says for clients that also speak its old transport.
+            with contextlib.suppress(_NotOverSSEError):
+                return await self._entered_over_sse(live, stack, limit=self.limits.probe)
+            raise
         if probe is not None and probe.is_late:
-            eras.remember(self.settings)
+            eras.remember(self.settings, "initialized")
         if self.settings.revision == "2026-07-28" != client.protocol_version:
             raise live_connection.UnreachableError(
                 f"The server answers with revision {client.protocol_version} of MCP, and not with 2026-07-28, as its"
@@ -299,13 +313,48 @@ class Server:
             )
         return client
 
-    def _client(self, live: live_connection.LiveConnection, probe: eras.Probe | None) -> mcp.Client:
-        def note_end() -> None:
-            # While it is probed, another connection may follow.
-            if probe is None or not (probe.is_pending or probe.is_fatal):
-                self._note_over(live)
+    async def _entered_over_sse(
+        self, live: live_connection.LiveConnection, stack: contextlib.AsyncExitStack, *, limit: float | None
+    ) -> mcp.Client:
+        """Return a client that has shaken hands over HTTP+SSE. Raise _NotOverSSEError if the server does not name an
+        address for messages within ``limit`` seconds.
+        """
+        is_known = False
 
-        return opening.client(
+        def note_endpoint() -> None:
+            nonlocal is_known
+            is_known = True
+            live.begin_again()
+            live.note_session()
+            eras.remember(self.settings, "http-sse")
+
+        try:
+            http_sse = opening.HttpSse(on_endpoint=note_endpoint, limit=limit)
+            return await self._begun(live, stack, None, http_sse)
+        except Exception as error:
+            if is_known:
+                raise
+            # It may have learned the newer transport.
+            eras.forget(self.settings)
+            if limit is None or live.failure is not None:
+                raise
+            raise _NotOverSSEError from error
+
+    async def _begun(
+        self,
+        live: live_connection.LiveConnection,
+        stack: contextlib.AsyncExitStack,
+        probe: eras.Probe | None,
+        http_sse: opening.HttpSse | None = None,
+    ) -> mcp.Client:
+        """Return a client that has shaken hands in this way. Until then, the end of its messages ends nothing else."""
+
+        def note_end() -> None:
+            live.is_over = True
+            if live.has_begun:
+                self.end(live)
+
+        client = opening.client(
             self.settings,
             self._environ,
             live,
@@ -314,7 +363,13 @@ class Server:
             on_message=self._note_message,
             may_ask=self._may_ask,
             probe=probe,
+            http_sse=http_sse,
         )
+        await stack.enter_async_context(client)
+        live.has_begun = True
+        if live.is_over:
+            self.end(live)
+        return client
 
     @contextlib.asynccontextmanager
     async def _listening(self, client: mcp.Client) -> AsyncIterator[None]:

@@ -1,18 +1,22 @@
-"""Which servers only speak the revisions of MCP that begin with an initialization.
+"""How a connection to a server begins, which this process remembers until an operator refreshes it or its connection
+changes.
 
-A new connection is probed for the stateless revision. Some servers end, hang or break when they are probed: this
-process remembers them, until an operator refreshes them or their connection changes.
+A new connection is probed for the stateless revision. Some servers end, hang or break when they are probed, and are
+initialized at once; others only speak HTTP+SSE, the transport of MCP 2024-11-05.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 from toolbelt.core import caches, connections
 
 _MAX = 10_000
 
-_initialized: caches.LruCache[str, bool] = caches.LruCache(_MAX)
+Beginning = Literal["probed", "initialized", "http-sse"]
+
+_remembered: caches.LruCache[str, Beginning] = caches.LruCache(_MAX)
 
 
 class Probe:
@@ -52,21 +56,21 @@ class Probe:
             self.expired.set_result(None)
 
 
-def is_probed(settings: connections.Connection) -> bool:
-    """Return whether a new connection is probed, or initialized at once."""
-    if settings.revision:
-        return settings.revision == "2026-07-28"
-    return not _initialized.get(_key(settings))
+def beginning(settings: connections.Connection) -> Beginning:
+    """Return how a new connection begins."""
+    if settings.revision == "2026-07-28":
+        return "probed"
+    return _remembered.get(_key(settings)) or ("initialized" if settings.revision else "probed")
 
 
-def remember(settings: connections.Connection) -> None:
-    """Note that the server does not bear to be probed, but can be initialized."""
-    _initialized.put(_key(settings), True)
+def remember(settings: connections.Connection, beginning: Beginning) -> None:
+    """Note how connections to the server begin."""
+    _remembered.put(_key(settings), beginning)
 
 
 def forget(settings: connections.Connection) -> None:
     """Let the next connection be probed again."""
-    _initialized.pop(_key(settings))
+    _remembered.pop(_key(settings))
 
 
 def _key(settings: connections.Connection) -> str:

@@ -64,6 +64,22 @@ def messages(line: bytes, waiting: Collection[Id]) -> list[message.SessionMessag
     return None if id_ is None else [_failed(id_)]
 
 
+def unread(error: ValueError, waiting: Collection[Id]) -> list[message.SessionMessage]:
+    """Return the messages in a text that the official client refused with this error of its schema."""
+    read = getattr(error, "errors", None)
+    inputs = (
+        [wrong["input"] for wrong in read(include_url=False) if len(wrong["loc"]) < 3]
+        if callable(read)
+        else []
+    )
+    # The text if it is no JSON; else its value, with which each kind of message finds something missing.
+    for given in inputs:
+        text = given if isinstance(given, str) else json.dumps(given)
+        if isinstance(given, dict | list) or len(inputs) == 1:
+            return messages(text.encode("utf-8", "replace"), waiting) or []
+    return []
+
+
 def asked(sent: mcp_types.JSONRPCMessage, waiting: dict[Id, None]) -> None:
     """Note what is sent: a request waits for its answer, until it is cancelled."""
     if isinstance(sent, mcp_types.JSONRPCRequest):

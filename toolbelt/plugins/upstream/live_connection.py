@@ -63,8 +63,9 @@ class LiveConnection:
 
     ``calls`` counts those that wait for an answer. A retired connection gets no new calls, and ends after the last
     answer. ``running_calls`` are these calls, with the features of their clients. ``failure`` is why the server was
-    given up, ``is_over`` whether its messages have ended. ``lists`` are the last answers to methods that list, as sent.
-    ``output`` is what a process wrote that is not MCP, and ``exit_code`` that of one that ended on its own.
+    given up, ``has_begun`` whether the handshake is over, and ``is_over`` whether its messages have ended. ``lists``
+    are the last answers to methods that list, as sent. ``output`` is what a process wrote that is not MCP, and
+    ``exit_code`` that of one that ended on its own.
     """
 
     opened: asyncio.Future[mcp.Client]
@@ -80,6 +81,7 @@ class LiveConnection:
     calls: int = 0
     is_retired: bool = False
     is_over: bool = False
+    has_begun: bool = False
     has_session: bool = False
     running_calls: client_features.Calls = field(default_factory=client_features.Calls)
     lists: dict[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import toolbelt
@@ -17,12 +18,22 @@ if TYPE_CHECKING:
 INSTALL = "The client for MCP servers is not installed: run `pip install 'toolbelt-switchboard[mcp]'`."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSse:
+    """A connection over HTTP+SSE. ``on_endpoint`` is called once the server has shown that it speaks it, for which it
+    has ``limit`` seconds.
+    """
+
+    on_endpoint: Callable[[], None]
+    limit: float | None
+
+
 def load() -> None:
     """Import the client, which takes about a second the first time; for a thread. Raise UnreachableError."""
     try:
         import mcp  # noqa: F401
 
-        from toolbelt.plugins.upstream import streams, transports  # noqa: F401
+        from toolbelt.plugins.upstream import http_sse, streams, transports  # noqa: F401
     except ImportError as error:
         raise live_connection.UnreachableError(INSTALL) from error
 
@@ -37,19 +48,21 @@ def client(
     on_message: MessageHandlerFnT,
     may_ask: bool = False,
     probe: eras.Probe | None = None,
+    http_sse: HttpSse | None = None,
 ) -> mcp.Client:
     """Return a client, not yet entered. ``on_end`` is called when the server is gone.
 
     ``on_message`` is called with each message, and ``on_session_end`` when the server no longer knows the session,
     before a call finds out. ``may_ask``: an operator lets the server ask users. Without a ``probe``, the server is
-    initialized at once. Raise UnreachableError if the client is not installed, or a variable of the connection is not
-    set.
+    initialized at once; over HTTP+SSE if that is given. Raise UnreachableError if the client is not installed, or a
+    variable of the connection is not set.
     """
     try:
         import mcp
         import mcp_types
         from mcp.client import extension
 
+        from toolbelt.plugins.upstream import http_sse as http_sse_transport
         from toolbelt.plugins.upstream import streams, transports
     except ImportError as error:
         raise live_connection.UnreachableError(INSTALL) from error
@@ -61,15 +74,11 @@ def client(
     else:
         headers = _filled(settings.headers, environ)
         url = _filled({"url": settings.url}, environ)["url"]
-        transport = transports.http(
-            url,
-            headers,
-            settings.timeout,
-            live.note_status,
-            live.give_up,
-            on_session_end,
-            live.note_session,
-        )
+        common = url, headers, settings.timeout, live.note_status, live.give_up, on_session_end
+        if http_sse is None:
+            transport = transports.http(*common, live.note_session)
+        else:
+            transport = http_sse_transport.opened(*common, http_sse.on_endpoint, http_sse.limit)
     return mcp.Client(
         streams.wrapped(transport, may_ask=may_ask, lists=live.lists, on_end=on_end, probe=probe),
         mode="legacy" if probe is None else "auto",

@@ -41,7 +41,7 @@ RESOLVED_SECONDS = 10.0
 
 # How servers say that they do not know a session. (MCP requires 404, with any wording.) With HTTP 400, they may also
 # name what they keep a session in. Tools use such words as well, so the server is asked whether it knows the session.
-_GONE = frozenset({404, 410})
+GONE = frozenset({404, 410})
 _MENTIONED = re.compile(
     r"session|not initiali[sz]ed|(connection|transport).{0,20}\b(id|found)\b", re.IGNORECASE
 )
@@ -170,23 +170,29 @@ async def http(
     transport = UpstreamTransport(
         inner, answered=answered, give_up=give_up, session_over=session_over, session_given=session_given
     )
+    http_client = client(transport, headers, httpx2.Timeout(seconds, read=SILENT_SECONDS))
+    async with (
+        http_client,
+        streamable_http.streamable_http_client(
+            url, http_client=http_client, max_sse_event_size=MAX_BYTES
+        ) as (read, write),
+    ):
+        yield read, write
+
+
+def client(
+    transport: httpx2.AsyncBaseTransport, headers: Mapping[str, str], timeout: httpx2.Timeout
+) -> httpx2.AsyncClient:
+    """Return a client that sends these headers, keeps no cookies, and reads nothing from the environment."""
     sent = httpx2.Headers(dict(headers))
     sent["accept-encoding"] = "identity"
-    client = httpx2.AsyncClient(
+    return httpx2.AsyncClient(
         transport=transport,
         headers=sent,
-        timeout=httpx2.Timeout(seconds, read=SILENT_SECONDS),
+        timeout=timeout,
         trust_env=False,
         cookies=cookiejar.CookieJar(cookiejar.DefaultCookiePolicy(allowed_domains=[])),
     )
-    async with (
-        client,
-        streamable_http.streamable_http_client(url, http_client=client, max_sse_event_size=MAX_BYTES) as (
-            read,
-            write,
-        ),
-    ):
-        yield read, write
 
 
 def pool(certificates: ssl.SSLContext | None = None) -> httpx2.AsyncHTTPTransport:
@@ -315,7 +321,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             return None
 
         async def ask(*, has_run: bool) -> None:
-            if check.status not in _GONE and not await self._has_forgotten(request):
+            if check.status not in GONE and not await self._has_forgotten(request):
                 return
             if has_run:
                 self._end_session()
@@ -444,8 +450,8 @@ def _has_session(request: httpx2.Request) -> bool:
 
 async def _may_refuse_session(response: httpx2.Response) -> bool:
     """Return whether a response that is an error may mean that the session is unknown."""
-    if response.status_code < 400 or response.status_code in _GONE:
-        return response.status_code in _GONE
+    if response.status_code < 400 or response.status_code in GONE:
+        return response.status_code in GONE
     try:
         # The body is kept, so that the client can read it as well.
         return _is_refusal(response.status_code, await response.aread())
@@ -455,7 +461,7 @@ async def _may_refuse_session(response: httpx2.Response) -> bool:
 
 def _is_refusal(status: int, body: bytes) -> bool:
     """Return whether an answer with this body may mean that the session is unknown."""
-    if status in _GONE:
+    if status in GONE:
         return True
     if status < 400:
         text = _failure(body) if len(body) <= MAX_REFUSAL_BYTES else ""
@@ -474,6 +480,13 @@ def _failure(body: bytes) -> str:
         if isinstance(result := document.get("result"), dict) and result.get("isError"):
             return json.dumps(result.get("content"))
     return ""
+
+
+def message_of(body: bytes) -> str:
+    """Return the message of a JSON-RPC error; empty for anything else."""
+    errors = (document.get("error") for document in _documents(body))
+    words = next((error.get("message") for error in errors if isinstance(error, dict)), "")
+    return words if isinstance(words, str) else ""
 
 
 def _is_result(body: bytes) -> bool:
