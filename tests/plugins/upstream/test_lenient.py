@@ -146,6 +146,13 @@ def test_what_waits_is_what_was_asked_and_neither_answered_nor_cancelled() -> No
     assert [*waiting] == [3]
 
 
+def test_a_probe_that_was_never_answered_is_not_waited_for_after_the_handshake() -> None:
+    waiting: dict[lenient.Id, None] = {}
+    for id_, method in ((1, "server/discover"), (2, "initialize")):
+        lenient.asked(mcp_types.JSONRPCRequest(jsonrpc="2.0", id=id_, method=method), waiting)
+    assert [*waiting] == [2]
+
+
 def test_nulls_of_a_result_are_left_out_and_a_tool_may_return_nothing() -> None:
     link = {
         "type": "resource_link",

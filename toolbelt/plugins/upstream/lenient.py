@@ -21,7 +21,7 @@ _DECODER = json.JSONDecoder()
 # How many lines a message may have.
 MAX_LINES = 10_000
 _ANSWERS = re.compile(r"""["'](?:result|error)["']\s*:""")
-_CANCELLED = "notifications/cancelled"
+_CANCELLED, _INITIALIZE = "notifications/cancelled", "initialize"
 _UNREADABLE = "The server's answer cannot be read."
 
 
@@ -83,6 +83,9 @@ def unread(error: ValueError, waiting: Collection[Id]) -> list[message.SessionMe
 def asked(sent: mcp_types.JSONRPCMessage, waiting: dict[Id, None]) -> None:
     """Note what is sent: a request waits for its answer, until it is cancelled."""
     if isinstance(sent, mcp_types.JSONRPCRequest):
+        if sent.method == _INITIALIZE:
+            # What came before was a probe, whose answer nothing waits for anymore.
+            waiting.clear()
         waiting[sent.id] = None
     elif isinstance(sent, mcp_types.JSONRPCNotification) and sent.method == _CANCELLED:
         waiting.pop((sent.params or {}).get("requestId", ""), None)
