@@ -232,7 +232,7 @@ def _refusal(
     from mcp.shared.exceptions import MCPError
 
     if not isinstance(error, MCPError):
-        return live_connection.UnreachableError(live.why(error, server.settings))
+        return live_connection.UnreachableError(live.why(error, server.settings, last))
     refusal = live.refusal(error, server.settings, last)
     if call.method != results.CALL and not isinstance(refusal, live_connection.UnreachableError):
         refusal = requests.RequestFailedError(str(refusal), error.code)

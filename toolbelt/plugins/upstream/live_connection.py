@@ -149,21 +149,30 @@ class LiveConnection:
 
         is_over = last.is_cut or self.is_over or self.leave.is_set()
         is_closed = is_over and error.code == mcp_types.CONNECTION_CLOSED
-        if is_closed or self.http_status in _AWAY:
-            return UnreachableError(self.why(error, settings))
+        if is_closed or last.status in _AWAY:
+            return UnreachableError(self.why(error, settings, last))
         message = cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."
         if error.code == mcp_types.PARSE_ERROR and "validation error" in message:
             # The words of a library.
             message = "The server's answer cannot be read."
         return contract.ToolError(reasons.of_status(last.status, last.retry_after, message))
 
-    def why(self, error: BaseException | None, settings: connections.Connection) -> str:
-        """Return why it ended, for an operator."""
+    def why(
+        self,
+        error: BaseException | None,
+        settings: connections.Connection,
+        last: last_check.LastCheck | None = None,
+    ) -> str:
+        """Return why it ended, for an operator; with ``last``, why that call failed."""
+        # Other calls may have been answered meanwhile.
+        answered = (
+            (last.status, last.retry_after) if last is not None else (self.http_status, self.retry_after)
+        )
         return reasons.describe(
             self.failure or error,
             settings,
-            http_status=self.http_status,
-            retry_after=self.retry_after,
+            http_status=answered[0],
+            retry_after=answered[1],
             exit_code=self.exit_code,
             last=self.stderr.last() or (self.output.last() if self.exit_code is not None else ""),
         )
