@@ -22,6 +22,22 @@ REFUSALS: dict[str, tuple[int, Any]] = {
     "TypeScript SDK": (404, {"code": -32001, "message": "Session not found"}),
     "TypeScript SDK, one session": (400, {"code": -32000, "message": "Bad Request: Server not initialized"}),
     "server-everything": (400, {"code": -32000, "message": "Bad Request: No valid session ID provided"}),
+    "Python SDK, without an id": (400, {"code": -32600, "message": "Bad Request: Missing session ID"}),
+    "TypeScript SDK, without an id": (
+        400,
+        {"code": -32000, "message": "Bad Request: Mcp-Session-Id header is required"},
+    ),
+    "Go SDK": (404, "session not found"),
+    "Go SDK, during a handshake": (400, 'method "tools/call" is invalid during session initialization'),
+    "another for Go": (400, "Invalid session ID"),
+    "rmcp": (401, "Unauthorized: Session not found"),
+    "rmcp, without an id": (422, "Unexpected message, expect initialize request"),
+    "C# SDK": (
+        400,
+        "Bad Request: A new session can only be created by an initialize request. Include a valid Mcp-Session-Id.",
+    ),
+    "Java SDK": (400, {"code": -32600, "message": "Session ID required in mcp-session-id header"}),
+    "an unknown header": (400, {"code": -32000, "message": "Bad Request: Unknown Mcp-Session-Id header"}),
     "others": (404, "Unknown session. Send initialize first."),
     "empty response": (404, ""),
     "gone": (410, "The session has ended."),
@@ -56,7 +72,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.refusal = refusal
         self.tools: list[dict[str, Any]] = [listing.tool("echo", "Says it again.")]
         self.session = ""
-        self.sessions_started, self.calls_run = 0, 0
+        self.sessions_started, self.calls_run, self.lists_read = 0, 0, 0
         # Open streams end when this is set.
         self.streams_end = threading.Event()
         # The refusal of calls in a known session; None to run them. How many were refused.
@@ -107,6 +123,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send(202, {}, b"")
             return
         elif method == "tools/list":
+            self.server.lists_read += 1
             result = {"tools": self.server.tools}
         elif self.server.answer is not None:
             self.server.calls_refused += 1

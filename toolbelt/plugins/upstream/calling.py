@@ -39,6 +39,7 @@ class Request:
     With another ``method``, ``arguments`` are the parameters of that request (see :mod:`requests`). ``version`` is the
     approved version of the entry of this ``kind`` and ``key``, in the ``namespace`` of the ``plugin``; empty: any. With
     ``any_description``, the server may list another one than the approved ``description``.
+    ``caller`` is the agent, or the session, that may have state in the server's sessions.
     ``check`` is awaited directly before the request is written: over HTTP once there is a TCP or TLS connection, for a
     process when the message is passed to the pipe. ``features`` are those of the client of the call.
     """
@@ -56,6 +57,7 @@ class Request:
     progress: Progress | None = None
     check: background.Check | None = None
     features: client_features.ClientFeatures | None = None
+    caller: str = ""
 
 
 async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
@@ -94,23 +96,33 @@ async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
 
 
 async def _attempted(server: connection.Server, call: Request, more: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the result of a call, or of its second attempt if it has not run; with a note if the session is new."""
-    is_new = False
+    """Return the result of a call, or of its second attempt if it has not run.
+
+    If the server has lost a session since the caller's last call, the result or the error says so.
+    """
+    known = server.known_losses(call.caller)
+    if known is None and call.method == results.CALL:
+        server.note_known_losses(call.caller)
     try:
         try:
             result = await _attempt(server, call, more)
-        except live_connection.NotRunError as error:
+        except live_connection.NotRunError:
             # As MCP requires, a new session begins; it is listed and checked again. If the server is still unreachable,
             # the reason is reported.
-            is_new = error.had_session
             result = await _attempt(server, call, more)
     except contract.ToolError as error:
-        if call.method == results.CALL and (server.take_session_loss() or is_new):
+        if call.method == results.CALL and _has_lost(server, call, known):
             raise contract.ToolError(f"{error} {results.NEW_SESSION}") from error
         raise
-    if call.method == results.CALL and (server.take_session_loss() or is_new):
+    if call.method == results.CALL and _has_lost(server, call, known):
         return results.in_new_session(result)
     return result
+
+
+def _has_lost(server: connection.Server, call: Request, known: int | None) -> bool:
+    """Return whether a session was lost in which the caller may have state; it learns that now."""
+    losses = server.note_known_losses(call.caller)
+    return known is not None and known < losses
 
 
 async def _follow(server: connection.Server, call: Request) -> None:
@@ -194,10 +206,9 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
         if last.refusal is not None:
             raise last.refusal from None
         if last.has_not_run:
-            server.retire(live)
-            not_run = live_connection.NotRunError(live.why(error, server.settings))
-            not_run.had_session = live.has_session
-            raise not_run from error
+            reason = live.why(error, server.settings, last)
+            server.note_session_end(live)
+            raise live_connection.NotRunError(reason) from error
         if isinstance(error, ValueError):
             # A result that is not valid, or nested too deeply.
             raise contract.ToolError("The server's answer is not a valid result.") from error

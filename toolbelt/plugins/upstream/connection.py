@@ -24,7 +24,7 @@ import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from toolbelt.core import connections, errors
+from toolbelt.core import caches, connections, errors
 from toolbelt.core.imported import importing
 from toolbelt.plugins.upstream import (
     backoff,
@@ -39,6 +39,9 @@ from toolbelt.plugins.upstream import (
 
 if TYPE_CHECKING:
     import mcp
+
+# How many callers a server remembers.
+_MAX_CALLERS = 10_000
 
 OnList = Callable[[importing.ServerListing], None]
 
@@ -80,7 +83,10 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._answer: importing.ServerListing | None = None
         self._listing: asyncio.Task[importing.ServerListing] | None = None
-        self._is_stale = self._is_session_lost = False
+        self._is_stale = False
+        # How many sessions the server has lost, and how many each caller knows of.
+        self._losses = 0
+        self._known_losses: caches.LruCache[str, int] = caches.LruCache(_MAX_CALLERS)
         self._closed = False
         self._error, self._stderr = "", ""
         self._pause, self._relists = (
@@ -204,13 +210,19 @@ class Server:
 
     def note_session_end(self, live: live_connection.LiveConnection) -> None:
         """Note that the server no longer knows the session, and retire its connection."""
-        self._is_session_lost = self._is_session_lost or live.has_session
+        if live.has_session and not live.is_lost:
+            live.is_lost = True
+            self._losses += 1
         self.retire(live)
 
-    def take_session_loss(self) -> bool:
-        """Return, once, whether a session has been lost since the last call, with what the server kept in it."""
-        was_lost, self._is_session_lost = self._is_session_lost, False
-        return was_lost
+    def known_losses(self, caller: str) -> int | None:
+        """Return how many lost sessions a caller knows of; None if it has called nothing."""
+        return self._known_losses.get(caller)
+
+    def note_known_losses(self, caller: str) -> int:
+        """Note that a caller learns of the sessions that were lost, and return how many these are."""
+        self._known_losses.put(caller, self._losses)
+        return self._losses
 
     def retire(self, live: live_connection.LiveConnection) -> None:
         """Stop new calls on this connection, and close it after the answers to its calls."""

@@ -32,10 +32,8 @@ class UnreachableError(errors.ToolbeltError):
 
 class NotRunError(UnreachableError):
     """Nothing to fix: the server, perhaps restarted, was not reached, or no longer knows the session. The call has not
-    run. ``had_session``: what the server kept in its session is gone.
+    run.
     """
-
-    had_session = False
 
 
 class ClosedError(UnreachableError):
@@ -65,7 +63,7 @@ class LiveConnection:
     answer. ``running_calls`` are these calls, with the features of their clients. ``failure`` is why the server was
     given up, ``has_begun`` whether the handshake is over, and ``is_over`` whether its messages have ended. ``lists``
     are the last answers to methods that list, as sent. ``output`` is what a process wrote that is not MCP, and
-    ``exit_code`` that of one that ended on its own.
+    ``exit_code`` that of one that ended on its own. ``is_lost``: the server no longer knows its session.
     """
 
     opened: asyncio.Future[mcp.Client]
@@ -83,6 +81,7 @@ class LiveConnection:
     is_over: bool = False
     has_begun: bool = False
     has_session: bool = False
+    is_lost: bool = False
     running_calls: client_features.Calls = field(default_factory=client_features.Calls)
     lists: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 

@@ -66,6 +66,7 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
         progress=_masking(progress) if progress is not None else None,
         check=check,
         features=features,
+        caller=connection_owners.key("session", gate.call.key, gate.caller.client_session),
     )
     try:
         scope = await _scope(plugin, settings, digest, left)

@@ -20,7 +20,7 @@ CLOSE = "connections/close"
 # The fields of a call that are sent as they are.
 _SENT = (
     *("plugin", "namespace", "kind", "name", "key", "version", "method", "arguments"),
-    *("description", "any_description"),
+    *("description", "any_description", "caller"),
 )
 # Before the code of an error that a server answered.
 _REQUEST_FAILED = "request-failed:"
