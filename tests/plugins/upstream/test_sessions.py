@@ -175,6 +175,49 @@ def test_a_tool_that_answers_for_a_lost_session_is_not_repeated_and_the_next_cal
     assert (restarted.sessions_started, restarted.calls_run) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (400, {"code": -32602, "message": "invalid session parameter 'x'"}),
+        (400, {"code": -32602, "message": "Invalid arguments: session is required"}),
+        (400, "Unknown field: session"),
+        (400, {"code": -32602, "message": "sessionId: Missing required value", "data": "session value"}),
+        (500, "The property 'session' is not known"),
+        (200, {"code": -32602, "message": "The field session is required"}),
+        (400, {"code": -32603, "message": "The disk of this session is full."}),
+    ],
+)
+def test_words_about_an_argument_are_no_reason_to_ask_for_the_session(answer: tuple[int, Any]) -> None:
+    async def story(server: connection.Server) -> None:
+        await harness.call(server, "echo", {})
+        restarted.answer, read = answer, restarted.lists_read
+        with pytest.raises(contract.ToolError):
+            await harness.call(server, "echo", {})
+        assert restarted.lists_read == read
+
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
+
+
+def test_each_caller_learns_once_that_a_session_is_lost_in_which_it_had_state() -> None:
+    async def texts(server: connection.Server, caller: str) -> list[str]:
+        answer = await harness.call(server, "echo", {}, caller=caller)
+        return [block["text"] for block in answer["content"]]
+
+    async def story(server: connection.Server) -> None:
+        await texts(server, "one")
+        await texts(server, "two")
+        restarted.session = ""
+        assert await texts(server, "new") == ["echoed"]
+        for caller in ("one", "two"):
+            assert await texts(server, caller) == ["echoed", results.NEW_SESSION]
+            assert await texts(server, caller) == ["echoed"]
+        assert await texts(server, "new") == ["echoed"]
+
+    with session_server.running(session_server.REFUSALS["TypeScript SDK"]) as restarted:
+        run_connected(restarted.url, story)
+
+
 def test_an_error_after_a_restart_says_that_the_session_is_new() -> None:
     async def story(server: connection.Server) -> None:
         await harness.call(server, "echo", {})

@@ -40,17 +40,24 @@ SILENT_SECONDS = 300.0
 RESOLVED_SECONDS = 10.0
 
 # How servers say that they do not know a session. (MCP requires 404, with any wording.) With HTTP 400, they may also
-# name what they keep a session in. Tools use such words as well, so the server is asked whether it knows the session.
+# only name what they keep a session in. Tools use such words as well, so the server is asked whether it knows the
+# session; not if the words are about an argument.
 GONE = frozenset({404, 410})
-_MENTIONED = re.compile(
-    r"session|not initiali[sz]ed|(connection|transport).{0,20}\b(id|found)\b", re.IGNORECASE
-)
 _UNKNOWN = re.compile(
-    r"session.{0,30}\b(not (be )?found|unknown|expired|invalid|terminated|closed|ended|gone|missing|required"
-    r"|no longer|(not|n't) (exist|valid|know))"
-    r"|\b(no|unknown|invalid|expired|missing|(not|n't) (find|know))\b.{0,30}session|not initiali[sz]ed",
+    r"session.{0,30}\b(unknown|expired|invalid|terminated|closed|ended|gone|lost|stale|missing|required|no longer"
+    r"|(not|n't) (be )?(found|exist|valid|know|recogni[sz]e|active))"
+    r"|\b(no|unknown|invalid|expired|stale|missing|bad|(not|n't) (find|know|recogni[sz]e))\b.{0,30}session"
+    r"|not (been )?initiali[sz]ed|expect.{0,12}initiali[sz]e",
     re.IGNORECASE,
 )
+_MENTIONED = re.compile(
+    r"session.?(id|identifier|key|token)\b|(connection|transport).{0,20}\b(id|found)\b", re.IGNORECASE
+)
+_PARAMETER = r"(parameter|argument|field|property|properties|option|input|value)"
+_ARGUMENT = re.compile(
+    rf"\b{_PARAMETER}s?\b.{{0,20}}\bsession|\bsession\w*\W{{1,4}}{_PARAMETER}\b", re.IGNORECASE
+)
+_HEADER = re.compile(r"mcp-session-id", re.IGNORECASE)
 _SESSION = streamable_http.MCP_SESSION_ID.encode()
 # How much of an answer is searched for such words; one with HTTP 200 is a result if it is longer.
 MAX_REFUSAL_BYTES = 4 * 1024
@@ -463,13 +470,14 @@ def _is_refusal(status: int, body: bytes) -> bool:
     """Return whether an answer with this body may mean that the session is unknown."""
     if status in GONE:
         return True
+    text = body[:MAX_REFUSAL_BYTES].decode(errors="replace")
     if status < 400:
         text = _failure(body) if len(body) <= MAX_REFUSAL_BYTES else ""
-    else:
-        text = body[:MAX_REFUSAL_BYTES].decode(errors="replace")
-        if status == 400:
-            return not text.strip() or _MENTIONED.search(text) is not None
-    return _UNKNOWN.search(text) is not None
+    elif status == 400 and (not text.strip() or _HEADER.search(text)):
+        return True
+    if _ARGUMENT.search(text):
+        return False
+    return bool(_UNKNOWN.search(text) or (status == 400 and _MENTIONED.search(text)))
 
 
 def _failure(body: bytes) -> str:
