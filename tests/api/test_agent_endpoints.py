@@ -169,6 +169,12 @@ def test_an_agents_token_can_only_ask_for_allowed_subagent_kinds(ada, reader):
     assert reader.get("/agents/ada/surface", {"subagent": "general"}).status_code == 200
 
 
+def test_a_call_of_a_subagent_over_http_is_recorded_as_one(ada, reader):
+    ada.post("/agents/ada/calls", {"subagent": "explore", "tool": "clock"})
+    [record] = reader.get("/calls").json()["items"]
+    assert (record["subagent"], record["dispatched"]) == ("explore", False)
+
+
 @pytest.mark.parametrize(
     ("query", "path"),
     [

@@ -74,6 +74,8 @@ def test_a_call_is_listed_with_all_fields(olga: Asking, recorded_calls: None) ->
         "arguments_bytes": 0,
         "result_bytes": 0,
         "arguments": None,
+        "subagent": None,
+        "dispatched": None,
     }
 
 

@@ -158,6 +158,7 @@ def test_call_tool_activates_a_loadable_tool_for_one_call(client: Client):
     assert result["isError"] is False
     record = models.CallRecord.objects.latest("id")
     assert (record.tool, record.plugin, record.outcome) == ("kb__plain", "kb", "ok")
+    assert (record.dispatched, record.reason) == (True, "loadable")
     assert client.call("kb__plain", {}).is_unknown
     assert models.AgentSession.objects.count() == 0
 

@@ -10,6 +10,7 @@ from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from toolbelt import models
+from toolbelt.core import admitting
 from toolbelt.store import call_records
 
 pytestmark = pytest.mark.django_db
@@ -75,3 +76,36 @@ def test_records_are_stored_together_or_not_at_all() -> None:
 
 def test_recording_an_empty_list_stores_nothing() -> None:
     assert call_records.record_all([]) == 0
+
+
+@pytest.mark.parametrize("code", admitting.REFUSALS)
+def test_every_refusal_can_be_recorded(code: str) -> None:
+    assert stored(outcome=code).outcome == code
+
+
+LOADED = '{"by_agent":false,"loaded":[["toolkit","desk"]],"loadout":""}'
+
+
+def test_a_state_of_sessions_is_stored_once_and_kept_as_long_as_calls_name_it() -> None:
+    call_records.record_all([record(state=LOADED, session=str(number)) for number in range(3)])
+    models.SessionState.objects.update(used=AT)
+    call_records.record_all([record(state=""), record()])
+
+    assert call_records.prune(AT) == 0
+    [kept] = models.SessionState.objects.all()
+    names = models.CallRecord.objects.order_by("id").values_list("state", flat=True)
+    assert [*names] == [kept.digest] * 3 + ["", None]
+    assert kept.document["loaded"] == [["toolkit", "desk"]]
+
+    call_records.prune(AT + dt.timedelta(days=1))
+    assert not models.SessionState.objects.exists()
+
+
+def test_a_state_that_is_used_again_is_not_pruned() -> None:
+    call_records.record_all([record(state=LOADED)])
+    models.SessionState.objects.update(used=AT)
+    call_records.record_all([record(state=LOADED)])
+
+    call_records.prune(timezone.now() - dt.timedelta(days=2))
+
+    assert models.SessionState.objects.count() == 1

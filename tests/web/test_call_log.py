@@ -383,3 +383,20 @@ def test_a_day_at_the_limits_of_the_calendar_is_ignored(call_viewer: Client, end
     factories.call()
     assert len(log(call_viewer, **{end: day}).calls) == 1
     assert "1 new call" in dashboard.text(call_viewer.get("/calls/", {end: day, "newer": "0"}))
+
+
+def test_only_a_call_of_a_tool_that_the_agent_did_not_have_links_to_why_it_did_not(
+    call_viewer: Client,
+) -> None:
+    for outcome, reason in (
+        ("tool-denied", "switch-off"),
+        ("tool-withdrawn", "not-granted"),
+        ("tool-failed", "always-on"),
+        ("tool-unavailable", "default-on"),
+        ("unknown-tool", ""),
+    ):
+        factories.call("shell", outcome=outcome, reason=reason)
+
+    lacked = [line.call.outcome for line in log(call_viewer).calls if line.is_lacked]
+
+    assert lacked == ["tool-withdrawn", "tool-denied"]

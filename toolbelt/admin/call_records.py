@@ -59,8 +59,9 @@ class CallRecordAdmin(_Admin):
     search_fields = ["agent", "tool", "plugin", "session", "request_id"]
     date_hierarchy = "at"
     show_full_result_count = False
-    # The stored outcome says "admitted" also when the report is overdue.
-    exclude = ["outcome"]
+    # The stored outcome says "admitted" also when the report is overdue. A digest of arguments is only compared with
+    # those of other calls.
+    exclude = ["outcome", "arguments_digest"]
     readonly_fields = ["current_outcome"]
 
     @admin.display(description="outcome", ordering="outcome")

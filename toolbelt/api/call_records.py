@@ -54,7 +54,8 @@ class CallRecord(ninja.Schema):
     reason: Annotated[
         str,
         pydantic.Field(
-            description="For a tool that was not active, the reason code, whatever the agent reads; otherwise empty."
+            description="The reason code of the tool's state, whatever the agent reads; empty if nothing was decided,"
+            " and in older records also if the tool was active."
         ),
     ]
     revision: Annotated[
@@ -68,6 +69,16 @@ class CallRecord(ninja.Schema):
     arguments: Annotated[
         Any,
         pydantic.Field(description="Null unless the installation records arguments. Secrets are removed."),
+    ]
+    subagent: Annotated[
+        str | None,
+        pydantic.Field(
+            description="The kind of subagent that called; empty if none did. Null in older records."
+        ),
+    ]
+    dispatched: Annotated[
+        bool | None,
+        pydantic.Field(description="Whether the call came through `call_tool`. Null in older records."),
     ]
 
 

@@ -13,11 +13,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbelt.core import keys
+from toolbelt.core import keys, schema
 
 Kind = Literal["toolkit", "plugin", "tool"]
 
@@ -109,6 +110,24 @@ def load_order(session: Session | None, request_id: str | None) -> tuple[tuple[K
     if session is None:
         return ()
     return tuple([(c.kind, c.name) for c in session.changes if c.counts_as(request_id)])
+
+
+def state(session: Session | None, request_id: str | None) -> str:
+    """Return what decides about tools in this request of a session, as JSON; empty if nothing was loaded or chosen.
+
+    It has the loadout, whether the agent chose it, and the kind and the name of everything that is loaded, the oldest
+    load first.
+    """
+    if session is None or not (session.loadout or session.changes):
+        return ""
+    return _written(session.loadout, session.by_agent, load_order(session, request_id))
+
+
+@functools.lru_cache(maxsize=1024)
+def _written(loadout: str, by_agent: bool, loaded: tuple[tuple[Kind, str], ...]) -> str:
+    if not (loadout or loaded):
+        return ""
+    return schema.canonical({"by_agent": by_agent, "loaded": loaded, "loadout": loadout})
 
 
 def in_allowed_order(

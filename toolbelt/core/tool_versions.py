@@ -16,6 +16,8 @@ from toolbelt.core.schema import normal_form
 
 # The number of the form, which begins each hash of a version.
 NUMBER = "2:"
+# How many digits of the hash name a version where it is only compared with other versions of the same tool.
+SHORT = 24
 # How many versions are cached: the rules compare that of every tool.
 MAX_CACHED = 16_384
 # Prefix of the hash of a version, or of details, that an operator rejected.
@@ -29,6 +31,11 @@ def version(tool: catalog.Tool) -> str:
     if tool.kind != "tool":
         return NUMBER + unnumbered_version(tool)
     return NUMBER + _normal(tool.upstream_name or tool.key, tool.description, tool.input_schema, False)
+
+
+def short(version: str) -> str:
+    """Return the beginning of a version's hash, by which records of calls name it."""
+    return version.rpartition(":")[2][:SHORT]
 
 
 def unnumbered_version(tool: catalog.Tool) -> str:

@@ -10,7 +10,7 @@ from toolbelt.models.agents import (
     ToolOverride,
 )
 from toolbelt.models.audit import AuditEntry
-from toolbelt.models.call_records import CallRecord
+from toolbelt.models.call_records import CallRecord, SessionState
 from toolbelt.models.cancellations import Cancellation
 from toolbelt.models.catalog import (
     Category,
@@ -59,6 +59,7 @@ __all__ = [
     "Revision",
     "RunningProcess",
     "SavedView",
+    "SessionState",
     "SubApp",
     "SubAppAgent",
     "SubAppTool",

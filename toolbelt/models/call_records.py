@@ -1,7 +1,7 @@
 """Records of calls: who made them, and their outcome. One row for each call, pruned by age.
 
-A record names its agent and tool by text, not by foreign key, so that it outlives them. It is not configuration, so it
-does not move the revision.
+A record names its agent and tool by text, not by foreign key, so that it outlives them. Records are not configuration,
+so they do not move the revision.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ ADMITTED, UNREPORTED = "admitted", "unreported"
 OUTCOMES = (
     "ok",
     "unknown-tool",
+    "tool-withdrawn",
     "tool-not-active",
     "tool-denied",
     "tool-unavailable",
@@ -60,10 +61,36 @@ class CallRecord(models.Model):
     reason = models.CharField(
         max_length=32,
         blank=True,
-        help_text="For a tool that was not active, the reason code, whatever the agent reads.",
+        help_text="The reason code of the tool's state, whatever the agent reads.",
     )
     revision = models.PositiveBigIntegerField(
         null=True, blank=True, help_text="The revision of the configuration that decided on it."
+    )
+    # The facts that a call was decided by are null in records that were written before they were recorded, or without a
+    # decision: so they can be told from empty ones, and adding the columns rewrote no row.
+    state = models.CharField(  # noqa: DJ001
+        max_length=24,
+        null=True,
+        blank=True,
+        help_text="The digest of what the session had loaded for this request. Empty: nothing.",
+    )
+    subagent = models.CharField(  # noqa: DJ001
+        max_length=7, null=True, blank=True, help_text="The kind of subagent that called. Empty: none."
+    )
+    dispatched = models.BooleanField(
+        null=True, blank=True, help_text="Whether the call came through call_tool."
+    )
+    definition = models.CharField(  # noqa: DJ001
+        max_length=24,
+        null=True,
+        blank=True,
+        help_text="The beginning of the hash of the tool's version. Empty: there is no such tool.",
+    )
+    arguments_digest = models.CharField(  # noqa: DJ001
+        max_length=32,
+        null=True,
+        blank=True,
+        help_text="A keyed digest of the arguments that the tool gets. Empty: they are too large, or not JSON.",
     )
     error = models.CharField(
         max_length=500, blank=True, help_text="The message to the model, or the tool's error."
@@ -102,3 +129,23 @@ class CallRecord(models.Model):
             self.outcome == ADMITTED and self.report_by is not None and self.report_by < timezone.now()
         )
         return UNREPORTED if is_overdue else self.outcome
+
+
+class SessionState(models.Model):
+    """What sessions had loaded when calls were made in them: one row for all calls in the same state."""
+
+    digest = models.CharField(
+        max_length=24, primary_key=True, help_text="The digest of the document, which records of calls name."
+    )
+    document = fields.JSONText(
+        shape="object",
+        help_text="The loadout that the session chose, whether its agent chose it, and what was loaded, the oldest"
+        " load first.",
+    )
+    used = models.DateField(help_text="The last day, in UTC, on which a call was recorded with it.")
+
+    class Meta:
+        indexes = [models.Index(fields=["used"], name="session_state_oldest")]
+
+    def __str__(self) -> str:
+        return self.digest

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -36,7 +38,9 @@ _LAYOUT = tuple((name, field, name in MAX_LENGTH) for name, field in _COLUMNS.it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call as it was recorded. ``arguments`` is None if they were not stored."""
+    """One call as it was recorded. ``arguments`` is None if they were not stored, ``subagent`` and ``dispatched`` in
+    records that are older than these columns.
+    """
 
     id: int
     at: dt.datetime
@@ -53,6 +57,8 @@ class Call:
     arguments_bytes: int
     result_bytes: int
     arguments: Any
+    subagent: str | None
+    dispatched: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,18 +188,50 @@ def report(
 def record_all(records: Iterable[Mapping[str, Any]]) -> int:
     """Add calls in one transaction, each by the names of its columns; return how many.
 
-    Texts that are longer than their column are cut. The statement is not Django's, which takes twice as long.
+    The ``state`` is the document of a session's state, which is stored once; the record names it by its digest. Texts
+    that are longer than their column are cut. The statement is not Django's, which takes twice as long.
     """
     connection = connections[router.db_for_write(models.CallRecord)]
-    rows = [_row(record, connection) for record in records]
+    states: dict[str, str] = {}
+    rows = [_row(_with_digest(record, states), connection) for record in records]
     if rows:
-        with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
-            cursor.executemany(_insertion(connection.alias), rows)
+        with transaction.atomic(using=connection.alias):
+            if states:
+                _keep(states)
+            with connection.cursor() as cursor:
+                cursor.executemany(_insertion(connection.alias), rows)
     return len(rows)
 
 
+def _with_digest(record: Mapping[str, Any], states: dict[str, str]) -> Mapping[str, Any]:
+    """Return the record with the digest of the session's state, whose document is added to the ``states``."""
+    document = record.get("state")
+    if not document:
+        return record
+    digest = hashlib.blake2b(document.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+    states[digest] = document
+    return {**record, "state": digest}
+
+
+def _keep(states: Mapping[str, str]) -> None:
+    """Store the documents of sessions' states by their digests, and that they were used today."""
+    today = timezone.now().date()
+    # In order, so that two processes do not wait for each other's rows.
+    models.SessionState.objects.bulk_create(
+        [
+            models.SessionState(digest=digest, document=json.loads(document), used=today)
+            for digest, document in sorted(states.items())
+        ],
+        update_conflicts=True,
+        unique_fields=["digest"],
+        update_fields=["used"],
+    )
+
+
 def prune(before: dt.datetime) -> int:
-    """Delete the calls before this time; return their number."""
+    """Delete the calls before this time, and the states of sessions that only they name; return the number of calls."""
+    # By their last use, which a record that is being written moves under the lock of the row.
+    models.SessionState.objects.filter(used__lt=before.astimezone(dt.UTC).date()).delete()
     deleted = 0
     while True:
         oldest = list(

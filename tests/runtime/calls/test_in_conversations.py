@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolbelt import testing
+from toolbelt import models, testing
 from toolbelt.adapters.connection import protocol
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
@@ -53,6 +53,8 @@ def test_a_tool_that_was_turned_off_is_withdrawn_for_a_model_that_knows_it(
     refusal = ada.call(RUN, "mail", {}, token)
     assert code(refusal) == "tool-withdrawn"
     assert refusal["message"] == "mail is no longer available in this conversation. Go on without it."
+    record = models.CallRecord.objects.get()
+    assert (record.outcome, record.reason) == ("tool-withdrawn", "switch-off")
     # It is the same gate: without the conversation, it is refused, too.
     assert code(ada.call(RUN, "mail", {})) == ("unknown-tool" if hide else "tool-denied")
 

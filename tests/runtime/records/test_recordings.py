@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -38,3 +39,32 @@ def test_a_secret_is_withheld_from_any_argument_by_its_form() -> None:
     assert recordings.masked({"command": [text]}) == {
         "command": ["curl -H 'Authorization: [withheld]' postgres://ada:[withheld]@db/x"]
     }
+
+
+def digest(arguments: object) -> str:
+    return recordings.digest(arguments, recordings._ordered(arguments))
+
+
+def test_a_digest_of_arguments_depends_on_the_secret_key(settings: Any) -> None:
+    before = digest({"pin": 1234})
+    settings.SECRET_KEY += "another"
+
+    assert len(before) == 32
+    assert digest({"pin": 1234}) not in (before, "")
+
+
+@pytest.mark.parametrize("written", ["1.0", "1e2"])
+def test_a_whole_number_has_one_digest_beside_a_text_that_looks_like_a_fraction(written: str) -> None:
+    assert digest({"a": written, "b": 1.0}) == digest({"b": 1, "a": written})
+    assert digest({"a": float(written)}) != digest({"a": written})
+
+
+def test_large_or_strange_arguments_have_no_digest() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    assert digest("x" * recordings.MAX_DIGESTED_BYTES) == ""
+    assert digest(["1.0", deep]) == ""
+    assert digest({"a": float("nan")}) == ""
+    assert digest({"a": 1, 2: "b"}) == ""

@@ -34,6 +34,13 @@ _WORDS: Mapping[str, Callable[[rules.Origin], str]] = {
     "not-granted": lambda _: "nothing grants it",
 }
 CODES = tuple(_WORDS)
+# The codes of active tools: those of the rules 6 to 9.
+GRANTING = frozenset(
+    {
+        *("override-on", "always-on", "sub-app", "switch-on", "initial", "loaded"),
+        *("loadout-plugin", "loadout-category", "default-on"),
+    }
+)
 
 
 def _until(origin: rules.Origin) -> str:

@@ -37,6 +37,7 @@ PROBE_STEPS = 20_000
 QUICK_STEPS = 1_000
 
 canonical = forms.canonical
+comparable = forms.comparable
 TooComplexError = validator.TooComplexError
 
 # The validators that :func:`_validator` caches, by the text of their schema.

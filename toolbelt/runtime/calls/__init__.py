@@ -103,7 +103,7 @@ def check_again(call: Call) -> admitting.Refusal | None:
             if isinstance(parsed_call, admitting.Refusal):
                 return parsed_call
             recording.tool, recording.arguments = parsed_call
-            gate.is_dispatched = True
+            recording.is_dispatched = True
         gate.identify(resolved)
         admission = gate.admit(resolved, snapshot)
         return admission if isinstance(admission, admitting.Refusal) else None

@@ -109,7 +109,7 @@ def admit_at_once(
     if tool is not None and not schema.is_ready(_schema(call, tool) or schema.EMPTY_TEXT):
         return None
     gate = gates.CallGate(call)
-    gate.recording.revision = context.probed.state.number
+    gate.recording.note_state(context.snapshot, context.probed.state.number)
     try:
         return _admit(gate, sender, surface.resolution, context.snapshot, is_quick=True)
     except schema.TooComplexError:
@@ -287,6 +287,7 @@ def _admit(
     if call.tool in meta_tools.DEFINITIONS:
         admission = admitting.run_by_toolbelt(call.tool)
     elif tool is not None and (takes := _schema(call, tool)) is None:
+        recording.note_decision(resolved, is_refused=False, version=call.version)
         # Not described to an agent that does not have the tool.
         admission = admitting.not_active(
             resolved, tool.key, hide_denied=conf.HIDE_DENIED

@@ -61,15 +61,15 @@ def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
             return answering.refuse(recording, parsed_call)
         # From here on, it is a call of the given tool, and recorded as one.
         recording.tool, recording.arguments = parsed_call
+        recording.is_dispatched = True
         if recording.tool in dispatch.LOADING and recording.key.session is not None:
             return _call_meta_tool(recording)
-        gate.is_dispatched = True
     return _admit_tool(gate, snapshot, resolved, state)
 
 
 def _call_meta_tool(recording: recordings.Recording) -> Answer:
     """Answer the call of a meta-tool that lists or loads."""
-    return _end(recording, own_tools.call(recording.key, recording.tool, recording.arguments))
+    return _end(recording, own_tools.call(recording.key, recording.tool, recording.arguments, recording))
 
 
 def _end(recording: recordings.Recording, result: admitting.MetaAnswer | admitting.Refusal) -> Answer:

@@ -297,7 +297,7 @@ def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> admit
     try:
         admitted.gate.caller.may_call()
         snapshot, state = snapshots.take(recording.key)
-        recording.revision = state.number
+        recording.note_state(snapshot, state.number)
         plugin = snapshot.catalog.plugins.get(admitted.plugin)
         entry = catalog.elicitation(snapshot.catalog, plugin) if plugin is not None else None
         if entry is None:
@@ -306,7 +306,10 @@ def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> admit
         recording.tool = entry.key
         if holds.is_stopped(snapshot.catalog, entry.key):
             return gates.stopped(entry.key)
-        return admitting.not_active(budgets.resolve(snapshot), entry.key)
+        resolved = budgets.resolve(snapshot)
+        refusal = admitting.not_active(resolved, entry.key)
+        recording.note_decision(resolved, is_refused=refusal is not None)
+        return refusal
     except errors.ToolbeltError:
         return admitting.unknown(recording.tool)
     except db.Error as error:

@@ -39,8 +39,6 @@ class CallGate:
         self.recording = recordings.Recording(
             key=call.key, tool=call.tool, arguments=call.arguments, begun=call.begun
         )
-        # Whether call_tool calls the tool; it may also call discoverable ones.
-        self.is_dispatched = False
         # What the model was told, if the call is made in a conversation.
         self.told = (
             conversation_tokens.unseal(call.key.agent, call.conversation) if call.conversation else None
@@ -81,7 +79,7 @@ class CallGate:
 
     def identify(self, resolved: budgets.Resolution) -> None:
         """Note which tool is called, if it is called by its server's own name."""
-        if self.call.by_host and not self.is_dispatched:
+        if self.call.by_host and not self.recording.is_dispatched:
             self.recording.tool = names_of_servers.key_of(resolved, self.recording.tool)
 
     def resolve(self) -> Resolved:
@@ -89,7 +87,7 @@ class CallGate:
         if (cached := self.cached()) is not None:
             return cached
         if (context := self._context) is not None:
-            self.recording.revision = context.probed.state.number
+            self.recording.note_state(context.snapshot, context.probed.state.number)
             return context.snapshot, budgets.resolve(context.snapshot), context.probed
         snapshot, state = self.take()
         return snapshot, budgets.resolve(snapshot), state
@@ -101,13 +99,13 @@ class CallGate:
         surface = surfaces.cached(context.snapshot, context.cache_key[1])
         if surface is None:
             return None
-        self.recording.revision = context.probed.state.number
+        self.recording.note_state(context.snapshot, context.probed.state.number)
         return context.snapshot, surface.resolution, context.probed
 
     def take(self) -> tuple[resolution.Snapshot, Hashable]:
         """Return a current snapshot from the database, and a value that is equal as long as the snapshot is."""
         snapshot, probed = snapshots.take(self.call.key)
-        self.recording.revision = probed.number
+        self.recording.note_state(snapshot, probed.number)
         return snapshot, probed.state
 
     def admit(
@@ -125,7 +123,8 @@ class CallGate:
         tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
         if holds.is_stopped(snapshot.catalog, tool):
             return self._worded(stopped(tool))
-        if self.is_dispatched:
+        if self.recording.is_dispatched:
+            # It may also be discoverable.
             admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
         else:
             admission = admitting.admit(
@@ -137,8 +136,8 @@ class CallGate:
                 input_schema=input_schema,
                 by_host=self.call.by_host,
             )
-        if isinstance(admission, admitting.Refusal) and not admission.errors:
-            self.recording.explain(resolved)
+        is_refused = isinstance(admission, admitting.Refusal) and not admission.errors
+        self.recording.note_decision(resolved, is_refused=is_refused, version=self.call.version)
         return self._worded(admission)
 
     def _worded(

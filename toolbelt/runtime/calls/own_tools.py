@@ -9,16 +9,22 @@ from django.utils import timezone
 
 from toolbelt.core import admitting, meta_tools, request_key, sessions
 from toolbelt.core.rules import budgets
+from toolbelt.runtime.records import recordings
 from toolbelt.runtime.surfaces import snapshots
 from toolbelt.store import agent_sessions as stored_sessions
 
 
-def call(key: request_key.RequestKey, tool: str, arguments: Any) -> admitting.MetaAnswer | admitting.Refusal:
+def call(
+    key: request_key.RequestKey, tool: str, arguments: Any, recording: recordings.Recording | None = None
+) -> admitting.MetaAnswer | admitting.Refusal:
     """Call ``list_toolkits``, ``load_tools``, ``unload_tools`` or ``search_tools``.
 
-    A load or unload is checked and stored under the lock of the session's row, so no concurrent change is lost.
+    The ``recording`` of the call, if it has one, notes the state that decided on it. A load or unload is checked and
+    stored under the lock of the session's row, so no concurrent change is lost.
     """
     snapshot, source = snapshots.take(key)
+    if recording is not None:
+        recording.note_state(snapshot, source.number)
     now = timezone.now().isoformat(timespec="seconds")
     if key.session is None or tool not in (meta_tools.LOAD, meta_tools.UNLOAD):
         return admitting.meta(budgets.resolve(snapshot), snapshot, tool, arguments, now)
@@ -27,6 +33,8 @@ def call(key: request_key.RequestKey, tool: str, arguments: Any) -> admitting.Me
         session_state: sessions.Session,
     ) -> tuple[admitting.MetaAnswer | admitting.Refusal, sessions.Session | None]:
         locked = dataclasses.replace(snapshot, session=session_state)
+        if recording is not None:
+            recording.note_state(locked, source.number)
         answer = admitting.meta(budgets.resolve(locked), locked, tool, arguments, now)
         return answer, answer.session if isinstance(answer, admitting.MetaAnswer) else None
 

@@ -65,9 +65,9 @@ class NonToolGate(gates.CallGate):
             return admitting.unknown(self.recording.tool)
         if holds.is_stopped(snapshot.catalog, key):
             return gates.stopped(key)
-        return admitting.not_active(resolved, key, hide_denied=conf.HIDE_DENIED) or admitting.Admission(
-            tool=key
-        )
+        refusal = admitting.not_active(resolved, key, hide_denied=conf.HIDE_DENIED)
+        self.recording.note_decision(resolved, is_refused=refusal is not None)
+        return refusal or admitting.Admission(tool=key)
 
 
 async def request(call: incoming.Call, target: Target, caller: incoming.Caller) -> Answer:

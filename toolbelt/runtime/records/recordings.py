@@ -1,8 +1,12 @@
-"""The record of a call: its outcome, duration and size, and its arguments without secrets."""
+"""The record of a call: its outcome, duration and size, the facts by which it was decided, and its arguments without
+secrets.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import functools
+import hashlib
 import json
 import time
 from collections.abc import Mapping
@@ -10,17 +14,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.utils import timezone
 
 from toolbelt import conf
-from toolbelt.core import request_key, secret_texts
-from toolbelt.core.rules import budgets, reasons
+from toolbelt.core import declared_versions, request_key, schema, secret_texts, sessions, tool_versions
+from toolbelt.core.rules import budgets, reasons, resolution
 from toolbelt.runtime import secrets
 from toolbelt.runtime.records import call_metrics, learning, record_writer
 from toolbelt.store import call_records, open_questions
 
 MAX_DEPTH = 50
+# Larger arguments are not digested: that would take longer than a millisecond.
+MAX_DIGESTED_BYTES = 64 * 1024
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
+_ORDERED_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, sort_keys=True)
 
 _log = structlog.get_logger(__name__)
 
@@ -42,19 +50,38 @@ class Recording:
     outcome: str = ""
     call_id: str | None = None
     report_by: dt.datetime | None = None
-    # The true reason of a refusal, which the agent may not read; and the revision of the configuration that was used.
+    # The facts by which it was decided: the reason code of the tool's state, which the agent may not read; why the tool
+    # is not active, if its call was refused for that; the revision of the configuration; the tool's version; whether
+    # it came through call_tool; and what the session had loaded for this request.
     reason: str = ""
     reason_text: str = ""
     revision: int | None = None
+    definition: str | None = None
+    is_dispatched: bool = False
+    state: str | None = None
 
-    def explain(self, resolved: budgets.Resolution) -> None:
-        """Note why the tool is not active, if its call was refused for that."""
-        self.reason = self.reason_text = ""
+    def note_state(self, snapshot: resolution.Snapshot, revision: int) -> None:
+        """Note the state that decides on the call."""
+        self.revision = revision
+        self.state = sessions.state(snapshot.session, snapshot.request_id)
+
+    def note_decision(self, resolved: budgets.Resolution, *, is_refused: bool, version: str = "") -> None:
+        """Note the reason code of the tool's state, in words too if its call is refused for that, and its version.
+
+        ``version`` is the one that is called; by default, the one that agents have.
+        """
+        self.reason = self.reason_text = self.definition = ""
         stored = resolved.context.catalog
-        if self.tool in stored.tools and self.tool not in stored.non_tools:
-            decision = resolved.decision(self.tool)
-            if decision.state != "active":
-                self.reason, self.reason_text = decision.code, reasons.format_line(decision)
+        tool = stored.tools.get(self.tool)
+        if tool is None:
+            return
+        decision, shown = resolved.decision(self.tool), declared_versions.offered(tool)
+        self.reason = decision.code
+        if is_refused and decision.state != "active" and self.tool not in stored.non_tools:
+            self.reason_text = reasons.format_line(decision)
+        if not version or tool_versions.is_version(shown, version):
+            version = tool_versions.version(shown)
+        self.definition = tool_versions.short(version)
 
     def end(self, outcome: str, *, error: str = "", result_bytes: int = 0) -> None:
         """Record the outcome. Only the first call of this method has an effect.
@@ -69,7 +96,9 @@ class Recording:
         if outcome != call_records.ADMITTED:
             call_metrics.count(self.key.agent, self.tool, outcome, seconds, is_known=bool(self.plugin))
         try:
-            arguments_bytes = size(self.arguments)
+            text = _ordered(self.arguments)
+            # In Python, arguments may have keys that cannot be ordered.
+            arguments_bytes = len(text) or size(self.arguments)
             record = {
                 "at": self.at,
                 "agent": self.key.agent,
@@ -80,6 +109,11 @@ class Recording:
                 "outcome": outcome,
                 "reason": self.reason,
                 "revision": self.revision,
+                "state": self.state,
+                "subagent": self.key.subagent or "",
+                "dispatched": self.is_dispatched,
+                "definition": self.definition,
+                "arguments_digest": digest(self.arguments, text),
                 "error": error and secrets.mask(error),
                 "duration_ms": round(seconds * 1000),
                 "arguments_bytes": arguments_bytes,
@@ -108,6 +142,39 @@ def size(value: Any) -> int:
         return len(_ENCODER.encode(value).encode(errors="replace"))
     except (TypeError, ValueError, RecursionError):
         return 0
+
+
+def _ordered(value: Any) -> bytes:
+    """Return the value as JSON with its keys in order; empty if it is not JSON. Lone surrogates are kept apart."""
+    try:
+        return _ORDERED_ENCODER.encode(value).encode(errors="surrogatepass")
+    except (TypeError, ValueError, RecursionError):
+        return b""
+
+
+def digest(arguments: Any, text: bytes) -> str:
+    """Return a digest of the arguments, which ``text`` has as JSON in order; empty if they are too large or not JSON.
+
+    It is the same for the same JSON (1 is 1.0). It depends on the installation's secret key: without the key, no one
+    can find out by trying which arguments it stands for, however few there are.
+    """
+    if len(text) > MAX_DIGESTED_BYTES:
+        return ""
+    if b".0" in text or b"e+" in text:
+        # Perhaps a whole number that is written as a fraction.
+        try:
+            text = _ordered(json.loads(schema.comparable(arguments)))
+        except (TypeError, ValueError, RecursionError):
+            return ""
+    if not text:
+        return ""
+    return hashlib.blake2b(text, key=_digest_key(settings.SECRET_KEY), digest_size=16).hexdigest()
+
+
+@functools.lru_cache(1)
+def _digest_key(secret_key: str) -> bytes:
+    # Derived for this purpose alone, so that a digest says nothing of what else the key signs.
+    return hashlib.blake2b(b"toolbelt.arguments " + secret_key.encode()).digest()
 
 
 def masked(value: Any, depth: int = 0) -> Any:

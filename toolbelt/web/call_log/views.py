@@ -21,6 +21,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import usage
 from toolbelt.core import keys
+from toolbelt.core.rules import reasons
 from toolbelt.web.call_log import charts, unused
 from toolbelt.web.kit import (
     downloads,
@@ -49,10 +50,13 @@ MAX_CHOICES = 1000
 # The most new calls that are counted.
 MAX_NEWS = 1000
 _COLUMNS = tuple(field.name for field in dataclasses.fields(usage.Call))
+# The refusals whose reason is the state of the tool, unless it was active.
+_LACKED = frozenset({"unknown-tool", "tool-withdrawn", "tool-not-active", "tool-denied", "tool-unavailable"})
 _REQUIRE_READ = responses.require_read("call_record")
 _OUTCOMES = {
     "ok": ("active", "succeeded"),
     "unknown-tool": ("denied", "no such tool"),
+    "tool-withdrawn": ("denied", "withdrawn"),
     "tool-not-active": ("denied", "not available"),
     "tool-denied": ("denied", "refused"),
     "invalid-arguments": ("denied", "invalid arguments"),
@@ -308,6 +312,8 @@ class Line(pieces.View):
         self.tool_url = reverse("web:tool", args=[call.tool]) if call.tool in tools else ""
         self.state = state
         self.outcome = word
+        # Whether it was refused because the agent did not have the tool.
+        self.is_lacked = call.outcome in _LACKED and bool(call.reason) and call.reason not in reasons.GRANTING
         # Why the agent had the tool or not at the time of the call.
         self.why_url = (
             reverse("web:preview", args=[call.agent], query=decision)
