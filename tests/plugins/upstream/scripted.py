@@ -101,6 +101,8 @@ def call(directory: Path, number: object, params: dict[str, Any]) -> None:
         calls.write("x")
     match params["name"]:
         case "hang":
+            sys.stdout.write(arguments.get("write", ""))
+            sys.stdout.flush()
             (directory / "hanging").touch()
             return
         case "die":

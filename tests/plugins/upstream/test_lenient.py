@@ -102,6 +102,23 @@ def test_no_log_that_quotes_a_message_answers_a_request(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "id_"),
+    [
+        ('INFO done {"jsonrpc":"2.0","id":3,"result":{}}', 3),
+        ('{"level":"info"} {"id": "3", "error": {"message": "x"}}  ', 3),
+        ('took 3 ms: {"result":{},"id":3}\r', 3),
+        ('INFO done {"jsonrpc":"2.0","id":4,"result":{}}', None),
+        ('INFO done {"jsonrpc":"2.0","id":3,"method":"ping"}', None),
+        ('query={"jsonrpc":"2.0","id":3,"result":{}} from here', None),
+        ('row={"id":3}', None),
+    ],
+)
+def test_an_answer_at_the_end_of_a_line_is_recognised_and_not_taken(line: str, id_: int | None) -> None:
+    assert read(line, 3) is None
+    assert lenient.glued(line.encode(), {3: None}) == id_
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "Server starting...",

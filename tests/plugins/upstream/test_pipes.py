@@ -36,6 +36,20 @@ def test_lines_are_read_correctly_however_the_data_is_split(lines: list[bytes], 
     assert read == lines
 
 
+@pytest.mark.parametrize(
+    ("pieces", "lines"),
+    [
+        ([b'{"a":1}\r', b'{"b":2}\r'], [b'{"a":1}', b'{"b":2}']),
+        ([b'{"a":', b'1}\r{"b"', b":2}\r\n"], [b'{"a":1}', b'{"b":2}']),
+        ([b" 10%\r 20%\r\n"], [b" 10%\r 20%\r"]),
+        ([b'{\r "a": 1\r}\r\n'], [b'{\r "a": 1\r}\r']),
+    ],
+)
+def test_a_carriage_return_ends_a_line_only_between_messages(pieces: list[bytes], lines: list[bytes]) -> None:
+    reader = pipes.Lines(100)
+    assert [line for piece in pieces for line in reader.of(piece)] == lines
+
+
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_a_line_above_the_maximum_size_is_an_error_whether_or_not_it_ends(end: bytes) -> None:
     reader = pipes.Lines(10)

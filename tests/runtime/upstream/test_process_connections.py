@@ -90,6 +90,17 @@ def test_a_hanging_server_times_out_after_its_own_timeout(script: scripting.Scri
     assert connected.refusal("files__hang") == ("timed-out", "files__hang did not answer within 1 s.")
 
 
+def test_what_a_server_writes_instead_of_an_answer_reaches_the_operator_only(
+    script: scripting.Script,
+) -> None:
+    connected.ready(script, "hang", timeout=1)
+
+    refused = connected.refusal("files__hang", {"write": "Traceback (most recent call last):\nKeyError: 1\n"})
+    assert refused == ("timed-out", "files__hang did not answer within 1 s.")
+    record = models.CallRecord.objects.get()
+    assert record.error == f"{refused[1]} The server wrote last: KeyError: 1"
+
+
 def test_a_call_never_exceeds_the_general_time_limit(script: scripting.Script, settings: Any) -> None:
     connected.ready(script, "hang", "echo")
     connected.content("files__echo")

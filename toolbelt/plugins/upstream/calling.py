@@ -66,8 +66,8 @@ async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
     The server's time limit restarts with each progress notification; the caller limits the whole call. Following a
     resource lasts as long as the connection, and ``progress`` is called with each update.
 
-    Raise what ``check`` raises, UnreachableError, also if the server lists another version, TimeoutError, and
-    contract.ToolError if the server refuses.
+    Raise what ``check`` raises, UnreachableError, also if the server lists another version, TimeoutError with what the
+    server wrote meanwhile that is not MCP, and contract.ToolError if the server refuses.
     """
     if call.method == requests.FOLLOW:
         await _follow(server, call)
@@ -182,6 +182,7 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
     It must come within the server's time limit after the last notification of progress.
     """
     live = await _connected(server, call)
+    written = live.output.count
     request, validate = _request(call, more)
     last, seconds = last_check.LastCheck(call.check), server.settings.timeout
     if server.settings.command:
@@ -201,7 +202,8 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
         validate(result, by_name=False)
     except TimeoutError:
         server.note_late(live)
-        raise
+        # It may be why there is no answer, such as a traceback.
+        raise TimeoutError(live.output.last() if live.output.count > written else "") from None
     except Exception as error:
         if last.refusal is not None:
             raise last.refusal from None

@@ -7,6 +7,7 @@ the id of that request, so that its caller does not wait.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Collection, Iterator
@@ -23,6 +24,12 @@ MAX_LINES = 10_000
 _ANSWERS = re.compile(r"""["'](?:result|error)["']\s*:""")
 _CANCELLED, _INITIALIZE = "notifications/cancelled", "initialize"
 _UNREADABLE = "The server's answer cannot be read."
+_GLUED = (
+    "The server wrote something else in front of its answer, on the same line, so the answer is not read."
+)
+# How a message may begin that is not at the beginning of its line, and how many of these are tried.
+_INNER = re.compile(r"""\{\s*"(?:jsonrpc|id|result|error)"\s*:""")
+_MAX_INNER = 3
 
 
 class Joined:
@@ -62,6 +69,28 @@ def messages(line: bytes, waiting: Collection[Id]) -> list[message.SessionMessag
         return found
     id_ = _id_of_unreadable(text, waiting)
     return None if id_ is None else [_failed(id_)]
+
+
+def glued(line: bytes, waiting: Collection[Id]) -> Id | None:
+    """Return the id of the waiting request whose answer ends a line that begins with something else; None if there is
+    none. It may be a quote in a log, so it is not the answer.
+    """
+    text = line.decode("utf-8", "replace").rstrip()
+    for begin in itertools.islice(_INNER.finditer(text), _MAX_INNER):
+        try:
+            value, end = _DECODER.raw_decode(text, begin.start())
+        except (ValueError, RecursionError):
+            continue
+        if end == len(text) and _is_message(value) and "method" not in value:
+            id_ = _id(value["id"], waiting)
+            id_ = int(id_) if isinstance(id_, str) and id_ not in waiting and id_.isdecimal() else id_
+            return id_ if id_ in waiting else None
+    return None
+
+
+def not_read(id_: Id) -> message.SessionMessage:
+    """Return the error for a request whose answer may have been glued to something else."""
+    return _failed(id_, _GLUED)
 
 
 def unread(error: ValueError, waiting: Collection[Id]) -> list[message.SessionMessage]:
@@ -186,6 +215,6 @@ def _id_of_unreadable(text: str, waiting: Collection[Id]) -> Id | None:
     return next(iter(waiting)) if len(waiting) == 1 else None
 
 
-def _failed(id_: Id) -> message.SessionMessage:
-    error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=_UNREADABLE)
+def _failed(id_: Id, words: str = _UNREADABLE) -> message.SessionMessage:
+    error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=words)
     return message.SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=id_, error=error))

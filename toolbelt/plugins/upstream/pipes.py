@@ -17,7 +17,7 @@ from typing import IO, cast
 
 import anyio
 import mcp_types
-from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process, TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.os.posix import utilities
 from mcp.shared import message
@@ -29,6 +29,8 @@ from toolbelt.plugins.upstream import lenient
 _HEADER = re.compile(rb"Content-Length: *\d+\r?$", re.IGNORECASE)
 # How many consecutive lines may be no messages, such as what a program prints while it starts.
 MAX_STRAY_LINES = 1_000
+# How long an answer is waited for after a line that ends with one: a server may log what it is about to write.
+GLUED_SECONDS = 1.0
 # How long a process has to end after its input is closed, and then after it is asked to; in seconds.
 EXIT_SECONDS = 2.0
 
@@ -71,7 +73,8 @@ async def opened(
     with orphans.killed_with_parent(process.pid):
         async with anyio.create_task_group() as tasks:
             waiting: dict[lenient.Id, None] = {}
-            tasks.start_soon(_read, stdout, into, max_bytes, give_up, on_stray, waiting)
+            reader = _Reader(into, max_bytes, on_stray, waiting, tasks)
+            tasks.start_soon(reader.read, stdout, give_up)
             tasks.start_soon(_write, stdin, outof, into, waiting)
             try:
                 yield read, write
@@ -86,12 +89,17 @@ async def opened(
 
 
 class Lines:
-    """Assembles lines from pieces of data. Each byte is read once."""
+    """Assembles lines from pieces of data. Each byte is read once.
+
+    A carriage return ends a line only between messages: some servers write no line breaks.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._parts: list[bytes] = []
         self._size = 0
+        # Whether the unfinished line was found to be no messages.
+        self._is_known = False
 
     def of(self, piece: bytes) -> list[bytes]:
         """Return the lines that end in this piece. Raise TooMuchError if a line is too long, finished or not."""
@@ -99,11 +107,16 @@ class Lines:
         lines = []
         for line_end in line_ends:
             self._add(line_end)
-            lines.append(b"".join(self._parts))
-            self._parts.clear()
-            self._size = 0
+            whole = self._taken()
+            lines += _between_returns(whole) or [whole]
         if remainder:
             self._add(remainder)
+            if remainder.endswith(b"\r") and not self._is_known:
+                whole = b"".join(self._parts)
+                self._is_known = True
+                if messages := _between_returns(whole):
+                    self._taken()
+                    lines += messages
         return lines
 
     def _add(self, fragment: bytes) -> None:
@@ -113,48 +126,79 @@ class Lines:
             raise TooMuchError(f"The server wrote more than {self._max_bytes} bytes without ending the line.")
         self._parts.append(fragment)
 
+    def _taken(self) -> bytes:
+        whole = b"".join(self._parts)
+        self._parts, self._size, self._is_known = [], 0, False
+        return whole
 
-async def _read(
-    stdout: ByteReceiveStream,
-    into: MemoryObjectSendStream[Received],
-    max_bytes: int,
-    give_up: Callable[[TooMuchError], None],
-    on_stray: Callable[[bytes], None],
-    waiting: dict[lenient.Id, None],
-) -> None:
-    """Send on what the process writes. ``waiting`` are the ids of the requests that have no answer yet."""
-    try:
-        with into, contextlib.suppress(*_STREAM_ENDED):
-            lines, joined, strays = Lines(max_bytes), lenient.Joined(max_bytes), 0
-            async for piece in stdout:
-                for part in lines.of(piece):
-                    if (line := joined.of(part)) is None:
-                        continue
-                    if line.strip() and (messages := _messages(line, waiting)):
-                        strays = 0
-                        for message_ in messages:
-                            lenient.answered(message_.message, waiting)
-                            await into.send(message_)
-                    elif _HEADER.match(line):
-                        raise TooMuchError(
-                            "The server writes its messages with headers (Content-Length), as language servers do: MCP"
-                            " requires one message per line."
-                        )
-                    else:
-                        # Empty lines count as well: a process that writes nothing else would be read forever.
-                        strays += 1
-                        on_stray(line + b"\n")
-                    if strays > MAX_STRAY_LINES:
-                        raise TooMuchError(
-                            f"The server wrote {MAX_STRAY_LINES} lines in a row that are not MCP messages."
-                        )
-    except TooMuchError as error:
-        give_up(error)
-    finally:
-        # Its output is discarded: a process that waits to write would not notice that its input is closed.
-        with anyio.CancelScope(shield=True), contextlib.suppress(*_STREAM_ENDED):
-            while True:
-                await stdout.receive()
+
+def _between_returns(line: bytes) -> list[bytes]:
+    """Return the JSON objects that carriage returns end in this line; empty if it has none, or anything else."""
+    parts = [part for part in line.split(b"\r") if part.strip()] if b"\r" in line else []
+    return parts if all(part.startswith(b'{"') and part.rstrip().endswith(b"}") for part in parts) else []
+
+
+class _Reader:
+    """Sends on what a process writes. ``waiting`` are the ids of the requests that have no answer yet."""
+
+    def __init__(
+        self,
+        into: MemoryObjectSendStream[Received],
+        max_bytes: int,
+        on_stray: Callable[[bytes], None],
+        waiting: dict[lenient.Id, None],
+        tasks: TaskGroup,
+    ) -> None:
+        self._into, self._on_stray, self._waiting, self._tasks = into, on_stray, waiting, tasks
+        self._lines, self._joined = Lines(max_bytes), lenient.Joined(max_bytes)
+        self._strays = 0
+
+    async def read(self, stdout: ByteReceiveStream, give_up: Callable[[TooMuchError], None]) -> None:
+        """Read until the output ends, or is too much, of which ``give_up`` is called with the reason."""
+        try:
+            with self._into, contextlib.suppress(*_STREAM_ENDED):
+                async for piece in stdout:
+                    for part in self._lines.of(piece):
+                        if (line := self._joined.of(part)) is not None:
+                            await self._line(line)
+        except TooMuchError as error:
+            give_up(error)
+        finally:
+            # Its output is discarded: a process that waits to write would not notice that its input is closed.
+            with anyio.CancelScope(shield=True), contextlib.suppress(*_STREAM_ENDED):
+                while True:
+                    await stdout.receive()
+
+    async def _line(self, line: bytes) -> None:
+        if line.strip() and (messages := _messages(line, self._waiting)):
+            self._strays = 0
+            for message_ in messages:
+                lenient.answered(message_.message, self._waiting)
+                await self._into.send(message_)
+            return
+        if _HEADER.match(line):
+            raise TooMuchError(
+                "The server writes its messages with headers (Content-Length), as language servers do: MCP requires one"
+                " message per line."
+            )
+        # Empty lines count as well: a process that writes nothing else would be read forever.
+        self._strays += 1
+        self._on_stray(line + b"\n")
+        if self._strays > MAX_STRAY_LINES:
+            raise TooMuchError(
+                f"The server wrote {MAX_STRAY_LINES} lines in a row that are not MCP messages."
+            )
+        if (id_ := lenient.glued(line, self._waiting)) is not None:
+            self._tasks.start_soon(self._fail_unanswered, id_)
+
+    async def _fail_unanswered(self, id_: lenient.Id) -> None:
+        """Answer a request with an error if its answer seems to be glued to something else, and no other one comes."""
+        await anyio.sleep(GLUED_SECONDS)
+        if id_ in self._waiting:
+            failed = lenient.not_read(id_)
+            lenient.answered(failed.message, self._waiting)
+            with contextlib.suppress(*_STREAM_ENDED):
+                await self._into.send(failed)
 
 
 def _messages(line: bytes, waiting: Collection[lenient.Id]) -> list[Sent] | None:

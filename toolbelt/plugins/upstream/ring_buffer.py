@@ -21,11 +21,15 @@ class RingBuffer(asyncio.Protocol):
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=MAX_LINES)
         self._open = b""
+        # How many lines there were.
+        self.count = 0
 
     def data_received(self, data: bytes) -> None:
         """Add output; of an unfinished line, the beginning is kept."""
         *lines, unfinished = (self._open + data).split(b"\n")
-        self._lines.extend(filter(None, map(_shown, lines)))
+        shown = [*filter(None, map(_shown, lines))]
+        self._lines.extend(shown)
+        self.count += len(shown)
         self._open = unfinished[: MAX_LINE_LENGTH * 4]
 
     def text(self) -> str:

@@ -93,7 +93,12 @@ def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refu
                 recording, admitting.Refusal(code="tool-failed", message=message, mcp=_failure(error))
             )
         case on_servers.TooSlowError():
-            return refuse(recording, _late(admitted, error.within))
+            late = _late(admitted, error.within)
+            # The model's own message does not have it: it may be anything.
+            reason = (
+                secrets.mask(f"{late.message} The server wrote last: {error.wrote}") if error.wrote else ""
+            )
+            return refuse(recording, late, reason)
         case registry.TimedOutError():
             return refuse(recording, _late(admitted, admitted.gate.call.seconds))
         case on_servers.Unreachable() if (denied := gates.blocked(admitted)) is not None:

@@ -29,7 +29,11 @@ MAX_PROCESSES = 5
 
 
 class TooSlowError(registry.TimedOutError):
-    """The server took longer than its own connection allows."""
+    """The server took longer than its own connection allows. ``wrote`` is what it wrote last that is not MCP."""
+
+    def __init__(self, tool_name: str, within: float, wrote: str) -> None:
+        super().__init__(tool_name, within)
+        self.wrote = wrote
 
 
 async def run(admitted: gates.Admitted, check: background.Check | None = None) -> ToolResult:
@@ -107,8 +111,8 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
                     # Its process has ended, or closed the connection: this process may claim it.
                     stale_claim_id = held_by.id
         raise Unreachable(f"The connection to {plugin.name} keeps moving between processes.")
-    except TimeoutError:
-        raise TooSlowError(tool.key, settings.timeout) from None
+    except TimeoutError as error:
+        raise TooSlowError(tool.key, settings.timeout, str(error)) from None
     except background.DeadlineError:
         raise registry.TimedOutError(tool.key, within) from None
 

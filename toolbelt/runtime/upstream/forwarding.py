@@ -127,7 +127,7 @@ def kind(error: Exception) -> tuple[str, str]:
         case live_connection.UnreachableError():
             return "unreachable", str(error)
         case TimeoutError():
-            return "timed-out", ""
+            return "timed-out", str(error)
     return "failed", f"{type(error).__name__}: {error}"
 
 
@@ -142,7 +142,7 @@ def _raised(error: relay.RemoteError) -> Exception:
         case "unreachable":
             return live_connection.UnreachableError(error.message)
         case "timed-out":
-            return TimeoutError()
+            return TimeoutError(error.message)
     return RuntimeError(error.message)
 
 
