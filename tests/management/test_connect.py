@@ -260,3 +260,37 @@ def test_a_token_in_a_repository_is_warned_of(tmp_path: Path, ignored: str, is_t
     )  # fmt: skip
 
     assert ("is in a git repository" in warned.getvalue()) == is_told
+
+
+@pytest.mark.parametrize("client", CLIENT_IDS)
+def test_two_agents_have_two_names_in_one_file(client: str, tmp_path: Path) -> None:
+    belts.import_(SETUP, {"agents": [{"key": "bob"}]})
+    file = tmp_path / f"settings{Path(mcp_clients.find(client).file).suffix}"
+    connect(client, "--write", str(file))
+    words = [
+        "connect",
+        "bob",
+        "--client",
+        client,
+        "--url",
+        URL,
+        "--write",
+        str(file),
+        "--name",
+        "toolbelt-bob",
+    ]
+    call_command(*words, stdout=io.StringIO(), stderr=io.StringIO())
+    call_command(*words, stdout=io.StringIO(), stderr=io.StringIO())
+
+    preview = importing.preview(file.read_text(), is_toml=file.suffix == ".toml")
+    assert [server.name for server in preview.servers] == ["toolbelt", "toolbelt-bob"]
+    assert f"{URL}/mcp/ada" in file.read_text()
+    assert f"{URL}/mcp/bob" in file.read_text()
+
+
+@pytest.mark.parametrize("name", ["", "a b", 'a"', "ü", "a.b", "mcpServers", "servers", "x" * 41])
+def test_a_name_that_a_client_cannot_take_is_refused(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    with pytest.raises(CommandError, match="is not a name for a server"):
+        connect("cursor", "--name", name, "--write", str(file))
+    assert not file.exists()

@@ -100,3 +100,37 @@ def test_usage_errors_name_arguments_as_the_usage_does(command: list[str], messa
 def test_invalid_arguments_are_refused_with_a_remedy(arguments: list[str], message: str) -> None:
     with pytest.raises(CommandError, match=message):
         run("flip", *arguments)
+
+
+def test_all_agents_are_flipped_in_one_step_wherever_the_option_stands() -> None:
+    entries.change(testing.OPERATOR.replace(confirm=True), "agent", "bob", {"archived": True})
+    entries.create(testing.OPERATOR, "agent", {"key": "cleo", "tools_config": {"reading": True}})
+
+    printed = run("flip", "--for", "2h", "--all-agents", "reading", "on").splitlines()
+    assert printed[0].startswith("ada: tools 1 → 3, tokens ")
+    assert printed[-1].endswith("for 1 agent; 1 agent had it so already.")
+    assert tools_config.read("ada") == {"reading": True}
+    assert "reading" in snapshots.find("ada", None).agent.ends
+
+    run("flip", "reading", "default", "--all-agents")
+    assert (tools_config.read("ada"), tools_config.read("cleo")) == ({}, {})
+    assert tools_config.read("bob") == {"reading": True}
+
+
+def test_flipping_all_agents_is_confirmed_and_all_or_nothing() -> None:
+    with pytest.raises(CommandError, match=r"ada: Enables destructive tools: git__push.*--confirm"):
+        run("flip", "--all-agents", "pushing", "on")
+    assert tools_config.read("ada") == {}
+
+    printed = run("flip", "--all-agents", "pushing", "on", "--dry-run").splitlines()
+    assert [line for line in printed if "To confirm" in line]
+    assert printed[-1] == "Nothing was changed."
+    assert tools_config.read("ada") == {}
+
+    run("flip", "--all-agents", "pushing", "on", "--confirm")
+    assert tools_config.read("ada") == {"pushing": True}
+
+
+def test_an_agent_and_all_agents_cannot_both_be_named() -> None:
+    with pytest.raises(CommandError, match="argument STATE: invalid choice"):
+        run("flip", "--all-agents", "ada", "reading", "on")

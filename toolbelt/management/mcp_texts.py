@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Collection, Iterable, Iterator
 
 from toolbelt import conf
 from toolbelt.control.servers import approvals, inbox
 from toolbelt.control.servers import instructions as told
 from toolbelt.control.servers import upstream_servers as configured
-from toolbelt.core import catalog, texts
+from toolbelt.core import catalog, errors, risks, texts
+from toolbelt.management import columns
 from toolbelt.runtime.upstream import process_connections, server_lists
 
 # The number of hex digits of a version's hash that are printed.
 PRINTED_DIGITS = 12
 # How many tools are listed by name.
 MAX_NAMED = 5
+# How much of a description is printed in a line.
+MAX_SUMMARY = 80
 
 
 def digits(version: str) -> str:
@@ -104,12 +108,63 @@ def recorded(
         yield f"  Review them: {conf.COMMAND} mcp review {name}"
 
 
-def reviewed(review: approvals.Review) -> Iterator[str]:
-    """Yield the tools to review, with their differences and findings."""
+def reviewed(review: approvals.Review, only: Collection[str] = (), *, is_full: bool = False) -> Iterator[str]:
+    """Yield the tools to review, or only some of them: a line each with their findings, or with all differences
+    (``is_full``); then the commands that approve them. Raise errors.NotFound for one that is not to review.
+    """
+    name = review.plugin.name
+    by_key = {change.key: change for change in review.changes}
+    for key in only:
+        if key not in by_key:
+            raise errors.NotFound(f"tool of {name} to review", key, by_key)
     if not review.changes:
-        yield f"All tools of {review.plugin.name} match their approved version."
+        yield f"All tools of {name} match their approved version."
         return
-    for change in review.changes:
+    changes = [change for change in review.changes if not only or change.key in only]
+    yield from _full(changes) if is_full else _short(changes)
+    yield f"{len(review.to_review)} to review, {review.same} unchanged."
+    to_review = [change for change in review.to_review if change in changes]
+    groups = (
+        ("To approve these versions", [change for change in to_review if not change.flags]),
+        ("To approve those with findings as well", [change for change in to_review if change.flags]),
+    )
+    if not is_full and (to_read := [change.key for change in to_review if change.kind != "gone"]):
+        few = "" if len(to_read) > MAX_NAMED else " ".join(["", *to_read])
+        yield f"To read everything: {conf.COMMAND} mcp review --full {name}{few}"
+    for title, approvable in groups:
+        if approvable:
+            yield f"{title}: {conf.COMMAND} mcp approve {name} {' '.join(map(_with_hash, approvable))}"
+
+
+def _with_hash(change: approvals.Change) -> str:
+    return shlex.quote(f"{change.key}={digits(change.version_hash)[:PRINTED_DIGITS]}")
+
+
+def _short(changes: Iterable[approvals.Change]) -> Iterator[str]:
+    """Yield a line for each tool, with its findings below."""
+    rows, flags = [], {}
+    for change in changes:
+        risk = risks.stated(change.tool)
+        found = texts.counted(len(change.flags), "finding") if change.flags else "no findings"
+        rows.append((change.kind, change.key, risk, found, _summary(change)))
+        flags[len(rows)] = change.flags
+    for number, line in enumerate(columns.lines(rows), start=1):
+        yield line
+        yield from (f"  ! {flag}" for flag in flags[number])
+
+
+def _summary(change: approvals.Change) -> str:
+    """Return in a line what a new tool does, or what differs of another one."""
+    if change.kind == "new":
+        return texts.cut(" ".join(change.tool.description.split()), MAX_SUMMARY)
+    differs = ", ".join(difference.field for difference in change.differences)
+    previous = f"was {change.previous}" if change.previous else ""
+    return "; ".join(part for part in (previous, differs) if part)
+
+
+def _full(changes: Iterable[approvals.Change]) -> Iterator[str]:
+    """Yield each tool with its differences and findings."""
+    for change in changes:
         was = f", was {change.previous}" if change.previous else ""
         tokens = f"{change.tokens_before} -> " if change.tokens_before else ""
         version = "" if change.kind == "gone" else f"={digits(change.version_hash)[:PRINTED_DIGITS]}"
@@ -124,9 +179,6 @@ def reviewed(review: approvals.Review) -> Iterator[str]:
         yield from (f"  providers: {objection}" for objection in change.providers)
         if change.users:
             yield f"  used by {', '.join(change.users)}"
-    yield f"{len(review.to_review)} to review, {review.same} unchanged."
-    if review.to_review:
-        yield f"To approve these versions: {conf.COMMAND} mcp approve {review.plugin.name} TOOL=HASH ..."
 
 
 def instructions(found: told.Instructions) -> Iterator[str]:

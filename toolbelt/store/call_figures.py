@@ -209,6 +209,14 @@ def called(**filters: Unpack[calls.CallQuery]) -> set[tuple[str, str]]:
     return set(matching.order_by().values_list("agent", "tool").distinct())
 
 
+def by_agent_and_tool(**filters: Unpack[calls.CallQuery]) -> dict[tuple[str, str], int]:
+    """Return the number of calls of each tool by each agent, as (agent, tool); those without calls are missing."""
+    counted = (
+        calls.matching(**filters).order_by().values_list("agent", "tool").annotate(count=orm.Count("id"))
+    )
+    return {(agent, tool): count for agent, tool, count in counted}
+
+
 def called_tools(since: dt.datetime) -> set[str]:
     """Return the keys of the tools that were called since then."""
     # Only the newest call of each tool is read, which an index names: ids follow the time of calls.

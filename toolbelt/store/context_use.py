@@ -75,6 +75,18 @@ def total(*, since: dt.date, agent: str = "") -> Total:
     return Total(answers=sums["answers__sum"], sent=sums["sent__sum"], allowed=sums["allowed__sum"])
 
 
+def by_agent(*, since: dt.date) -> dict[str, Total]:
+    """Return the sums of each agent since this day, by key; agents without any are missing."""
+    rows = models.ContextUse.objects.filter(day__gte=since).order_by().values("agent")
+    sums = rows.annotate(
+        answers__sum=orm.Sum("answers"), sent__sum=orm.Sum("sent"), allowed__sum=orm.Sum("allowed")
+    )
+    return {
+        row["agent"]: Total(answers=row["answers__sum"], sent=row["sent__sum"], allowed=row["allowed__sum"])
+        for row in sums
+    }
+
+
 def by_day(*, since: dt.date, agent: str) -> list[Use]:
     """Return the sums of an agent for each day since this one, in order."""
     rows = models.ContextUse.objects.filter(day__gte=since, agent=agent).order_by("day")

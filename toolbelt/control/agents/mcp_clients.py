@@ -16,8 +16,11 @@ from django.template import loader
 
 from toolbelt.core import errors, text_limits
 
-# What the clients call this server; its tools are named after it there.
+# What the clients call this server, if they are not told otherwise; its tools are named after it there.
 NAME = "toolbelt"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+# Keys of the clients' files, which are not servers.
+_KEYS = frozenset({"inputs", "mcp", "mcpServers", "mcp_servers", "servers"})
 PLACEHOLDER = "YOUR_TOKEN"
 _SECRET_INSIDE = "The file contains the token: make sure that only you can read it."  # noqa: S105
 
@@ -41,8 +44,13 @@ class Client:
     template: str = ""
 
 
-def text(client: Client, origin: str, agent: str, *, for_file: bool = False) -> str:
-    """Return the client's configuration for an agent of the installation at ``origin``.
+def is_name(name: str) -> bool:
+    """Return whether every client, and a key of TOML, takes this as the name of a server."""
+    return _NAME.fullmatch(name) is not None and name not in _KEYS
+
+
+def text(client: Client, origin: str, agent: str, *, name: str = NAME, for_file: bool = False) -> str:
+    """Return the client's configuration for an agent of the installation at ``origin``, as the server ``name``.
 
     It is what a person enters, which can be a command; ``for_file``: the contents of a file.
     """
@@ -53,46 +61,47 @@ def text(client: Client, origin: str, agent: str, *, for_file: bool = False) -> 
         "shell_url": shlex.quote(url),
         "agent": json.dumps(agent)[1:-1],
         "is_http": url.startswith("http:"),
+        "name": name,
     }
     return loader.render_to_string(f"connect/clients/{template}.txt", values).strip() + "\n"
 
 
-def merge(existing: str, new: str, *, is_toml: bool, replace: bool) -> str:
-    """Return the contents of a client's file with a new configuration of this server; everything else stays.
+def merge(existing: str, new: str, *, name: str = NAME, is_toml: bool, replace: bool) -> str:
+    """Return the contents of a client's file with a new configuration of the server ``name``; everything else stays.
 
-    Raise errors.Invalid if the file cannot be read, and errors.Refused if it has another configuration of this server
-    that ``replace`` does not give up.
+    Raise errors.Invalid if the file cannot be read, and errors.Refused if it has another server of this name that
+    ``replace`` does not give up.
     """
     if not existing.strip():
         return new
     try:
-        return (_merge_toml if is_toml else _merge_json)(existing, new, replace=replace)
+        return (_merge_toml if is_toml else _merge_json)(existing, new, name, replace=replace)
     except RecursionError as error:
         raise _unreadable("It is nested too deeply.") from error
 
 
-def _merge_json(existing: str, new: str, *, replace: bool) -> str:
+def _merge_json(existing: str, new: str, name: str, *, replace: bool) -> str:
     try:
         document = json.loads(existing)
     except ValueError as error:
         raise _unreadable(f"It is not JSON, or has comments: {error}.") from error
     if not isinstance(document, dict):
         raise _unreadable("It is not a JSON object.")
-    _add(document, json.loads(new), replace=replace)
+    _add(document, json.loads(new), name, replace=replace)
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _add(document: dict[str, Any], new: dict[str, Any], *, replace: bool) -> None:
+def _add(document: dict[str, Any], new: dict[str, Any], name: str, *, replace: bool) -> None:
     for key, value in new.items():
         present = document.get(key)
         if key not in document or present == value:
             document[key] = value
-        elif key == NAME:
+        elif key == name:
             if not replace:
-                raise _name_taken()
+                raise _name_taken(name)
             document[key] = value
         elif isinstance(present, dict) and isinstance(value, dict):
-            _add(present, value, replace=replace)
+            _add(present, value, name, replace=replace)
         elif isinstance(present, list) and isinstance(value, list):
             # Inputs of VS Code, by their ids.
             ids = {item["id"] for item in value}
@@ -104,7 +113,7 @@ def _add(document: dict[str, Any], new: dict[str, Any], *, replace: bool) -> Non
             raise _unreadable(f"{key} has an unexpected form.")
 
 
-def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
+def _merge_toml(existing: str, new: str, name: str, *, replace: bool) -> str:
     try:
         text_limits.check_toml(existing)
         document = tomllib.loads(existing)
@@ -113,12 +122,12 @@ def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     except ValueError as error:
         raise _unreadable(f"It is not TOML: {error}.") from error
     servers = document.get("mcp_servers", {})
-    present = servers.get(NAME) if isinstance(servers, dict) else None
-    if present is not None and present != tomllib.loads(new)["mcp_servers"][NAME]:
+    present = servers.get(name) if isinstance(servers, dict) else None
+    if present is not None and present != tomllib.loads(new)["mcp_servers"][name]:
         if not replace:
-            raise _name_taken()
+            raise _name_taken(name)
         # Its table, and tables below it, up to the next table.
-        table = rf"^\[mcp_servers\.{NAME}(?:\.[^\]]*)?\][^\n]*\n(?:(?!\[)[^\n]*\n?)*"
+        table = rf"^\[mcp_servers\.{re.escape(name)}(?:\.[^\]]*)?\][^\n]*\n(?:(?!\[)[^\n]*\n?)*"
         existing = re.sub(table, "", existing, flags=re.MULTILINE)
         present = None
     if present is not None:
@@ -127,12 +136,14 @@ def _merge_toml(existing: str, new: str, *, replace: bool) -> str:
     try:
         tomllib.loads(merged)
     except ValueError as error:
-        raise _unreadable(f"{NAME} is configured in a form that cannot be changed here.") from error
+        raise _unreadable(f"{name} is configured in a form that cannot be changed here.") from error
     return merged
 
 
-def _name_taken() -> errors.Refused:
-    return errors.Refused(f"The file has another server named {NAME}: add --replace to replace it.")
+def _name_taken(name: str) -> errors.Refused:
+    return errors.Refused(
+        f"The file has another server named {name}: add --replace to replace it, or --name for another name."
+    )
 
 
 def _unreadable(reason: str) -> errors.Invalid:

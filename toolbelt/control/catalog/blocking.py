@@ -5,17 +5,19 @@ No confirmation is needed, because it is for emergencies, and it can be undone l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Final, Literal, get_args
 
 from toolbelt.control import writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
-from toolbelt.core import catalog, rules
+from toolbelt.core import catalog, errors, rules
 from toolbelt.store import audit, snapshots
 
 Kind = Literal["tool", "toolkit", "plugin"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +32,60 @@ class BlockChange(writing.Change):
     on_request: Sequence[str] = ()
 
 
-def set_blocked(write: writing.Write, kind: Kind, name: str, on: bool, *, was: bool) -> BlockChange:
+def find(target: str) -> tuple[Kind, str]:
+    """Return the kind and the name of what ``target`` names: a tool, a toolkit or a plugin, by its name alone or with
+    its kind before it, as in ``plugin:slack``.
+
+    Raise errors.NotFound, or errors.Refused for a name of several of them.
+    """
+    stored = snapshots.catalog()
+    kinds: Mapping[Kind, Collection[str]] = {
+        "tool": stored.tools,
+        "toolkit": stored.toolkits,
+        "plugin": stored.plugins,
+    }
+    found = [kind for kind, names in kinds.items() if target in names]
+    if len(found) > 1:
+        forms = " or ".join(f"{kind}:{target}" for kind in found)
+        raise errors.Refused(f"{target} is the name of a {' and of a '.join(found)}: write {forms}.")
+    if found:
+        return found[0], target
+    prefix, colon, name = target.partition(":")
+    for kind, names in kinds.items():
+        if colon and kind == prefix:
+            if name not in names:
+                raise errors.NotFound(kind, name, names)
+            return kind, name
+    raise errors.NotFound("tool, toolkit or plugin", target, itertools.chain(*kinds.values()))
+
+
+def set_blocked(
+    write: writing.Write, kind: Kind, name: str, on: bool, *, was: bool | writing._Any = writing.ANY
+) -> BlockChange:
     """Block it for everyone, or unblock it; ``was`` is what the writer saw.
 
     Raise errors.NotFound, or errors.Stale if it changed meanwhile.
     """
-    before = snapshots.catalog()
     # Entries omit default values.
-    changes = {"blocked": True if on else None}
-    change = entries.change(write, kind, name, changes, was={"blocked": True if was else None})
+    seen = None if isinstance(was, writing._Any) else {"blocked": True if was else None}
+    return change(write, kind, name, {"blocked": True if on else None}, was=seen)
+
+
+def change(
+    write: writing.Write,
+    kind: Kind,
+    name: str,
+    changes: Mapping[str, Any],
+    *,
+    was: Mapping[str, Any] | None = None,
+) -> BlockChange:
+    """Change an entry, as :func:`entries.change` does; return which agents a change of ``blocked`` concerns as well."""
+    before = snapshots.catalog()
+    change = entries.change(write, kind, name, changes, was=was)
     # Counted afterwards, so that blocking need not wait for it, with the catalog in which the tools are available.
-    stored = before if on else snapshots.catalog()
-    affected = {} if change.is_nothing else _affected_agents(stored, kind, name)
+    is_moved = "blocked" in {**change.before, **change.after}
+    stored = before if change.after.get("blocked") else snapshots.catalog()
+    affected = _affected_agents(stored, kind, name) if is_moved else {}
     return BlockChange(
         entry=change.entry,
         before=change.before,

@@ -57,16 +57,23 @@ def create(write: writing.Write, name: str, password: str, new_roles: Iterable[s
     except ValidationError as error:
         messages = [message for texts in error.message_dict.values() for message in texts]
         raise _invalid("name", messages) from error
-    try:
-        password_validation.validate_password(password, user)
-    except ValidationError as error:
-        raise _invalid("password", error.messages) from error
-    # Takes long, so outside of the transaction.
-    user.set_password(password)
+    _set_password(user, password)
     with writing.begin():
         user.save()
         writing.record(write, "user", name, action="user.create", before=None, after=None)
         roles.put(write, name, new_roles)
+
+
+def set_password(write: writing.Write, name: str, password: str) -> None:
+    """Give a user a new password, which logs them out everywhere. Their tokens stay valid.
+
+    Raise errors.NotFound, or Invalid with what is wrong with the password.
+    """
+    user = _row(name)
+    _set_password(user, password)
+    with writing.begin():
+        user.save(update_fields=["password"])
+        writing.record(write, "user", name, action="user.password", before=None, after=None)
 
 
 def set_active(write: writing.Write, name: str, active: bool) -> bool:
@@ -86,6 +93,15 @@ def set_active(write: writing.Write, name: str, active: bool) -> bool:
         action = "user.activate" if active else "user.deactivate"
         writing.record(write, "user", name, action=action, before=not active, after=active)
     return True
+
+
+def _set_password(user: Any, password: str) -> None:
+    """Set the password of a user who is not stored yet, or not locked: hashing takes long. Raise Invalid."""
+    try:
+        password_validation.validate_password(password, user)
+    except ValidationError as error:
+        raise _invalid("password", error.messages) from error
+    user.set_password(password)
 
 
 def _row(name: str) -> Any:

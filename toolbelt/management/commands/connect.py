@@ -43,6 +43,12 @@ class Command(terminal.Command):
             help="how the client reaches Toolbelt (default: the first host of ALLOWED_HOSTS)",
         )
         parser.add_argument(
+            "--name",
+            default=mcp_clients.NAME,
+            help="what the client calls this server, if it has several agents: letters, digits, _ and - (default:"
+            " toolbelt)",
+        )
+        parser.add_argument(
             "--write",
             metavar="FILE",
             nargs="?",
@@ -55,7 +61,11 @@ class Command(terminal.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the configuration, or write it."""
-        client = mcp_clients.find(options["client"])
+        client, name = mcp_clients.find(options["client"]), options["name"]
+        if not mcp_clients.is_name(name):
+            raise CommandError(
+                f"{name!r} is not a name for a server: use letters, digits, _ and -, at most 40."
+            )
         try:
             surfaces.ask(options["agent"])
         except errors.ToolbeltError as error:
@@ -64,18 +74,18 @@ class Command(terminal.Command):
         if options["url"] is None:
             self.stderr.write(f"Assumed address {origin}; pass --url for another.")
         if options["write"] is None:
-            self.stdout.write(mcp_clients.text(client, origin, options["agent"]), ending="")
+            self.stdout.write(mcp_clients.text(client, origin, options["agent"], name=name), ending="")
             if client.note:
                 self.stderr.write(client.note)
             return
         file = Path(options["write"] or client.file).expanduser()
-        text = mcp_clients.text(client, origin, options["agent"], for_file=True)
+        text = mcp_clients.text(client, origin, options["agent"], name=name, for_file=True)
         # The placeholder will be replaced by the token.
         holds_token = mcp_clients.PLACEHOLDER in text
         text = text.replace(
             mcp_clients.PLACEHOLDER, os.environ.get("TOOLBELT_TOKEN") or mcp_clients.PLACEHOLDER
         )
-        was_readable = _write(file, text, replace=options["replace"], is_private=holds_token)
+        was_readable = _write(file, text, name=name, replace=options["replace"], is_private=holds_token)
         self.stdout.write(f"{client.label} is configured in {file}.")
         if was_readable:
             self.stdout.write("Other users could read the file: now only you can, because it is for a token.")
@@ -110,14 +120,14 @@ def _origin(url: str | None) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _write(file: Path, text: str, *, replace: bool, is_private: bool) -> bool:
+def _write(file: Path, text: str, *, name: str, replace: bool, is_private: bool) -> bool:
     """Add the configuration to the file. Raise CommandError, and leave the file unchanged then.
 
     A file that ``is_private`` becomes its owner's alone; return whether others could read or write it before.
     """
     try:
         existing = file.read_text(encoding="utf-8-sig") if file.exists() else ""
-        merged = mcp_clients.merge(existing, text, is_toml=file.suffix == ".toml", replace=replace)
+        merged = mcp_clients.merge(existing, text, name=name, is_toml=file.suffix == ".toml", replace=replace)
         target = file.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -48,9 +48,15 @@ class Command(terminal.Command):
             "names", metavar="NAME", nargs="*", help="the servers (default: all that are on)"
         )
         review = commands.add_parser(
-            "review", help="show new, changed, renamed and removed tools, with their differences"
+            "review", help="list new, changed, renamed and removed tools: a line each, or everything of them"
         )
         review.add_argument("name", metavar="NAME", help="the server's name")
+        review.add_argument("tools", metavar="TOOL", nargs="*", help="only these tools")
+        review.add_argument(
+            "--full",
+            action="store_true",
+            help="print everything: the differences, and what a new tool declares",
+        )
         for name, description in (
             ("approve", "approve tools, as printed by review"),
             ("reject", "reject tools, as printed by review: they are blocked for everyone"),
@@ -115,7 +121,8 @@ class Command(terminal.Command):
                 case "refresh":
                     self._refresh(options["names"])
                 case "review":
-                    self._print(mcp_texts.reviewed(configured.review(options["name"])))
+                    review = configured.review(options["name"])
+                    self._print(mcp_texts.reviewed(review, options["tools"], is_full=options["full"]))
                     self._print(mcp_texts.unseen_instructions(options["name"]))
                 case "approve":
                     self._approve(options)

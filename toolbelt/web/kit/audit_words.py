@@ -50,6 +50,7 @@ _ACTIONS = {
     "agent.equip": "changed the loadout of",
     "agent.operators": "changed the operators of",
     "user.roles": "changed the roles of",
+    "user.password": "set the password of",
 }
 # Fields with the hash of a version, which says nothing to a reader.
 _HASHES = frozenset({"approved", "details_approved"})
@@ -85,6 +86,7 @@ _IRREVERSIBLE = frozenset(
         "session.evict",
         "user.roles",
         "user.create",
+        "user.password",
         "user.activate",
         "user.deactivate",
         "switch.end",
