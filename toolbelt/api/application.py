@@ -34,6 +34,7 @@ from toolbelt.api import (
     switches,
     tokens,
     tools_config,
+    usage,
 )
 
 ROUTERS: tuple[ninja.Router, ...] = (
@@ -50,6 +51,7 @@ ROUTERS: tuple[ninja.Router, ...] = (
     belt.router,
     changes.router,
     call_records.router,
+    usage.router,
     tokens.router,
 )
 

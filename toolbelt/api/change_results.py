@@ -9,6 +9,7 @@ import ninja
 import pydantic
 
 from toolbelt.control import dry_runs, guards, writing
+from toolbelt.control.catalog import blocking
 from toolbelt.core import effects
 
 
@@ -49,6 +50,18 @@ class Effect(ninja.Schema):
     ]
 
 
+class Reach(ninja.Schema):
+    """Which agents a block, or its end, concerns."""
+
+    agents: Annotated[
+        dict[str, int],
+        pydantic.Field(description="How many of its tools, which are on, each agent loses or gets back."),
+    ]
+    on_request: Annotated[
+        list[str], pydantic.Field(description="The agents that only had them on request, or get them back.")
+    ]
+
+
 class ChangeResult(ninja.Schema):
     """What a change did."""
 
@@ -62,6 +75,9 @@ class ChangeResult(ninja.Schema):
     after: Annotated[Any, pydantic.Field(description="The new values of the fields that changed.")]
     effect: Annotated[
         Effect | None, pydantic.Field(description="Null unless the change affects exactly one agent.")
+    ] = None
+    reach: Annotated[
+        Reach | None, pydantic.Field(description="Null unless the change blocks or unblocks something.")
     ] = None
     dry_run: Annotated[bool, pydantic.Field(description="Whether nothing was written.")] = False
     left_out: Annotated[
@@ -101,8 +117,15 @@ def report(change: writing.Change) -> dict[str, Any]:
         "before": change.before,
         "after": change.after,
         "effect": effect(change.effect),
+        "reach": _reach(change),
         "left_out": list(change.left_out),
     }
+
+
+def _reach(change: writing.Change) -> dict[str, Any] | None:
+    if not isinstance(change, blocking.BlockChange) or not change.is_moved:
+        return None
+    return {"agents": dict(change.agents), "on_request": list(change.on_request)}
 
 
 def effect(change_effect: effects.Effect | None) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ from toolbelt.api import (
     schemas,
 )
 from toolbelt.control import writing
-from toolbelt.control.catalog import entries, lists
+from toolbelt.control.catalog import blocking, entries, lists
 from toolbelt.control.people import rights
 from toolbelt.core import belts
 
@@ -116,7 +116,10 @@ def _router(kind: belts.KindName) -> ninja.Router:
             whole = {} if current is None else {field: current.get(field) for field in kind_info.fields}
 
             def act(write: writing.Write) -> writing.Change:
-                return entries.change(write, kind, name, body.changes.root, was={**whole, **(body.was or {})})
+                seen = {**whole, **(body.was or {})}
+                if "blocked" in body.changes.root and kind in blocking.KINDS:
+                    return blocking.change(write, kind, name, body.changes.root, was=seen)
+                return entries.change(write, kind, name, body.changes.root, was=seen)
 
             change, report = change_results.make(
                 auth.write(request, reason=body.reason, confirm=body.confirm),

@@ -31,6 +31,11 @@ class BlockChange(writing.Change):
     agents: Mapping[str, int] = field(default_factory=dict)
     on_request: Sequence[str] = ()
 
+    @property
+    def is_moved(self) -> bool:
+        """Return whether something is blocked, or no longer, that was not before."""
+        return "blocked" in {**self.before, **self.after}
+
 
 def find(target: str) -> tuple[Kind, str]:
     """Return the kind and the name of what ``target`` names: a tool, a toolkit or a plugin, by its name alone or with
@@ -83,8 +88,8 @@ def change(
     before = snapshots.catalog()
     change = entries.change(write, kind, name, changes, was=was)
     # Counted afterwards, so that blocking need not wait for it, with the catalog in which the tools are available.
-    is_moved = "blocked" in {**change.before, **change.after}
     stored = before if change.after.get("blocked") else snapshots.catalog()
+    is_moved = "blocked" in {**change.before, **change.after}
     affected = _affected_agents(stored, kind, name) if is_moved else {}
     return BlockChange(
         entry=change.entry,
