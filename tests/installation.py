@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 import subprocess
 import sys
 import uuid
@@ -70,10 +71,9 @@ class Installation:
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
         """Run a command from the documentation in a shell."""
-        command = command.replace(".venv/bin/python", sys.executable)
-        command = command.replace("manage.py", str(ROOT / "manage.py"))
+        toolbelt = shlex.join([sys.executable, str(ROOT / "manage.py")])
         return subprocess.run(
-            ["/bin/sh", "-ec", command],
+            ["/bin/sh", "-ec", f'toolbelt() {{ {toolbelt} "$@"; }}\n{command}'],
             cwd=self.directory,
             env=self.environment,
             capture_output=True,
@@ -100,8 +100,8 @@ class Installation:
 
     def load_demo(self) -> str:
         """Migrate, load the demo, and return a token of the agent kiosk."""
-        self.sh(".venv/bin/python manage.py migrate --no-input")
-        self.sh(".venv/bin/python manage.py loaddata demo")
+        self.sh("toolbelt migrate --no-input")
+        self.sh("toolbelt loaddata demo")
         return self.python(TOKEN)
 
     @contextlib.contextmanager

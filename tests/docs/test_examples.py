@@ -32,9 +32,9 @@ RUNNABLE = [
 ]
 WITH_YAML = [page for page in pages.every() if pages.blocks(page, "yaml", "json")]
 # The console lines that this test runs; other commands (make, curl) are not run.
-OUR_COMMAND = re.compile(
-    r"^\$ (?:\w+=\S+ )*\.venv/bin/python manage\.py (belt|call|flip|surface|try|why)\b(.*)$"
-)
+OUR_COMMAND = re.compile(r"^\$ (?:\w+=\S+ )*toolbelt (belt|call|flip|surface|try|why)\b(.*)$")
+# A command of Toolbelt at the beginning of a line, of code in a sentence, or of a substitution.
+NAMED_COMMAND = re.compile(r"(?:^ *(?:\$ )?(?:\w+=\S+ )*|`|\$\()toolbelt ([a-z_]+)\b", re.MULTILINE)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -109,6 +109,7 @@ def test_the_pages_show_the_actual_output(
 ) -> None:
     """One test for all pages, because loading the demo takes seconds; each page starts from the unchanged demo."""
     demo_plugins.use(settings, monkeypatch, tmp_path)
+    settings.TOOLBELT_COMMAND = "toolbelt"
     fast_fixtures.demo()
     # The files that a page writes are discarded with the directory.
     (tmp_path / "docs").symlink_to(pages.ROOT / "docs")
@@ -127,10 +128,10 @@ def test_every_command_named_on_a_page_exists(doc: Path) -> None:
     text = doc.read_text(encoding="utf-8")
     named = set(re.findall(r"(?:^\$? ?|`)make ([a-z-]+)\b(?! sure)", text, re.MULTILINE))
     assert named - targets == set()
-    assert (
-        set(re.findall(r"manage\.py ([a-z_]+)\b", text)) - management.get_commands().keys() - {"help"}
-        == set()
-    )
+    commands_of_the_package = {"init", "demo", "manage", "help"}
+    assert {
+        *NAMED_COMMAND.findall(text)
+    } - management.get_commands().keys() - commands_of_the_package == set()
     scripts = re.findall(r"\bscripts/\w+\.\w+", text)
     assert [script for script in scripts if not (pages.ROOT / script).exists()] == []
 
